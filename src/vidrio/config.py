@@ -1,0 +1,139 @@
+"""What a model is: its sizes and the closed set of choices, checked where they are made.
+
+A `ModelConfig` says everything that the maths needs to know besides the parameters. The choices are closed on purpose
+(docs/design.md): each selects a named function or a table once, when the model is loaded.
+
+Axes, one letter with one meaning in the whole project:
+  S source length   T target length   D model width   H heads   K width of a head   F feed-forward width
+  V vocabulary      C classes         P positions     B sentences in a batch (in `learn/` only)
+"""
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from vidrio.errors import ConfigError
+
+FORMAT = 1  # of the model folder; another number is refused
+
+SHAPES = ("encoder-decoder", "encoder", "decoder")
+NORMS = ("post", "pre")
+ACTIVATIONS = ("relu", "gelu", "swish")
+POSITIONS = ("sinusoidal", "sinusoidal-halves", "learned", "none")
+TYINGS = ("all", "output", "none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecialIds:
+    """The four special tokens' ids: padding, unknown, start of sequence, end of sequence."""
+
+    pad: int = 0
+    unk: int = 1
+    start: int = 2
+    end: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingDefaults:
+    """How a translation is searched for unless told otherwise. Score of a hypothesis = log p / length^length_penalty."""
+
+    beam: int = 4
+    length_penalty: float = 1.0
+    max_length: int = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Sizes and choices of one model. The paper's base model is `ModelConfig(source_vocabulary=37000, …)` as it stands."""
+
+    shape: str = "encoder-decoder"  # or encoder (classification), decoder (free generation)
+    source_vocabulary: int  # rows of the source embedding (V); 0 in a decoder
+    target_vocabulary: int  # rows of the target embedding (V); 0 in an encoder
+    d_model: int = 512  # D
+    n_heads: int = 8  # H
+    d_head: int = 64  # K; the paper has D / H, the worked example has not
+    d_ff: int = 2048  # F
+    n_encoder_layers: int = 6
+    n_decoder_layers: int = 6
+    n_classes: int = 0  # C, for an encoder with a classifier on top
+    max_positions: int = 512  # P: the longest text that the model can hold
+    norm: str = "post"  # layer norm after the residual sum (paper) or before the sub-layer
+    norm_epsilon: float = 1e-5
+    activation: str = "relu"
+    positions: str = "sinusoidal"
+    tying: str = "all"  # one embedding for source, target and output; or target and output; or three
+    scale_embeddings: bool = True  # × √d_model, §3.4
+    attention_bias: bool = False  # biases in Q, K, V and O; the paper writes none
+    output_bias: bool = False
+    source_end: bool = True  # the end token closes the source too
+    special: SpecialIds = field(default_factory=SpecialIds)
+    decoding: DecodingDefaults = field(default_factory=DecodingDefaults)
+
+    def __post_init__(self) -> None:
+        problems = list(self._problems())
+        if problems:
+            raise ConfigError("this model cannot be built", found="; ".join(problems), do="change the values named")
+
+    def _problems(self) -> Any:
+        for name, valid in (
+            ("shape", SHAPES),
+            ("norm", NORMS),
+            ("activation", ACTIVATIONS),
+            ("positions", POSITIONS),
+            ("tying", TYINGS),
+        ):
+            if getattr(self, name) not in valid:
+                yield f"{name} is {getattr(self, name)!r}, not one of {', '.join(valid)}"
+        for name in ("d_model", "n_heads", "d_head", "d_ff", "max_positions"):
+            if getattr(self, name) < 1:
+                yield f"{name} is {getattr(self, name)}, not a whole number above 0"
+        if self.has_encoder and self.n_encoder_layers < 1:
+            yield f"n_encoder_layers is {self.n_encoder_layers} in a model with an encoder"
+        if self.has_decoder and self.n_decoder_layers < 1:
+            yield f"n_decoder_layers is {self.n_decoder_layers} in a model with a decoder"
+        if self.has_encoder and self.source_vocabulary < 1:
+            yield f"source_vocabulary is {self.source_vocabulary}"
+        if self.has_decoder and self.target_vocabulary < 1:
+            yield f"target_vocabulary is {self.target_vocabulary}"
+        if self.shape == "encoder" and self.n_classes < 2:
+            yield f"n_classes is {self.n_classes}, a classifier has 2 or more"
+        if self.tying == "all" and self.shape == "encoder-decoder" and self.source_vocabulary != self.target_vocabulary:
+            yield f"tying is 'all' with vocabularies of {self.source_vocabulary} and {self.target_vocabulary} tokens"
+        if self.positions.startswith("sinusoidal") and self.d_model % 2:
+            yield f"d_model is {self.d_model}: sine and cosine come in pairs, so it must be even"
+        if not self.norm_epsilon > 0:
+            yield f"norm_epsilon is {self.norm_epsilon}, not above 0"
+
+    @property
+    def has_encoder(self) -> bool:
+        return self.shape != "decoder"
+
+    @property
+    def has_decoder(self) -> bool:
+        return self.shape != "encoder"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> "ModelConfig":
+        data = dict(data)
+        known = [f.name for f in fields(ModelConfig)]
+        unknown = [name for name in data if name not in known]
+        if unknown:
+            hints = [f"{name} (nearest: {', '.join(get_close_matches(name, known, 1)) or 'none'})" for name in unknown]
+            raise ConfigError("unknown settings in the model's config", found=", ".join(hints), do="remove or rename them")
+        for name, kind in (("special", SpecialIds), ("decoding", DecodingDefaults)):
+            if name in data:
+                try:
+                    data[name] = kind(**data[name])
+                except TypeError as error:
+                    raise ConfigError(f"the config's {name!r} part cannot be read", found=str(error)) from None
+        try:
+            return ModelConfig(**data)
+        except TypeError as error:
+            raise ConfigError("the model's config cannot be read", found=str(error)) from None
+
+    def __str__(self) -> str:
+        return json.dumps(self.to_json())

@@ -1,0 +1,66 @@
+"""What can go wrong for a user, as one small tree.
+
+Every message has the same three parts: what is wrong, what was found, what to do.
+
+    VidrioError                 exit code 1
+      DataError                 sentence pairs, text files, encodings
+      TokenizerError            a tokenizer file, or a text that it cannot hold
+      ModelError                a model folder: missing, damaged, of another format
+      ConfigError               an impossible choice of sizes or options
+      AddressError              an address that names no number
+      LessonError               the user's own values for a lesson
+      RunError                  a training run: cannot start, resume or go on
+      InputError                the text to work on
+
+A mistake in *how a command was typed* is click's `UsageError`, exit code 2. A programming mistake stays a Python error.
+"""
+
+from difflib import get_close_matches
+
+
+class VidrioError(Exception):
+    """A user's problem, told so that the user can solve it."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, found: str = "", do: str = "") -> None:
+        self.what, self.found, self.do = what, found, do
+        super().__init__("\n".join(part for part in (what, found and f"  found: {found}", do and f"  do: {do}") if part))
+
+
+class DataError(VidrioError):
+    """Sentence pairs or text files that cannot be used."""
+
+
+class TokenizerError(VidrioError):
+    """A tokenizer that cannot be learned, read or used."""
+
+
+class ModelError(VidrioError):
+    """A model folder that is missing, damaged or of another format."""
+
+
+class ConfigError(VidrioError):
+    """An impossible choice of sizes or options."""
+
+
+class AddressError(VidrioError):
+    """An address that names no number of this model."""
+
+
+class LessonError(VidrioError):
+    """A lesson's values that do not fit."""
+
+
+class RunError(VidrioError):
+    """A training run that cannot start, resume or go on."""
+
+
+class InputError(VidrioError):
+    """A text that cannot be worked on."""
+
+
+def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
+    """The valid names nearest to `name`, as part of a sentence."""
+    close = get_close_matches(name, valid, n=count, cutoff=0.4) or valid[:count]
+    return ", ".join(close)
