@@ -5,7 +5,9 @@ A `ModelConfig` says everything that the maths needs to know besides the paramet
 
 Axes, one letter with one meaning in the whole project:
   S source length   T target length   D model width   H heads   K width of a head   F feed-forward width
-  V vocabulary      C classes         P positions     B sentences in a batch (in `learn/` only)
+  V vocabulary      C classes         P positions     E = H·K, the heads' outputs side by side
+  L rows that ask, M rows that are asked (inside attention, where they may be S or T)
+  B sentences in a batch (in `learn/` only)
 """
 
 import json

@@ -1,0 +1,27 @@
+"""Where a token stands, as a table of rows: row p is added to the embedding of the token at position p. §3.5."""
+
+import numpy as np
+
+
+def sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
+    """PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D)): each pair shares one frequency. §3.5."""
+    position_P1 = np.arange(n_positions)[:, None]
+    angle = position_P1 / 10000.0 ** (np.arange(0, d_model, 2) / d_model)
+    table_PD = np.empty((n_positions, d_model))
+    table_PD[:, 0::2] = np.sin(angle)
+    table_PD[:, 1::2] = np.cos(angle)
+    return table_PD
+
+
+def sinusoidal_halves(n_positions: int, d_model: int) -> np.ndarray:
+    """The same numbers as Marian and OPUS-MT store them: all the sines first, then all the cosines."""
+    table_PD = sinusoidal(n_positions, d_model)
+    return np.concatenate([table_PD[:, 0::2], table_PD[:, 1::2]], axis=1)
+
+
+def none(n_positions: int, d_model: int) -> np.ndarray:
+    """No positions: the encoder then cannot tell the order of the words."""
+    return np.zeros((n_positions, d_model))
+
+
+TABLES = {"sinusoidal": sinusoidal, "sinusoidal-halves": sinusoidal_halves, "none": none}
