@@ -1,0 +1,80 @@
+# Vidrio from a fresh machine with Python 3.11+ and make:   make hello   make test
+# Variables: PYTHON (which Python), VENV and VENV_TEST (where to install), TEXT (what to translate), WORKERS (for tests).
+
+PYTHON ?= python3
+VENV ?= .venv
+VENV_TEST ?= .venv-test
+WORKERS ?= 2
+TEXT = Hello world
+override TEXT := $(value TEXT)
+export TEXT
+
+# An install is done when its stamp is newer than what it was made from.
+READY = $(VENV)/.vidrio-ready
+READY_TEST = $(VENV_TEST)/.vidrio-ready
+REQUIREMENTS = pyproject.toml constraints.txt
+
+# With STATUS=file, the tests' own exit code goes there and make ends quietly (.ci/run); else it is make's own.
+STATUS =
+RUN_TESTS = "$(VENV_TEST)/bin/python" -m pytest -n $(WORKERS) --dist worksteal
+
+.DEFAULT_GOAL := help
+.PHONY: help hello test slow check format pins clean python
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+hello: $(READY) ## install Vidrio, translate TEXT="Hello world" and tell how to look inside
+	@"$(VENV)/bin/vidrio" translate "$$TEXT"
+	@printf '\nTo look inside that translation, every number of it:\n  '
+	@"$(VENV)/bin/python" -c 'import os, shlex, sys; text = os.environ["TEXT"]; print(shlex.join([sys.argv[1], "look"]), f"\"{text}\"" if not set(text) & set("\"$$`\\!") else shlex.quote(text))' "$(VENV)/bin/vidrio"
+
+test: $(READY_TEST) ## every test but the slow ones: code, style, types, documents
+	@$(RUN_TESTS); status=$$?; [ -n "$(STATUS)" ] || exit $$status; echo $$status > "$(STATUS)"
+
+slow: $(READY_TEST) ## the slow tests
+	@$(RUN_TESTS) -m "slow and not network"
+
+check: $(READY_TEST) ## style and types only
+	@"$(VENV_TEST)/bin/ruff" check
+	@"$(VENV_TEST)/bin/ruff" format --check
+	@"$(VENV_TEST)/bin/mypy"
+
+format: $(READY_TEST) ## put the code into the one format
+	@"$(VENV_TEST)/bin/ruff" check --fix
+	@"$(VENV_TEST)/bin/ruff" format
+
+pins: python ## resolve the dependencies afresh into constraints.txt
+	@rm -rf .venv-pins && "$(PYTHON)" -m venv .venv-pins
+	@.venv-pins/bin/pip install --quiet $(PINNED) -e '.[train,documents,dev]'
+	@sed -n '/^#/p' constraints.txt > .venv-pins/constraints.txt
+	@.venv-pins/bin/pip list --format=freeze --exclude pip --exclude vidrio | sed 's/+[a-z0-9.]*$$//' | LC_ALL=C sort -f >> .venv-pins/constraints.txt
+	@mv .venv-pins/constraints.txt constraints.txt && rm -rf .venv-pins && cat constraints.txt
+
+clean: ## remove what make has installed and what tools have cached
+	rm -rf "$(VENV)" "$(VENV_TEST)" .venv-pins build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'Vidrio needs Python 3.11 or newer.' >&2; \
+	  echo "  found: $(PYTHON) is $$("$(PYTHON)" --version 2>&1 | tail -n 1)" >&2; \
+	  echo '  do: install one from https://www.python.org/downloads/, or name the one you have: make hello PYTHON=python3.12' >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo 'This Python cannot make virtual environments.' >&2; \
+	  echo "  found: $(PYTHON) has no venv module" >&2; \
+	  echo '  do: install it (on Debian and Ubuntu: sudo apt install python3-venv), or name another: make hello PYTHON=python3.12' >&2; \
+	  exit 1; }
+
+$(READY): $(REQUIREMENTS) | python
+	@echo 'Installing Vidrio into $(VENV) …' >&2
+	@"$(PYTHON)" -m venv "$(VENV)"
+	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch "$@"
+
+$(READY_TEST): $(REQUIREMENTS) | python
+	@echo 'Installing Vidrio and what its tests need into $(VENV_TEST) …' >&2
+	@"$(PYTHON)" -m venv "$(VENV_TEST)"
+	@"$(VENV_TEST)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,documents,dev]'
+	@touch "$@"

@@ -1,0 +1,61 @@
+"""What all tests share: one thread a worker, no network, and in CI a skipped test is a failed one."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Several workers share the machine's cores. Set before any library that reads it is imported; subprocesses inherit it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["HF_HUB_OFFLINE"] = "1"
+# What a command prints must not depend on who runs the tests.
+os.environ.update(COLUMNS="80", NO_COLOR="1", PYTHONUTF8="1")
+
+# A shared machine's clock says nothing about a property; the same examples on every run say where it fails.
+settings.register_profile("vidrio", deadline=None, derandomize=True)
+settings.load_profile("vidrio")
+
+SKIPS_FAIL = os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (report.longrepr,)
+        report.outcome = "failed"
+        report.longrepr = f"In CI a skipped test is a failure. It was skipped because: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if SKIPS_FAIL:
+        _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if SKIPS_FAIL:
+        _fail_if_skipped(report)
+    return report
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `vidrio ARGUMENTS…` as its own process in a temporary folder."""
+
+    def run(*arguments: str, stdin: str = "", timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "vidrio", *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, cwd=tmp_path, timeout=timeout)
+
+    return run
