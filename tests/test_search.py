@@ -1,0 +1,262 @@
+"""Search: what it promises about any model, on small random ones."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidrio.errors import ConfigError
+from vidrio.search import Options, Sampling, Tree, beam_search, draw, finish, greedy, largest, restrict, search
+
+START, END, V = 0, 1, 5
+
+
+def random_model(seed, *, n_vocabulary=V, spread=2.0):
+    """A model without structure: the next token's log-probabilities are fixed random numbers for every prefix."""
+    table = {}
+
+    def row(prefix):
+        if prefix not in table:
+            logits = np.random.default_rng([seed, *prefix]).normal(0, spread, n_vocabulary)
+            table[prefix] = logits - np.log(np.exp(logits).sum())
+        return table[prefix]
+
+    return lambda prefixes: np.stack([row(prefix) for prefix in prefixes])
+
+
+def log_probs_of(step, ids, options):
+    """Token by token, straight from the definition."""
+    return [float(restrict(step([(START, *ids[:n])])[0], ids[:n], END, options)[ids[n]]) for n in range(len(ids))]
+
+
+def every_hypothesis(step, options):
+    """All sequences up to max_length, ended or cut, found by counting and not by searching."""
+    inner = [token for token in range(V) if token != END and token not in options.suppressed]
+    for length in range(options.min_length, options.max_length + 1):
+        for ids in itertools.product(inner, repeat=length):
+            whole = ids if length == options.max_length else (*ids, END)
+            yield finish(whole, log_probs_of(step, whole, options), END, options)
+
+
+options_st = st.builds(
+    Options,
+    beam=st.integers(2, 6),
+    length_penalty=st.sampled_from([0.0, 0.6, 1.0, 1.5]),
+    min_length=st.integers(1, 3),
+    max_length=st.integers(3, 7),
+    n_best=st.integers(1, 2),
+    repetition_penalty=st.sampled_from([1.0, 1.3]),
+    no_repeat_ngram=st.sampled_from([0, 2, 3]),
+    suppressed=st.sampled_from([(), (START,)]),
+)
+
+
+@given(seed=st.integers(0, 10_000), alpha=st.sampled_from([0.0, 0.6, 1.0]), suppressed=st.sampled_from([(), (START,)]))
+def test_a_beam_as_wide_as_the_search_space_finds_the_optimum(seed, alpha, suppressed):
+    options = Options(beam=V**3, max_length=3, length_penalty=alpha, suppressed=suppressed)
+    step = random_model(seed)
+    best = max(every_hypothesis(step, options), key=lambda hypothesis: hypothesis.score)
+    found = beam_search(step, START, END, options)[0]
+    assert found.score == pytest.approx(best.score, abs=1e-12)
+    assert found.ids == best.ids
+
+
+@given(seed=st.integers(0, 10_000), options=options_st)
+def test_a_beam_of_one_is_greedy(seed, options):
+    from dataclasses import replace
+
+    one = replace(options, beam=1, n_best=1)
+    step = random_model(seed)
+    assert beam_search(step, START, END, one) == [greedy(step, START, END, one)]
+
+
+@given(seed=st.integers(0, 10_000), options=options_st)
+def test_scores_add_up_and_options_hold(seed, options):
+    step = random_model(seed)
+    found = search(step, START, END, options)
+    assert 1 <= len(found) <= options.n_best
+    assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
+    assert len({h.ids for h in found}) == len(found)
+    for h in found:
+        whole = (*h.ids, END) if h.ended else h.ids
+        assert list(h.token_log_probs) == pytest.approx(log_probs_of(step, whole, options), abs=1e-12)
+        assert h.log_prob == pytest.approx(sum(h.token_log_probs), abs=1e-12)
+        assert h.score == pytest.approx(h.log_prob / len(h.ids) ** options.length_penalty, abs=1e-12)
+        assert options.min_length <= len(h.ids) <= options.max_length
+        assert h.ended or len(h.ids) == options.max_length
+        assert END not in h.ids
+        assert not set(h.ids) & set(options.suppressed)
+        if n := options.no_repeat_ngram:
+            grams = [h.ids[i : i + n] for i in range(len(h.ids) - n + 1)]
+            assert len(set(grams)) == len(grams)
+
+
+@given(seed=st.integers(0, 10_000), prefix=st.lists(st.integers(2, V - 1), min_size=1, max_size=2).map(tuple))
+def test_a_forced_prefix_is_kept_and_costs_nothing(seed, prefix):
+    step = random_model(seed)
+    for options in (Options(beam=1, max_length=6, prefix=prefix), Options(beam=3, max_length=6, prefix=prefix)):
+        found = search(step, START, END, options)[0]
+        assert found.ids[: len(prefix)] == prefix
+        assert found.token_log_probs[: len(prefix)] == (0.0,) * len(prefix)
+        whole = (*found.ids, END) if found.ended else found.ids
+        free = log_probs_of(step, whole, options)[len(prefix) :]
+        assert found.log_prob == pytest.approx(sum(free), abs=1e-12)
+
+
+def test_the_step_function_is_asked_once_a_step_for_the_whole_beam():
+    asked = []
+    model = random_model(3)
+
+    def step(prefixes):
+        asked.append(list(prefixes))
+        return model(prefixes)
+
+    search(step, START, END, Options(beam=3, max_length=5, min_length=5))
+    assert [len(prefixes) for prefixes in asked] == [1, 3, 3, 3, 3]
+    for earlier, later in itertools.pairwise(asked):
+        assert {prefix[:-1] for prefix in later} <= set(earlier)  # what a key/value cache relies on
+
+
+def test_equals_go_to_the_lower_id_and_the_earlier_hypothesis():
+    def step(prefixes):
+        return np.full((len(prefixes), V), -np.log(V))
+
+    assert search(step, START, END, Options(beam=1, max_length=3))[0].ids == (0, 0, 0)
+    ids = [h.ids for h in search(step, START, END, Options(beam=3, n_best=3, max_length=2, suppressed=(START,)))]
+    assert ids == [(2, 2), (2, 3), (2,)]  # all have log p = −log 12; the longer score higher
+    assert list(largest(np.array([1.0, 3.0, 3.0, -np.inf, 2.0]), 3)) == [1, 2, 4]
+    assert list(largest(np.array([-np.inf, 0.0]), 5)) == [1]
+
+
+# --- the tree ---------------------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10_000), options=options_st)
+def test_the_tree_tells_every_hypothesis_and_what_became_of_it(seed, options):
+    step, tree = random_model(seed), Tree()
+    found = search(step, START, END, options, tree)
+    assert found == search(step, START, END, options)  # looking changes nothing
+    best_ids = tree.ids(tree.best)
+    assert best_ids == (*found[0].ids, END) if found[0].ended else found[0].ids
+    for place, node in enumerate(tree.nodes):
+        parent_total = tree.nodes[node.parent].total if node.parent >= 0 else 0.0
+        assert node.parent < place
+        assert node.total == pytest.approx(parent_total + node.log_prob)
+        assert node.parent < 0 or tree.nodes[node.parent].fate == "kept"
+        children = [child for child in tree.nodes if child.parent == place]
+        assert node.fate == "kept" or not children
+        went_on = any(child.fate != "dropped" for child in children)
+        assert bool(node.why) == (node.fate != "kept" or not went_on)
+        whole = tree.ids(place)
+        assert node.depth == len(whole) - 1
+        assert node.log_prob == pytest.approx(log_probs_of(step, whole, options)[-1])
+    for depth in range(max(node.depth for node in tree.nodes) + 1):
+        ranks = [node.rank for node in tree.nodes if node.depth == depth]
+        assert ranks == list(range(1, len(ranks) + 1))
+        kept = [node for node in tree.nodes if node.depth == depth and node.fate == "kept"]
+        assert len(kept) <= options.beam
+    finished = [node for node in tree.nodes if node.fate in ("finished", "cut")]
+    assert max(finished, key=lambda node: node.score).score == found[0].score
+
+
+def test_the_tree_of_a_search_that_one_can_follow():
+    """Two words, A = 2 and B = 3, with probabilities that a reader can multiply."""
+    probabilities = {(0,): [0, 0, 0.6, 0.4], (0, 2): [0, 0.5, 0.3, 0.2], (0, 3): [0, 0.9, 0.05, 0.05]}
+
+    def step(prefixes):
+        with np.errstate(divide="ignore"):
+            return np.log([probabilities.get(prefix, [0, 1, 0, 0]) for prefix in prefixes])
+
+    tree = Tree()
+    best = search(step, START, END, Options(beam=2, max_length=4, length_penalty=0.0), tree)[0]
+    assert best.ids == (3,)  # B: 0.4 · 0.9 = 0.36 beats the greedy A: 0.6 · 0.5 = 0.30
+    assert np.exp(best.log_prob) == pytest.approx(0.36)
+    assert search(step, START, END, Options(beam=1, max_length=4))[0].ids == (2,)
+    told = {tree.ids(place): (node.fate, node.why) for place, node in enumerate(tree.nodes)}
+    assert told[3, END] == ("finished", "the best score: -1.022")
+    assert told[2, END] == ("finished", "worse than the best finished: -1.204 < -1.022")
+    assert told[2, 2] == ("kept", "the search stopped: 2 hypotheses had ended")
+    assert told[2,] == ("kept", "")
+
+
+def test_a_hypothesis_at_the_maximum_length_is_cut_and_told_so():
+    def step(prefixes):
+        return np.log(np.tile([0.1, 0.001, 0.6, 0.2, 0.099], (len(prefixes), 1)))
+
+    tree = Tree()
+    found = search(step, START, END, Options(beam=2, n_best=2, max_length=3), tree)
+    assert [h.ended for h in found] == [False, False]
+    assert found[0].ids == (2, 2, 2)
+    assert tree.nodes[tree.best].why == "cut at max length 3; the best score: -0.510"
+    dropped = [node.why for node in tree.nodes if node.fate == "dropped" and node.depth == 0]
+    assert dropped[0] == "outside the beam of 2: rank 3, log p -2.302, the last one kept has -1.608"
+
+
+# --- sampling ---------------------------------------------------------------------------------------------------------
+
+
+def shares(sampling, probabilities, n=20_000):
+    generator = np.random.default_rng(5)
+    with np.errstate(divide="ignore"):
+        log_probs = np.log(probabilities)
+    return np.bincount([draw(log_probs, sampling, generator) for _ in range(n)], minlength=len(probabilities)) / n
+
+
+P = [0.1, 0.5, 0.0, 0.25, 0.15]
+
+
+@pytest.mark.parametrize(
+    ("sampling", "expected"),
+    [
+        (Sampling(), P),
+        (Sampling(temperature=0.5), np.square(P) / np.square(P).sum()),
+        (Sampling(top_k=2), [0, 2 / 3, 0, 1 / 3, 0]),
+        (Sampling(top_k=1, temperature=9.0), [0, 1, 0, 0, 0]),
+        (Sampling(top_p=0.5), [0, 1, 0, 0, 0]),
+        (Sampling(top_p=0.6), [0, 2 / 3, 0, 1 / 3, 0]),
+        (Sampling(min_p=0.29), [0, 5 / 9, 0, 2.5 / 9, 1.5 / 9]),
+        (Sampling(top_k=3, top_p=0.9, min_p=0.4), [0, 2 / 3, 0, 1 / 3, 0]),
+    ],
+)
+def test_draws_come_as_often_as_their_probability_says(sampling, expected):
+    # The standard error of 20,000 draws is at most 0.0035.
+    assert shares(sampling, P) == pytest.approx(np.array(expected), abs=0.015)
+
+
+def test_sampling_is_told_by_its_seed_and_reports_the_models_own_probabilities():
+    step = random_model(1)
+
+    def found(seed):
+        sampling = Sampling(temperature=2.0, seed=seed)
+        return search(step, START, END, Options(beam=1, n_best=5, max_length=6, sampling=sampling))
+
+    assert found(7) == found(7)
+    assert found(7) != found(8)
+    for h in found(7):
+        whole = (*h.ids, END) if h.ended else h.ids
+        assert list(h.token_log_probs) == pytest.approx(log_probs_of(step, whole, Options(max_length=6)))
+
+
+# --- what cannot be done ----------------------------------------------------------------------------------------------
+
+
+def test_impossible_options_are_refused_all_at_once():
+    with pytest.raises(ConfigError) as told:
+        Options(beam=0, min_length=0, max_length=-1, n_best=0, repetition_penalty=0.0)
+    for name in ("beam 0", "min_length 0", "max_length -1", "n_best 0", "repetition_penalty 0.0"):
+        assert name in str(told.value)
+    with pytest.raises(ConfigError, match="n_best 5 is above beam 4"):
+        Options(n_best=5)
+    with pytest.raises(ConfigError, match="top_p 0"):
+        Options(beam=1, sampling=Sampling(top_p=0))
+    with pytest.raises(ConfigError, match="must be 1"):
+        Options(beam=2, sampling=Sampling())
+
+
+def test_a_search_with_nothing_left_to_choose_says_so():
+    with pytest.raises(ConfigError, match="no token is left"):
+        search(random_model(0), START, END, Options(beam=1, suppressed=tuple(range(V))))
+    with pytest.raises(ConfigError, match="NaN"):
+        search(lambda prefixes: np.full((len(prefixes), V), np.nan), START, END, Options())
