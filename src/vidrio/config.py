@@ -38,7 +38,7 @@ class SpecialIds:
 
 @dataclass(frozen=True, kw_only=True)
 class DecodingDefaults:
-    """How a translation is searched for unless told otherwise. Score of a hypothesis = log p / length^length_penalty."""
+    """How a translation is searched for unless told otherwise; a hypothesis scores log p / length^length_penalty."""
 
     beam: int = 4
     length_penalty: float = 1.0
@@ -47,7 +47,7 @@ class DecodingDefaults:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Sizes and choices of one model. The paper's base model is `ModelConfig(source_vocabulary=37000, …)` as it stands."""
+    """Sizes and choices of one model; the defaults are the paper's base model."""
 
     shape: str = "encoder-decoder"  # or encoder (classification), decoder (free generation)
     source_vocabulary: int  # rows of the source embedding (V); 0 in a decoder
@@ -125,7 +125,9 @@ class ModelConfig:
         unknown = [name for name in data if name not in known]
         if unknown:
             hints = [f"{name} (nearest: {', '.join(get_close_matches(name, known, 1)) or 'none'})" for name in unknown]
-            raise ConfigError("unknown settings in the model's config", found=", ".join(hints), do="remove or rename them")
+            raise ConfigError(
+                "unknown settings in the model's config", found=", ".join(hints), do="remove or rename them"
+            )
         for name, kind in (("special", SpecialIds), ("decoding", DecodingDefaults)):
             if name in data:
                 try:

@@ -25,7 +25,9 @@ class VidrioError(Exception):
 
     def __init__(self, what: str, *, found: str = "", do: str = "") -> None:
         self.what, self.found, self.do = what, found, do
-        super().__init__("\n".join(part for part in (what, found and f"  found: {found}", do and f"  do: {do}") if part))
+        super().__init__(
+            "\n".join(part for part in (what, found and f"  found: {found}", do and f"  do: {do}") if part)
+        )
 
 
 class DataError(VidrioError):

@@ -1,9 +1,9 @@
 """A model is a folder: read it, write it, and never leave half of one behind.
 
     MODEL/
-      config.json         format number, architecture, languages, special tokens, decoding defaults, provenance, scores
+      config.json         format number, architecture, languages, special tokens, provenance, scores
       model.safetensors   the parameters, under the names of `parameters.py`
-      tokenizer.json      one Hugging Face `tokenizers` file (and target-tokenizer.json, where the vocabularies are separate)
+      tokenizer.json      one Hugging Face `tokenizers` file (and target-tokenizer.json, if separate)
       README.md           the model card
       fast/               the CTranslate2 files, made from the above; may be rebuilt at any time
 
@@ -99,9 +99,13 @@ def read_json(path: Path, *, what: str) -> dict[str, Any]:
             raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_JSON:,} are read")
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ModelError(f"{what} cannot be read", found=f"there is no {path}", do="give the path of a model folder") from None
+        raise ModelError(
+            f"{what} cannot be read", found=f"there is no {path}", do="give the path of a model folder"
+        ) from None
     except NotADirectoryError:
-        raise ModelError(f"{what} is not a folder", found=str(path.parent), do="give the path of a model folder") from None
+        raise ModelError(
+            f"{what} is not a folder", found=str(path.parent), do="give the path of a model folder"
+        ) from None
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read", found=str(error), do="use an undamaged model folder") from None
     if not isinstance(data, dict):

@@ -1,7 +1,7 @@
 """The trained numbers: their names, axes and shapes, as one function of the config.
 
-These names are the addresses of the parameters and the keys in `model.safetensors`; `glass/`, `learn/` and `fast/` share
-them and nothing else. Matrices stand as the paper writes them, x W + b, so `enc.0.self.WQ`[h] *is* the paper's W_h^Q.
+These names are the addresses of the parameters and the keys in `model.safetensors`; `glass/`, `learn/` and
+`fast/` share them and nothing else. Matrices stand as the paper writes them, x W + b, so `enc.0.self.WQ`[h] *is* the paper's W_h^Q.
 
 Every sub-layer (`self`, `cross`, `ffn`) owns the layer norm that belongs to it.
 """
@@ -25,10 +25,8 @@ class ParameterSpec(NamedTuple):
 def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
     """Every parameter of a model with this config, in the order of the way of the data."""
     c = config
-    sizes = {
-        **{"D": c.d_model, "H": c.n_heads, "K": c.d_head, "E": c.n_heads * c.d_head},
-        **{"F": c.d_ff, "C": c.n_classes, "P": c.max_positions},
-    }
+    sizes = {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "E": c.n_heads * c.d_head, "F": c.d_ff, "C": c.n_classes}
+    sizes["P"] = c.max_positions
     specs: dict[str, ParameterSpec] = {}
 
     def add(name: str, axes: str, vocabulary: int = 0) -> None:
@@ -132,7 +130,9 @@ def check_parameters(parameters: Mapping[str, np.ndarray], config: ModelConfig, 
                 problems.append(f"{name} holds NaN or infinity")
     if problems:
         shown = "; ".join(problems[:12]) + (f"; and {len(problems) - 12} more" if len(problems) > 12 else "")
-        raise ModelError(f"the parameters of {where} do not fit its config", found=shown, do="use an undamaged model folder")
+        raise ModelError(
+            f"the parameters of {where} do not fit its config", found=shown, do="use an undamaged model folder"
+        )
 
 
 def random_parameters(config: ModelConfig, generator: np.random.Generator) -> dict[str, np.ndarray]:

@@ -28,7 +28,9 @@ class Kept:
         return Kept(self.length, dict(self.rows), dict(self.reused))
 
 
-def decode_step(machine: Machine, new_ids: Sequence[int], memory_SD: Array | None, kept: Kept, tap: Tap = no_tap) -> Array:
+def decode_step(
+    machine: Machine, new_ids: Sequence[int], memory_SD: Array | None, kept: Kept, tap: Tap = no_tap
+) -> Array:
     """Logits after the last of `new_ids`, which follow the tokens that `kept` has seen."""
     x_LD = decode(machine, new_ids, memory_SD, tap, kept, kept.length)
     kept.length += len(new_ids)

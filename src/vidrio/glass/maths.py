@@ -26,7 +26,7 @@ def linear(x: Array, W: Array, b: Array | None = None) -> Array:
 
 
 def softmax(x: Array) -> Array:
-    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. The row's maximum is taken off first: the same value, and no overflow."""
+    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. The maximum is taken off first: the same value, and no overflow."""
     exp = np.exp(x - x.max(axis=-1, keepdims=True))
     return exp / exp.sum(axis=-1, keepdims=True)
 

@@ -1,7 +1,7 @@
 """All the numbers of one run, by address.
 
-A `Trace` is a tap: hand `trace.tap` to the functions of `transformer.py` and it keeps what they compute. It refuses what
-`stages.py` does not declare, and axes of the wrong length, so the declaration and the computation cannot part.
+A `Trace` is a tap: hand `trace.tap` to the functions of `transformer.py` and it keeps what they compute. It refuses
+what `stages.py` does not declare, and axes of the wrong length, so the declaration and the computation cannot part.
 
 Addresses are the same everywhere: command line, JSON, page, tests, errors.
 
@@ -15,8 +15,6 @@ Addresses are the same everywhere: command line, JSON, page, tests, errors.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from vidrio.errors import AddressError, nearest
 from vidrio.glass.maths import Array, Tap
@@ -55,7 +53,10 @@ def parse_address(text: str) -> Address:
 
 def _split_index(inside: str) -> list[str]:
     """At commas; a token that is or holds a comma is written in quotes."""
-    return [part.strip()[1:-1] if part.strip()[:1] == '"' else part.strip() for part in re.findall(r'\s*"[^"]*"\s*|[^,]+', inside)]
+    return [
+        part.strip()[1:-1] if part.strip()[:1] == '"' else part.strip()
+        for part in re.findall(r'\s*"[^"]*"\s*|[^,]+', inside)
+    ]
 
 
 @dataclass
@@ -83,7 +84,9 @@ class Trace:
         stage = self.stages.get(name)
         if stage is None or stage.kind == "parameter":
             raise AddressError(f"{name} is computed but not declared in stages.py", do="declare it there")
-        expected = tuple(self.sizes.setdefault(axis, length) for axis, length in zip(stage.axes, value.shape, strict=False))
+        expected = tuple(
+            self.sizes.setdefault(axis, length) for axis, length in zip(stage.axes, value.shape, strict=False)
+        )
         if value.shape != expected or value.ndim != len(stage.axes):
             raise AddressError(f"{name} has shape {value.shape}", found=f"its axes {stage.axes} are {expected} here")
         self.values[name] = value

@@ -1,7 +1,7 @@
 """The whole way, top to bottom: ids → embeddings + positions → encoder → decoder → logits → probabilities.
 
-A `Machine` is a model made ready to run: its parameters and the functions that its config chose, picked once here and never
-again inside the maths. The same few functions run three shapes: encoder–decoder (translation), an encoder with a
+A `Machine` is a model made ready to run: its parameters and the functions that its config chose, picked once here and
+never again inside the maths. The same few functions run three shapes: encoder–decoder (translation), an encoder with a
 linear layer on top (classification), a decoder alone (free generation).
 
 Paper: §3.1 and Figure 1. Axes: see `config.py`. Read next: stages.py.
@@ -48,9 +48,9 @@ class Machine:
 def build(config: ModelConfig, parameters: Mapping[str, Array], dtype: type = np.float64) -> Machine:
     """Make a model ready: check the parameters, and turn each choice of the config into a function or a table."""
     check_parameters(parameters, config)
-    p = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()}
+    p: dict[str, Array] = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()}
     if config.positions == "learned":
-        nothing = np.zeros((0, config.d_model), dtype=dtype)
+        nothing: Array = np.zeros((0, config.d_model), dtype=dtype)
         source_PD, target_PD = p.get("src.pos", nothing), p.get("tgt.pos", nothing)
     else:
         source_PD = target_PD = positions.TABLES[config.positions](config.max_positions, config.d_model).astype(dtype)
@@ -137,9 +137,7 @@ def encoder_layer(machine: Machine, x_SD: Array, name: str, tap: Tap = no_tap) -
         return multi_head(machine, x, x, name=f"{name}.self", mask=see_all, tap=tap)
 
     x_SD = machine.place_norm(machine, x_SD, self_attention, f"{name}.self", tap)
-    return machine.place_norm(
-        machine, x_SD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap
-    )
+    return machine.place_norm(machine, x_SD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)
 
 
 def decode(
@@ -152,8 +150,8 @@ def decode(
 ) -> Array:
     """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
 
-    With `keep`, `target_ids` are only the new ones, standing from position `first` on; the earlier ones' keys and values
-    come from the kept rows.
+    With `keep`, `target_ids` are only the new ones, standing from position `first` on; the earlier ones' keys and
+    values come from the kept rows.
     """
     config, p = machine.config, machine.parameters
     x_TD = tap(
@@ -183,9 +181,7 @@ def decoder_layer(
             return multi_head(machine, x, memory_SD, name=f"{name}.cross", mask=see_all, tap=tap, keep=keep)
 
         x_TD = machine.place_norm(machine, x_TD, cross_attention, f"{name}.cross", tap)
-    return machine.place_norm(
-        machine, x_TD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap
-    )
+    return machine.place_norm(machine, x_TD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)
 
 
 def logits(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
@@ -208,7 +204,9 @@ def classify(machine: Machine, source_ids: Sequence[int], tap: Tap = no_tap) -> 
     return tap("out.prob", machine.softmax(logits_C))
 
 
-def translate_forced(machine: Machine, source_ids: Sequence[int], target_ids: Sequence[int], tap: Tap = no_tap) -> Array:
+def translate_forced(
+    machine: Machine, source_ids: Sequence[int], target_ids: Sequence[int], tap: Tap = no_tap
+) -> Array:
     """Teacher forcing: all target rows at once → probabilities of the next word after each.
 
     Thanks to the causal mask, row t is what the decoder computes at decoding step t, so one pass shows every step.
