@@ -1,0 +1,309 @@
+"""Numbers, vectors, matrices and tables as plain text. Nothing is computed here, only drawn.
+
+Plain text carries everything: it reads without colour, in 80 columns, in a log, in a pipe, by a screen reader. What does
+not fit is not cut off silently: it is wrapped into blocks of columns, or left out with its count and its range told.
+"""
+
+import math
+import os
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+
+WIDTH = 80
+LIMIT = 12  # rows or columns shown before the rest is left out
+PRECISION = 4
+LONGEST_TOKEN = 12  # columns on the screen
+
+_BARS = "▁▂▃▄▅▆▇█"
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+
+# --- one number -------------------------------------------------------------------------------------------------------
+
+
+def number(value: float, precision: int = PRECISION) -> str:
+    """A number with `precision` decimals, such that Python reads it back.
+
+    Only an exact zero is written 0. What would round to zero, and what is very large, is written with an exponent.
+    """
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    value = float(value)
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e6:
+        return f"{value:.{precision}e}"
+    fixed = f"{value:.{precision}f}"
+    return f"{value:.{max(1, precision - 2)}e}" if float(fixed) == 0 else fixed
+
+
+def value_range(array: Any, precision: int = PRECISION) -> str:
+    """`-3.2100 … 4.0700` over the finite values, and how many are not finite."""
+    array = np.asarray(array)
+    finite = array[np.isfinite(array)]
+    parts = [f"{number(finite.min(), precision)} … {number(finite.max(), precision)}"] if finite.size else []
+    for name, test in (("NaN", np.isnan), ("inf", np.isposinf), ("-inf", np.isneginf)):
+        count = int(test(array).sum()) if array.dtype.kind == "f" else 0
+        parts += [f"{count} {name}"] if count else []
+    return ", ".join(parts) or "nothing"
+
+
+def shade(value: float) -> str:
+    """A bar of eight heights for a share from 0 to 1; nothing for an exact 0 and for what is no share."""
+    if not 0 < value <= 1:
+        return " "
+    return _BARS[min(7, int(value * 8))]
+
+
+def bar(value: float, width: int = 10) -> str:
+    """A bar of `width` cells for a share from 0 to 1, in eighths of a cell, padded to its width."""
+    if not 0 <= value <= 1:
+        return " " * width
+    eighths = round(value * width * 8)
+    drawn = "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
+    return drawn.ljust(width)
+
+
+def shape(array: Any) -> str:
+    """`2 × 4`."""
+    return " × ".join(map(str, np.shape(array))) or "one number"
+
+
+# --- text in columns --------------------------------------------------------------------------------------------------
+
+
+def visible(text: str) -> str:
+    """Text without anything that could move a terminal's cursor: control and direction characters are written out."""
+    return "".join(
+        c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") else _written_out(c)
+        for c in text
+    )
+
+
+def _written_out(character: str) -> str:
+    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character, f"<U+{ord(character):04X}>")
+
+
+def text_width(text: str) -> int:
+    """How many columns a text takes on a terminal: wide East Asian characters take two, combining marks none."""
+    return sum(
+        0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """The text in at most `width` columns; what is cut off leaves a `…`."""
+    text = visible(text)
+    if text_width(text) <= width:
+        return text
+    while text and text_width(text) > width - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+def left(text: str, width: int) -> str:
+    """Text at the left of a column."""
+    return text + " " * max(0, width - text_width(text))
+
+
+def right(text: str, width: int) -> str:
+    """Text at the right of a column."""
+    return " " * max(0, width - text_width(text)) + text
+
+
+def wrap(text: str, width: int = WIDTH, indent: str = "", first: str | None = None) -> str:
+    """A paragraph broken at spaces, later lines indented; a word longer than a line stays whole."""
+    lines, line = [], indent if first is None else first
+    empty = True
+    for word in text.split():
+        if not empty and text_width(line) + 1 + text_width(word) > width:
+            lines.append(line)
+            line, empty = indent, True
+        line, empty = (line + word if empty else f"{line} {word}"), False
+    return "\n".join([*lines, line])
+
+
+def table(rows: Sequence[Sequence[str]], headers: Sequence[str] = (), align: str = "", gap: str = "  ") -> str:
+    """Cells in columns; `align` has one letter a column: l (left, the default), r (right), . (at the decimal point)."""
+    if not rows:
+        return gap.join(headers)
+    n = max(len(row) for row in rows)
+    align = align.ljust(n, "l")
+    columns = []
+    for c in range(n):
+        cells = [row[c] if c < len(row) else "" for row in rows]
+        if align[c] == ".":
+            cells = at_point(cells)
+        head = [headers[c]] if c < len(headers) else [""] if headers else []
+        put = left if align[c] == "l" else right
+        width = max(map(text_width, [*head, *cells]))
+        columns.append([put(cell, width) for cell in [*head, *cells]])
+    return "\n".join(gap.join(line).rstrip() for line in zip(*columns, strict=True))
+
+
+def at_point(cells: Sequence[str]) -> list[str]:
+    """Numbers as text, padded so that their decimal points stand under each other."""
+    split = [cell.partition(".") for cell in cells]
+    before = max((len(whole) for whole, _, _ in split), default=0)
+    after = max((len(point + rest) for _, point, rest in split), default=0)
+    return [right(whole, before) + left(point + rest, after) for whole, point, rest in split]
+
+
+# --- vectors and matrices ---------------------------------------------------------------------------------------------
+
+
+def vector(
+    array: Any,
+    tokens: Sequence[str] | None = None,
+    precision: int = PRECISION,
+    width: int = WIDTH,
+    limit: int = LIMIT,
+    *,
+    shaded: bool = False,
+) -> str:
+    """A vector as one row, its places (and tokens) above it."""
+    return matrix(np.asarray(array)[None], (), tokens, precision, width, limit, shaded=shaded)
+
+
+def matrix(
+    array: Any,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    precision: int = PRECISION,
+    width: int = WIDTH,
+    limit: int = LIMIT,
+    *,
+    shaded: bool = False,
+) -> str:
+    """A matrix with the place (and token) of every row and column, the decimal points of a column under each other.
+
+    `rows` and `columns` are tokens; None leaves the bare places, () no heads at all. More than `limit` rows or columns
+    are left out from the middle, with their number and range told; up to `limit` columns that do not fit into `width`
+    come in a block below. `shaded` puts a small bar beside each share from 0 to 1; the digits stay.
+    """
+    array = np.asarray(array)
+    if array.ndim == 0:
+        return number(array[()], precision)
+    if array.ndim == 1:
+        return vector(array, columns, precision, width, limit, shaded=shaded)
+    if 0 in array.shape:
+        return f"(nothing: {shape(array)})"
+    shown_rows, shown_columns = _shown(array.shape[0], limit), _shown(array.shape[1], limit)
+    row_heads = _row_heads(rows, shown_rows)
+    room = width - _widest(row_heads)
+    blocks = list(_blocks(array, columns, shown_rows, shown_columns, precision, room, shaded))
+    while None in shown_columns and len(blocks) > 1 and len(shown_columns) > 3:
+        # Something is left out anyway: then leave out a little more, and stay on one line.
+        shown_columns = _shown(array.shape[1], len(shown_columns) - 2)
+        blocks = list(_blocks(array, columns, shown_rows, shown_columns, precision, room, shaded))
+    text = "\n\n".join(_block(row_heads, block) for block in blocks)
+    return "\n".join([text, *_left_out(array, shown_rows, shown_columns, precision)])
+
+
+def _shown(length: int, limit: int) -> list[int | None]:
+    """The places to show; None stands for those left out: the first ones, and the last."""
+    if length <= limit:
+        return list(range(length))
+    return [*range(limit - 1), None, length - 1]
+
+
+def _row_heads(tokens: Sequence[str] | None, shown: Sequence[int | None]) -> list[str]:
+    if tokens is not None and not tokens:
+        return [""] * len(shown)
+    digits = max((len(str(r)) for r in shown if r is not None), default=1)
+    heads = [right("…" if r is None else str(r), digits) for r in shown]
+    if tokens is None:
+        return heads
+    return [
+        head if r is None else f"{head} {cut(tokens[r], LONGEST_TOKEN)}" for head, r in zip(heads, shown, strict=True)
+    ]
+
+
+def _blocks(
+    array: np.ndarray,
+    tokens: Sequence[str] | None,
+    shown_rows: Sequence[int | None],
+    shown_columns: Sequence[int | None],
+    precision: int,
+    room: int,
+    shaded: bool,
+) -> Iterator[list[list[str]]]:
+    """The columns, drawn (heads first, all cells of one width), in blocks that fit side by side."""
+    whole = array.dtype.kind in "iub" or bool(np.all(np.isfinite(array)) and np.all(array == np.round(array)))
+    bare = tokens is not None and not tokens
+    block: list[list[str]] = []
+    used = 0
+    for c in shown_columns:
+        heads = [] if bare else ["…" if c is None else str(c)]
+        if tokens:
+            heads.append("" if c is None else cut(tokens[c], LONGEST_TOKEN))
+        if c is None:
+            cells = ["…"] * len(shown_rows)
+        else:
+            values = [None if r is None else array[r, c] for r in shown_rows]
+            marks = [f" {shade(float(v))}" if shaded and v is not None else "" for v in values]
+            cells = at_point([_cell(v, precision, whole) for v in values])
+            cells = [left(cell + mark, len(cells[0]) + 2 * shaded) for cell, mark in zip(cells, marks, strict=True)]
+        column_width = max(map(text_width, [*heads, *cells]))
+        column = [right(cell, column_width) for cell in [*heads, *cells]]
+        if block and used + 2 + column_width > room:
+            yield block
+            block, used = [], 0
+        block.append(column)
+        used += 2 + column_width
+    if block:
+        yield block
+
+
+def _cell(value: Any, precision: int, whole: bool) -> str:
+    if value is None:
+        return "…"
+    return str(int(value)) if whole and abs(value) < 1e6 else number(value, precision)
+
+
+def _block(row_heads: Sequence[str], block: Sequence[Sequence[str]]) -> str:
+    width = _widest(row_heads)
+    heads = [""] * (len(block[0]) - len(row_heads)) + list(row_heads)
+    lines = ["  ".join([left(head, width), *cells]) for head, *cells in zip(heads, *block, strict=True)]
+    bare = width == 0
+    return "\n".join((line[2:] if bare else line).rstrip() for line in lines)
+
+
+def _widest(texts: Sequence[str]) -> int:
+    return max(map(text_width, texts), default=0)
+
+
+def _left_out(
+    array: np.ndarray, shown_rows: Sequence[int | None], shown_columns: Sequence[int | None], precision: int
+) -> Iterator[str]:
+    kept_rows = [r for r in shown_rows if r is not None]
+    kept_columns = [c for c in shown_columns if c is not None]
+    counts = [
+        (array.shape[0] - len(kept_rows), "row"),
+        (array.shape[1] - len(kept_columns), "column"),
+    ]
+    parts = [f"{count} more {word}{'s' * (count != 1)}" for count, word in counts if count]
+    if parts:
+        hidden = np.ones(array.shape, dtype=bool)
+        hidden[np.ix_(kept_rows, kept_columns)] = False
+        yield f"… {' and '.join(parts)}, range {value_range(array[hidden], precision)}"
+
+
+# --- colour -----------------------------------------------------------------------------------------------------------
+
+
+def colourful(stream: IO[str]) -> bool:
+    """Whether colour may be written: only to a terminal, and not where the reader has said no (NO_COLOR, TERM=dumb)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, style: str, on: bool) -> str:
+    """The text in a style (bold, dim, red, …) if colour is on; it must say the same without."""
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if on and text else text
