@@ -1,0 +1,192 @@
+"""The command line as a whole: its verbs, its exit codes, and how it behaves when something is wrong or interrupted."""
+
+import importlib
+import importlib.util
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from vidrio import __version__, cli, errors
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+# A stand-in verb in a process of its own: `main` is the real one, only what the verb does is chosen by the test.
+WITH_A_VERB = """
+import sys, time, types
+import click
+from vidrio import cli, errors
+
+@click.command()
+def act() -> None:
+    {body}
+
+sys.modules["verb_for_a_test"] = types.SimpleNamespace(act=act)
+cli.VERBS["act"] = ("verb_for_a_test", "A verb for a test.")
+sys.exit(cli.main(["act"]))
+"""
+
+
+def act(body: str) -> list[str]:
+    return [sys.executable, "-c", WITH_A_VERB.format(body=body)]
+
+
+def run_act(body: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(act(body), capture_output=True, text=True, timeout=60)
+
+
+def test_help_lists_every_verb_on_one_line(run_vidrio: Run) -> None:
+    done = run_vidrio("--help")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for verb, (_, help_line) in cli.VERBS.items():
+        assert re.search(rf"^  {verb} +{re.escape(help_line)}$", done.stdout, re.MULTILINE), verb
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_no_verb_is_a_mistyped_command_that_gets_the_help(run_vidrio: Run) -> None:
+    done = run_vidrio()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Commands:" in done.stderr
+
+
+def test_version(run_vidrio: Run) -> None:
+    assert run_vidrio("--version").stdout == f"vidrio, version {__version__}\n"
+
+
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_every_verb_has_its_module_and_its_help(verb: str, run_vidrio: Run) -> None:
+    module, _ = cli.VERBS[verb]
+    assert module == f"vidrio.commands.{verb}"
+    assert importlib.util.find_spec(module), f"{verb} is listed, but there is no {module}"
+    done = run_vidrio(verb, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: vidrio {verb} ")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_every_command_among_the_modules_of_commands_is_a_verb() -> None:
+    folder = Path(cli.__file__).parent / "commands"
+    for name in sorted(path.stem for path in folder.glob("*.py")):
+        if isinstance(getattr(importlib.import_module(f"vidrio.commands.{name}"), name, None), click.Command):
+            assert name in cli.VERBS, f"commands/{name}.py is a verb that cli.VERBS does not list"
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("transalte", "translate"), ("lok", "look"), ("evaluat", "evaluate")])
+def test_a_mistyped_verb_gets_the_nearest_one(typed: str, meant: str, run_vidrio: Run) -> None:
+    done = run_vidrio(typed, "Hello")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"There is no verb '{typed}'. Did you mean '{meant}'?" in done.stderr
+
+
+@pytest.mark.parametrize("typed", ["xyzzy", "", "¿qué?", "translate "])
+def test_nonsense_is_a_mistyped_command(typed: str, run_vidrio: Run) -> None:
+    done = run_vidrio(typed)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"There is no verb {typed!r}." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_option_is_a_mistyped_command(run_vidrio: Run) -> None:
+    done = run_vidrio("--hlep")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--hlep" in done.stderr
+
+
+def test_a_vidrio_error_becomes_its_message_and_exit_code_1() -> None:
+    done = run_act('raise errors.InputError("this text is empty", found="0 letters", do="give some")')
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "vidrio: this text is empty\n  found: 0 letters\n  do: give some\n"
+
+
+def test_what_the_system_refuses_becomes_a_message(tmp_path: Path) -> None:
+    done = run_act(f"open({str(tmp_path / 'nothing.txt')!r})")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nothing.txt" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to stand for a full disk")
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_a_full_disk_becomes_a_message(lines: int) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            act(f'print("x\\n" * {lines})'), stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_extra_is_named() -> None:
+    done = run_act('sys.modules["torch"] = None; import torch')
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith('  found: torch is not installed\n  do: pip install "vidrio[train]"\n')
+
+
+def test_a_programming_mistake_stays_a_python_error() -> None:
+    done = run_act("import no_such_module_anywhere")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def test_a_verbs_own_exit_code_is_the_commands() -> None:
+    assert run_act("return 1").returncode == 1
+    assert run_act("return None").returncode == 0
+
+
+@pytest.mark.parametrize("body", ['[print("x" * 70) for _ in range(100_000)]', 'print("x\\n" * 100_000)'])
+def test_a_closed_pipe_ends_quietly(body: str) -> None:
+    process = subprocess.Popen(act(body), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stderr
+    assert process.stdout.readline().startswith("x")
+    process.stdout.close()
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait(60) == 0
+
+
+def test_a_pipe_closed_before_the_last_flush_ends_quietly() -> None:
+    # One short line stays in Python's buffer until the end, when nobody reads any more.
+    process = subprocess.Popen(
+        act('print("x"); time.sleep(1)'), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait(60) == 0
+
+
+def test_ctrl_c_is_130_and_no_traceback() -> None:
+    body = 'print("ready", flush=True); time.sleep(60)'
+    process = subprocess.Popen(act(body), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.strip() == "vidrio: interrupted"
+
+
+def test_main_returns_the_exit_code_and_leaves_python_running(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert cli.main(["no-such-verb"]) == 2
+    assert __version__ in capsys.readouterr().out
+
+
+def test_every_error_says_what_was_found_and_what_to_do() -> None:
+    error = errors.VidrioError("it is wrong", found="this", do="that")
+    assert str(error) == "it is wrong\n  found: this\n  do: that"
+    assert str(errors.VidrioError("it is wrong")) == "it is wrong"
+    assert issubclass(errors.AddressError, errors.VidrioError)
+    assert not issubclass(errors.VidrioError, click.ClickException)

@@ -1,0 +1,70 @@
+"""Start-up stays instant. What is imported is looked at, and not a clock, which on a shared machine tells little."""
+
+import subprocess
+import sys
+
+import pytest
+
+from vidrio import cli
+
+# Whole libraries that nobody should wait for before there is something for them to do.
+HEAVY = {"numpy", "torch", "ctranslate2", "tokenizers", "safetensors", "rich", "sacrebleu", "huggingface_hub", "yaml"}
+# Parts of Python itself that cost hundredths of a second each and that no help page needs.
+SLOW = {
+    *(
+        "asyncio",
+        "concurrent",
+        "multiprocessing",
+        "subprocess",
+        "socket",
+        "ssl",
+        "http",
+        "urllib",
+        "email",
+        "html",
+        "xml",
+    ),
+    *("json", "tomllib", "logging", "tempfile", "hashlib", "random", "zipfile", "sqlite3", "unittest", "pydoc"),
+}
+
+COUNT = """
+import sys
+before = set(sys.modules)
+try:
+    {code}
+finally:
+    sys.stderr.write(" ".join(sorted(set(sys.modules) - before)))
+"""
+
+
+def modules_imported_by(code: str) -> list[str]:
+    """The modules that one line of code adds to those of a bare Python."""
+    command = [sys.executable, "-c", COUNT.format(code=code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.split()
+
+
+def roots(modules: list[str]) -> set[str]:
+    return {module.partition(".")[0] for module in modules}
+
+
+def test_the_count_sees_what_it_should() -> None:
+    assert {"json", "json.decoder"} <= set(modules_imported_by("import json"))
+
+
+# Measured: 1 module for `import vidrio` and 81 for `vidrio --help`, most of them click and what click imports.
+# The budgets leave room for a few small ones; 0.05 and 0.15 seconds are what they keep.
+@pytest.mark.parametrize(
+    ("code", "budget"), [("import vidrio", 25), ("import vidrio.cli; vidrio.cli.main(['--help'])", 100)]
+)
+def test_starting_imports_little(code: str, budget: int) -> None:
+    modules = modules_imported_by(code)
+    assert not roots(modules) & (HEAVY | SLOW)
+    assert len(modules) <= budget, modules
+
+
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_the_help_of_a_verb_imports_nothing_heavy(verb: str) -> None:
+    modules = modules_imported_by(f"import vidrio.cli; vidrio.cli.main(['{verb}', '--help'])")
+    assert not roots(modules) & HEAVY
