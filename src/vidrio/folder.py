@@ -3,11 +3,11 @@
     MODEL/
       config.json         format number, architecture, languages, special tokens, provenance, scores
       model.safetensors   the parameters, under the names of `parameters.py`
-      tokenizer.json      one Hugging Face `tokenizers` file (and target-tokenizer.json, if separate)
+      tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
       README.md           the model card
       fast/               the CTranslate2 files, made from the above; may be rebuilt at any time
 
-Nothing here runs code from the folder, and no pickle is ever read. Every file is written beside its place and then moved
+Nothing here runs code from the folder, and no pickle is ever read. Every file is written beside its place, then moved
 there, `config.json` last: a kill at any moment leaves the last good model or none.
 """
 

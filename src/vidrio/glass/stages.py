@@ -1,7 +1,8 @@
 """What each number is: every quantity of a model declared once, by address.
 
 Whoever draws, explains or checks a number reads this table: its axes, its formula (plain and LaTeX), the paper's
-place, and the addresses of what it is made from. A trace refuses a quantity that is not declared here, so the table is complete.
+place, and the addresses of what it is made from. A trace refuses a quantity that is not declared here, so the
+declaration and the computation cannot part.
 
 `operation` names the one small step that makes the quantity from its inputs; `receipts.py` recomputes it from that.
 """
