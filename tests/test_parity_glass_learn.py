@@ -1,0 +1,201 @@
+"""`glass/` and `learn/` were written apart; here they must agree on every choice of the closed set, part by part."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from parity_models import SOURCE, TARGET, make_config, make_parameters
+from tolerances import FLOAT64
+from vidrio import config as choices
+from vidrio.config import ModelConfig
+from vidrio.glass import attention as glass_attention
+from vidrio.glass import positions as glass_positions
+from vidrio.glass import transformer as glass
+from vidrio.glass.decoding import Kept, decode_step
+from vidrio.glass.maths import no_tap
+from vidrio.learn import model as learn
+from vidrio.learn.weights import Weights
+from vidrio.parameters import parameter_specs
+
+
+def both(config: ModelConfig, seed: int = 0) -> tuple[glass.Machine, learn.Network]:
+    parameters = make_parameters(config, seed)
+    return glass.build(config, parameters), learn.build(Weights.from_arrays(config, parameters, torch.float64))
+
+
+def padded(ids: list[int], extra: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
+    """A batch of two: the ids, and the ids cut short by one, both padded."""
+    longest = len(ids) + extra
+    rows = [ids + [9] * extra, ids[:-1] + [9] * (extra + 1)]  # padded with a real word: it must not matter with what
+    return torch.tensor(rows).view(2, longest), torch.tensor([len(ids), len(ids) - 1])
+
+
+def batch_of(x_LD: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(x_LD).unsqueeze(0)
+
+
+def assert_agree(ours: torch.Tensor, glass_value: np.ndarray) -> None:
+    np.testing.assert_allclose(ours.detach().numpy(), glass_value, rtol=0, atol=FLOAT64)
+
+
+def rows(length: int, width: int = 12, seed: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(length, width))
+
+
+@pytest.mark.parametrize("tying", choices.TYINGS)
+@pytest.mark.parametrize("shape", choices.SHAPES)
+def test_parameters_come_back_unchanged(shape: str, tying: str) -> None:
+    config = make_config(
+        shape=shape, tying=tying, attention_bias=True, output_bias=True, positions="learned", norm="pre"
+    )
+    parameters = make_parameters(config)
+    back = Weights.from_arrays(config, parameters, torch.float64).to_arrays()
+    assert list(back) == list(parameter_specs(config))
+    for name, value in parameters.items():
+        np.testing.assert_array_equal(back[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "sinusoidal-halves", "none"])
+def test_position_tables(positions: str) -> None:
+    config = make_config(positions=positions, max_positions=700)
+    ours = learn.positions(config, torch.float64, torch.device("cpu"))
+    assert_agree(ours, glass_positions.TABLES[positions](700, config.d_model))
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_attention(biases: bool) -> None:
+    machine, net = both(make_config(attention_bias=biases))
+    x_LD, y_MD = rows(7), rows(5, seed=6)
+    expected = glass_attention.multi_head(machine, x_LD, y_MD, name="dec.1.cross", mask=glass_attention.see_all)
+    (q,) = learn.heads(net, batch_of(x_LD), "dec.1.cross", "Q")
+    k, v = learn.heads(net, batch_of(y_MD), "dec.1.cross", "KV")
+    assert_agree(learn.multi_head(net, q, k, v, "dec.1.cross", None)[0], expected)
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_masked_attention(biases: bool) -> None:
+    machine, net = both(make_config(attention_bias=biases))
+    x_LD = rows(7)
+    expected = glass_attention.multi_head(machine, x_LD, x_LD, name="dec.0.self", mask=glass_attention.causal)
+    hidden = learn.causal(7, 7, torch.device("cpu"))
+    assert hidden is not None
+    np.testing.assert_array_equal(~hidden.numpy(), glass_attention.allowed_LM(7, 7))
+    ours = learn.multi_head(net, *learn.heads(net, batch_of(x_LD), "dec.0.self", "QKV"), "dec.0.self", hidden)
+    assert_agree(ours[0], expected)
+
+
+@pytest.mark.parametrize("activation", choices.ACTIVATIONS)
+def test_feed_forward(activation: str) -> None:
+    machine, net = both(make_config(activation=activation))
+    x_LD = 3 * rows(7)
+    assert_agree(
+        learn.feed_forward(net, batch_of(x_LD), "enc.1.ffn")[0], glass.feed_forward(machine, x_LD, "enc.1.ffn", no_tap)
+    )
+
+
+def test_norm() -> None:
+    machine, net = both(make_config())
+    x_LD = rows(7)
+    assert_agree(
+        learn.norm(net, batch_of(x_LD), "enc.0.ffn.norm")[0], glass.norm(machine, x_LD, "enc.0.ffn.norm", no_tap)
+    )
+
+
+@pytest.mark.parametrize(("norm", "activation"), list(product(choices.NORMS, choices.ACTIVATIONS)))
+def test_layers(norm: str, activation: str) -> None:
+    machine, net = both(make_config(norm=norm, activation=activation, attention_bias=True))
+    x_SD, x_TD = rows(5), rows(7, seed=8)
+    assert_agree(
+        learn.encoder_layer(net, batch_of(x_SD), "enc.1", None)[0], glass.encoder_layer(machine, x_SD, "enc.1", no_tap)
+    )
+    hidden = learn.causal(7, 7, torch.device("cpu"))
+    ours = learn.decoder_layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", hidden, None)
+    assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1", no_tap))
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("positions", choices.POSITIONS)
+def test_embedding(positions: str, scaled: bool) -> None:
+    config = make_config(positions=positions, scale_embeddings=scaled)
+    machine, net = both(config)
+    for first in (0, 4):
+        expected = glass.embed(
+            machine, TARGET, machine.parameters["tgt.embed"], machine.target_positions_PD, "tgt", first, no_tap
+        )
+        assert_agree(learn.embed(net, torch.tensor([TARGET]), "tgt.embed", "tgt", first)[0], expected)
+
+
+@pytest.mark.parametrize(("norm", "positions"), list(product(choices.NORMS, choices.POSITIONS)))
+def test_encoder_and_decoder_with_padding(norm: str, positions: str) -> None:
+    machine, net = both(make_config(norm=norm, positions=positions))
+    source, source_lengths = padded(SOURCE)
+    target, target_lengths = padded(TARGET)
+    memory = learn.encode(net, source, source_lengths)
+    out = learn.decode(net, target, memory, learn.padding(source, source_lengths))
+    for b in range(2):
+        memory_SD = glass.encode(machine, source[b, : source_lengths[b]].tolist())
+        assert_agree(memory[b, : source_lengths[b]], memory_SD)
+        out_TD = glass.decode(machine, target[b, : target_lengths[b]].tolist(), memory_SD)
+        assert_agree(out[b, : target_lengths[b]], out_TD)
+
+
+OTHER_CHOICES = list(product(choices.TYINGS, [False, True], [False, True], [False, True]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "norm", "activation", "positions"),
+    list(product(choices.SHAPES, choices.NORMS, choices.ACTIVATIONS, choices.POSITIONS)),
+)
+def test_whole_model_on_every_combination_of_choices(shape: str, norm: str, activation: str, positions: str) -> None:
+    for tying, scaled, biases, output_bias in OTHER_CHOICES:
+        config = make_config(
+            shape=shape,
+            norm=norm,
+            activation=activation,
+            positions=positions,
+            tying=tying,
+            scale_embeddings=scaled,
+            attention_bias=biases,
+            output_bias=output_bias,
+        )
+        machine, net = both(config)
+        source, source_lengths = padded(SOURCE)
+        target, target_lengths = padded(TARGET)
+        hidden = learn.padding(source, source_lengths)
+        if shape == "encoder":
+            pooled = learn.pool(learn.encode(net, source, source_lengths), source_lengths)
+            probabilities = learn.logits(net, pooled).softmax(-1)
+        else:
+            memory = learn.encode(net, source, source_lengths) if config.has_encoder else None
+            probabilities = learn.logits(net, learn.decode(net, target, memory, hidden)).softmax(-1)
+        for b in range(2):
+            source_ids = source[b, : source_lengths[b]].tolist()
+            target_ids = target[b, : target_lengths[b]].tolist()
+            if shape == "encoder":
+                assert_agree(probabilities[b], glass.classify(machine, source_ids))
+            else:
+                expected = glass.translate_forced(machine, source_ids, target_ids)
+                assert_agree(probabilities[b, : target_lengths[b]], expected)
+
+
+@pytest.mark.parametrize("shape", ["encoder-decoder", "decoder"])
+def test_kept_keys_and_values_change_nothing(shape: str) -> None:
+    """One token at a time, each engine with its own store, gives the same logits as glass at every step."""
+    machine, net = both(make_config(shape=shape))
+    memory_SD = glass.encode(machine, SOURCE) if shape == "encoder-decoder" else None
+    memory = None if memory_SD is None else batch_of(memory_SD)
+    kept, store = Kept(), {}
+
+    def keep(name: str, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if name in store:
+            k, v = torch.cat([store[name][0], k], dim=2), torch.cat([store[name][1], v], dim=2)
+        store[name] = k, v
+        return k, v
+
+    for t, token in enumerate(TARGET):
+        expected = decode_step(machine, [token], memory_SD, kept)
+        ours = learn.logits(net, learn.decode(net, torch.tensor([[token]]), memory, None, keep, t))
+        assert_agree(ours[0, 0], expected)
+    assert store["dec.1.self"][0].shape == (1, 3, len(TARGET), 5)

@@ -1,0 +1,148 @@
+"""`glass/` against a second, independent implementation: PyTorch's own attention and Transformer layers, in float64."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from tolerances import FLOAT64
+from vidrio.config import ModelConfig
+from vidrio.glass import attention, transformer
+from vidrio.glass.maths import no_tap
+
+D, H, F, S, T = 12, 3, 20, 5, 7
+K = D // H  # PyTorch's heads always split the model's width
+
+
+def config(norm: str = "post", activation: str = "relu") -> ModelConfig:
+    return ModelConfig(
+        source_vocabulary=29,
+        target_vocabulary=29,
+        d_model=D,
+        n_heads=H,
+        d_head=K,
+        d_ff=F,
+        n_encoder_layers=1,
+        n_decoder_layers=1,
+        attention_bias=True,
+        norm=norm,
+        activation=activation,
+        norm_epsilon=1e-3,
+    )
+
+
+def rows(length: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(length, D))
+
+
+def scramble(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
+    """Random numbers everywhere, so that no bias is 0 and no gain is 1; and no dropout."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64) * 0.5)
+    return module.eval()
+
+
+def numpy(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.detach().numpy()
+
+
+def attention_parameters(module: torch.nn.MultiheadAttention, name: str) -> dict[str, np.ndarray]:
+    """PyTorch keeps Wᵀ of Q, K and V one above the other, heads inside."""
+    found = {}
+    for letter, W, b in zip("QKV", module.in_proj_weight.chunk(3), module.in_proj_bias.chunk(3), strict=True):
+        found[f"{name}.W{letter}"] = numpy(W).T.reshape(D, H, K).transpose(1, 0, 2)
+        found[f"{name}.b{letter}"] = numpy(b).reshape(H, K)
+    found[f"{name}.WO"] = numpy(module.out_proj.weight).T
+    found[f"{name}.bO"] = numpy(module.out_proj.bias)
+    return found
+
+
+def norm_parameters(module: torch.nn.LayerNorm, name: str) -> dict[str, np.ndarray]:
+    return {f"{name}.norm.gain": numpy(module.weight), f"{name}.norm.bias": numpy(module.bias)}
+
+
+def feed_forward_parameters(layer: torch.nn.Module, name: str) -> dict[str, np.ndarray]:
+    return {
+        f"{name}.W1": numpy(layer.linear1.weight).T,
+        f"{name}.b1": numpy(layer.linear1.bias),
+        f"{name}.W2": numpy(layer.linear2.weight).T,
+        f"{name}.b2": numpy(layer.linear2.bias),
+    }
+
+
+def machine(config: ModelConfig, parameters: dict[str, np.ndarray]) -> transformer.Machine:
+    from vidrio.parameters import random_parameters
+
+    return transformer.build(config, random_parameters(config, np.random.default_rng(0)) | parameters)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_multi_head_attention(masked: bool) -> None:
+    theirs = scramble(torch.nn.MultiheadAttention(D, H, batch_first=True, dtype=torch.float64))
+    ours = machine(config(), attention_parameters(theirs, "dec.0.cross"))
+    x, y = rows(T, 1), rows(T if masked else S, 2)
+    hidden = torch.ones(T, T, dtype=torch.bool).triu(1) if masked else None
+    xt, yt = torch.from_numpy(x)[None], torch.from_numpy(y)[None]
+    expected, weights = theirs(xt, yt, yt, attn_mask=hidden, average_attn_weights=False)
+    seen: dict[str, np.ndarray] = {}
+
+    def tap(name: str, value: np.ndarray) -> np.ndarray:
+        seen[name] = value
+        return value
+
+    mask = attention.causal if masked else attention.see_all
+    out = attention.multi_head(ours, x, y, name="dec.0.cross", mask=mask, tap=tap)
+    np.testing.assert_allclose(out, numpy(expected)[0], rtol=0, atol=FLOAT64)
+    for h in range(H):
+        np.testing.assert_allclose(seen[f"dec.0.cross.weights.h{h}"], numpy(weights)[0, h], rtol=0, atol=FLOAT64)
+
+
+CHOICES = list(product(["post", "pre"], ["relu", "gelu"]))
+
+
+@pytest.mark.parametrize(("norm", "activation"), CHOICES)
+def test_encoder_layer(norm: str, activation: str) -> None:
+    theirs = scramble(
+        torch.nn.TransformerEncoderLayer(
+            D, H, F, activation=activation, layer_norm_eps=1e-3, batch_first=True, norm_first=norm == "pre"
+        ).double()
+    )
+    ours = machine(
+        config(norm, activation),
+        attention_parameters(theirs.self_attn, "enc.0.self")
+        | norm_parameters(theirs.norm1, "enc.0.self")
+        | feed_forward_parameters(theirs, "enc.0.ffn")
+        | norm_parameters(theirs.norm2, "enc.0.ffn"),
+    )
+    x = rows(S, 3)
+    expected = theirs(torch.from_numpy(x)[None].requires_grad_())  # a gradient keeps PyTorch off its fused short cut
+    np.testing.assert_allclose(
+        transformer.encoder_layer(ours, x, "enc.0", no_tap), numpy(expected)[0], rtol=0, atol=FLOAT64
+    )
+
+
+@pytest.mark.parametrize(("norm", "activation"), CHOICES)
+def test_decoder_layer(norm: str, activation: str) -> None:
+    theirs = scramble(
+        torch.nn.TransformerDecoderLayer(
+            D, H, F, activation=activation, layer_norm_eps=1e-3, batch_first=True, norm_first=norm == "pre"
+        ).double()
+    )
+    ours = machine(
+        config(norm, activation),
+        attention_parameters(theirs.self_attn, "dec.0.self")
+        | norm_parameters(theirs.norm1, "dec.0.self")
+        | attention_parameters(theirs.multihead_attn, "dec.0.cross")
+        | norm_parameters(theirs.norm2, "dec.0.cross")
+        | feed_forward_parameters(theirs, "dec.0.ffn")
+        | norm_parameters(theirs.norm3, "dec.0.ffn"),
+    )
+    x, memory = rows(T, 4), rows(S, 5)
+    hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
+    expected = theirs(torch.from_numpy(x)[None], torch.from_numpy(memory)[None], tgt_mask=hidden)
+    np.testing.assert_allclose(
+        transformer.decoder_layer(ours, x, memory, "dec.0", no_tap), numpy(expected)[0], rtol=0, atol=FLOAT64
+    )
