@@ -1,7 +1,7 @@
 """Numbers, vectors, matrices and tables as plain text. Nothing is computed here, only drawn.
 
-Plain text carries everything: it reads without colour, in 80 columns, in a log, in a pipe, by a screen reader. What does
-not fit is not cut off silently: it is wrapped into blocks of columns, or left out with its count and its range told.
+Plain text carries everything: it reads without colour, in 80 columns, in a log, in a pipe, by a screen reader. What
+does not fit is not cut off silently: it is wrapped into blocks of columns, or left out with count and range told.
 """
 
 import math
