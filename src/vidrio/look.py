@@ -1,0 +1,248 @@
+"""Text → text with every number on the way: open a model, search as translating does, and keep one traced pass.
+
+    model = open_model()                 # the default model; or a name, or a folder
+    seen = look(model, "Hello world")
+    seen.translation                     # "hola mundo"
+    seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]@1"))
+
+The search runs step by step, with kept keys and values. Then one pass over the chosen tokens, all at once, is traced:
+thanks to the causal mask its row t is what the decoder computed at step t. `Look.disagreement` says how far that is
+true; a machine that was changed (no mask, say) may break it, and then the reader is told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from vidrio import models
+from vidrio.config import ModelConfig
+from vidrio.errors import InputError, ModelError
+from vidrio.folder import About, read_config, read_parameters
+from vidrio.glass.attention import causal
+from vidrio.glass.decoding import Kept, decode_step, stepper
+from vidrio.glass.maths import Array, Tap, log_softmax, no_tap
+from vidrio.glass.trace import Trace
+from vidrio.glass.transformer import Machine, build, classify, decode, encode, logits, translate_forced
+from vidrio.search import Hypothesis, Ids, Options, Step, Tree, finish, restrict, search
+from vidrio.text.tokenizer import Piece, Tokenizer
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model ready to be looked into. The tokenizers are the same one where the vocabulary is shared."""
+
+    config: ModelConfig
+    about: About
+    machine: Machine
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.about.name or self.path.name
+
+    @cached_property
+    def source_vocabulary(self) -> list[str]:
+        return _names(self.source_tokenizer, self.config.source_vocabulary)
+
+    @cached_property
+    def target_vocabulary(self) -> list[str]:
+        return _names(self.target_tokenizer, self.config.target_vocabulary)
+
+
+def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64) -> Opened:
+    """A model by name or folder; None is the default model."""
+    path = models.find(name_or_path)
+    config, about = read_config(path)
+    machine = build(config, read_parameters(path), dtype)
+    first = Tokenizer.load(path / "tokenizer.json", config.special)
+    second_path = path / "target-tokenizer.json"
+    second = Tokenizer.load(second_path, config.special) if second_path.exists() else first
+    for tokenizer, vocabulary in ((first, config.source_vocabulary), (second, config.target_vocabulary)):
+        if vocabulary and tokenizer.size > vocabulary:
+            raise ModelError(
+                f"the tokenizer of {path} does not fit its model",
+                found=f"{tokenizer.size} tokens, and embeddings for {vocabulary}",
+                do="use an undamaged model folder",
+            )
+    return Opened(config, about, machine, first, second, path)
+
+
+def default_options(config: ModelConfig) -> Options:
+    """How this model searches unless told otherwise."""
+    own = config.decoding
+    return Options(
+        beam=own.beam,
+        length_penalty=own.length_penalty,
+        max_length=min(own.max_length, config.max_positions),
+        suppressed=(config.special.pad, config.special.start),
+    )
+
+
+@dataclass(frozen=True)
+class Look:
+    """One run: the text, what became of it, and every number on the way."""
+
+    model: Opened  # its machine is the one that ran, changed or not
+    text: str
+    pieces: Sequence[Piece]  # how the text was split
+    source_ids: Sequence[int]  # with the end token, where the model wants one
+    target_ids: Sequence[int]  # what the decoder saw: the start token first
+    hypotheses: Sequence[Hypothesis]  # best first; none for a classifier and for an empty text
+    translation: str
+    trace: Trace
+    options: Options
+    tree: Tree | None = None
+    forced: bool = False  # the target was given, not searched for
+    disagreement: float = 0.0  # between searching step by step and one pass over the result: the largest |Δ log p|
+
+    @property
+    def result(self) -> Hypothesis | None:
+        return self.hypotheses[0] if self.hypotheses else None
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was computed, because there was nothing to compute with."""
+        return not self.trace.values
+
+    @property
+    def chosen_ids(self) -> list[int]:
+        """The token taken after each row of the decoder."""
+        return [int(i) for i in self.trace.values.get("out.choice", ())]
+
+    @cached_property
+    def unknown(self) -> list[str]:
+        """The words of the text that the vocabulary does not hold."""
+        return list(dict.fromkeys(self.text[p.start : p.end] for p in self.pieces if p.unknown))
+
+    def kept_at(self, step: int) -> Kept:
+        """What the decoder had kept, and reused, when it took this step: decoded again, one token at a time."""
+        if not 0 <= step < len(self.target_ids):
+            raise InputError(f"there is no decoding step {step}", found=f"steps 0 to {len(self.target_ids) - 1}")
+        machine = self.model.machine
+        memory_SD = encode(machine, self.source_ids) if machine.config.has_encoder else None
+        kept = Kept()
+        for token in self.target_ids[: step + 1]:
+            decode_step(machine, [token], memory_SD, kept)
+        return kept
+
+
+def look(
+    model: Opened,
+    text: str,
+    *,
+    options: Options | None = None,
+    change: Tap = no_tap,
+    target: Sequence[int] | None = None,
+    tree: Tree | None = None,
+) -> Look:
+    """Run the model on a text and keep every number. `change` may alter any of them on the way; `target` forces the
+    decoder's output (teacher forcing) instead of searching for one; `tree` records the search."""
+    config = model.config
+    options = options or default_options(config)
+    tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer
+    pieces = tokenizer.pieces(text)
+    ids = [piece.id for piece in pieces]
+    trace = Trace(
+        model.machine,
+        vocabulary=model.target_vocabulary,
+        source_vocabulary=model.source_vocabulary,
+        labels=model.about.labels,
+    )
+    if config.has_encoder and not ids:
+        return Look(model, text, pieces, (), (), (), "", trace, options, tree)
+    _refuse_too_long(config, len(ids))
+    seen = Look(model, text, pieces, (), (), (), "", trace, options, tree)
+    if config.shape == "encoder":
+        return _classified(seen, ids, change)
+    if config.shape == "decoder":
+        seen = replace(seen, options=replace(options, prefix=tuple(ids)))
+    else:
+        seen = replace(seen, source_ids=[*ids, config.special.end] if config.source_end else ids)
+    return _translated(seen, change, None if target is None else tuple(target))
+
+
+def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
+    """Encoder only: the text's most probable class."""
+    trace, config = seen.trace, seen.model.config
+    ids = [*ids, config.special.end] if config.source_end else ids
+    trace.source_tokens = [trace.source_vocabulary[i] for i in ids]
+    prob_C = classify(seen.model.machine, ids, trace.tap_through(change))
+    best = int(np.argmax(prob_C))
+    return replace(seen, source_ids=ids, translation=trace.labels[best] if trace.labels else f"class {best}")
+
+
+def _translated(seen: Look, change: Tap, target: Ids | None) -> Look:
+    """Encoder–decoder, or decoder alone: search, then trace the pass over what was found."""
+    machine, config, trace = seen.model.machine, seen.model.config, seen.trace
+    start, end = config.special.start, config.special.end
+    found = (
+        search(_step(machine, seen.source_ids, change), start, end, seen.options, seen.tree) if target is None else []
+    )
+    taken = (*found[0].ids, *((end,) if found[0].ended else ())) if found else target or (end,)
+    target_ids = (start, *taken[:-1])
+    trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
+    trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
+    trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
+    tap = trace.tap_through(change)
+    prob_TV = translate_forced(machine, seen.source_ids, target_ids, tap)
+    choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
+    with np.errstate(divide="ignore"):  # a forced token may have probability 0
+        score_T = trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
+    if found:
+        disagreement = _disagreement(trace.values["out.logits"], found[0], taken, end, seen.options)
+    else:
+        found, disagreement = [finish(taken, score_T.tolist(), end, seen.options)], 0.0
+    return replace(
+        seen,
+        target_ids=target_ids,
+        hypotheses=found,
+        translation=seen.model.target_tokenizer.decode(found[0].ids),
+        forced=target is not None,
+        disagreement=disagreement,
+    )
+
+
+def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
+    """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
+    change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
+    if change is no_tap and machine.mask is causal:
+        return stepper(machine, source_ids)
+    memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
+
+    def step(prefixes: Sequence[Ids]) -> Array:
+        return np.stack(
+            [log_softmax(logits(machine, decode(machine, ids, memory_SD, change), change)[-1]) for ids in prefixes]
+        )
+
+    return step
+
+
+def _disagreement(logits_TV: Array, result: Hypothesis, taken: Ids, end: int, options: Options) -> float:
+    """How far the traced pass is from the search: the largest difference in log p of a token that the search took."""
+    differences = [
+        abs(float(restrict(log_softmax(logits_TV[t]), taken[:t], end, options)[taken[t]]) - result.token_log_probs[t])
+        for t in range(len(options.prefix), len(taken))
+    ]
+    return max(differences, default=0.0)
+
+
+def _refuse_too_long(config: ModelConfig, length: int) -> None:
+    """Before anything is computed. The end token needs a place too; so does the start token before a prompt."""
+    room = config.max_positions - (config.source_end if config.has_encoder else 1)
+    if length > room:
+        raise InputError(
+            "the text is longer than the model's positions",
+            found=f"{length} tokens; the model holds {room} and the {'end' if config.has_encoder else 'start'} token",
+            do="shorten or split the text; nothing was cut off silently",
+        )
+
+
+def _names(tokenizer: Tokenizer, size: int) -> list[str]:
+    """The vocabulary in the order of its ids; rows of the embedding beyond it have no token."""
+    known = tokenizer.vocabulary()
+    return [*known, *(f"<unused {i}>" for i in range(len(known), size))] if size else []
