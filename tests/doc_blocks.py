@@ -1,0 +1,269 @@
+"""Runs the code blocks of a document, in the order of the page, in one temporary folder for the page.
+
+    ```sh         commands; each must succeed
+    ```console    `$ command` lines (a `> ` line continues one), each followed by exactly what it prints; `...` stands
+                  for any text within a line, and alone on a line for any lines; a command may fail if the next one
+                  is `$ echo $?`
+    ```python     a script; it must succeed
+    ```toml, ```json                       must parse
+    ```text, ```mermaid and other prose    are read by people only
+
+Words after the language say more: `output` on a text block: exactly what the block before it printed, in the same
+notation. `slow`: run by `make slow`. `network`, `gpu`: not run. What is not run must still name real verbs and options.
+
+Four commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
+`make hello` installs nothing anew, other make goals are looked up and not run, `pip install` must
+name real extras, `git clone` clones the repository at hand.
+"""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+import click
+
+from vidrio import cli
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+RUN = {"sh", "console", "python"}
+PARSED = {"toml": tomllib.loads, "json": json.loads}
+PROSE = {"text", "mermaid", "math", "html", "tsv", "makefile", "diff"}
+WORDS = {"output", "slow", "network", "gpu"}
+
+# Bash functions that take the place of some commands, see above. VENV is relative to the repository, as in a Makefile.
+STAND_INS = r"""
+make() {
+  local goal goals=()
+  local settings=(--no-print-directory -C "$REPOSITORY" "VENV=$VENV" "VENV_TEST=$VENV" -o "$VENV/.vidrio-ready")
+  for goal in "$@"; do case $goal in (*=*|-*) ;; (*) goals+=("$goal") ;; esac; done
+  case ${goals[*]:-help} in
+    (hello|help) command make "${settings[@]}" "$@" ;;
+    (*) command make "${settings[@]}" -n "$@" > /dev/null ;;
+  esac
+}
+pip() { python -c "$CHECK_PIP" "$@"; }
+python3() { python "$@"; }
+python() {
+  case "$1 ${2:-}" in
+    ("-m pip") shift 2; pip "$@" ;;
+    ("-m venv") ln -sfn "$(dirname "$(dirname "$PYTHON")")" "$3" ;;
+    (*) "$PYTHON" "$@" ;;
+  esac
+}
+git() {
+  case $1 in
+    (clone) command git clone --quiet --shared "$REPOSITORY" "${3:-$(basename "$2" .git)}" ;;
+    (*) command git "$@" ;;
+  esac
+}
+"""
+
+CHECK_PIP = r"""
+import os, pathlib, re, sys, tomllib
+root = pathlib.Path(os.environ["REPOSITORY"])
+extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+verb, *words = sys.argv[1:]
+verb == "install" or sys.exit(f"pip {verb}: the documents' runner knows `pip install` only")
+for option, word in zip([""] + words, words):
+    if option in ("-c", "-r"):
+        (root / word).is_file() or sys.exit(f"pip install {option} {word}: there is no such file")
+    elif not word.startswith("-"):
+        match = re.fullmatch(r"(?:vidrio|\.)(?:\[([a-z,]+)\])?", word)
+        match or sys.exit(f"pip install {word}: the documents install vidrio only, and its extras")
+        for extra in filter(None, (match[1] or "").split(",")):
+            extra in extras or sys.exit(f"pip install {word}: there is no extra {extra}, only {', '.join(extras)}")
+"""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    page: Path
+    line: int  # of its fence, from 1
+    language: str
+    words: frozenset[str]
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+class Wrong(Exception):
+    """A block does not do what its page says."""
+
+
+def blocks_of(page: Path) -> list[Block]:
+    blocks, opening, start, lines = list[Block](), None, 0, list[str]()
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        fence = re.match(r"( *)(`{3,}|~{3,})(.*)$", line)
+        if opening is None and fence:
+            opening, start, lines = fence, number, []
+        elif opening and fence and fence[2].startswith(opening[2]) and not fence[3].strip():
+            language, *words = opening[3].split() or [""]
+            blocks.append(Block(page, start, language, frozenset(words), "".join(f"{line}\n" for line in lines)))
+            opening = None
+        elif opening:
+            lines.append(line.removeprefix(opening[1]))
+    if opening:
+        raise Wrong(f"{page.name}:{start}: this block never ends")
+    return blocks
+
+
+def same(shown: str, printed: str) -> bool:
+    """Whether a page's text is what was printed, `...` standing for anything."""
+    pattern = ""
+    for line in (line.rstrip() for line in shown.splitlines()):
+        literal = ".*".join(map(re.escape, line.split("...")))
+        pattern += r"(?:[^\n]*\n)*?" if line.strip() == "..." else literal + r"\n"
+    return bool(re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in printed.splitlines())))
+
+
+def compare(block: Block, command: str, shown: str, printed: str) -> None:
+    if not same(shown, printed):
+        lines = unified_diff(shown.splitlines(), printed.splitlines(), "the page shows", "it prints", lineterm="", n=99)
+        raise Wrong(f"{block}: {command}\n" + "\n".join(lines))
+
+
+def commands_of(block: Block) -> list[tuple[str, str]]:
+    """A console block's commands, each with what the page shows that it prints."""
+    commands: list[tuple[str, str]] = []
+    for line in block.code.splitlines():
+        if line.startswith("$ "):
+            commands.append((line[2:], ""))
+        elif not commands:
+            raise Wrong(f"{block}: a console block starts with a `$ ` line")
+        elif line.startswith("> ") and not commands[-1][1]:
+            commands[-1] = (f"{commands[-1][0]}\n{line[2:]}", "")
+        else:
+            commands[-1] = (commands[-1][0], f"{commands[-1][1]}{line}\n")
+    return commands
+
+
+def run_bash(script: str, folder: Path, timeout: float) -> tuple[int, str]:
+    """Exit code and everything printed; whatever the script left running is ended."""
+    python = Path(sys.executable)
+    here = {"REPOSITORY": str(REPOSITORY), "PYTHON": str(python), "CHECK_PIP": CHECK_PIP, "HOME": str(folder / ".home")}
+    here["VENV"] = os.path.relpath(python.parent.parent, REPOSITORY)
+    here["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PYTEST", "TEXT"))
+    }
+    (folder / ".home").mkdir(exist_ok=True)
+    if not (folder / ".venv").exists():
+        (folder / ".venv").symlink_to(python.parent.parent)
+    printed = folder / ".home" / "printed"
+    with printed.open("w") as out:
+        process = subprocess.Popen(
+            ["bash", "-c", STAND_INS + script],
+            cwd=folder, env=inherited | here, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+        )  # fmt: skip
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            status = 124
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return status, printed.read_text(encoding="utf-8", errors="replace") + "\n(ended: it took too long)" * (
+        status == 124
+    )
+
+
+def run_console(block: Block, folder: Path, timeout: float) -> str:
+    commands, mark = commands_of(block), "-- end of command, status"
+    script = "".join(f'{command}\nlast=$?; printf "\\n{mark} %s\\n" $last; (exit $last)\n' for command, _ in commands)
+    status, printed = run_bash(script, folder, timeout)
+    parts = re.split(rf"\n{mark} (\d+)\n", printed)
+    if len(parts) != 2 * len(commands) + 1:
+        raise Wrong(f"{block}: it stopped before its last command, with status {status}\n{printed}")
+    followers = [command for command, _ in commands[1:]] + [""]
+    for (command, shown), found, code, following in zip(commands, parts[::2], parts[1::2], followers, strict=False):
+        compare(block, command, shown, found)
+        if code != "0" and following.strip() != "echo $?":
+            raise Wrong(
+                f"{block}: {command}\nfailed with status {code}; if it should, show `$ echo $?` after it\n{found}"
+            )
+    return printed
+
+
+def run(block: Block, folder: Path, timeout: float) -> str:
+    """Run one block and return what it printed."""
+    if block.language == "console":
+        return run_console(block, folder, timeout)
+    script = f"set -euo pipefail\n{block.code}"
+    if block.language == "python":
+        (folder / ".home").mkdir(exist_ok=True)
+        (folder / ".home" / "block.py").write_text(block.code, encoding="utf-8")
+        # As if the script lay in the page's folder, which is where a reader would put it.
+        script = 'PYTHONPATH="$PWD" "$PYTHON" .home/block.py'
+    status, printed = run_bash(script, folder, timeout)
+    if status != 0:
+        raise Wrong(f"{block}: failed with status {status}\n{block.code}{printed}")
+    return printed
+
+
+def command_lines(block: Block) -> Iterator[list[str]]:
+    code = block.code if block.language == "sh" else "".join(f"{command}\n" for command, _ in commands_of(block))
+    for line in code.replace("\\\n", " ").splitlines():
+        try:
+            yield shlex.split(line, comments=True)
+        except ValueError:
+            continue  # a quoted text over several lines
+
+
+def check_unrun(block: Block) -> None:
+    """What is not run must still be well formed, and its verbs and options must exist."""
+    if block.language == "python":
+        compile(block.code, str(block), "exec")
+        return
+    for words in command_lines(block):
+        if words[:1] != ["vidrio"]:
+            continue
+        context = click.Context(cli.vidrio)
+        command: click.Command | None = cli.vidrio
+        rest = words[1:]
+        while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+            name = rest.pop(0)
+            command = command.get_command(context, name)
+            if command is None:
+                raise Wrong(f"{block}: there is no `{' '.join(words[: len(words) - len(rest)])}`")
+        assert command
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        for word in rest:
+            if word.startswith("--") and word.partition("=")[0] not in {*known, "--help", "--"}:
+                raise Wrong(f"{block}: `{' '.join(words)}`: there is no option {word}")
+
+
+def run_page(page: Path, folder: Path, *, slow: bool = False, timeout: float = 120) -> None:
+    printed = ""
+    for block in blocks_of(page):
+        if block.language not in RUN | set(PARSED) | PROSE:
+            raise Wrong(
+                f"{block}: `{block.language}` after the fence is none of {', '.join(sorted(RUN | set(PARSED) | PROSE))}"
+            )
+        if not block.words <= WORDS:
+            raise Wrong(f"{block}: `{' '.join(block.words)}` are not among {', '.join(sorted(WORDS))}")
+        if block.language in PARSED:
+            try:
+                PARSED[block.language](block.code)
+            except ValueError as error:
+                raise Wrong(f"{block}: {error}") from None
+        elif "output" in block.words and (slow or "slow" not in block.words):
+            compare(block, "what the block before it prints", block.code, printed)
+        elif block.language in RUN and block.words & ({"network", "gpu"} if slow else {"network", "gpu", "slow"}):
+            check_unrun(block)
+        elif block.language in RUN:
+            printed = run(block, folder, timeout)

@@ -1,0 +1,143 @@
+"""Every code block of README.md, the other pages at the root, and docs/ is run; their links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from doc_blocks import REPOSITORY, Wrong, blocks_of, run_page
+from vidrio import cli
+
+PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_page(page: Path, tmp_path: Path) -> None:
+    try:
+        run_page(page, tmp_path)
+    except Wrong as wrong:
+        pytest.fail(str(wrong), pytrace=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any("slow" in block.words for block in blocks_of(page))],
+    ids=lambda page: str(page.relative_to(REPOSITORY)),
+)
+def test_page_with_its_slow_blocks(page: Path, tmp_path: Path) -> None:
+    try:
+        run_page(page, tmp_path, slow=True, timeout=3600)
+    except Wrong as wrong:
+        pytest.fail(str(wrong), pytrace=False)
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The names that a forge gives a page's headings."""
+    text = re.sub(r"^( *)(`{3,}).*?^\1\2`*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
+    plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading).lower().replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"^( *)(`{3,}).*?^\1\2`*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)[^)]*\)", re.sub(r"`[^`\n]*`", "", prose)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (page.parent / name) if name else page
+        assert linked.exists(), f"{page.name} links to {target}, which is not there"
+        if anchor and linked.suffix == ".md":
+            assert anchor in anchors_of(linked), f"{page.name} links to {target}; the headings are {anchors_of(linked)}"
+
+
+# The runner itself: what is right passes, what is wrong fails.
+
+
+def page_of(text: str, folder: Path) -> Path:
+    page = folder / "page.md"
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+RIGHT = {
+    "a command": "```sh\ntrue\n```\n",
+    "a file for a later block": "```sh\ncat > a.txt <<'EOF'\nhola\nEOF\n```\n\n```console\n$ cat a.txt\nhola\n```\n",
+    "an output": "```console\n$ echo hola\nhola\n$ true\n$ printf 'no newline'\nno newline\n```\n",
+    "any text in a line": "```console\n$ echo it took 13 ms\nit took ... ms\n```\n",
+    "any lines": "```console\n$ seq 100\n1\n...\n99\n100\n```\n",
+    "a failure that is shown": "```console\n$ (exit 3)\n$ echo $?\n3\n```\n",
+    "stderr": "```console\n$ echo problem >&2\nproblem\n```\n",
+    "a continued command": "```console\n$ cat <<'EOF'\n> hola\n> EOF\nhola\n```\n",
+    "the folder stays within a block": "```console\n$ mkdir -p d/e && cd d\n$ ls\ne\n```\n",
+    "an output of a script": "```python\nprint(1 + 1)\n```\n\n```text output\n2\n```\n",
+    "a script that imports": "```sh\necho 'x = 3' > m.py\n```\n\n```python\nimport m, vidrio\nassert m.x == 3\n```\n",
+    "the package": f"```console\n$ vidrio --version\nvidrio, version {cli.__version__}\n```\n",
+    "the same Python": "```sh\npython3 -c 'import vidrio'\n.venv/bin/python -c 'import vidrio'\n```\n",
+    "an activated environment": "```sh\npython3 -m venv .venv\n. .venv/bin/activate\nvidrio --help\n```\n",
+    "data": '```toml\na = 1\n```\n\n```json\n{"a": 1}\n```\n',
+    "an indented block": "- so:\n\n  ```console\n  $ echo a\n  a\n  ```\n",
+    "installing": '```sh\npip install vidrio\npip install "vidrio[train]"\n```\n',
+    "installing with pins": "```sh\npython3 -m pip install -c constraints.txt -e '.[train,dev]'\n```\n",
+    "cloning": "```sh\ngit clone https://example.org/vidrio.git\ncd vidrio\nmake help\n```\n",
+    "other goals of make": "```sh\nmake test\nmake slow WORKERS=1\nmake clean\n```\n",
+    "help": "```sh\nmake help\nmake\n```\n",
+    "a background process ends": "```sh\nsleep 1000 &\n```\n",
+    "what is not run": "```sh network\ncurl https://example.org\n```\n\n```python gpu\nimport nowhere\n```\n",
+    "what is run when there is time": "```sh slow\nfalse\n```\n",
+}  # fmt: skip
+
+WRONG = {
+    "a failing command": "```sh\ntrue\nfalse\ntrue\n```\n",
+    "a failing part of a pipe": "```sh\nfalse | true\n```\n",
+    "an unset variable": "```sh\necho $nothing\n```\n",
+    "a wrong output": "```console\n$ echo hola\nadiós\n```\n",
+    "a missing output": "```console\n$ echo hola\n```\n",
+    "an output too much": "```console\n$ true\nhola\n```\n",
+    "a line too much": "```console\n$ seq 3\n1\n...\n2\n```\n",
+    "a silent failure": "```console\n$ false\n```\n",
+    "an exit": "```console\n$ exit 0\n$ echo hola\nhola\n```\n",
+    "no command": "```console\nhola\n```\n",
+    "a failing script": "```python\nraise SystemExit(1)\n```\n",
+    "a script's wrong output": "```python\nprint(3)\n```\n\n```text output\n2\n```\n",
+    "broken toml": "```toml\na =\n```\n",
+    "broken json": "```json\n{a: 1}\n```\n",
+    "no language": "```\nhola\n```\n",
+    "an unknown word": "```sh sometimes\ntrue\n```\n",
+    "no end": "```sh\ntrue\n",
+    "an unknown goal of make": "```sh\nmake nonsense\n```\n",
+    "an unknown extra": '```sh\npip install "vidrio[everything]"\n```\n',
+    "a missing file of pins": "```sh\npip install -c pins.txt -e .\n```\n",
+    "an unknown verb that is not run": "```sh slow\nvidrio transalte a\n```\n",
+    "an unknown option that is not run": "```console network\n$ vidrio --colour\n```\n",
+}
+
+
+@pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT)
+def test_the_runner_accepts(text: str, tmp_path: Path) -> None:
+    run_page(page_of(text, tmp_path), tmp_path)
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+def test_the_runner_refuses(text: str, tmp_path: Path) -> None:
+    with pytest.raises(Wrong, match=r"page\.md:"):
+        run_page(page_of(text, tmp_path), tmp_path)
+
+
+def test_slow_blocks_are_run_when_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(Wrong, match="failed with status 1"):
+        run_page(page_of("```sh slow\nfalse\n```\n", tmp_path), tmp_path, slow=True)
+
+
+def test_a_block_that_hangs_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(Wrong, match="it took too long"):
+        run_page(page_of("```sh\nsleep 1000\n```\n", tmp_path), tmp_path, timeout=0.5)
+
+
+def test_the_message_shows_the_difference(tmp_path: Path) -> None:
+    with pytest.raises(Wrong) as caught:
+        run_page(page_of("Say:\n\n```console\n$ echo hola\nadiós\n```\n", tmp_path), tmp_path)
+    assert str(caught.value).splitlines()[0] == "page.md:3: echo hola"
+    assert {"-adiós", "+hola"} <= set(str(caught.value).splitlines())
