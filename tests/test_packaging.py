@@ -1,0 +1,87 @@
+"""What the built wheel and source archive hold: the code, its data, its licence, and nothing else."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from email.parser import BytesParser
+from pathlib import Path
+
+import pytest
+
+from vidrio import __version__
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A wheel and a source archive, built by the hatchling that is installed."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
+    subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, timeout=300)
+    return {"wheel": next(folder.glob("*.whl")), "sdist": next(folder.glob("*.tar.gz"))}
+
+
+@pytest.fixture(scope="module")
+def wheel(built: dict[str, Path]) -> Iterator[zipfile.ZipFile]:
+    with zipfile.ZipFile(built["wheel"]) as archive:
+        yield archive
+
+
+def source_files() -> set[str]:
+    folder = REPOSITORY / "src"
+    files = (path for path in (folder / "vidrio").rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)) for path in files if "__pycache__" not in path.parts}
+
+
+def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
+    info = f"vidrio-{__version__}.dist-info"
+    assert {name for name in names if not name.startswith(info)} == source_files()
+    assert "vidrio/py.typed" in names
+    assert f"{info}/licenses/LICENSE" in names
+
+
+def test_no_data_file_of_the_package_is_left_out_by_gitignore() -> None:
+    # Hatchling leaves out what git ignores: a lesson's data under an ignored name would be lost without a word.
+    ignored = subprocess.run(
+        ["git", "status", "--porcelain", "--ignored", "src"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lost = [line[3:] for line in ignored.stdout.splitlines() if line.startswith("!!") and "__pycache__" not in line]
+    assert not lost
+
+
+def test_the_wheels_metadata(wheel: zipfile.ZipFile) -> None:
+    told = BytesParser().parsebytes(wheel.read(f"vidrio-{__version__}.dist-info/METADATA"))
+    assert (told["Name"], told["Version"]) == ("vidrio", __version__)
+    assert (told["License-Expression"], told["Requires-Python"]) == ("Apache-2.0", ">=3.11")
+    light = {line.split(">")[0] for line in told.get_all("Requires-Dist", []) if "extra ==" not in line}
+    assert light == {"click", "ctranslate2", "numpy", "rich", "safetensors", "tokenizers"}
+    assert {"train", "documents", "dev"} == set(told.get_all("Provides-Extra", []))
+    assert b"vidrio = vidrio.cli:main" in wheel.read(f"vidrio-{__version__}.dist-info/entry_points.txt")
+
+
+def test_the_wheel_runs_from_where_it_was_unpacked(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    wheel.extractall(tmp_path)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import vidrio, vidrio.cli; print(vidrio.__file__)"
+    code += "; raise SystemExit(vidrio.cli.main(['--version']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"{tmp_path / 'vidrio' / '__init__.py'}\nvidrio, version {__version__}\n"
+
+
+def test_the_source_archive_can_be_tested(built: dict[str, Path]) -> None:
+    with tarfile.open(built["sdist"]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "constraints.txt", "Makefile", "LICENSE", "README.md", ".ci/run"} <= names
+    assert {"tests/conftest.py", "src/vidrio/py.typed"} <= names
+    assert not [name for name in names if ".venv" in name or "__pycache__" in name]
+
+
+def test_the_wheel_is_not_large(built: dict[str, Path]) -> None:
+    assert built["wheel"].stat().st_size <= 45_000_000  # the translators' share is 40 MB
