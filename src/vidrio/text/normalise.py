@@ -1,0 +1,102 @@
+"""The only place where text is altered, and the way back.
+
+What happens to a text before it is split into tokens, in this order:
+
+1. lower case, if the tokenizer was made with `lowercase=True` (never by default);
+2. Unicode normalisation form C: `e` + combining acute becomes `é`. Nothing else is folded, trimmed or repaired: white
+   space, control characters, quotes and full-width forms stay as they are.
+
+The rest can be undone exactly, and decoding undoes it:
+
+3. an escape, so that no text can imitate a token that means something else. The noncharacter U+FDD0, which Unicode
+   reserves for use inside programs, is followed by a digit: `0` for itself, `1` for a real `▁`, `2` as a wedge that
+   keeps the names of special tokens (`<s>`) and bytes (`<0x41>`) from being read as such;
+4. a space becomes `▁`, and one `▁` is put before the text, so that a word has the same token everywhere (`▁Hello`).
+
+So `decode(encode(text)) == normalise(text)` for every text that is valid Unicode, except for the word tokenizer, which
+forgets white space and unknown words.
+"""
+
+from collections.abc import Iterable
+
+from tokenizers import Regex, decoders, normalizers, pre_tokenizers
+
+from vidrio.errors import TokenizerError
+
+SPACE = "▁"  # U+2581, as SentencePiece writes a space
+ESCAPE = "\ufdd0"
+
+# Where a token may never reach across. Whether two neighbours may join depends on these two characters alone (that lets
+# dropout.py work on tokens without their text): letters with letters, a digit with nothing, signs with signs.
+PRE_TOKENS = rf"{SPACE}?[\p{{L}}\p{{M}}'’]+|{SPACE}?\p{{N}}|{SPACE}?[^\p{{L}}\p{{M}}\p{{N}}'’{SPACE}]+|{SPACE}"
+WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]"
+
+
+def normalise(text: str, *, lowercase: bool = False) -> str:
+    """The text as a tokenizer gives it back: steps 1 and 2."""
+    return str(normalizers.Sequence(_lossy(lowercase)).normalize_str(valid(text)))
+
+
+def valid(text: str) -> str:
+    """The text itself, if it is valid Unicode; half a surrogate pair is no character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TokenizerError(
+            "the text is not valid Unicode",
+            found=f"the lone surrogate U+{ord(text[error.start]):04X} at character {error.start}",
+            do="decode the bytes it came from as UTF-8",
+        ) from None
+    return text
+
+
+def normalizer(kind: str, names: Iterable[str], *, lowercase: bool) -> normalizers.Normalizer:
+    """Steps 1 to 4 for one kind of tokenizer; `names` are the special tokens that no text may imitate."""
+    steps = [*_lossy(lowercase), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]
+    guarded = list(names)
+    if kind != "word":
+        steps.append(normalizers.Replace(SPACE, f"{ESCAPE}1"))
+        guarded.append("<0x")
+    for first in sorted({name[0] for name in guarded}):
+        rests = "|".join(literal(name[1:]) for name in sorted(guarded) if name[0] == first)
+        steps.append(normalizers.Replace(Regex(f"{literal(first)}(?={rests})"), f"{first}{ESCAPE}2"))
+    if kind != "word":
+        steps.append(normalizers.Replace(" ", SPACE))
+    if kind in ("bpe", "unigram"):
+        steps.append(normalizers.Prepend(SPACE))
+    return normalizers.Sequence(steps)
+
+
+def pre_tokenizer(kind: str) -> pre_tokenizers.PreTokenizer:
+    """Where a text is split before tokens are looked for."""
+    if kind == "word":
+        words = pre_tokenizers.Split(Regex(WORDS), "isolated")
+        return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(r"\s+"), "removed"), words])
+    return pre_tokenizers.Split(Regex(PRE_TOKENS), "isolated")
+
+
+def decoder(kind: str) -> decoders.Decoder:
+    """Steps 3 and 4 backwards; bytes that are no UTF-8 (only a model can produce them) become U+FFFD."""
+    unescape = [
+        decoders.Replace(f"{ESCAPE}2", ""),
+        decoders.Replace(f"{ESCAPE}1", SPACE),
+        decoders.Replace(f"{ESCAPE}0", ESCAPE),
+    ]
+    if kind == "word":  # a space between words (WordPiece's work), none before a comma or after an opening mark
+        join = [decoders.WordPiece(f"{ESCAPE}3", False), decoders.Fuse()]
+        close = decoders.Replace(Regex(r" (?=[.,;:!?…)\]}»”])"), "")
+        open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
+        return decoders.Sequence([*join, close, open_, *unescape])
+    steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *unescape]
+    if kind in ("bpe", "unigram"):
+        steps.insert(3, decoders.Strip(" ", 1, 0))
+    return decoders.Sequence(steps)
+
+
+def _lossy(lowercase: bool) -> list[normalizers.Normalizer]:
+    return [*([normalizers.Lowercase()] if lowercase else []), normalizers.NFC()]
+
+
+def literal(text: str) -> str:
+    """The text as a regular expression that matches just it."""
+    return "".join(c if c.isalnum() else f"\\x{{{ord(c):X}}}" for c in text)
