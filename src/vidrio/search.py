@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError
 
 Ids = tuple[int, ...]
@@ -76,6 +77,17 @@ class Options:
             (f"min_p {draw.min_p} is not from 0 to 1", not 0 <= draw.min_p <= 1),
             (f"the forced prefix of {len(self.prefix)} tokens fills max_length", len(self.prefix) >= self.max_length),
         ]
+
+
+def default_options(config: ModelConfig) -> Options:
+    """How a model of this config searches unless told otherwise."""
+    own = config.decoding
+    return Options(
+        beam=own.beam,
+        length_penalty=own.length_penalty,
+        max_length=min(own.max_length, config.max_positions),
+        suppressed=tuple(i for i in (config.special.pad, config.special.start) if i >= 0),
+    )
 
 
 @dataclass(frozen=True)
@@ -269,14 +281,21 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def draw(log_probs_V: np.ndarray, sampling: Sampling, generator: np.random.Generator) -> int:
-    """One token at random, after temperature, top-k, top-p and min-p, in this order."""
+    """One token at random, of those that may be drawn."""
+    tokens, probs = drawable(log_probs_V, sampling)
+    return int(generator.choice(tokens, p=probs))
+
+
+def drawable(log_probs_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens that may be drawn, likeliest first, and the probability of each to be: after temperature, top-k, top-p
+    and min-p, in this order."""
     tempered_V = log_probs_V / sampling.temperature
     order = largest(tempered_V, sampling.top_k or len(tempered_V))
     probs = np.exp(tempered_V[order] - tempered_V[order[0]])
     probs /= probs.sum()
     before = np.cumsum(probs) - probs  # of the likelier tokens; the likeliest always stays
-    probs[(before >= sampling.top_p) | (probs < sampling.min_p * probs[0])] = 0.0
-    return int(generator.choice(order, p=probs / probs.sum()))
+    left = (before < sampling.top_p) & (probs >= sampling.min_p * probs[0])
+    return order[left], probs[left] / probs[left].sum()
 
 
 # --- why a hypothesis is no longer there ------------------------------------------------------------------------------
