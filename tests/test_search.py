@@ -44,7 +44,7 @@ options_st = st.builds(
     Options,
     beam=st.integers(2, 6),
     length_penalty=st.sampled_from([0.0, 0.6, 1.0, 1.5]),
-    min_length=st.integers(1, 3),
+    min_length=st.integers(0, 3),
     max_length=st.integers(3, 7),
     n_best=st.integers(1, 2),
     repetition_penalty=st.sampled_from([1.0, 1.3]),
@@ -83,7 +83,7 @@ def test_scores_add_up_and_options_hold(seed, options):
         whole = (*h.ids, END) if h.ended else h.ids
         assert list(h.token_log_probs) == pytest.approx(log_probs_of(step, whole, options), abs=1e-12)
         assert h.log_prob == pytest.approx(sum(h.token_log_probs), abs=1e-12)
-        assert h.score == pytest.approx(h.log_prob / len(h.ids) ** options.length_penalty, abs=1e-12)
+        assert h.score == pytest.approx(h.log_prob / len(whole) ** options.length_penalty, abs=1e-12)
         assert options.min_length <= len(h.ids) <= options.max_length
         assert h.ended or len(h.ids) == options.max_length
         assert END not in h.ids
@@ -125,7 +125,7 @@ def test_equals_go_to_the_lower_id_and_the_earlier_hypothesis():
 
     assert search(step, START, END, Options(beam=1, max_length=3))[0].ids == (0, 0, 0)
     ids = [h.ids for h in search(step, START, END, Options(beam=3, n_best=3, max_length=2, suppressed=(START,)))]
-    assert ids == [(2, 2), (2, 3), (2,)]  # all have log p = −log 12; the longer score higher
+    assert ids == [(2,), (2, 2), (2, 3)]  # the end token counts, so all three are as long
     assert list(largest(np.array([1.0, 3.0, 3.0, -np.inf, 2.0]), 3)) == [1, 2, 4]
     assert list(largest(np.array([-np.inf, 0.0]), 5)) == [1]
 
@@ -244,8 +244,8 @@ def test_sampling_is_told_by_its_seed_and_reports_the_models_own_probabilities()
 
 def test_impossible_options_are_refused_all_at_once():
     with pytest.raises(ConfigError) as told:
-        Options(beam=0, min_length=0, max_length=-1, n_best=0, repetition_penalty=0.0)
-    for name in ("beam 0", "min_length 0", "max_length -1", "n_best 0", "repetition_penalty 0.0"):
+        Options(beam=0, min_length=-1, max_length=-1, n_best=0, repetition_penalty=0.0)
+    for name in ("beam 0", "min_length -1", "max_length -1", "n_best 0", "repetition_penalty 0.0"):
         assert name in str(told.value)
     with pytest.raises(ConfigError, match="n_best 5 is above beam 4"):
         Options(n_best=5)

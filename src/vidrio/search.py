@@ -1,10 +1,10 @@
-"""From probabilities to a translation: greedy, beam and sampling over `step(prefixes) → log-probabilities`.
+"""From probabilities to a translation: greedy, beam and sampling over `step(prefixes) → logits of the next token`.
 
 Knows ids only: no model, no text. A hypothesis is judged by
 
     score = log p / length ^ length_penalty
 
-where log p sums over the chosen tokens, the end token included, and length counts the tokens without the end token.
+where log p sums over the chosen tokens and length counts them, the end token included in both.
 That is CTranslate2's form, not the ((5 + length) / 6)^α of §6.1, so that every engine ranks alike (docs/departures.md).
 The order of the restrictions, the 2 · beam candidates of a step and the moment when the search stops are its own too.
 """
@@ -18,8 +18,8 @@ from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError
 
 Ids = tuple[int, ...]
-# One row for each prefix (all begin with the start token): log-probabilities of the next token. Logits do as well,
-# since rows are normalised here, after the restrictions.
+# One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after the
+# restrictions; log-probabilities do as well, unless there is a repetition penalty, which is defined on logits.
 Step = Callable[[Sequence[Ids]], np.ndarray]
 
 
@@ -40,7 +40,7 @@ class Options:
 
     beam: int = 4
     length_penalty: float = 1.0
-    min_length: int = 1  # tokens before the end token is allowed; at least 1, so that a length always divides
+    min_length: int = 1  # tokens before the end token is allowed; 0 allows an empty result
     max_length: int = 256  # steps; a hypothesis that has not ended by then is cut
     n_best: int = 1
     repetition_penalty: float = 1.0  # above 1: tokens that stand in the hypothesis become less likely
@@ -60,7 +60,8 @@ class Options:
         draw = self.sampling or Sampling()
         return [
             (f"beam {self.beam} is below 1", self.beam < 1),
-            (f"min_length {self.min_length} is below 1", self.min_length < 1),
+            (f"max_length {self.max_length} is below 1", self.max_length < 1),
+            (f"min_length {self.min_length} is below 0", self.min_length < 0),
             (f"max_length {self.max_length} is below min_length {self.min_length}", self.max_length < self.min_length),
             (f"n_best {self.n_best} is below 1", self.n_best < 1),
             (f"n_best {self.n_best} is above beam {self.beam}", not self.sampling and self.n_best > self.beam >= 1),
@@ -194,7 +195,7 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree |
         over = [alive for alive in inside if last_step or alive.ids[-1] == end]
         for alive in over:
             node, hypothesis = record.nodes[alive.place], finish(alive.ids, alive.token_log_probs, end, options)
-            node.fate, node.score = "finished" if hypothesis.ended else "cut", hypothesis.score
+            node.fate = "finished" if hypothesis.ended else "cut"
             finished.append((hypothesis, alive.place))
         best_ended = best_ended or candidates[0] in over
         # The next best step in for those that have ended, so that the beam stays full.
@@ -222,7 +223,7 @@ def expand(
     for rank, flat in enumerate(largest(totals_NV.ravel(), 2 * options.beam), start=1):
         n, token = divmod(int(flat), totals_NV.shape[1])
         total, log_prob = float(totals_NV[n, token]), float(log_probs_NV[n, token])
-        score = total / max(1, depth + (token != end)) ** options.length_penalty
+        score = total / (depth + 1) ** options.length_penalty
         candidates.append(beam[n].extended(token, total, log_prob, len(record.nodes)))
         record.nodes.append(Node(beam[n].place, depth, token, log_prob, total, score, rank))
     return candidates
@@ -231,9 +232,9 @@ def expand(
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
     """A hypothesis that goes no further: it has ended, or it is cut."""
     ended = ids[-1] == end
-    ids = ids[:-1] if ended else ids
     log_prob = float(sum(token_log_probs))
-    return Hypothesis(ids, log_prob, log_prob / len(ids) ** options.length_penalty, tuple(token_log_probs), ended)
+    score = log_prob / len(ids) ** options.length_penalty
+    return Hypothesis(ids[:-1] if ended else ids, log_prob, score, tuple(token_log_probs), ended)
 
 
 def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vidrio.glass.maths import Array, Tap, log_softmax, no_tap
+from vidrio.glass.maths import Array, Tap, no_tap
 from vidrio.glass.transformer import Machine, decode, encode, logits
 
 
@@ -40,7 +40,7 @@ def decode_step(
 def stepper(
     machine: Machine, source_ids: Sequence[int] | None, tap: Tap = no_tap
 ) -> Callable[[Sequence[tuple[int, ...]]], Array]:
-    """`step(prefixes) → log-probabilities of the next token`, with the keys and values of every live prefix kept."""
+    """`step(prefixes) → logits of the next token`, with the keys and values of every live prefix kept."""
     memory_SD = encode(machine, source_ids, tap) if machine.config.has_encoder and source_ids is not None else None
     kept_by_prefix: dict[tuple[int, ...], Kept] = {}
 
@@ -49,7 +49,7 @@ def stepper(
         for prefix in prefixes:
             parent = kept_by_prefix.get(prefix[:-1])
             kept = parent.branch() if parent is not None else Kept()
-            rows.append(log_softmax(decode_step(machine, prefix[kept.length :], memory_SD, kept, tap)))
+            rows.append(decode_step(machine, prefix[kept.length :], memory_SD, kept, tap))
             live[prefix] = kept
         kept_by_prefix.clear()
         kept_by_prefix.update(live)

@@ -1,0 +1,132 @@
+"""Ids → hypotheses, by CTranslate2, with the options of `search.py`."""
+
+import json
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vidrio.config import ModelConfig
+from vidrio.errors import ConfigError, InputError, ModelError
+from vidrio.search import Hypothesis, Ids, Options
+
+Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
+
+BATCH_TOKENS = 2048  # of the source, padding included; more only costs memory (benchmarks/translate_speed.py)
+
+_seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
+
+
+class Engine:
+    """An exported model, loaded. Safe to use from many threads at once.
+
+    `workers` sentences or batches are worked on at the same time, each by one thread: on sentences of usual length a
+    second thread inside an operation waits more than it works.
+    """
+
+    def __init__(self, fast: Path, config: ModelConfig, *, workers: int = 1) -> None:
+        self._folder, self._config, self._workers = fast, config, workers
+        self._source_tokens = _vocabulary(fast, "source")
+        self._target_tokens = _vocabulary(fast, "target")
+        self._target_ids = {token: i for i, token in enumerate(self._target_tokens)}
+        self._translator = self._load(workers)
+
+    def _load(self, workers: int) -> Any:
+        import ctranslate2
+
+        try:
+            return ctranslate2.Translator(
+                str(self._folder), device="cpu", inter_threads=workers, intra_threads=1, compute_type="default"
+            )
+        except (RuntimeError, ValueError) as error:
+            raise ModelError(
+                f"{self._folder} cannot be loaded", found=str(error), do=f"delete {self._folder}; it is made again"
+            ) from None
+
+    def search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
+        """For each source (its end token included, if the model wants one) the best hypotheses, best first.
+
+        Token log-probabilities are left out: `score` tells them.
+        """
+        self._check_lengths(sources, options.max_length)
+        if options.sampling is not None and options.sampling.min_p > 0:
+            raise ConfigError("the fast engine has no min-p", do="use top-p, or --engine glass")
+        translator = self._translator if options.sampling is None else self._seeded(options.sampling.seed)
+        results = translator.translate_batch(
+            [[self._source_tokens[i] for i in ids] for ids in sources],
+            target_prefix=[[self._target_tokens[i] for i in options.prefix]] * len(sources) if options.prefix else None,
+            max_batch_size=BATCH_TOKENS,
+            batch_type="tokens",
+            return_scores=True,
+            **self._told(options),
+        )
+        return [
+            [self._hypothesis(*found, options) for found in zip(result.hypotheses, result.scores, strict=True)]
+            for result in results
+        ]
+
+    def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
+        """For each pair the log-probability of every target token and of the end token after them."""
+        self._check_lengths([source for source, _ in pairs], 1 + max((len(target) for _, target in pairs), default=0))
+        results = self._translator.score_batch(
+            [[self._source_tokens[i] for i in source] for source, _ in pairs],
+            [[self._target_tokens[i] for i in target] for _, target in pairs],
+            max_batch_size=BATCH_TOKENS,
+            batch_type="tokens",
+            max_input_length=0,
+        )
+        return [list(result.log_probs) for result in results]
+
+    def _told(self, options: Options) -> dict[str, Any]:
+        """Our options in CTranslate2's words; every one that matters, since its defaults are not ours."""
+        sampling = options.sampling
+        return {
+            "beam_size": options.beam,
+            "patience": 1,
+            "num_hypotheses": options.n_best,
+            "length_penalty": options.length_penalty,
+            "coverage_penalty": 0,
+            "repetition_penalty": options.repetition_penalty,
+            "no_repeat_ngram_size": options.no_repeat_ngram,
+            "suppress_sequences": [[self._target_tokens[i]] for i in options.suppressed] or None,
+            "max_input_length": 0,  # 0: it would cut the rest off without a word
+            "max_decoding_length": options.max_length,
+            "min_decoding_length": options.min_length,
+            "sampling_topk": 1 if sampling is None else sampling.top_k,
+            "sampling_topp": 1.0 if sampling is None else sampling.top_p,
+            "sampling_temperature": 1.0 if sampling is None else sampling.temperature,
+        }
+
+    def _hypothesis(self, tokens: list[str], score: float, options: Options) -> Hypothesis:
+        ids: Ids = tuple(self._target_ids[token] for token in tokens)
+        # The end token takes the last step of those that end, so only a hypothesis that was cut is this long.
+        ended = len(ids) < options.max_length
+        return Hypothesis(ids, score * (len(ids) + ended) ** options.length_penalty, score, (), ended)
+
+    def _check_lengths(self, sources: Sequence[Sequence[int]], longest_target: int) -> None:
+        limit = self._config.max_positions
+        longest = max((len(ids) for ids in sources), default=0)
+        if longest > limit or longest_target > limit:
+            raise InputError(
+                "the text is longer than the model's positions",
+                found=f"{longest} tokens to read and up to {longest_target} to write; the model holds {limit}",
+                do="shorten or split the text; nothing was cut off silently",
+            )
+
+    def _seeded(self, seed: int) -> Any:
+        """A translator of its own: CTranslate2 reads the seed once, when a thread first draws."""
+        import ctranslate2
+
+        with _seeding:
+            ctranslate2.set_random_seed(seed)
+            return self._load(workers=1)
+
+
+def _vocabulary(fast: Path, side: str) -> list[str]:
+    path = fast / "shared_vocabulary.json"
+    path = path if path.is_file() else fast / f"{side}_vocabulary.json"
+    try:
+        tokens: list[str] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read", found=str(error), do=f"delete {fast}; it is made again") from None
+    return tokens

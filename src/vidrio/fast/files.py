@@ -1,0 +1,87 @@
+"""The folder that an export fills: what it was made from, whether it is whole, and how it gets into its place."""
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from vidrio.errors import ModelError
+from vidrio.folder import read_json, sha256
+
+MANIFEST = "vidrio.json"
+SOURCES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an export tells of itself."""
+
+    quantisation: str
+    made_from: dict[str, str]  # file of the model folder: sha256
+    files: dict[str, str]  # file of the export: sha256
+    float32_difference: float  # the largest difference from glass/ of a token's log-probability, before quantisation
+    quantised_difference: float  # the mean difference, after it
+    ctranslate2: str
+
+
+def write_manifest(fast: Path, manifest: Manifest) -> None:
+    (fast / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
+
+
+def read_manifest(fast: Path) -> Manifest:
+    data = read_json(fast / MANIFEST, what=f"the exported model {fast}")
+    try:
+        return Manifest(**data)
+    except TypeError as error:
+        raise ModelError(
+            f"{fast / MANIFEST} cannot be read", found=str(error), do=f"delete {fast}; it is made again"
+        ) from None
+
+
+def checksums(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
+    """Of those files that exist."""
+    return {name: sha256(folder / name) for name in names if (folder / name).is_file()}
+
+
+def check_whole(fast: Path) -> Manifest:
+    """Refuse an export whose files are not the ones that were written: CTranslate2 would crash, or worse, go on."""
+    manifest = read_manifest(fast)
+    found = checksums(fast, tuple(manifest.files))
+    for name, expected in manifest.files.items():
+        if found.get(name) != expected:
+            raise ModelError(
+                f"{fast / name} is damaged" if name in found else f"{fast / name} is missing",
+                found=f"sha256 {found.get(name, 'of no file')}, it was written with {expected}",
+                do=f"delete {fast}; it is made again from the model",
+            )
+    return manifest
+
+
+def is_current(folder: Path, fast: Path) -> bool:
+    """Whether an export exists and was made from just this model."""
+    if not (fast / MANIFEST).is_file():
+        return False
+    made_from = read_manifest(fast).made_from
+    present = [name for name in SOURCES if (folder / name).is_file()]
+    if not set(present) <= set(made_from):
+        return False
+    # A big file that is older than the export has not changed since; hashing it would cost more than translating.
+    written = (fast / MANIFEST).stat().st_mtime_ns
+    changed = [name for name in present if (folder / name).stat().st_mtime_ns > written or name == "config.json"]
+    return all(sha256(folder / name) == made_from[name] for name in changed)
+
+
+def move_into_place(new: Path, place: Path) -> None:
+    """Put a finished folder in its place; what stood there goes away only when the new one is whole on disk."""
+    for file in new.iterdir():
+        with file.open("rb") as handle:
+            os.fsync(handle.fileno())
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.", suffix=".old") as old:
+        if place.exists():
+            os.replace(place, Path(old) / place.name)
+        try:
+            os.replace(new, place)
+        except OSError:
+            if not (place / MANIFEST).is_file():  # or another process has just put the same there
+                raise

@@ -1,0 +1,39 @@
+"""Small random models as folders, with words for tokens: what the engines and the commands are tried on."""
+
+from pathlib import Path
+
+import numpy as np
+from parity_models import make_parameters
+
+from vidrio.config import DecodingDefaults, ModelConfig
+from vidrio.folder import About, write_config, write_parameters
+from vidrio.text.tokenizer import Tokenizer
+
+WORDS = [first + second for first in ("ba", "co", "di", "fu", "ga", "ho", "mi", "nu") for second in ("la", "re", "so")]
+
+
+def write_model(folder: Path, seed: int = 0, **changes: object) -> ModelConfig:
+    """A model folder whose translations are nonsense, but always the same nonsense."""
+    tokenizer = Tokenizer.of_words([*WORDS, ".", ",", "!"])
+    values = {
+        **{"source_vocabulary": tokenizer.size, "target_vocabulary": tokenizer.size, "special": tokenizer.special},
+        **{"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 24, "n_encoder_layers": 2, "n_decoder_layers": 2},
+        **{"max_positions": 32, "decoding": DecodingDefaults(beam=2, max_length=24)},
+        **changes,
+    }
+    config = ModelConfig(**values)  # type: ignore[arg-type]
+    parameters = make_parameters(config, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(folder / "tokenizer.json")
+    write_parameters(folder, {name: value.astype(np.float32) for name, value in parameters.items()})
+    write_config(folder, config, About(name="nonsense", source_language="xx", target_language="yy"))
+    return config
+
+
+def random_sources(config: ModelConfig, count: int, *, longest: int = 20, seed: int = 1) -> list[list[int]]:
+    """Source ids, closed by the end token where the model wants one."""
+    generator = np.random.default_rng(seed)
+    special = {config.special.pad, config.special.unk, config.special.start, config.special.end}
+    usual = [i for i in range(config.source_vocabulary) if i not in special]
+    close = [config.special.end] if config.source_end else []
+    return [[*map(int, generator.choice(usual, generator.integers(1, longest + 1))), *close] for _ in range(count)]
