@@ -10,8 +10,8 @@ override TEXT := $(value TEXT)
 export TEXT
 
 # An install is done when its stamp is newer than what it was made from.
-READY = $(VENV)/.vidrio-ready
-READY_TEST = $(VENV_TEST)/.vidrio-ready
+READY = $(VENV)/.vidrio-light
+READY_TEST = $(VENV_TEST)/.vidrio-test
 REQUIREMENTS = pyproject.toml constraints.txt
 
 # With STATUS=file, the tests' own exit code goes there and make ends quietly (.ci/run); else it is make's own.
@@ -24,12 +24,12 @@ RUN_TESTS = "$(VENV_TEST)/bin/python" -m pytest -n $(WORKERS) --dist worksteal
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
-hello: $(READY) ## install Vidrio, translate TEXT="Hello world" and tell how to look inside
+hello: $(READY) ## install Vidrio and translate TEXT="Hello world"
 	@"$(VENV)/bin/vidrio" translate "$$TEXT"
 	@printf '\nTo look inside that translation, every number of it:\n  '
 	@"$(VENV)/bin/python" -c 'import os, shlex, sys; text = os.environ["TEXT"]; print(shlex.join([sys.argv[1], "look"]), f"\"{text}\"" if not set(text) & set("\"$$`\\!") else shlex.quote(text))' "$(VENV)/bin/vidrio"
 
-test: $(READY_TEST) ## every test but the slow ones: code, style, types, documents
+test: $(READY_TEST) ## every test but the slow ones: code, style, types, pages
 	@$(RUN_TESTS); status=$$?; [ -n "$(STATUS)" ] || exit $$status; echo $$status > "$(STATUS)"
 
 slow: $(READY_TEST) ## the slow tests

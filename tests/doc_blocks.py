@@ -45,7 +45,8 @@ WORDS = {"output", "slow", "network", "gpu"}
 STAND_INS = r"""
 make() {
   local goal goals=()
-  local settings=(--no-print-directory -C "$REPOSITORY" "VENV=$VENV" "VENV_TEST=$VENV" -o "$VENV/.vidrio-ready")
+  local settings=(--no-print-directory -C "$REPOSITORY" "VENV=$VENV" "VENV_TEST=$VENV")
+  settings+=(-o "$VENV/.vidrio-light" -o "$VENV/.vidrio-test")
   for goal in "$@"; do case $goal in (*=*|-*) ;; (*) goals+=("$goal") ;; esac; done
   case ${goals[*]:-help} in
     (hello|help) command make "${settings[@]}" "$@" ;;
