@@ -130,7 +130,7 @@ class _Way:
             x = self.sub_layer(x, f"enc.{n}.ffn", "S", lambda name, x: self.feed_forward(name, x, "S"))
         if self.config.norm == "pre":
             x = self.norm("enc.norm", x, "S")
-        self.add("memory", "SD", "copy", (x,), x, "memory", "§3.1", "the encoder's output, which the decoder reads")
+        self.add("memory", "SD", "copy", (x,), x, "memory", "§3.1", "the source, as the decoder reads it")
 
     def decoder(self) -> None:
         x = self.embedding("tgt", "T", target_table(self.config), "dec.in")
@@ -145,7 +145,7 @@ class _Way:
             x = self.sub_layer(x, f"dec.{n}.ffn", "T", lambda name, x: self.feed_forward(name, x, "T"))
         if self.config.norm == "pre":
             x = self.norm("dec.norm", x, "T")
-        self.add("dec.out", "TD", "copy", (x,), x, "x", "§3.1", "the decoder's output, a row for each step")
+        self.add("dec.out", "TD", "copy", (x,), x, "x", "§3.1", "the decoder's output, a row a step")
 
     # --- the parts ----------------------------------------------------------------------------------------------------
 
@@ -154,27 +154,25 @@ class _Way:
         self.add(f"{side}.ids", rows, "input", (), "ids", "ids", "§3.4", f"the {word} tokens' ids", kind="input")
         self.add(
             *(f"{side}.embedding", axes, "lookup", (table, f"{side}.ids"), f"row ids of {table}"),
-            *("E_{ids}", "§3.4", f"the learned row of each {word} token"),
+            *("E_{ids}", "§3.4", f"each {word} token's learned row"),
         )
         scaled = self.config.scale_embeddings
         self.add(
             *(f"{side}.scaled", axes, "scale", (f"{side}.embedding",), f"{'√D' if scaled else '1'} · embedding"),
             *(r"\sqrt{d_{model}}\,E" if scaled else "E", "§3.4" if scaled else "departs: §3.4 has √d_model"),
-            "embeddings made as large as the model wants them",
+            "embeddings at the layers' scale",
         )
         formula, latex, place = _POSITIONS[self.config.positions]
         inputs = (f"{side}.pos",) if self.config.positions == "learned" else ()
         operation = self.config.positions.replace("-", "_") + "_positions"
         self.add(f"{side}.positions", axes, operation, inputs, formula, latex, place, "where each token stands")
-        return self.sum(
-            out, axes, f"{side}.scaled", f"{side}.positions", "§3.5", "embedding plus position: what the layers get"
-        )
+        return self.sum(out, axes, f"{side}.scaled", f"{side}.positions", "§3.5", "embedding + position: layers' input")
 
     def sub_layer(self, x: str, name: str, rows: str, make: Callable[[str, str], str]) -> str:
         """A sub-layer with its residual and its norm, in the order of the config."""
         pre = self.config.norm == "pre"
         made = make(name, self.norm(f"{name}.norm", x, rows) if pre else x)
-        says = "what came in, plus what the sub-layer made of it"
+        says = "what came in + what was made of it"
         total = self.sum(f"{name}.sum", f"{rows}D", x, made, "§3.1, residual", says)
         return total if pre else self.norm(f"{name}.norm", total, rows)
 
@@ -206,20 +204,18 @@ class _Way:
         )
         visible = self.add(
             *(at("scaled"), asks + asked, "divide", (scores,), "scores / √K", r"\frac{QK^\top}{\sqrt{d_k}}"),
-            *("Eq. 1", "scores made small enough for the softmax"),
+            *("Eq. 1", "scores, small enough for softmax"),
         )
         if causal:
             visible = self.add(
                 *(at("masked"), asks + asked, "mask", (visible,), "scaled where column ≤ row, else −∞"),
                 *(r"\begin{cases}s_{ij}&j\le i\\-\infty&j>i\end{cases}", "§3.2.3", "no row may see a later one"),
             )
-        weights = self.softmax(
-            at("weights"), asks + asked, visible, "Eq. 1", "how much each row takes from each other; rows sum to 1"
-        )
+        weights = self.softmax(at("weights"), asks + asked, visible, "Eq. 1", "shares taken from each row; sum 1")
         return self.add(
             *(at("head"), f"{asks}K", "rows_dot_columns", (weights, at("V")), "weights V"),
             *(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V", "Eq. 1"),
-            "the head's output: values, mixed by the weights",
+            "the values, mixed by the weights",
         )
 
     def feed_forward(self, name: str, x: str, rows: str) -> str:
@@ -248,7 +244,7 @@ class _Way:
         )
         return self.add(
             *(f"{name}.out", f"{rows}D", "gain_and_bias", (normed, f"{name}.gain", f"{name}.bias")),
-            *("normed · gain + bias", r"\gamma\hat{x}+\beta", place, "stretched and shifted by learned numbers"),
+            *("normed · gain + bias", r"\gamma\hat{x}+\beta", place, "stretched and shifted, as learned"),
         )
 
     # --- the ends -----------------------------------------------------------------------------------------------------
@@ -256,9 +252,9 @@ class _Way:
     def words(self) -> None:
         c = self.config
         bias, tied = ("out.b" if c.output_bias else None), output_is_tied(c)
-        matrix, says = target_table(c) if tied else "out.W", "one number for each word of the vocabulary"
+        matrix, says = target_table(c) if tied else "out.W", "a number for each word there is"
         self.project("out.logits", "TV", "dec.out", matrix, bias, "§3.4", says, tied=tied)
-        self.softmax("out.prob", "TV", "out.logits", "§3.4", "the probability of each word to come next")
+        self.softmax("out.prob", "TV", "out.logits", "§3.4", "each word's probability to be next")
         self.add(
             *("out.choice", "T", "choice", ("out.prob",), "the token that the search took", r"\hat{y}", "§6.1"),
             "the next token, as chosen",
