@@ -16,6 +16,7 @@ WIDTH = 80
 LIMIT = 12  # rows or columns shown before the rest is left out
 PRECISION = 4
 LONGEST_TOKEN = 12  # columns on the screen
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _BARS = "▁▂▃▄▅▆▇█"
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
@@ -118,16 +119,18 @@ def right(text: str, width: int) -> str:
     return " " * max(0, width - text_width(text)) + text
 
 
-def wrap(text: str, width: int = WIDTH, indent: str = "", first: str | None = None) -> str:
-    """A paragraph broken at spaces, later lines indented; a word longer than a line stays whole."""
-    lines, line = [], indent if first is None else first
-    empty = True
-    for word in text.split():
+def wrap(text: str, width: int = WIDTH, indent: str = "", hang: str | None = None) -> str:
+    """A paragraph broken at spaces: `indent` before the first line, `hang` (else the same) before the later ones.
+
+    A word longer than a line stays whole. A no-break space keeps what it joins on one line, and is printed as a space.
+    """
+    lines, line, empty = [], indent, True
+    for word in text.split(" "):
         if not empty and text_width(line) + 1 + text_width(word) > width:
             lines.append(line)
-            line, empty = indent, True
+            line, empty = indent if hang is None else hang, True
         line, empty = (line + word if empty else f"{line} {word}"), False
-    return "\n".join([*lines, line])
+    return "\n".join([*lines, line]).replace(NO_BREAK, " ")
 
 
 def table(rows: Sequence[Sequence[str]], headers: Sequence[str] = (), align: str = "", gap: str = "  ") -> str:
