@@ -1,0 +1,101 @@
+"""What a lesson computes from: a sentence, a vocabulary, sizes and every parameter, all of them yours to change.
+
+Read next: values_file.py, printed.py, random_transformer.py.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from vidrio.config import ModelConfig
+from vidrio.errors import LessonError
+from vidrio.folder import About, read_config, read_parameters, write_config, write_parameters
+from vidrio.glass.maths import Array
+from vidrio.glass.transformer import Machine, build
+from vidrio.models import LESSON, find
+from vidrio.parameters import embedding_tables
+from vidrio.text.tokenizer import NONE, Tokenizer
+from vidrio.text.vocabulary import SpecialNames
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """Everything that a lesson computes from. One vocabulary of words serves both languages, as in the post."""
+
+    about: str  # where the numbers come from, for people
+    sentence: str
+    vocabulary: tuple[str, ...]
+    config: ModelConfig
+    score_divisor: float
+    parameters: Mapping[str, Array]
+    generation_VD: Array | None = None  # a second table of embeddings, for the generation at the end only
+
+    @property
+    def start(self) -> str:
+        return self.vocabulary[self.config.special.start]
+
+    @property
+    def end(self) -> str:
+        return self.vocabulary[self.config.special.end]
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        special = self.config.special
+        ids = (special.pad, special.unk, special.start, special.end)
+        names = SpecialNames(*(None if i == NONE else self.vocabulary[i] for i in ids))
+        words = [word for word in self.vocabulary if word not in names]
+        return Tokenizer.of_words(self.vocabulary, names=names, lowercase=all(word == word.lower() for word in words))
+
+    @cached_property
+    def source_ids(self) -> list[int]:
+        """The ids of the sentence's words, as the encoder gets them."""
+        ids = self.tokenizer.encode(self.sentence)
+        if not ids:
+            raise LessonError("the sentence has no words", found=repr(self.sentence), do="give one or more words")
+        return [*ids, self.config.special.end] if self.config.source_end else ids
+
+    def machine(self) -> Machine:
+        return replace(build(self.config, self.parameters), score_divisor=self.score_divisor)
+
+    def machine_for_generation(self) -> Machine:
+        """The same machine, with the second table of embeddings if there is one."""
+        if self.generation_VD is None:
+            return self.machine()
+        tables = {name: self.generation_VD for name, _ in embedding_tables(self.config)}
+        return replace(self, parameters={**self.parameters, **tables}).machine()
+
+    def write_model(self, folder: Path) -> None:
+        """These values as a model folder, for `vidrio look`, `why` and `check --model FOLDER`."""
+        write_parameters(folder, self.parameters)
+        self.tokenizer.save(folder / "tokenizer.json")
+        write_config(folder, self.config, About(name="lesson values", provenance={"about": self.about}))
+
+
+def of_a_model(folder: Path) -> Values:
+    """The values of a small trained encoder–decoder with one vocabulary of words."""
+    config, about = read_config(folder)
+    tokenizer = Tokenizer.load(folder / "tokenizer.json", config.special)
+    two = (folder / "target-tokenizer.json").exists()
+    if config.shape != "encoder-decoder" or two or tokenizer.kind != "word":
+        raise LessonError(
+            f"the lesson cannot walk through {folder}",
+            found=f"shape {config.shape}, {tokenizer.kind} tokens, {'two vocabularies' if two else 'one vocabulary'}",
+            do="use an encoder-decoder with one vocabulary of words; `vidrio look --model` takes any model",
+        )
+    return Values(
+        about=f"Trained numbers: the model {about.name or folder.name}.",
+        sentence="hello world",
+        vocabulary=tuple(tokenizer.vocabulary()),
+        config=config,
+        score_divisor=math.sqrt(config.d_head),
+        parameters={name: np.asarray(array, dtype=np.float64) for name, array in read_parameters(folder).items()},
+    )
+
+
+def trained() -> Values:
+    """The same sizes, trained: the lessons' model that comes with the package."""
+    return of_a_model(find(LESSON))

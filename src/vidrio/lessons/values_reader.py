@@ -1,0 +1,380 @@
+"""Reading a lesson's values: every entry checked, and every problem kept, so that all are told at once.
+
+What a file does not name is taken from the values that the lesson has anyway, where the sizes fit; or, if the file says
+`draw = SEED`, drawn from NumPy's PCG64 with that seed.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from vidrio.config import ModelConfig, SpecialIds
+from vidrio.errors import ConfigError, VidrioError, nearest
+from vidrio.glass.maths import Array
+from vidrio.lessons.values import Values
+from vidrio.parameters import ParameterSpec, embedding_tables, parameter_specs
+from vidrio.text.tokenizer import NONE
+
+MOST_WORDS, MOST_NUMBERS = 1000, 1_000_000
+LARGEST = {"d_model": 64, "n_heads": 16, "d_head": 64, "d_ff": 256, "max_positions": 1024}
+LARGEST |= {"n_encoder_layers": 12, "n_decoder_layers": 12}
+CHOICES = ("norm", "norm_epsilon", "activation", "positions", "tying")
+SWITCHES = ("scale_embeddings", "attention_bias", "output_bias", "source_end")
+SPECIAL = {"start": "start", "end": "end", "unknown": "unk", "padding": "pad"}  # in the file: in the config
+TOP = ("about", "sentence", "vocabulary", *SPECIAL, "draw")
+TABLES = ("config", "embeddings", "generation", "src", "tgt", "enc", "dec", "out")
+GREEK = {"gamma": "gain", "γ": "gain", "beta": "bias", "β": "bias"}
+
+
+@dataclass
+class Reader:
+    """One reading of one file; it goes on after a problem, to find the others."""
+
+    content: dict[str, Any]
+    base: Values | None
+    problems: list[str] = field(default_factory=list)
+
+    def values(self) -> Values | None:
+        self.refuse_unknown(self.content, [*TOP, *TABLES], "")
+        vocabulary = self.vocabulary()
+        config = self.config(vocabulary)
+        if config is None:
+            return None
+        specs = parameter_specs(config)
+        seed = self.take("draw", int, None)
+        if isinstance(seed, int) and seed < 0:
+            self.problems.append(f"draw: expected a whole number from 0 on, found {seed}")
+            seed = 0
+        drawn = None if seed is None else draw(specs, seed)
+        given = self.given_numbers(config, vocabulary, specs)
+        parameters = self.parameters(config, vocabulary, specs, given, drawn)
+        divisor = self.number("score_divisor", self.old_divisor(config))
+        values = Values(
+            about=self.take("about", str, "Your own values."),
+            sentence=self.take("sentence", str, self.base.sentence if self.base else "hello world"),
+            vocabulary=vocabulary,
+            config=config,
+            score_divisor=divisor,
+            parameters=parameters,
+            generation_VD=self.generation(config, vocabulary, specs),
+        )
+        if not self.problems:
+            self.check_sentence(values)
+        return values
+
+    # one entry at a time
+
+    def take(self, key: str, kind: type, default: Any) -> Any:
+        found = self.content.get(key, default)
+        if key in self.content and (not isinstance(found, kind) or isinstance(found, bool) != (kind is bool)):
+            self.problems.append(f"{key}: expected {_KINDS[kind]}, found {_what(found)}")
+            return default
+        return found
+
+    def number(self, key: str, default: float) -> float:
+        """A number above 0 from the table `[config]`."""
+        found = self.table("config").get(key, default)
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+            self.problems.append(f"config.{key}: expected a number above 0, found {_what(found)}")
+            return default
+        return float(found)
+
+    def table(self, key: str, inside: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        found = (self.content if inside is None else inside).get(key, {})
+        return found if isinstance(found, dict) else {}
+
+    def refuse_unknown(self, found: Mapping[str, Any], valid: Sequence[str], prefix: str) -> None:
+        for key, value in found.items():
+            if key not in valid:
+                hint = _hint(key, [*valid, *self.addresses()] if not prefix else list(valid))
+                self.problems.append(f"{prefix}{key}: not a name of this file; nearest: {hint}")
+            elif not prefix and key in TABLES and not isinstance(value, dict):
+                self.problems.append(f"{key}: expected a table [{key}], found {_what(value)}")
+
+    def addresses(self) -> list[str]:
+        return list(parameter_specs(self.base.config)) if self.base else []
+
+    # vocabulary and sizes
+
+    def vocabulary(self) -> tuple[str, ...]:
+        words = self.take("vocabulary", list, list(self.base.vocabulary) if self.base else [])
+        wrong = [w for w in words if not isinstance(w, str) or not w or any(c.isspace() for c in w)]
+        if wrong:
+            self.problems.append(f"vocabulary: expected words without spaces, found {_what(wrong[0])}")
+        words = [w for w in words if w not in wrong]
+        if len(set(words)) < len(words):
+            self.problems.append(f"vocabulary: {_twice(words)!r} is in it twice")
+        if not 2 <= len(words) <= MOST_WORDS:
+            self.problems.append(f"vocabulary: expected 2 to {MOST_WORDS} words, found {len(words)}")
+        return tuple(dict.fromkeys(words))
+
+    def config(self, vocabulary: tuple[str, ...]) -> ModelConfig | None:
+        """The base's sizes and choices with those of the file; None if nothing can be built from them."""
+        old = self.base.config.to_json() if self.base else {"tying": "none", "max_positions": 64}
+        found = self.table("config")
+        self.refuse_unknown(found, [*LARGEST, *CHOICES, *SWITCHES, "score_divisor"], "config.")
+        before = len(self.problems)
+        kinds: dict[str, type] = {f.name: f.type for f in fields(ModelConfig) if isinstance(f.type, type)}
+        chosen = {}
+        for key in [*LARGEST, *CHOICES, *SWITCHES]:
+            if key not in found:
+                continue
+            value, kind = found[key], kinds[key]
+            right = isinstance(value, (int, float) if kind is float else kind)
+            if not right or isinstance(value, bool) != (kind is bool):
+                self.problems.append(f"config.{key}: expected {_KINDS[kind]}, found {_what(value)}")
+            elif key in LARGEST and not 0 < value <= LARGEST[key]:
+                self.problems.append(f"config.{key}: expected 1 to {LARGEST[key]}, found {value}")
+            chosen[key] = value
+        special = self.special(vocabulary)
+        if special is None or len(self.problems) > before:
+            return None
+        sizes = {"source_vocabulary": len(vocabulary), "target_vocabulary": len(vocabulary)}
+        kept = {k: v for k, v in old.items() if k not in ("special", "decoding")}
+        try:
+            config = ModelConfig(**{**kept, **chosen, **sizes}, special=special)
+        except (ConfigError, TypeError) as error:
+            self.problems.append(f"config: {error.found if isinstance(error, ConfigError) else error}")
+            return None
+        numbers = sum(math.prod(spec.shape) for spec in parameter_specs(config).values())
+        if numbers > MOST_NUMBERS:
+            self.problems.append(f"config: expected at most {MOST_NUMBERS:,} parameters, found {numbers:,}")
+            return None
+        return config
+
+    def special(self, vocabulary: tuple[str, ...]) -> SpecialIds | None:
+        """The places of the start and end tokens, and of those for the unknown and for padding if there are any."""
+        ids = {}
+        for key, name in SPECIAL.items():
+            old = getattr(self.base.config.special, name) if self.base else NONE
+            word = self.take(key, str, None if self.base is None or old == NONE else self.base.vocabulary[old])
+            if word is None and key in ("start", "end"):
+                self.problems.append(f"{key} is missing: expected the word that stands for the {key}")
+            elif word is not None and word not in vocabulary:
+                self.problems.append(f"{key}: {word!r} is not in the vocabulary; nearest: {_near(word, vocabulary)}")
+            else:
+                ids[name] = NONE if word is None else vocabulary.index(word)
+        if len(ids) < len(SPECIAL):
+            return None
+        used = [i for i in ids.values() if i != NONE]
+        if len(set(used)) < len(used):
+            self.problems.append("start, end, unknown and padding: expected different words, found one used twice")
+            return None
+        return SpecialIds(**ids)
+
+    def old_divisor(self, config: ModelConfig) -> float:
+        same = self.base is not None and self.base.config.d_head == config.d_head
+        return self.base.score_divisor if same and self.base else math.sqrt(config.d_head)
+
+    def check_sentence(self, values: Values) -> None:
+        try:
+            length = len(values.source_ids)
+        except VidrioError as error:
+            self.problems.append(f"sentence: {error.what}{'; ' if error.found else ''}{error.found}")
+            return
+        if length > values.config.max_positions:
+            self.problems.append(f"sentence: expected at most {values.config.max_positions} tokens, found {length}")
+
+    # numbers
+
+    def given_numbers(
+        self, config: ModelConfig, vocabulary: Sequence[str], specs: Mapping[str, ParameterSpec]
+    ) -> dict[str, Array]:
+        """What the file names, by address; heads apart."""
+        shapes = dict(_addresses(specs))
+        given: dict[str, Array] = {}
+        for table in ("src", "tgt", "enc", "dec", "out"):
+            for address, value in _flat(self.table(table), table):
+                if re.search(r"\.embed(\.|$)", address):
+                    continue  # read below, word by word
+                if address in shapes:
+                    array = self.array(address, value, shapes[address])
+                    if array is not None:
+                        given[address] = array
+                else:
+                    self.problems.append(f"{address}: not a number of this model; nearest: {_hint(address, [*shapes])}")
+        for name, _ in embedding_tables(config):
+            rows = {**self.table("embeddings"), **self.table("embed", self.table(name.split(".")[0]))}
+            self.refuse_unknown(rows, vocabulary, "embeddings: ")
+            for word, row in rows.items():
+                if word in vocabulary:
+                    array = self.array(f"embeddings: {word}", row, (config.d_model,))
+                    if array is not None:
+                        given[f"{name}[{word}]"] = array
+        return given
+
+    def array(self, address: str, value: Any, shape: tuple[int, ...]) -> Array | None:
+        """Numbers of the expected shape, each of them finite."""
+        expected = f"expected {_shape(shape)} numbers"
+        found = _nested_shape(value)
+        if found is None:
+            self.problems.append(f"{address}: {expected}, found {_what_is_no_number(value)}")
+            return None
+        if found != shape:
+            self.problems.append(f"{address}: {expected}, found {_shape(found)}")
+            return None
+        array = np.array(value, dtype=np.float64)
+        if not np.all(np.isfinite(array)):
+            self.problems.append(f"{address}: {expected}, found NaN or infinity among them")
+            return None
+        return array
+
+    def parameters(
+        self,
+        config: ModelConfig,
+        vocabulary: Sequence[str],
+        specs: Mapping[str, ParameterSpec],
+        given: Mapping[str, Array],
+        drawn: Mapping[str, Array] | None,
+    ) -> dict[str, Array]:
+        """Every parameter: from the file, else drawn, else the base's where it fits."""
+        parameters = {}
+        tables = {name for name, _ in embedding_tables(config)}
+        for name, spec in specs.items():
+            array = np.empty(spec.shape)
+            parts: dict[str, Any] = {name: slice(None)}
+            if name in tables:
+                parts = {f"{name}[{word}]": i for i, word in enumerate(vocabulary)}
+            elif spec.axes[0] == "H":
+                parts = {f"{name}.h{h}": h for h in range(spec.shape[0])}
+            for address, place in parts.items():
+                part = given.get(address)
+                if part is None and drawn is not None:
+                    part = drawn[name][place]
+                if part is None:
+                    part = self.old(name, address, array[place].shape)
+                if part is None:
+                    self.problems.append(
+                        f"{address} is missing: expected {_shape(array[place].shape)} numbers, and the lesson has none "
+                        "of this size (`draw = 1` draws what is missing)"
+                    )
+                else:
+                    array[place] = part
+            parameters[name] = array
+        return parameters
+
+    def old(self, name: str, address: str, shape: tuple[int, ...]) -> Array | None:
+        """The base's numbers for an address, if there are any and they fit."""
+        if self.base is None or name not in self.base.parameters:
+            return None
+        array = self.base.parameters[name]
+        if address.endswith("]"):
+            word = address[len(name) + 1 : -1]
+            array = array[self.base.vocabulary.index(word)] if word in self.base.vocabulary else np.empty(0)
+        elif address != name:
+            head = int(address.rpartition(".h")[2])
+            array = array[head] if head < len(array) else np.empty(0)
+        return array if array.shape == shape else None
+
+    def generation(
+        self, config: ModelConfig, vocabulary: Sequence[str], specs: Mapping[str, ParameterSpec]
+    ) -> Array | None:
+        """The second table of embeddings: the file's; none if the file has another first one; else the base's."""
+        found = self.table("generation")
+        self.refuse_unknown(found, ["embeddings"], "generation.")
+        rows = self.table("embeddings", found)
+        old = self.base.generation_VD if self.base and self.base.vocabulary == tuple(vocabulary) else None
+        shape = (len(vocabulary), config.d_model)
+        if not rows:
+            own = "draw" in self.content or any(self.table(t) for t in ("embeddings", "src", "tgt"))
+            return None if own or old is None or old.shape != shape else old
+        self.refuse_unknown(rows, vocabulary, "generation.embeddings: ")
+        table_VD = np.empty(shape)
+        for i, word in enumerate(vocabulary):
+            label = f"generation.embeddings: {word}"
+            if word in rows:
+                row = self.array(label, rows[word], shape[1:])
+                table_VD[i] = 0 if row is None else row
+            else:
+                self.problems.append(f"{label} is missing: expected {_shape(shape[1:])} numbers")
+        return table_VD
+
+
+def draw(specs: Mapping[str, ParameterSpec], seed: int) -> dict[str, Array]:
+    """Every parameter from N(0, 1), as the post draws them, in the order of the specs; layer norms: γ 1, β 0."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    fixed = {"gain": np.ones, "bias": np.zeros}
+    return {
+        name: fixed[last](spec.shape)
+        if (last := name.rsplit(".", 1)[-1]) in fixed
+        else generator.standard_normal(spec.shape)
+        for name, spec in specs.items()
+    }
+
+
+def _addresses(specs: Mapping[str, ParameterSpec]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Every parameter's address and shape, heads apart; the embeddings have their own table."""
+    for name, (axes, shape) in specs.items():
+        if axes[0] == "H":
+            yield from ((f"{name}.h{h}", shape[1:]) for h in range(shape[0]))
+        elif axes != "VD":
+            yield name, shape
+
+
+def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}.{key}")
+        else:
+            yield f"{prefix}.{key}", value
+
+
+def _nested_shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of numbers in lists in lists; None if they are ragged, or not numbers."""
+    if isinstance(value, list):
+        inner = {_nested_shape(part) for part in value}
+        if len(inner) != 1 or None in inner:
+            return None
+        return (len(value), *(inner.pop() or ()))
+    return () if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", list: "a list"}
+_KINDS |= {dict: "a table"}
+
+
+def _what(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return f"{_KINDS.get(type(value), type(value).__name__)}: {text if len(text) <= 40 else text[:39] + '…'}"
+
+
+def _what_is_no_number(value: Any) -> str:
+    if isinstance(value, list):
+        rows = [_nested_shape(row) for row in value]
+        lengths = [row[0] for row in rows if row]
+        if len(lengths) == len(rows) and len(set(lengths)) > 1:
+            return f"rows of different lengths: {', '.join(map(str, lengths))}"
+        for part in value:
+            if _nested_shape(part) is None:
+                return _what_is_no_number(part)
+        return "an empty list" if not value else "numbers and lists side by side"
+    return _what(value)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape)) if shape else "one number, not a list of"
+
+
+def _twice(words: Sequence[str]) -> str:
+    return next(word for i, word in enumerate(words) if word in words[:i])
+
+
+def _near(word: str, valid: Sequence[str]) -> str:
+    return nearest(word, list(valid), count=3)
+
+
+def _hint(key: str, valid: list[str]) -> str:
+    """The valid names that end as this one does, however it is written; else those that look like it."""
+
+    def plain(name: str) -> str:
+        last = re.sub(r"\.h\d+$", "", name).rsplit(".", 1)[-1].replace("_", "").lower()
+        return GREEK.get(last, last)
+
+    alike = [name for name in valid if plain(name) == plain(key)]
+    close = [name for name in alike if name.rpartition(".")[0].startswith(key.rpartition(".")[0])] or alike
+    return ", ".join(close[:2]) if close else nearest(key, valid, count=2)
