@@ -58,7 +58,7 @@ clean: ## remove what make has installed and what tools have cached
 python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo 'Vidrio needs Python 3.11 or newer.' >&2; \
-	  echo "  found: $(PYTHON) is $$("$(PYTHON)" --version 2>&1 | head -n 1)" >&2; \
+	  echo "  found: $(PYTHON) --version says: $$("$(PYTHON)" --version 2>&1 | head -n 1)" >&2; \
 	  echo '  do: install one from https://www.python.org/downloads/, or name the one you have: make hello PYTHON=python3.12' >&2; \
 	  exit 1; }
 	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \

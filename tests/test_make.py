@@ -64,7 +64,7 @@ def test_an_old_or_missing_python_is_told_kindly(script: str | None, tmp_path: P
     assert done.returncode != 0
     assert done.stderr.startswith("Vidrio needs Python 3.11 or newer.\n  found: ")
     assert "  do: " in done.stderr
-    assert not script or "is Python 3.9.1" in done.stderr
+    assert not script or "--version says: Python 3.9.1" in done.stderr
 
 
 def test_a_python_without_venv_is_told_kindly(tmp_path: Path) -> None:
