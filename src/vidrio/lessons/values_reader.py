@@ -365,7 +365,7 @@ def _twice(words: Sequence[str]) -> str:
 
 
 def _near(word: str, valid: Sequence[str]) -> str:
-    return nearest(word, list(valid), count=3)
+    return next((v for v in valid if v.lower() == word.lower()), nearest(word, list(valid), count=3))
 
 
 def _hint(key: str, valid: list[str]) -> str:
