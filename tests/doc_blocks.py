@@ -63,8 +63,11 @@ python() {
   esac
 }
 git() {
+  local folder=${3:-$(basename "${2:-}" .git)}
   case $1 in
-    (clone) command git clone --quiet --shared "$REPOSITORY" "${3:-$(basename "$2" .git)}" ;;
+    (clone)
+      if [ ! -e "$REPOSITORY/.git" ]; then mkdir "$folder"
+      else command git clone -q --shared "$REPOSITORY" "$folder"; fi ;;
     (*) command git "$@" ;;
   esac
 }

@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -227,8 +228,8 @@ def test_every_error_is_raised_and_tested(name: str) -> None:
 @cache
 def text_files() -> tuple[Path, ...]:
     """What git tracks, less what is not text; in a copy without git, what a copy brings."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=False)
-    if listed.returncode == 0:
+    if shutil.which("git") and (REPOSITORY / ".git").exists():
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True)
         paths = [REPOSITORY / name for name in listed.stdout.decode().split("\0") if name]
     else:
         folders = ("src", "tests", "docs", "benchmarks", ".ci")
