@@ -15,7 +15,7 @@ import numpy as np
 WIDTH = 80
 LIMIT = 12  # rows or columns shown before the rest is left out
 PRECISION = 4
-LONGEST_TOKEN = 12  # columns on the screen
+LONGEST_TOKEN = 16  # columns on the screen
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -167,7 +167,7 @@ def vector(
     tokens: Sequence[str] | None = None,
     precision: int = PRECISION,
     width: int = WIDTH,
-    limit: int = LIMIT,
+    limit: int | tuple[int, int] = LIMIT,
     *,
     shaded: bool = False,
 ) -> str:
@@ -181,15 +181,16 @@ def matrix(
     columns: Sequence[str] | None = None,
     precision: int = PRECISION,
     width: int = WIDTH,
-    limit: int = LIMIT,
+    limit: int | tuple[int, int] = LIMIT,
     *,
     shaded: bool = False,
 ) -> str:
     """A matrix with the place (and token) of every row and column, the decimal points of a column under each other.
 
     `rows` and `columns` are tokens; None leaves the bare places, () no heads at all. More than `limit` rows or columns
-    are left out from the middle, with their number and range told; up to `limit` columns that do not fit into `width`
-    come in a block below. `shaded` puts a small bar beside each share from 0 to 1; the digits stay.
+    (one number for both, or a pair) are left out from the middle, with their number and range told. Columns within the
+    limit that do not fit into `width` come in a block below. `shaded` puts a small bar beside each share from 0 to 1;
+    the digits stay.
     """
     array = np.asarray(array)
     if array.ndim == 0:
@@ -198,7 +199,8 @@ def matrix(
         return vector(array, columns, precision, width, limit, shaded=shaded)
     if 0 in array.shape:
         return f"(nothing: {shape(array)})"
-    shown_rows, shown_columns = _shown(array.shape[0], limit), _shown(array.shape[1], limit)
+    row_limit, column_limit = (limit, limit) if isinstance(limit, int) else limit
+    shown_rows, shown_columns = _shown(array.shape[0], row_limit), _shown(array.shape[1], column_limit)
     row_heads = _row_heads(rows, shown_rows)
     room = width - _widest(row_heads)
     blocks = list(_blocks(array, columns, shown_rows, shown_columns, precision, room, shaded))

@@ -61,14 +61,15 @@ def headline(seen: Look) -> Iterator[str]:
 def describe(seen: Look) -> str:
     """A model in one sentence."""
     c = seen.model.config
-    layers = " + ".join(
-        str(n) for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there
+    counts = [n for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there]
+    layers = f"{NO_BREAK}+{NO_BREAK}".join(map(str, counts))
+    sizes = ", ".join(
+        f"{a}{NO_BREAK}{n}" for a, n in zip("DHKF", (c.d_model, c.n_heads, c.d_head, c.d_ff), strict=True)
     )
     dtype = next(iter(seen.model.machine.parameters.values())).dtype
     return (
-        f"{seen.model.name}: {c.shape.replace('-', '–')}, {layers.replace(' ', NO_BREAK)} layers, "
-        f"D{NO_BREAK}{c.d_model}, H{NO_BREAK}{c.n_heads}, K{NO_BREAK}{c.d_head}, F{NO_BREAK}{c.d_ff}, norm {'after' if c.norm == 'post' else 'before'} each sub-layer, {c.activation}, "
-        f"{count(c):,} parameters, {dtype}"
+        f"{seen.model.name}: {c.shape.replace('-', '–')}, {layers} layers, {sizes}, {c.activation}, "
+        f"norm {'after' if c.norm == 'post' else 'before'} each sub-layer, {count(c):,} parameters, {dtype}"
     )
 
 
@@ -104,7 +105,8 @@ def way(seen: Look) -> Iterator[str]:
     lines = list(_steps(seen))
     sizes = seen.trace.sizes
     letters = [a for a in AXES if any(a in seen.trace.stages[n].axes for n in seen.trace.values)]
-    yield wrap("The way  " + ", ".join(f"{a} {sizes[a]:,} ({AXES[a]})" for a in letters if a in sizes), indent=" " * 9)
+    legend = (f"{a} {sizes[a]:,} ({AXES[a]})".replace(" ", NO_BREAK) for a in letters)
+    yield wrap(f"The way  {', '.join(legend)}", hang=" " * 9)
     address_width = max(text_width(address) for _, address, *_ in lines)
     shape_width = max(text_width(drawn) for *_, drawn, _ in lines)
     room = WIDTH - address_width - shape_width - 7 - 8

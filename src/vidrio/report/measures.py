@@ -48,18 +48,21 @@ def heads(trace: Trace) -> list[Head]:
         if ".weights.h" not in address or stage.kind == "parameter":
             continue
         weights_LM = trace.array(address)
-        causal = address.replace(".weights.", ".masked.") in trace.stages
-        n = weights_LM.shape[1]
-        choices = np.arange(1, len(weights_LM) + 1) if causal else np.full(len(weights_LM), n)
+        choices_L = np.full(len(weights_LM), weights_LM.shape[1])
+        first = 0
+        if address.replace(".weights.", ".masked.") in trace.stages:
+            choices_L = np.arange(1, len(weights_LM) + 1)
+            first = min(1, len(weights_LM) - 1)  # row 0 sees only itself, which tells nothing
+        weights_LM, choices_L = weights_LM[first:], choices_L[first:]
         finite = np.where(np.isnan(weights_LM), -1.0, weights_LM)
         row, column = np.unravel_index(int(np.argmax(finite)), finite.shape)
         found.append(
             Head(
                 address,
                 float(entropy(weights_LM).mean()),
-                float(np.log2(choices).mean()),
+                float(np.log2(choices_L).mean()),
                 float(weights_LM[row, column]),
-                int(row),
+                first + int(row),
                 int(column),
             )
         )

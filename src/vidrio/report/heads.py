@@ -1,0 +1,68 @@
+"""All attention heads at a glance, and how alike the tokens' embeddings are."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from vidrio.errors import InputError
+from vidrio.glass.trace import Trace
+from vidrio.parameters import source_table, target_table
+from vidrio.report.again import Again
+from vidrio.report.measures import cosines, heads, neighbours
+from vidrio.show import NO_BREAK, PRECISION, cut, matrix, number, shade, table, wrap
+
+NEIGHBOURS = 5
+
+
+def overview(trace: Trace, again: Again, precision: int = PRECISION) -> str:
+    """Every head in a line: how spread out it is, and its largest weight."""
+    rows = []
+    for head in heads(trace):
+        stage = trace.stages[head.address]
+        asks = trace.axis_tokens(head.address, stage.axes[0])[head.row]
+        asked = trace.axis_tokens(head.address, stage.axes[1])[head.column]
+        spread = shade(head.entropy / head.most) if head.most else " "
+        rows.append([
+            head.address, number(head.entropy, precision), spread, number(head.most, precision),
+            number(head.largest, precision), f"[{head.row},{head.column}] {cut(asks, 10)} → {cut(asked, 10)}",
+        ])  # fmt: skip
+    drawn = table(rows, ["head", "entropy", "", "at most", "largest", "where"], "l.l..l")
+    note = (
+        "Entropy: −Σ w log₂ w of a row, in bits, mean over the rows: 0 where each row looks at one place only, "
+        "“at most” where it looks at all that it may see alike. The bar is entropy / at most. “world → hello”: "
+        "row world takes its largest share from column hello. Of masked attention the first row is left out here: "
+        "it can see only itself."
+    )
+    return "\n".join([drawn, "", wrap(note), "", "One of them:", f"  {again.look('--at', rows[-1][0])}"])
+
+
+def embeddings(trace: Trace, precision: int = PRECISION) -> str:
+    """The tokens' embeddings: how alike they are among each other, and what stands near them in the vocabulary."""
+    if not trace.values:
+        raise InputError("the text is empty, so there are no embeddings to compare")
+    parts = []
+    config = trace.machine.config
+    if config.has_encoder:
+        parts.append("\n".join(_side(trace, "src", source_table(config), precision)))
+    if config.has_decoder:
+        parts.append("\n".join(_side(trace, "tgt", target_table(config), precision)))
+    parts.append(
+        wrap("cos(a, b) = a · b / (|a| |b|): 1 for the same direction, 0 for none in common, −1 for opposite ones.")
+    )
+    return "\n\n".join(parts)
+
+
+def _side(trace: Trace, side: str, table_name: str, precision: int) -> Iterator[str]:
+    ids = trace.values[f"{side}.ids"]
+    words = trace.source_vocabulary if side == "src" else trace.vocabulary
+    tokens = [words[i] for i in ids]
+    rows_LD = trace.values[f"{side}.embedding"]
+    yield f"{'Source' if side == 'src' else 'Target'} tokens: cosine of each embedding with each, from {side}.embedding"
+    yield matrix(cosines(rows_LD, rows_LD), tokens, tokens, precision, limit=24)
+    yield f"Nearest in the whole table {table_name}, by cosine"
+    table_VD = trace.array(table_name)
+    for i in dict.fromkeys(int(i) for i in ids):
+        near = [f"{cut(words[j], 16)} {number(c, precision)}" for j, c in neighbours(table_VD, i, NEIGHBOURS)]
+        length = number(float(np.linalg.norm(table_VD[i])), precision)
+        text = " · ".join(part.replace(" ", NO_BREAK) for part in near)
+        yield wrap(f"{cut(words[i], 16)} (length {length}): {text}", indent="  ", hang="    ")
