@@ -27,7 +27,7 @@ SPACE = "▁"  # U+2581, as SentencePiece writes a space
 ESCAPE = "\ufdd0"
 
 # Where a token may never reach across. Whether two neighbours may join depends on these two characters alone (that lets
-# dropout.py work on tokens without their text): letters with letters, a digit with nothing, signs with signs.
+# bpe_dropout.py work on tokens without their text): letters with letters, a digit with nothing, signs with signs.
 PRE_TOKENS = rf"{SPACE}?[\p{{L}}\p{{M}}'’]+|{SPACE}?\p{{N}}|{SPACE}?[^\p{{L}}\p{{M}}\p{{N}}'’{SPACE}]+|{SPACE}"
 WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]"
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidrio.errors import TokenizerError
-from vidrio.text.dropout import Dropout
+from vidrio.text.bpe_dropout import Dropout
 from vidrio.text.normalise import normalise
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.text.vocabulary import BYTES
