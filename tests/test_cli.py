@@ -141,7 +141,14 @@ def test_a_verbs_own_exit_code_is_the_commands() -> None:
     assert run_act("return None").returncode == 0
 
 
-@pytest.mark.parametrize("body", ['[print("x" * 70) for _ in range(100_000)]', 'print("x\\n" * 100_000)'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '[print("x" * 70) for _ in range(100_000)]',
+        'print("x\\n" * 100_000)',
+        'from rich.console import Console; console = Console(); [console.print("x" * 70) for _ in range(10_000)]',
+    ],
+)
 def test_a_closed_pipe_ends_quietly(body: str) -> None:
     process = subprocess.Popen(act(body), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout

@@ -48,6 +48,10 @@ class Verbs(Lazy):
             return result
         except BrokenPipeError:
             raise ReaderLeft from None  # or click would end the process itself, with exit code 1
+        except SystemExit as leaving:
+            if isinstance(leaving.__context__, BrokenPipeError):  # and that is how rich would end it
+                raise ReaderLeft from None
+            raise
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
