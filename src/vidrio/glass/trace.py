@@ -14,9 +14,10 @@ Addresses are the same everywhere: command line, JSON, page, tests, errors.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vidrio.errors import AddressError, nearest
+from vidrio.glass.changes import stages_of
 from vidrio.glass.maths import Array, Tap
 from vidrio.glass.stages import Stage, stages
 from vidrio.glass.transformer import Machine
@@ -52,11 +53,8 @@ def parse_address(text: str) -> Address:
 
 
 def _split_index(inside: str) -> list[str]:
-    """At commas; a token that is or holds a comma is written in quotes."""
-    return [
-        part.strip()[1:-1] if part.strip()[:1] == '"' else part.strip()
-        for part in re.findall(r'\s*"[^"]*"\s*|[^,]+', inside)
-    ]
+    """At commas; a token that is or holds a comma, or that looks like a number, is written in quotes."""
+    return [part.strip() for part in re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', inside)]
 
 
 @dataclass
@@ -72,10 +70,14 @@ class Trace:
     labels: Sequence[str] = ()  # a classifier's classes
     values: dict[str, Array] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    # What a what-if put other numbers in place of: as they were computed, before it did.
+    computed: dict[str, Array] = field(default_factory=dict)
+    # Where one pass is not what the steps computed (no causal mask): a trace of each step by itself.
+    steps: Sequence["Trace"] = ()
 
     def __post_init__(self) -> None:
         c = self.machine.config
-        self.stages: Mapping[str, Stage] = stages(c)
+        self.stages: Mapping[str, Stage] = stages_of(self.machine)
         self.sizes |= {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "F": c.d_ff, "E": c.n_heads * c.d_head}
         self.sizes |= {"V": c.target_vocabulary, "C": c.n_classes, "P": c.max_positions}
 
@@ -94,7 +96,43 @@ class Trace:
 
     def tap_through(self, change: Tap) -> Tap:
         """A tap that lets `change` alter the value first, then keeps what it became."""
-        return lambda name, value: self.tap(name, change(name, value))
+
+        def tap(name: str, value: Array) -> Array:
+            changed = change(name, value)
+            if changed is not value:
+                self.computed[name] = value
+            return self.tap(name, changed)
+
+        return tap
+
+    def as_of(self, step: int | None) -> "Trace":
+        """What there was at a decoding step: the decoder's rows up to it, and nothing of what came later.
+
+        The causal mask makes the first rows of the whole pass just that: later tokens do not change them (tested).
+        """
+        if step is None:
+            return self
+        steps = self.sizes.get("T", 0)
+        if step >= steps:
+            found = f"steps 0 to {steps - 1}" if steps else "a run without decoding steps"
+            raise AddressError(f"there is no decoding step {step}", found=found)
+        if self.steps:
+            return self.steps[step]
+
+        def first_rows(arrays: Mapping[str, Array]) -> dict[str, Array]:
+            return {
+                name: array[tuple(slice(step + 1) if axis == "T" else slice(None) for axis in self.stages[name].axes)]
+                for name, array in arrays.items()
+            }
+
+        return replace(
+            self,
+            target_tokens=self.target_tokens[: step + 1],
+            chosen_tokens=self.chosen_tokens[: step + 1],
+            values=first_rows(self.values),
+            computed=first_rows(self.computed),
+            sizes={**self.sizes, "T": step + 1},
+        )
 
     def __contains__(self, name: str) -> bool:
         return name in self.values or (name in self.stages and self.stages[name].kind == "parameter")
@@ -122,19 +160,10 @@ class Trace:
         return parameter_array(self.machine, name)
 
     def rows_at_step(self, name: str, step: int | None) -> Array:
-        """A decoder quantity as it stood at a step: its first rows (and, in self-attention, columns).
-
-        The causal mask makes this true: later tokens do not change earlier rows (tested).
-        """
-        array, stage = self.array(name), self.stage(name)
-        if step is None or stage.kind == "parameter" or "T" not in stage.axes:
-            return array
-        steps = self.sizes["T"]
-        if step >= steps:
-            raise AddressError(f"there is no decoding step {step}", found=f"steps 0 to {steps - 1}")
-        if name.startswith("out."):
-            return array[step]
-        return array[tuple(slice(step + 1) if axis == "T" else slice(None) for axis in stage.axes)]
+        """A decoder quantity as it stood at a step: its first rows (and, in self-attention, columns); of an output
+        the row of that step."""
+        array, axes = self.as_of(step).array(name), self.stage(name).axes
+        return array[step] if step is not None and name.startswith("out.") and axes[:1] == "T" else array
 
     def axis_names(self, address: Address) -> str:
         """The axes left at an address: at a step, an output has lost its T."""
@@ -150,9 +179,12 @@ class Trace:
         """The indices of an address as numbers, tokens looked up; refused if they lie outside."""
         array, axes = self.rows_at_step(address.name, address.step), self.axis_names(address)
         if len(address.index) != array.ndim:
+            here = Address(address.name, tuple("0" * array.ndim), address.step)
+            count = f"{array.ndim} {'index' if array.ndim == 1 else 'indices'}"
             raise AddressError(
-                f"{address} needs {array.ndim} indices, one for each of its axes {axes or '(none)'}",
+                f"{address} needs {count}, one for each of its axes {axes}",
                 found=f"{len(address.index)}; its shape is {array.shape}",
+                do=f"write {here}, for example",
             )
         return tuple(
             self._index(address, part, axis, length)
@@ -161,12 +193,18 @@ class Trace:
 
     def _index(self, address: Address, part: str, axis: str, length: int) -> int:
         tokens = list(self.axis_tokens(address.name, axis)[:length])
-        if part in tokens and not part.lstrip("-").isdigit():
-            return tokens.index(part)
         if re.fullmatch(r"\d+", part) and int(part) < length:
             return int(part)
-        known = f"; tokens: {nearest(part, tokens)}" if tokens else ""
-        raise AddressError(f"{address}: {part!r} is not on axis {axis}", found=f"0 to {length - 1}{known}")
+        token = part[1:-1] if len(part) > 1 and part[0] == part[-1] == '"' else part
+        places = [place for place, known in enumerate(tokens) if known == token]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise AddressError(
+                f"{address}: {token!r} stands at more than one place", found=f"{places}", do="give the place"
+            )
+        known = f"; the nearest tokens: {nearest(token, tokens)}" if tokens else ""
+        raise AddressError(f"{address}: {part} is not on its axis {axis}", found=f"0 to {length - 1}{known}")
 
     def number(self, address: Address) -> float:
         """The one number at an address."""
