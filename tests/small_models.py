@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-from parity_models import make_parameters
 
+from parity_models import make_parameters
 from vidrio.config import DecodingDefaults, ModelConfig
 from vidrio.folder import About, write_config, write_parameters
 from vidrio.text.tokenizer import Tokenizer

@@ -6,14 +6,14 @@ import shutil
 
 import numpy as np
 import pytest
+
 from small_models import random_sources, write_model
 from tolerances import FLOAT32
-
 from vidrio.config import SpecialIds
 from vidrio.errors import ModelError, VidrioError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine
-from vidrio.fast.export import differences, export, obstacles
+from vidrio.fast.export import export, obstacles
 from vidrio.fast.files import MANIFEST, check_whole, is_current, read_manifest
 from vidrio.folder import read_parameters, write_parameters
 from vidrio.glass.decoding import stepper
@@ -72,3 +72,101 @@ def test_the_choices_tried_cover_every_pair():
     for a, b in itertools.combinations(CHOICES, 2):
         assert {(row[a], row[b]) for row in rows} == set(itertools.product(CHOICES[a], CHOICES[b]))
     assert len(rows) < 40
+
+
+def test_eight_bits_stay_close_and_are_told(tmp_path):
+    config = write_model(tmp_path / "model", norm="pre")
+    manifest = export(tmp_path / "model")
+    assert manifest == read_manifest(tmp_path / "model" / "fast")
+    assert manifest.quantisation == "int8"
+    assert 0 < manifest.quantised_difference < 0.3
+    assert manifest.float32_difference < 10 * FLOAT32
+    assert set(manifest.made_from) == {"config.json", "model.safetensors", "tokenizer.json"}
+    names = {file.name for file in (tmp_path / "model" / "fast").iterdir()}
+    assert names == {"model.bin", "config.json", "shared_vocabulary.json", MANIFEST}
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]  # nothing is left lying about
+    assert (
+        len(Engine(tmp_path / "model" / "fast", config).search([[5, config.special.end]], Options(max_length=9))) == 1
+    )
+
+
+def test_the_parameters_are_read_only_and_the_rows_without_a_token_are_named(tmp_path):
+    write_model(tmp_path / "model", source_vocabulary=40, target_vocabulary=40)
+    before = (tmp_path / "model" / "model.safetensors").read_bytes()
+    export(tmp_path / "model")
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
+    tokens = json.loads((tmp_path / "model" / "fast" / "shared_vocabulary.json").read_text())
+    assert len(tokens) == 40
+    assert tokens[-1] == "<unused 39>"
+
+
+@pytest.mark.parametrize("matrix", ["enc.0.self.WQ", "dec.1.ffn.norm.bias"])
+def test_an_export_that_computes_something_else_is_refused(tmp_path, monkeypatch, matrix):
+    """The check sees a single wrong array: here one that was turned over on its way."""
+    write_model(tmp_path / "model", norm="pre")
+    honest = export_module.specify
+
+    def wrong(config, parameters):
+        return honest(config, {**parameters, matrix: np.flip(parameters[matrix], axis=-1)})
+
+    monkeypatch.setattr(export_module, "specify", wrong)
+    with pytest.raises(ModelError, match="log-probabilities differ by|less likely than that of glass"):
+        export(tmp_path / "model")
+    assert not (tmp_path / "model" / "fast").exists()
+
+
+def test_weights_that_eight_bits_cannot_hold_are_refused(tmp_path):
+    config = write_model(tmp_path / "model", norm="pre")
+    parameters = read_parameters(tmp_path / "model")
+    # One huge number in each row leaves the others with one bit, and a matching zero column keeps float32 unharmed.
+    for name in ("enc.0.ffn.W1", "enc.1.ffn.W1"):
+        parameters[name][0, :] = 3e4
+        parameters[name.replace("W1", "norm.gain")][0] = 0.0
+        parameters[name.replace("W1", "norm.bias")][0] = 0.0
+    write_parameters(tmp_path / "model", parameters)
+    assert export(tmp_path / "model", quantisation="float32").float32_difference < 10 * FLOAT32
+    with pytest.raises(ModelError, match="8-bit weights change a log-probability by"):
+        export(tmp_path / "model")
+    assert read_manifest(tmp_path / "model" / "fast").quantisation == "float32"  # the last good one stays
+    assert config.norm == "pre"
+
+
+def test_all_obstacles_are_told_at_once(tmp_path):
+    config = write_model(tmp_path / "model", shape="decoder", special=SpecialIds(start=-1, end=-1))
+    assert len(obstacles(config)) == 3
+    with pytest.raises(ModelError) as told:
+        export(tmp_path / "model", quantisation="int3")
+    for part in ("shape is 'decoder'", "no start token", "no end token", "'int3'"):
+        assert part in str(told.value)
+
+
+def test_an_export_knows_what_it_was_made_from(tmp_path):
+    folder, fast = tmp_path / "model", tmp_path / "model" / "fast"
+    assert not is_current(folder, fast)
+    write_model(folder)
+    export(folder)
+    assert is_current(folder, fast)
+    (folder / "model.safetensors").touch()
+    assert is_current(folder, fast)  # newer, but the same
+    write_model(folder, seed=1)
+    assert not is_current(folder, fast)
+    export(folder)
+    assert is_current(folder, fast)
+
+
+def test_a_damaged_export_is_named_with_its_checksum(tmp_path):
+    write_model(tmp_path / "model")
+    export(tmp_path / "model")
+    fast = tmp_path / "model" / "fast"
+    check_whole(fast)
+    data = bytearray((fast / "model.bin").read_bytes())
+    data[len(data) // 2] ^= 1
+    (fast / "model.bin").write_bytes(data)
+    with pytest.raises(ModelError, match=r"model.bin is damaged\n  found: sha256 [0-9a-f]{64}, it was written with"):
+        check_whole(fast)
+    (fast / "model.bin").unlink()
+    with pytest.raises(ModelError, match=r"model.bin is missing"):
+        check_whole(fast)
+    shutil.rmtree(fast)
+    with pytest.raises(VidrioError):
+        check_whole(fast)

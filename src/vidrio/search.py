@@ -18,8 +18,8 @@ from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError
 
 Ids = tuple[int, ...]
-# One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after the
-# restrictions; log-probabilities do as well, unless there is a repetition penalty, which is defined on logits.
+# One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after
+# the restrictions; log-probabilities do as well, unless there is a repetition penalty, which is defined on logits.
 Step = Callable[[Sequence[Ids]], np.ndarray]
 
 
@@ -192,6 +192,9 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree |
         candidates = expand(step, start, end, options, beam, record, depth)
         last_step = depth + 1 == options.max_length
         inside = candidates[: options.beam]
+        if depth == len(options.prefix) > 0:
+            # Right after a forced prefix, ending is for the likeliest only: short results would crowd out the others.
+            inside = [alive for alive in inside if alive.ids[-1] != end or alive is candidates[0]]
         over = [alive for alive in inside if last_step or alive.ids[-1] == end]
         for alive in over:
             node, hypothesis = record.nodes[alive.place], finish(alive.ids, alive.token_log_probs, end, options)
@@ -307,7 +310,9 @@ def explain_dropped(record: Tree, candidates: list[_Alive], beam: list[_Alive], 
     last_kept = min((alive.total for alive in beam), default=None)
     for alive in candidates:
         node = record.nodes[alive.place]
-        if node.fate == "dropped":
+        if node.fate == "dropped" and node.token == end and node.rank <= options.beam:
+            node.why = f"right after the forced prefix only the likeliest may end: rank {node.rank}"
+        elif node.fate == "dropped":
             reason = f"outside the beam of {options.beam}: rank {node.rank}, log p {node.total:.3f}"
             if node.token == end:
                 reason += "; a hypothesis ends only from inside the beam"

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from vidrio.search import Hypothesis, Ids, Options
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 
-BATCH_TOKENS = 2048  # of the source, padding included; more only costs memory (benchmarks/translate_speed.py)
+BATCH_TOKENS = 2048  # of the source; more only costs memory (benchmarks/translate_speed.py)
 
 _seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
 
@@ -20,8 +20,12 @@ _seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
 class Engine:
     """An exported model, loaded. Safe to use from many threads at once.
 
-    `workers` sentences or batches are worked on at the same time, each by one thread: on sentences of usual length a
-    second thread inside an operation waits more than it works.
+    `workers` batches are worked on at the same time, each by one thread: on sentences of usual length a second thread
+    inside an operation waits more than it works.
+
+    A batch holds sources of one length only. Padding would change the shape of attention's float32 products, hence the
+    last bit of their sums, hence here and there the 8 bits that an activation is rounded to, and so a translation could
+    depend on its neighbours. It costs nothing: what is not padded need not be computed.
     """
 
     def __init__(self, fast: Path, config: ModelConfig, *, workers: int = 1) -> None:
@@ -52,29 +56,36 @@ class Engine:
         if options.sampling is not None and options.sampling.min_p > 0:
             raise ConfigError("the fast engine has no min-p", do="use top-p, or --engine glass")
         translator = self._translator if options.sampling is None else self._seeded(options.sampling.seed)
-        results = translator.translate_batch(
-            [[self._source_tokens[i] for i in ids] for ids in sources],
-            target_prefix=[[self._target_tokens[i] for i in options.prefix]] * len(sources) if options.prefix else None,
-            max_batch_size=BATCH_TOKENS,
-            batch_type="tokens",
-            return_scores=True,
-            **self._told(options),
-        )
+        prefix = [self._target_tokens[i] for i in options.prefix]
+        told = self._told(options)
+
+        def submit(batch: list[int]) -> Any:
+            return translator.translate_batch(
+                [[self._source_tokens[i] for i in sources[n]] for n in batch],
+                target_prefix=[prefix] * len(batch) if prefix else None,
+                return_scores=True,
+                asynchronous=True,
+                **told,
+            )
+
         return [
             [self._hypothesis(*found, options) for found in zip(result.hypotheses, result.scores, strict=True)]
-            for result in results
+            for result in _in_batches(submit, [(len(ids),) for ids in sources])
         ]
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """For each pair the log-probability of every target token and of the end token after them."""
         self._check_lengths([source for source, _ in pairs], 1 + max((len(target) for _, target in pairs), default=0))
-        results = self._translator.score_batch(
-            [[self._source_tokens[i] for i in source] for source, _ in pairs],
-            [[self._target_tokens[i] for i in target] for _, target in pairs],
-            max_batch_size=BATCH_TOKENS,
-            batch_type="tokens",
-            max_input_length=0,
-        )
+
+        def submit(batch: list[int]) -> Any:
+            return self._translator.score_batch(
+                [[self._source_tokens[i] for i in pairs[n][0]] for n in batch],
+                [[self._target_tokens[i] for i in pairs[n][1]] for n in batch],
+                max_input_length=0,
+                asynchronous=True,
+            )
+
+        results = _in_batches(submit, [(len(source), len(target)) for source, target in pairs])
         return [list(result.log_probs) for result in results]
 
     def _told(self, options: Options) -> dict[str, Any]:
@@ -120,6 +131,23 @@ class Engine:
         with _seeding:
             ctranslate2.set_random_seed(seed)
             return self._load(workers=1)
+
+
+def _in_batches(submit: Callable[[list[int]], Any], lengths: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Submit what has equal lengths together, the longest first, and bring the results into the order asked for."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for n, length in enumerate(lengths):
+        groups.setdefault(length, []).append(n)
+    pending = []
+    for length in sorted(groups, reverse=True):
+        rows = max(1, BATCH_TOKENS // max(1, *length))
+        batches = (groups[length][first : first + rows] for first in range(0, len(groups[length]), rows))
+        pending += [(batch, submit(batch)) for batch in batches]
+    results: list[Any] = [None] * len(lengths)
+    for batch, waiting in pending:
+        for n, result in zip(batch, waiting, strict=True):
+            results[n] = result.result()
+    return results
 
 
 def _vocabulary(fast: Path, side: str) -> list[str]:
