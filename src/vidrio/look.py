@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +24,10 @@ from vidrio.errors import InputError, ModelError
 from vidrio.folder import About, read_config, read_parameters
 from vidrio.glass.attention import causal
 from vidrio.glass.decoding import Kept, decode_step, stepper
-from vidrio.glass.maths import Array, Tap, log_softmax, no_tap
+from vidrio.glass.maths import Array, Tap, no_tap
 from vidrio.glass.trace import Trace
 from vidrio.glass.transformer import Machine, build, classify, decode, encode, logits, translate_forced
-from vidrio.search import Hypothesis, Ids, Options, Step, Tree, finish, restrict, search
+from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
 from vidrio.text.tokenizer import Piece, Tokenizer
 
 
@@ -72,17 +73,6 @@ def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64)
     return Opened(config, about, machine, first, second, path)
 
 
-def default_options(config: ModelConfig) -> Options:
-    """How this model searches unless told otherwise."""
-    own = config.decoding
-    return Options(
-        beam=own.beam,
-        length_penalty=own.length_penalty,
-        max_length=min(own.max_length, config.max_positions),
-        suppressed=(config.special.pad, config.special.start),
-    )
-
-
 @dataclass(frozen=True)
 class Look:
     """One run: the text, what became of it, and every number on the way."""
@@ -124,6 +114,18 @@ class Look:
         """The words of the text that the vocabulary does not hold."""
         return list(dict.fromkeys(self.text[p.start : p.end] for p in self.pieces if p.unknown))
 
+    def manifest(self) -> dict[str, Any]:
+        """What was run, and every quantity with its stage, shape and range; no values."""
+        from vidrio.report.manifest import manifest
+
+        return manifest(self)
+
+    def to_json(self, values: str = "none", at: Sequence[str] = ()) -> str:
+        """The manifest as JSON, with the values of `all` quantities, of those under the addresses `at`, or of `none`."""
+        from vidrio.report.manifest import to_json
+
+        return to_json(self, values, at)
+
     def kept_at(self, step: int) -> Kept:
         """What the decoder had kept, and reused, when it took this step: decoded again, one token at a time."""
         if not 0 <= step < len(self.target_ids):
@@ -149,6 +151,7 @@ def look(
     decoder's output (teacher forcing) instead of searching for one; `tree` records the search."""
     config = model.config
     options = options or default_options(config)
+    options = replace(options, max_length=min(options.max_length, config.max_positions))
     tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer
     pieces = tokenizer.pieces(text)
     ids = [piece.id for piece in pieces]
@@ -220,9 +223,7 @@ def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
     memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
 
     def step(prefixes: Sequence[Ids]) -> Array:
-        return np.stack(
-            [log_softmax(logits(machine, decode(machine, ids, memory_SD, change), change)[-1]) for ids in prefixes]
-        )
+        return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
 
     return step
 
@@ -230,7 +231,7 @@ def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
 def _disagreement(logits_TV: Array, result: Hypothesis, taken: Ids, end: int, options: Options) -> float:
     """How far the traced pass is from the search: the largest difference in log p of a token that the search took."""
     differences = [
-        abs(float(restrict(log_softmax(logits_TV[t]), taken[:t], end, options)[taken[t]]) - result.token_log_probs[t])
+        abs(float(restrict(logits_TV[t], taken[:t], end, options)[taken[t]]) - result.token_log_probs[t])
         for t in range(len(options.prefix), len(taken))
     ]
     return max(differences, default=0.0)

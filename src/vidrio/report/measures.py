@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vidrio.glass.maths import Array, log_softmax
+from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
 from vidrio.look import Look
 from vidrio.search import drawable, largest, restrict
@@ -85,7 +85,7 @@ def likeliest(seen: Look, step: int, count: int) -> list[Candidate]:
     trace, options = seen.trace, seen.options
     prob_V, taken = trace.values["out.prob"][step], seen.chosen_ids[step]
     prefix, end = tuple(seen.chosen_ids[:step]), seen.model.config.special.end
-    allowed_V = restrict(log_softmax(trace.values["out.logits"][step]), prefix, end, options)
+    allowed_V = restrict(trace.values["out.logits"][step], prefix, end, options)
     drawn_from: dict[int, float] = {}
     if options.sampling is not None:
         tokens, probs = drawable(allowed_V, options.sampling)

@@ -89,7 +89,7 @@ def draw(trace: Trace, address: Address, precision: int, *, tokens: int = LIMIT)
         return matrix(array, names[0], names[1], precision, limit=(limits[0], limits[1]), shaded=shaded)
     if array.ndim == 1:
         return vector(array, names[0], precision, limit=limits[0], shaded=shaded)
-    return number(array[()], precision)
+    return number(float(array), precision)
 
 
 def _largest(array: Array, names: Sequence[Sequence[str] | None], precision: int, *, shares: bool) -> Iterator[str]:

@@ -1,0 +1,78 @@
+"""Options that several verbs share, spelled and explained once."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from vidrio.config import ModelConfig
+    from vidrio.look import Opened
+    from vidrio.search import Options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DTYPES = ("float64", "float32")
+
+model_option = click.option(
+    "-m", "--model", "model_name", metavar="MODEL", help="A model folder, or the name of a packaged one. [the default]"
+)
+precision_option = click.option(
+    "--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals of every number printed."
+)
+dtype_option = click.option(
+    "--dtype", type=click.Choice(DTYPES), default="float64", show_default=True, help="What to compute in."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+text_argument = click.argument("text")
+
+_SEARCH = (
+    click.option("--beam", type=click.IntRange(1, 64), help="Hypotheses to keep at each step; 1 is greedy."),
+    click.option("--length-penalty", type=float, help="Score = log p / length^this. [the model's]"),
+    click.option("--max-length", type=click.IntRange(1), help="Tokens at most. [the model's]"),
+)
+_SAMPLING = (
+    click.option("--temperature", type=click.FloatRange(0, min_open=True), help="Draw tokens: below 1 bolder."),
+    click.option("--top-k", type=click.IntRange(0), help="Draw from the k likeliest tokens."),
+    click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Draw from the likeliest with sum p."),
+    click.option("--min-p", type=click.FloatRange(0, 1), help="Draw from those with this share of the best one's p."),
+    click.option("--seed", type=click.IntRange(0), help="Which draw. Any of these five turns drawing on."),
+)
+
+
+def search_options(command: F) -> F:
+    """Beam, length penalty and sampling; `as_options` makes them the search's."""
+    for option in reversed((*_SEARCH, *_SAMPLING)):
+        command = option(command)
+    return command
+
+
+def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
+    """The model's own way to search, with what was given on the command line."""
+    from dataclasses import replace
+
+    from vidrio.search import Sampling, default_options
+
+    told = {name: value for name, value in given.items() if value is not None}
+    draw = {name: told.pop(name) for name in ("temperature", "top_k", "top_p", "min_p", "seed") if name in told}
+    options = default_options(config)
+    if draw:
+        return replace(options, **{"beam": 1, **told}, sampling=Sampling(**draw))
+    return replace(options, **told)
+
+
+def opened(model_name: str | None, dtype: str = "float64") -> "Opened":
+    """The model that an option names, ready to be looked into; stderr says which it is."""
+    import numpy as np
+
+    from vidrio.look import open_model
+
+    model = open_model(model_name, getattr(np, dtype))
+    which = "the default model" if model_name is None else "model"
+    click.echo(f"{which}: {model.name} ({model.path})", err=True)
+    return model
+
+
+def given_text(text: str) -> str:
+    """The TEXT argument; `-` is standard input, without its last line end."""
+    return click.get_text_stream("stdin", encoding="utf-8").read().removesuffix("\n") if text == "-" else text

@@ -1,0 +1,138 @@
+"""`vidrio look TEXT`: every step from text to text, with its numbers."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vidrio.commands._options import (
+    as_options,
+    dtype_option,
+    given_text,
+    json_option,
+    model_option,
+    opened,
+    precision_option,
+    search_options,
+    text_argument,
+)
+
+if TYPE_CHECKING:
+    from vidrio.look import Look
+    from vidrio.report.again import Again
+
+
+@click.command(short_help="Look inside: every step from text to text, with its numbers.")
+@text_argument
+@model_option
+@click.option("--at", "addresses", metavar="ADDRESS", multiple=True, help="A layer, a matrix or a number. Repeatable.")
+@click.option("--heads", "show_heads", is_flag=True, help="Every attention head: entropy and largest weight.")
+@click.option("--embedding", "show_embedding", is_flag=True, help="How alike the tokens are, and their neighbours.")
+@click.option("--step", "steps", metavar="N", type=click.IntRange(0), multiple=True, help="One decoding step.")
+@click.option("--tree", "show_tree", is_flag=True, help="The search tree: every hypothesis, and why it died.")
+@click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
+@search_options
+@precision_option
+@dtype_option
+@json_option
+@click.option("--values", type=click.Choice(["none", "at", "all"]), help="Which values --json holds. [those of --at]")
+@click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, writable=True), help="Write a page.")
+@click.option("--ipynb", metavar="FILE", type=click.Path(dir_okay=False, writable=True), help="Write a notebook.")
+def look(text: str, model_name: str | None, precision: int, dtype: str, **asked: Any) -> None:
+    """Look inside: how TEXT becomes its translation, every step with its numbers.
+
+    Without further options: the whole machine, a line a step, and the translation token by token. TEXT may be -, for
+    standard input.
+
+    \b
+    vidrio look "Hello world" --at enc.0
+    vidrio look "Hello world" --at enc.0.self.weights.h0
+    vidrio look "Hello world" --step 1
+    vidrio look "Hello world" --beam 4 --tree
+    vidrio look "Hello world" --html page.html
+    """
+    from vidrio.look import look as look_into
+    from vidrio.search import Tree
+
+    text = given_text(text)
+    model = opened(model_name, dtype)
+    search = {name: asked.pop(name) for name in SEARCH}
+    options = as_options(model.config, search)
+    tree = Tree() if asked["show_tree"] and options.sampling is None else None
+    target = None if asked["target"] is None else _forced(model, asked["target"])
+    seen = look_into(model, text, options=options, target=target, tree=tree)
+    show(seen, precision, again(text, model_name, dtype, asked["target"], search), **asked)
+
+
+SEARCH = ("beam", "length_penalty", "max_length", "temperature", "top_k", "top_p", "min_p", "seed")
+
+
+def again(text: str, model_name: str | None, dtype: str, target: str | None, search: dict[str, Any]) -> "Again":
+    """What must be told again to see the same run from another side."""
+    from vidrio.report.again import Again
+
+    told = {"model": model_name, "dtype": None if dtype == "float64" else dtype, "target": target, **search}
+    options = ([f"--{name.replace('_', '-')}", str(value)] for name, value in told.items() if value is not None)
+    return Again(text, tuple(part for option in options for part in option))
+
+
+def show(
+    seen: "Look",
+    precision: int,
+    lead_on: "Again",
+    *,
+    addresses: tuple[str, ...],
+    show_heads: bool,
+    show_embedding: bool,
+    steps: tuple[int, ...],
+    show_tree: bool,
+    as_json: bool,
+    values: str | None,
+    html: str | None,
+    ipynb: str | None,
+    target: str | None,
+) -> None:
+    """Print the views that were asked for, and write the files."""
+    from vidrio.report import heads, machine, quantity, searched
+
+    if values and not as_json:
+        raise click.UsageError("--values says what --json holds: give --json too")
+    if as_json:
+        click.echo(seen.to_json(values or ("at" if addresses else "none"), addresses), nl=False)
+    views = [quantity.at(seen.trace, address, lead_on, precision) for address in addresses if not as_json]
+    if show_heads:
+        views.append(heads.overview(seen.trace, lead_on, precision))
+    if show_embedding:
+        views.append(heads.embeddings(seen.trace, precision))
+    views += [searched.step(seen, step, lead_on, precision) for step in steps]
+    if show_tree:
+        views.append(searched.tree(seen, precision))
+    if html is not None:
+        from vidrio.report.html import page
+
+        write(html, page(seen, lead_on, precision))
+    if ipynb is not None:
+        from vidrio.report.notebook import notebook
+
+        write(ipynb, notebook(seen, lead_on, precision))
+    if not (views or as_json or html or ipynb):
+        views = [machine.overview(seen, lead_on, precision)]
+    if views:
+        click.echo("\n\n".join(views))
+
+
+def write(path: str, content: str) -> None:
+    """A file, whole or not at all; `-` is standard output."""
+    from pathlib import Path
+
+    from vidrio.folder import write_atomically
+
+    if path == "-":
+        click.echo(content, nl=False)
+        return
+    write_atomically(Path(path), content.encode())
+    click.echo(f"wrote {path} ({len(content.encode()):,} bytes)", err=True)
+
+
+def _forced(model: Any, target: str) -> list[int]:
+    """The ids of a given translation, with the end token."""
+    return [*model.target_tokenizer.encode(target), model.config.special.end]
