@@ -1,0 +1,205 @@
+"""Counting: how many parameters a model has, and how many multiplications a run of it takes.
+
+Nothing is estimated by a formula of its own. Parameters are read from `parameter_specs`, multiplications from `stages`:
+a matrix product that makes an L × N matrix from inner products of length K takes L · N · K multiplications. Only matrix
+products are counted: softmax, norms and scaling take a few operations for each number, a matrix product hundreds.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vidrio.config import ModelConfig
+from vidrio.glass.stages import Stage, stages
+from vidrio.parameters import parameter_specs
+
+# The parts of a model, by the beginning of their addresses, in the order of the way of the data.
+PARTS = {
+    "embed": "token embedding",
+    "src.embed": "source embedding",
+    "tgt.embed": "target embedding",
+    "src.pos": "source positions",
+    "tgt.pos": "target positions",
+    "enc.self": "encoder self-attention",
+    "enc.self.norm": "its layer norm",
+    "enc.ffn": "encoder feed-forward",
+    "enc.ffn.norm": "its layer norm",
+    "enc.norm": "encoder's last norm",
+    "dec.self": "decoder self-attention",
+    "dec.self.norm": "its layer norm",
+    "dec.cross": "cross-attention",
+    "dec.cross.norm": "its layer norm",
+    "dec.ffn": "decoder feed-forward",
+    "dec.ffn.norm": "its layer norm",
+    "dec.norm": "decoder's last norm",
+    "out": "output projection",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """The parameters of one part of a model: one layer's, and how many layers have it."""
+
+    key: str
+    says: str
+    letters: str  # 3·HDK + ED
+    numbers: str  # 3·8·512·64 + 512·512
+    one: int
+    times: int
+
+    @property
+    def total(self) -> int:
+        return self.one * self.times
+
+
+def parts(config: ModelConfig) -> list[Part]:
+    """The parameters by part, in the order of the way."""
+    arrays: dict[str, Counter[tuple[str, tuple[int, ...]]]] = {}
+    layers: dict[str, set[str]] = {}
+    for name, spec in parameter_specs(config).items():
+        key, layer = _part_of(name)
+        arrays.setdefault(key, Counter())[spec] += 1
+        layers.setdefault(key, set()).add(layer)
+    return [_part(key, arrays[key], len(layers[key])) for key in arrays]
+
+
+def _part(key: str, arrays: Counter[tuple[str, tuple[int, ...]]], times: int) -> Part:
+    arrays = Counter({spec: count // times for spec, count in arrays.items()})
+
+    def sum_of(texts: Iterator[str]) -> str:
+        return " + ".join(
+            f"{count}·{text}" if count > 1 else text for text, count in zip(texts, arrays.values(), strict=True)
+        )
+
+    return Part(
+        key,
+        PARTS[key],
+        sum_of("·".join(axes) for axes, _ in arrays),
+        sum_of("·".join(map(str, shape)) for _, shape in arrays),
+        sum(int(np.prod(shape)) * count for (_, shape), count in arrays.items()),
+        times,
+    )
+
+
+def _part_of(name: str) -> tuple[str, str]:
+    """`enc.3.self.norm.gain` is in part `enc.self.norm`, layer 3; `enc.3.self.WO` in part `enc.self`."""
+    pieces = name.split(".")
+    layer = next((piece for piece in pieces if piece.isdigit()), "")
+    named = [piece for piece in pieces if piece != layer]
+    key = ".".join(named)
+    return (key if key in PARTS else ".".join(named[:-1])), layer
+
+
+# --- multiplications --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Product:
+    """A kind of matrix product: the rows and columns of its result, and how long the inner products are."""
+
+    part: str
+    axes: str
+    inner: str
+
+
+def products(config: ModelConfig) -> Counter[Product]:
+    """Every matrix product of a model, from the declared stages, and how many there are of each kind."""
+    one_layer = replace(config, n_encoder_layers=1, n_decoder_layers=1)  # the layers are all alike
+    layers = {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers}
+    table = stages(one_layer)
+    found: Counter[Product] = Counter()
+    for stage in table.values():
+        inner = _inner_axis(stage, table)
+        if inner:
+            part, layer = _part_of(stage.address.rpartition(".h")[0] or stage.address)
+            found[Product(part, stage.axes, inner)] += layers[part[:3]] if layer else 1
+    return found
+
+
+def _inner_axis(stage: Stage, table: dict[str, Stage]) -> str:
+    """The axis that a matrix product sums over; nothing for a stage that is none."""
+    if stage.operation not in ("project", "project_tied", "rows_dot_rows", "rows_dot_columns"):
+        return ""
+    right = table[stage.inputs[1]].axes
+    return right[-1] if stage.operation in ("project_tied", "rows_dot_rows") else right[0]
+
+
+def encoding(config: ModelConfig, n_source: int) -> dict[str, int]:
+    """Multiplications to encode `n_source` tokens, by part."""
+    return _sum(config, products(config), "enc", S=n_source)
+
+
+def forced(config: ModelConfig, n_source: int, n_target: int) -> dict[str, int]:
+    """Multiplications of one decoder pass over all target tokens at once, as in training, by part."""
+    return _sum(config, products(config), "dec out", S=n_source, T=n_target)
+
+
+def decoding(config: ModelConfig, n_source: int, n_target: int, *, cached: bool) -> dict[str, int]:
+    """Multiplications to decode `n_target` tokens one by one, by part.
+
+    With kept keys and values each step makes one new row, and the memory's keys and values are made once. Without, each
+    step makes every row anew. Either way only the last row goes through the output projection.
+    """
+    total: Counter[str] = Counter()
+    found = products(config)
+    for t in range(1, n_target + 1):
+        new = 1 if cached else t
+        total.update(_sum(config, found, "dec", S=n_source, T=new, seen=t, memory=not cached or t == 1))
+        total.update(_sum(config, found, "out", S=n_source, T=1))
+    return dict(total)
+
+
+def _sum(
+    config: ModelConfig,
+    found: Counter[Product],
+    sides: str,
+    *,
+    S: int,
+    T: int = 0,
+    seen: int | None = None,
+    memory: bool = True,
+) -> dict[str, int]:
+    """Multiplications by part, for T new target rows that see `seen` rows in all (T, unless told otherwise)."""
+    c = config
+    sizes = {"D": c.d_model, "K": c.d_head, "F": c.d_ff, "E": c.n_heads * c.d_head, "V": c.target_vocabulary}
+    sizes |= {"C": c.n_classes, "S": S, "T": T}
+    seen_sizes = sizes | {"T": T if seen is None else seen}
+    total: Counter[str] = Counter()
+    for product, count in found.items():
+        side, rows, columns = product.part[:3], product.axes[0], product.axes[1:]
+        if side not in sides or (side == "dec" and rows == "S" and not memory):
+            continue
+        # Rows are new ones; what is summed over, and what a new row looks at, are all the rows that can be seen.
+        length = sizes[rows] * int(np.prod([seen_sizes[axis] for axis in columns])) * seen_sizes[product.inner]
+        total[product.part] += length * count
+    return dict(total)
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+BYTES = {"float32": 4, "bfloat16": 2}
+
+
+def bytes_of(config: ModelConfig) -> dict[str, int]:
+    """Bytes that the parameters take, by how a number is stored.
+
+    int8: one byte for each number of a matrix, and a float32 scale for each of its outputs (in an embedding table, for
+    each token); vectors stay float32.
+    """
+    specs = parameter_specs(config).values()
+    count, int8 = 0, 0
+    for axes, shape in specs:
+        length = int(np.prod(shape))
+        scales = shape[0] if axes in ("VD", "PD") else length // shape[-2] if len(shape) > 1 else 0
+        count += length
+        int8 += length + 4 * scales if scales else 4 * length
+    return {**{name: size * count for name, size in BYTES.items()}, "int8": int8}
+
+
+def kept_numbers(config: ModelConfig, n_source: int, n_target: int) -> int:
+    """How many numbers the kept keys and values are: of the memory, and of every target token so far."""
+    own = 2 * config.n_decoder_layers * config.n_heads * config.d_head * n_target
+    of_memory = 2 * config.n_decoder_layers * config.n_heads * config.d_head * n_source if config.has_encoder else 0
+    return own + of_memory if config.has_decoder else 0

@@ -1,0 +1,37 @@
+"""Small machines for experiments: a few words, a few numbers, drawn at random from a stated seed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from vidrio.config import ModelConfig
+from vidrio.glass.maths import Array
+from vidrio.glass.transformer import Machine, build
+from vidrio.parameters import random_parameters
+
+
+def random_machine(words: Sequence[str], seed: int = 0, **sizes: Any) -> Machine:
+    """An untrained translator with these words on both sides; `sizes` are fields of the config."""
+    given = {"d_model": 8, "n_heads": 2, "d_head": 4, "d_ff": 16, "n_encoder_layers": 2, "n_decoder_layers": 2} | sizes
+    config = ModelConfig(source_vocabulary=len(words), target_vocabulary=len(words), source_end=False, **given)
+    return build(config, random_parameters(config, np.random.default_rng(seed)))
+
+
+class Recorder:
+    """A tap that keeps what it is told, without the checks of a `Trace`: for parts of a machine, run by themselves."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Array] = {}
+
+    def __call__(self, name: str, value: Array) -> Array:
+        self.values[name] = value
+        return value
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[name]
+
+
+def largest_difference(a: Array, b: Array) -> float:
+    """The largest |a − b|."""
+    return float(np.abs(a - b).max())

@@ -1,0 +1,214 @@
+"""The NaN laboratory's experiment: many draws of a stack of encoder blocks, built in eight ways.
+
+Read next: nan_laboratory.py, which tells what came out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from vidrio.config import ModelConfig
+from vidrio.glass.changes import with_dtype, with_softmax, without_layer_norm, without_residual
+from vidrio.glass.maths import Array
+from vidrio.glass.transformer import Machine, build, encoder_layer
+from vidrio.parameters import parameter_specs, random_parameters
+
+# The encoder's input as the document prints it, embeddings and positions added up (with its slips: `lesson errata 1`).
+E_SD = np.array([[1, 3, 3, 5], [2.84, 3.99, 4, 6]])
+BLOCKS = 6
+DTYPES = {"float64": np.float64, "float32": np.float32}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One of the eight ways to build the blocks."""
+
+    softmax: str  # naive: exp(x) / Σ exp(x); stable: with the row's maximum taken off first
+    residual: bool
+    layer_norm: bool
+
+    def machine(self, plain: Machine) -> Machine:
+        machine = with_softmax(plain, self.softmax)
+        machine = machine if self.residual else without_residual(machine)
+        return machine if self.layer_norm else without_layer_norm(machine)
+
+    def __str__(self) -> str:
+        parts = [f"{self.softmax} softmax", *["residual"] * self.residual, *["layer norm"] * self.layer_norm]
+        return ", ".join(parts)
+
+
+RECIPES = tuple(Recipe(*choice) for choice in product(("naive", "stable"), (False, True), (False, True)))
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The blocks' matrices, drawn N(0, spread²): the same for every recipe, so that recipes can be compared."""
+
+    count: int
+    seed: int = 0
+    blocks: int = BLOCKS
+    spread: float = 1.0
+    dtype: str = "float64"
+
+    @property
+    def config(self) -> ModelConfig:
+        return ModelConfig(
+            shape="encoder",
+            n_classes=2,
+            source_vocabulary=2,
+            target_vocabulary=0,
+            d_model=4,
+            n_heads=2,
+            d_head=3,
+            d_ff=8,
+            n_encoder_layers=self.blocks,
+            max_positions=2,
+        )
+
+    @cached_property
+    def plain(self) -> Machine:
+        """The machine whose matrices are replaced by each draw's; gains stay 1 and norm biases 0."""
+        machine = build(self.config, random_parameters(self.config, np.random.default_rng(0)))
+        return with_dtype(machine, DTYPES[self.dtype])
+
+    def __iter__(self) -> Iterator[dict[str, Array]]:
+        """Draw after draw, each the parameters of all blocks. More draws begin with the same ones."""
+        specs = {
+            name: spec.shape
+            for name, spec in parameter_specs(self.config).items()
+            if name.startswith("enc.") and ".norm" not in name
+        }
+        generator = np.random.default_rng(self.seed)
+        for _ in range(self.count):
+            drawn = {name: self.spread * generator.standard_normal(shape) for name, shape in specs.items()}
+            yield {**self.plain.parameters, **{n: a.astype(DTYPES[self.dtype]) for n, a in drawn.items()}}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of every draw, block by block: arrays of draws × blocks, NaN from a draw's first NaN on."""
+
+    recipe: Recipe
+    draws: Draws
+    largest: Array  # the largest |x| that left the block
+    score: Array  # the largest |score| that entered a softmax in the block
+    apart: Array  # the largest difference between the two rows
+    agree: Array  # share of the heads in which both rows take most from the same row
+    overflowed: int  # of the draws with NaN: those whose first NaN was ∞ / ∞; the others' was 0 / 0 or ∞ − ∞
+
+    @property
+    def nan_share(self) -> float:
+        return float(np.isnan(self.largest[:, -1]).mean())
+
+    @property
+    def first_nan(self) -> list[float]:
+        """For each block the share of the draws whose first NaN is in it."""
+        at_block = np.isnan(self.largest).mean(axis=0)
+        return np.diff(at_block, prepend=0.0).tolist()
+
+    @property
+    def growth(self) -> float | None:
+        """By how much the median of the largest number grows from a block to the next, as a geometric mean."""
+        medians = self.medians("largest")
+        first, last = medians[0], medians[-1]
+        if first is None or last is None or len(medians) < 2:
+            return None
+        return float((last / first) ** (1 / (len(medians) - 1)))
+
+    def medians(self, name: str) -> list[float | None]:
+        """By block, the median over all draws; None where half of them or more are NaN or infinite."""
+        values = getattr(self, name)
+        medians = np.median(np.where(np.isnan(values), np.inf, values), axis=0).tolist()
+        return [median if np.isfinite(median) else None for median in medians]
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """Where the true median after the last block lies, with 95 % confidence, by order statistics."""
+        values = getattr(self, name)[:, -1]
+        values = np.sort(np.where(np.isnan(values), np.inf, values))
+        middle, half = len(values) / 2, 0.98 * len(values) ** 0.5
+        low, high = max(0, round(middle - half)), min(len(values) - 1, round(middle + half))
+        return float(values[low]), float(values[high])
+
+    def close(self, limit: float = 1e-3) -> float:
+        """Share of the draws whose two rows end up nearer than `limit`."""
+        return float((self.apart[:, -1] < limit).mean())
+
+    def over(self, limit: float) -> list[float]:
+        """For each block the share of the draws in which a |score| is above `limit`, or already NaN."""
+        return (~(self.score <= limit)).mean(axis=0).tolist()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **asdict(self.recipe),
+            "nan": self.nan_share,
+            "first_nan_by_block": self.first_nan,
+            "largest_by_block": self.medians("largest"),
+            "score_by_block": self.medians("score"),
+            "growth": self.growth,
+            "rows_apart_by_block": self.medians("apart"),
+            "rows_below_0.001": self.close(),
+            "heads_agree_by_block": self.medians("agree"),
+            "first_nan_by_overflow": self.overflowed,
+        }
+
+
+def run(recipe: Recipe, draws: Draws) -> Outcome:
+    """Send E through the blocks of every draw."""
+    machine = recipe.machine(draws.plain)
+    kept = {name: np.full((draws.count, draws.blocks), np.nan) for name in ("largest", "score", "apart", "agree")}
+    overflowed = 0
+    limit = exp_limit(draws.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for d, parameters in enumerate(draws):
+            x_SD = E_SD.astype(DTYPES[draws.dtype])
+            for b, seen in blocks(machine, parameters, x_SD):
+                kept["score"][d, b] = seen.score
+                if np.isnan(seen.out_SD).any():
+                    overflowed += recipe.softmax == "naive" and seen.highest > limit
+                    break
+                kept["largest"][d, b] = np.abs(seen.out_SD).max()
+                kept["apart"][d, b] = np.abs(seen.out_SD[0] - seen.out_SD[1]).max()
+                kept["agree"][d, b] = seen.agree
+    return Outcome(recipe, draws, **kept, overflowed=overflowed)
+
+
+@dataclass
+class Block:
+    """What one block did; as a tap it watches the scores and the weights."""
+
+    out_SD: Array
+    score: float = 0.0
+    highest: float = -np.inf
+    agree: float = 0.0
+
+    def tap(self, name: str, value: Array) -> Array:
+        quantity = name.split(".")[3]
+        if quantity == "scaled":
+            self.score = max(self.score, float(np.abs(value).max()))
+            self.highest = max(self.highest, float(value.max()))
+        elif quantity == "weights":
+            self.agree += float(value[0].argmax() == value[1].argmax()) / 2  # of two heads
+        return value
+
+
+def blocks(machine: Machine, parameters: dict[str, Array], x_SD: Array) -> Iterator[tuple[int, Block]]:
+    """Each block's number, and what it did."""
+    machine = replace(machine, parameters=parameters)
+    for b in range(machine.config.n_encoder_layers):
+        seen = Block(x_SD)
+        seen.out_SD = x_SD = encoder_layer(machine, x_SD, f"enc.{b}", seen.tap)
+        yield b, seen
+
+
+def exp_limit(dtype: str) -> float:
+    """The largest number whose exponential is still finite."""
+    return float(np.log(np.finfo(DTYPES[dtype]).max))
+
+
+def exp_vanishes(dtype: str) -> float:
+    """Below this the exponential rounds to 0: it is nearer to 0 than to the smallest number above it."""
+    return float(np.log(np.finfo(DTYPES[dtype]).smallest_subnormal, dtype=np.float64) - np.log(2))

@@ -1,0 +1,320 @@
+"""How big a model is and what a run of it costs: `vidrio lesson sizes`.
+
+The first document ends with the paper's numbers (512, 6 + 6, 2048, 8 heads, 64); the second explains what each of them
+means. Here they are counted, for the paper's sizes and for any other.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vidrio import models, show
+from vidrio.config import ModelConfig
+from vidrio.errors import ConfigError, InputError
+from vidrio.folder import read_config
+from vidrio.lessons import counting
+
+
+def _paper(vocabulary: int, d: int, heads: int, f: int, layers: int) -> ModelConfig:
+    return ModelConfig(
+        source_vocabulary=vocabulary,
+        target_vocabulary=vocabulary,
+        d_model=d,
+        n_heads=heads,
+        d_head=d // heads,
+        d_ff=f,
+        n_encoder_layers=layers,
+        n_decoder_layers=layers,
+    )
+
+
+PRESETS = {
+    # The worked example: a linear layer with a bias on top, nothing shared.
+    "lesson": replace(_paper(10, 4, 2, 8, 6), d_head=3, tying="none", output_bias=True, scale_embeddings=False),
+    "small": _paper(8000, 128, 8, 512, 3),
+    "base": _paper(37000, 512, 8, 2048, 6),  # §3 and Table 3, first row
+    "big": _paper(37000, 1024, 16, 4096, 6),  # Table 3, last row
+}
+
+
+@click.command("sizes")
+@click.option("--preset", type=click.Choice(list(PRESETS)), help="Sizes to start from.  [default: base]")
+@click.option("--model", "model", metavar="NAME", help="Start from the sizes of this model (folder or name).")
+@click.option("--d-model", type=click.IntRange(1, 65536), help="D: numbers in a token's row.")
+@click.option("--heads", type=click.IntRange(1, 1024), help="H: attention heads.")
+@click.option("--d-head", type=click.IntRange(1, 65536), help="K: width of a head.  [default: D / H]")
+@click.option("--d-ff", type=click.IntRange(1, 1 << 20), help="F: feed-forward (latent) width.")
+@click.option("--encoder-layers", type=click.IntRange(1, 1000))
+@click.option("--decoder-layers", type=click.IntRange(1, 1000))
+@click.option("--vocabulary", type=click.IntRange(1, 1 << 24), help="V: tokens known.")
+@click.option("--source-tokens", "-s", type=click.IntRange(1, 4096), default=20, show_default=True)
+@click.option("--target-tokens", "-t", type=click.IntRange(1, 4096), default=20, show_default=True)
+@click.option("--glossary", is_flag=True, help="The second document's six sizes: what each is and costs.")
+@click.option("--json", "as_json", is_flag=True, help="The counts as JSON.")
+def command(
+    preset: str | None,
+    model: str | None,
+    source_tokens: int,
+    target_tokens: int,
+    glossary: bool,
+    as_json: bool,
+    **sizes: int | None,
+) -> None:
+    """Parameters, memory and multiplications of a model, counted for any sizes.
+
+    \b
+    vidrio lesson sizes                          the paper's base model
+    vidrio lesson sizes --preset lesson          the worked example
+    vidrio lesson sizes --d-model 256 --heads 4  your own
+    vidrio lesson sizes --glossary               what each size is, and what doubling it costs
+    """
+    if preset and model:
+        raise click.UsageError("--preset and --model exclude each other.")
+    name = preset or model or "base"
+    config, n_positions = _start(preset, model)
+    config = resized(config, sizes)
+    if max(source_tokens, target_tokens) > n_positions:
+        raise InputError(
+            f"{name} holds no text that long",
+            found=f"{max(source_tokens, target_tokens)} tokens; the model holds {n_positions}",
+            do="ask for fewer tokens",
+        )
+    if any(sizes.values()):
+        name += ", resized"
+    if as_json:
+        click.echo(json.dumps(report(config, source_tokens, target_tokens), indent=1))
+    elif glossary:
+        click.echo("\n".join(tell_glossary(config, name, source_tokens, target_tokens)))
+    else:
+        click.echo("\n".join(tell(config, name, source_tokens, target_tokens)))
+
+
+def _start(preset: str | None, model: str | None) -> tuple[ModelConfig, int]:
+    """The sizes to start from, and how many positions there are; a preset's sines go on for ever."""
+    if model is None:
+        return PRESETS[preset or "base"], 1 << 30
+    config, _ = read_config(Path(models.find(model)))
+    return config, config.max_positions
+
+
+def resized(config: ModelConfig, sizes: Mapping[str, int | None]) -> ModelConfig:
+    """The config with the sizes that were given; K follows D and H unless it was given too."""
+    given = {name: value for name, value in sizes.items() if value is not None}
+    vocabulary = given.pop("vocabulary", None)
+    if vocabulary:
+        given |= {"source_vocabulary": vocabulary} if config.has_encoder else {}
+        given |= {"target_vocabulary": vocabulary} if config.has_decoder else {}
+    names = {"heads": "n_heads", "encoder_layers": "n_encoder_layers", "decoder_layers": "n_decoder_layers"}
+    fields = {names.get(name, name): value for name, value in given.items()}
+    if {"d_model", "n_heads"} & fields.keys() and "d_head" not in fields:
+        d, h = fields.get("d_model", config.d_model), fields.get("n_heads", config.n_heads)
+        if d % h:
+            raise ConfigError(
+                "the heads do not share the model's width evenly",
+                found=f"D {d} / H {h} = {d / h:.2f}",
+                do="choose a number of heads that divides D, or give --d-head",
+            )
+        fields["d_head"] = d // h
+    return replace(config, **fields)  # type: ignore[arg-type]  # whole numbers all, by their options
+
+
+# --- counting ---------------------------------------------------------------------------------------------------------
+
+
+def report(config: ModelConfig, n_source: int, n_target: int) -> dict[str, Any]:
+    """Everything that is counted, as plain data."""
+    return {
+        "config": config.to_json(),
+        "parameters": {
+            "total": sum(part.total for part in counting.parts(config)),
+            "parts": [
+                {"part": p.key, "letters": p.letters, "numbers": p.numbers, "one": p.one, "times": p.times}
+                for p in counting.parts(config)
+            ],
+        },
+        "bytes": counting.bytes_of(config),
+        "tokens": {"source": n_source, "target": n_target},
+        "multiplications": work(config, n_source, n_target),
+        "kept_numbers": counting.kept_numbers(config, n_source, n_target),
+    }
+
+
+def work(config: ModelConfig, n_source: int, n_target: int) -> dict[str, dict[str, int]]:
+    """Multiplications by way of running and by part; only what the model's shape has."""
+    ways = {}
+    if config.has_encoder:
+        ways["encode"] = counting.encoding(config, n_source)
+    if config.has_decoder:
+        ways["decode, kept"] = counting.decoding(config, n_source, n_target, cached=True)
+        ways["decode, anew"] = counting.decoding(config, n_source, n_target, cached=False)
+        ways["all at once"] = counting.forced(config, n_source, n_target)
+    return ways
+
+
+# --- telling ----------------------------------------------------------------------------------------------------------
+
+
+def sizes_line(config: ModelConfig) -> str:
+    c = config
+    layers = " + ".join(
+        str(n) for has, n in ((c.has_encoder, c.n_encoder_layers), (c.has_decoder, c.n_decoder_layers)) if has
+    )
+    vocabulary = max(c.source_vocabulary, c.target_vocabulary)
+    return f"D {c.d_model}, H {c.n_heads}, K {c.d_head}, F {c.d_ff}, {layers} layers, V {vocabulary:,}"
+
+
+def tell(config: ModelConfig, name: str, n_source: int, n_target: int) -> list[str]:
+    """The tables, as lines of text."""
+    parts = counting.parts(config)
+    total = sum(part.total for part in parts)
+    lines = [f"{name}: {sizes_line(config)}", ""]
+    lines += ["Parameters, by part (axes: D model, H heads, K head, E = H·K, F feed-forward)", ""]
+    rows = [[p.says, p.letters, f"{p.one:,}", f"× {p.times}" if p.times > 1 else "", f"{p.total:,}"] for p in parts]
+    rows.append(["all", "", "", "", f"{total:,}"])
+    lines += [show.table(rows, ["part", "one layer", "", "", "parameters"], "llrrr"), ""]
+    lines += _by_hand(parts)
+    if config.shape == "encoder-decoder" and config.tying == "all":
+        lines += ["One embedding table serves source, target and output (§3.4): it is counted once."]
+    if config == PRESETS["base"]:
+        lines += [show.wrap("The paper gives 65 million for these sizes (Table 3) without saying how it counted.")]
+    stored = ", ".join(f"{kind} {_bytes(size)}" for kind, size in counting.bytes_of(config).items())
+    lines += ["", f"Stored: {stored}", *_training_memory(total), ""]
+    lines += _tell_work(config, n_source, n_target)
+    return [*lines, "", "What each size is, and what doubling it costs: vidrio lesson sizes --glossary"]
+
+
+def _by_hand(parts: list[counting.Part]) -> list[str]:
+    part = next((p for p in parts if p.key.endswith(".self")), parts[0])
+    lines = [f"By hand: {part.says} = {part.letters}", f"  = {part.numbers} = {part.one:,}"]
+    return [*lines, f"  and {part.times} layers of it: {part.total:,}"] if part.times > 1 else lines
+
+
+def _training_memory(total: int) -> list[str]:
+    return [f"Trained with Adam: parameter, gradient and two moments in float32: {_bytes(16 * total)}"]
+
+
+def _tell_work(config: ModelConfig, n_source: int, n_target: int) -> list[str]:
+    ways = work(config, n_source, n_target)
+    keys = [key for key in counting.PARTS if any(key in way for way in ways.values())]
+    rows = [[counting.PARTS[key], *(f"{way[key]:,}" if key in way else "" for way in ways.values())] for key in keys]
+    rows.append(["all", *(f"{sum(way.values()):,}" for way in ways.values())])
+    texts = [f"{n_source} source" if config.has_encoder else "", f"{n_target} target" if config.has_decoder else ""]
+    lines = [f"Multiplications in matrix products, {' and '.join(filter(None, texts))} tokens", ""]
+    lines += [show.table(rows, ["part", *ways], "lrrrr"), ""]
+    if config.has_decoder:
+        kept, anew = (sum(ways[way].values()) for way in ("decode, kept", "decode, anew"))
+        lines += [
+            show.wrap(
+                "kept: token by token, with the keys and values of earlier steps kept; anew: token by token, every row "
+                "computed again at every step; all at once: one pass over the whole target, as in training."
+            ),
+            f"Without keeping, decoding takes {anew / kept:.2f} times the multiplications.",
+            f"Kept keys and values at the end: {counting.kept_numbers(config, n_source, n_target):,} numbers.",
+        ]
+    return lines
+
+
+def _bytes(size: float) -> str:
+    units = ["bytes", "kB", "MB", "GB", "TB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:.3g} {units[0]}"
+
+
+# --- the second document's glossary -----------------------------------------------------------------------------------
+
+
+def tell_glossary(config: ModelConfig, name: str, n_source: int, n_target: int) -> list[str]:
+    """The second document's six sizes: what each is, and everything counted again with it doubled."""
+    lines = [f"{name}: {sizes_line(config)}", ""]
+    lines += [f"Counted for one translation: {n_source} source tokens, {n_target} target tokens, K and V kept.", ""]
+    rows: list[list[str]] = []
+    for term in glossary(config, n_source, n_target):
+        lines += [show.wrap(f"{term['says']}", indent="  ", first=f"{term['term']}: "), ""]
+        rows += [] if rows else [["as it is", *(cell for what in COUNTED for cell in (f"{term[what][0]:,}", ""))]]
+        rows.append([term["change"], *(cell for what in COUNTED for cell in _compared(*term[what]))])
+    return [*lines, show.table(rows, ["doubled", "parameters", "", "multiplications", "", "kept K, V"], "lrrrrrr")]
+
+
+COUNTED = ("parameters", "multiplications", "kept")
+
+
+def _compared(before: int, after: int) -> tuple[str, str]:
+    return f"{after:,}", f"×{after / before:.2f}" if before else ""
+
+
+def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str, Any]]:
+    """Each of the six sizes, with (before, after) counts of what doubling it does."""
+    c = config
+    before = _counts(c, n_source, n_target)
+    both = {
+        field: 2 * getattr(c, field)
+        for field, has in (("source_vocabulary", c.has_encoder), ("target_vocabulary", c.has_decoder))
+        if has
+    }
+    vocabulary = max(c.source_vocabulary, c.target_vocabulary)
+    split = c.d_head % 2 == 0
+    longer = replace(c, max_positions=2 * c.max_positions)
+    entries = [
+        (
+            "vocabulary size",
+            "how many tokens the model knows: a row of the embedding table and a column of the output projection each. "
+            "Parameters grow with it, and the last step of every token. (It is not the buffer size, which the second "
+            "document writes: that is how many examples are shuffled at a time.)",
+            f"V {vocabulary:,} → {2 * vocabulary:,}",
+            _counts(replace(c, **both), n_source, n_target),
+        ),
+        (
+            "batch size",
+            "how many sentences go through together in one training step. No parameter more; twice the work a step, "
+            "the same work a sentence.",
+            "batch 1 → 2",
+            {"parameters": before["parameters"], **{k: 2 * before[k] for k in ("multiplications", "kept")}},
+        ),
+        (
+            "sequence length",
+            "how many tokens a text has, and how many the model can hold. Every row looks at every other, so the "
+            "scores grow with its square; all other products with its first power. It costs parameters only where "
+            f"positions are learned (here they are {c.positions}).",
+            f"S, T {n_source}, {n_target} → {2 * n_source}, {2 * n_target}",
+            _counts(longer, 2 * n_source, 2 * n_target),
+        ),
+        (
+            "embedding dimension",
+            "how many numbers stand for a token, all the way up. Embedding and feed-forward grow with it; attention, "
+            "whose heads widen with it, with its square.",
+            f"D {c.d_model} → {2 * c.d_model}, K {c.d_head} → {2 * c.d_head}",
+            _counts(replace(c, d_model=2 * c.d_model, d_head=2 * c.d_head), n_source, n_target),
+        ),
+        (
+            "latent dimension",
+            "the width inside the feed-forward network, between its two matrices. It costs in the feed-forward only.",
+            f"F {c.d_ff} → {2 * c.d_ff}",
+            _counts(replace(c, d_ff=2 * c.d_ff), n_source, n_target),
+        ),
+        (
+            "number of attention heads",
+            "how many ways of looking there are side by side. Twice as many, each half as wide, cost the same: only "
+            "the number of score matrices doubles. Each head reads all D numbers of a row, not a slice of them."
+            + ("" if split else f" (K {c.d_head} cannot be halved, so here the heads keep their width and do cost.)"),
+            f"H {c.n_heads} → {2 * c.n_heads}" + (f", K {c.d_head} → {c.d_head // 2}" if split else ""),
+            _counts(replace(c, n_heads=2 * c.n_heads, d_head=c.d_head // 2 if split else c.d_head), n_source, n_target),
+        ),
+    ]
+    return [
+        {"term": term, "says": says, "change": change, **{k: (before[k], after[k]) for k in before}}
+        for term, says, change, after in entries
+    ]
+
+
+def _counts(config: ModelConfig, n_source: int, n_target: int) -> dict[str, int]:
+    ways = work(config, n_source, n_target)
+    return {
+        "parameters": sum(part.total for part in counting.parts(config)),
+        "multiplications": sum(sum(ways[way].values()) for way in ("encode", "decode, kept") if way in ways),
+        "kept": counting.kept_numbers(config, n_source, n_target),
+    }
