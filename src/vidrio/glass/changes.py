@@ -147,6 +147,16 @@ def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]
     return replace(machine, parameters={**machine.parameters, whole: array})
 
 
+def with_learned_positions_of_parameters(machine: Machine) -> Machine:
+    """The positions taken afresh from the parameters, after these were changed."""
+    p = machine.parameters
+    return replace(
+        machine,
+        source_positions_PD=p.get("src.pos", machine.source_positions_PD),
+        target_positions_PD=p.get("tgt.pos", machine.target_positions_PD),
+    )
+
+
 def _dtype(machine: Machine) -> np.dtype[Any]:
     return next(iter(machine.parameters.values())).dtype
 
