@@ -24,12 +24,18 @@ def trace_steps(
     `name[…]@t` then reads step t. Without `@`, decoder quantities are those of the last step, and row t of an output is
     what step t gave out.
     """
-    blank = {"values": {}, "computed": {}, "steps": ()}
     sizes = {axis: length for axis, length in trace.sizes.items() if axis != "T"}
     steps = []
     for t in range(len(target_ids)):
-        tokens = {"target_tokens": trace.target_tokens[: t + 1], "chosen_tokens": trace.chosen_tokens[: t + 1]}
-        step = replace(trace, **blank, **tokens, sizes=dict(sizes))  # type: ignore[arg-type]
+        step = replace(
+            trace,
+            target_tokens=trace.target_tokens[: t + 1],
+            chosen_tokens=trace.chosen_tokens[: t + 1],
+            values={},
+            computed={},
+            sizes=dict(sizes),
+            steps=(),
+        )
         translate_forced(trace.machine, source_ids, target_ids[: t + 1], step.tap_through(change))
         steps.append(step)
     trace.sizes |= steps[-1].sizes

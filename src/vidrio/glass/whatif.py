@@ -1,8 +1,8 @@
 """What if …? A list of changes, what they do to a machine, and what became of the numbers.
 
-    whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)   # `before`: a trace of the machine as it is
-    machine, change = whatif.apply(machine)                                     # run it again with these
-    compare(before, after)
+    whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: the machine's trace as it is
+    machine, change = whatif.apply(machine)  # run it again with these: `after`
+    compare(before, after, whatif)
 
 A change alters the machine (a function of `changes.py`), or the numbers on their way (a tap), or both. Addresses and
 tokens in it are those of the run before the change.
@@ -46,13 +46,14 @@ class Change:
     says: str
     to_machine: Callable[[Machine], Machine] = lambda machine: machine
     tap: Tap = no_tap
+    reaches: Callable[[Trace], bool] = lambda after: True  # whether there was anything to change
 
 
 @dataclass(frozen=True)
 class WhatIf:
     """Some changes, made together."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.changes)
@@ -233,7 +234,16 @@ def _edit(asked: str, option: str, words: str, before: Trace) -> Change:
         says = f"all of {says}"
     if stage.kind == "parameter":
         return Change(asked, says, lambda machine: _with_edited(machine, address.name, altered))
-    return Change(asked, says, tap=lambda name, value: altered(value) if name == address.name else value)
+
+    def reaches(after: Trace) -> bool:
+        array = after.values.get(address.name)
+        return array is not None and all(
+            not isinstance(i, int) or i < length for i, length in zip(place, array.shape, strict=True)
+        )
+
+    return Change(
+        asked, says, tap=lambda name, value: altered(value) if name == address.name else value, reaches=reaches
+    )
 
 
 def _with_edited(machine: Machine, name: str, altered: Callable[[Array], Array]) -> Machine:
@@ -282,7 +292,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
 
-def compare(before: Trace, after: Trace) -> Comparison:
+def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
     """Two runs on the same text, number by number."""
     shared = _shared(before.target_tokens, after.target_tokens)
     pairs = _pairs(before, after, shared)
@@ -292,6 +302,9 @@ def compare(before: Trace, after: Trace) -> Comparison:
         p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
         kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
     notes = ["later rows were visible, so each step was computed, and is compared, by itself"] if after.steps else []
+    for change in whatif.changes if whatif else ():
+        if not change.reaches(after):
+            notes.append(f"{change.asked}: there was nothing to change")
     return Comparison(
         tokens_before=tuple(before.chosen_tokens),
         tokens_after=tuple(after.chosen_tokens),
