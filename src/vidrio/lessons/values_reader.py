@@ -50,7 +50,7 @@ class Reader:
         if isinstance(seed, int) and seed < 0:
             self.problems.append(f"draw: expected a whole number from 0 on, found {seed}")
             seed = 0
-        drawn = None if seed is None else draw(specs, seed)
+        drawn = None if seed is None else draw(specs, np.random.Generator(np.random.PCG64(seed)))
         given = self.given_numbers(config, vocabulary, specs)
         parameters = self.parameters(config, vocabulary, specs, given, drawn)
         divisor = self.number("score_divisor", self.old_divisor(config))
@@ -295,9 +295,8 @@ class Reader:
         return table_VD
 
 
-def draw(specs: Mapping[str, ParameterSpec], seed: int) -> dict[str, Array]:
+def draw(specs: Mapping[str, ParameterSpec], generator: np.random.Generator) -> dict[str, Array]:
     """Every parameter from N(0, 1), as the post draws them, in the order of the specs; layer norms: γ 1, β 0."""
-    generator = np.random.Generator(np.random.PCG64(seed))
     fixed = {"gain": np.ones, "bias": np.zeros}
     return {
         name: fixed[last](spec.shape)
