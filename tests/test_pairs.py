@@ -1,0 +1,318 @@
+"""Sentence pairs come out of every form of file, and whatever else a file holds is told."""
+
+import csv
+import gzip
+import json
+import lzma
+import random
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidrio.errors import DataError
+from vidrio.learn.lines import LONGEST_LINE, read_lines
+from vidrio.learn.pairs import Pair, corpora, read
+from vidrio.learn.tally import REASONS, SAMPLES, Tally
+
+PAIRS = [("Hello world", "Hola mundo"), ("How are you?", "¿Qué tal?"), ("I see 2 dogs.", "Veo 2 perros.")]
+WANTED = [Pair(source, target, line) for line, (source, target) in enumerate(PAIRS, 1)]
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def pairs_of(*names: object, **options: object) -> tuple[list[Pair], Tally]:
+    tally = Tally()
+    found = corpora([str(name) for name in names], **options)  # type: ignore[arg-type]
+    return [pair for corpus in found for pair in read(corpus, tally)], tally
+
+
+def tsv(pairs: list[tuple[str, ...]] | list[tuple[str, str]]) -> str:
+    return "".join("\t".join(row) + "\n" for row in pairs)
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [
+        ("", bytes),
+        (".gz", gzip.compress),
+        (".xz", lzma.compress),
+        (".zst", zstandard.ZstdCompressor().compress),
+    ],
+)
+def test_tsv_plain_and_compressed(tmp_path: Path, suffix: str, pack: object) -> None:
+    path = write(tmp_path / f"pairs.tsv{suffix}", pack(tsv(PAIRS).encode()))  # type: ignore[operator]
+    assert pairs_of(path)[0] == WANTED
+
+
+def test_two_aligned_files(tmp_path: Path) -> None:
+    source = write(tmp_path / "train.en", "".join(s + "\n" for s, _ in PAIRS))
+    target = write(tmp_path / "train.es", "".join(t + "\n" for _, t in PAIRS))
+    pairs, tally = pairs_of(source, target)
+    assert pairs == WANTED
+    assert (tally.read, tally.counts) == (3, {})
+
+
+def test_csv_with_commas_quotes_and_line_ends_inside(tmp_path: Path) -> None:
+    rows = [("id", "en", "es"), ("1", 'He said "hi", twice', 'Dijo "hola",\ndos veces'), ("2", "a;b", "c")]
+    with (tmp_path / "p.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    pairs, _ = pairs_of(tmp_path / "p.csv", columns=("en", "es"))
+    assert [pair[:2] for pair in pairs] == [rows[1][1:], rows[2][1:]]
+    assert pairs_of(tmp_path / "p.csv", columns=("3", "2"))[0][0][:2] == (rows[1][2], rows[1][1])
+    assert pairs_of(write(tmp_path / "q.csv", "en;es\na;b\n"), languages=("en", "es"))[0] == [Pair("a", "b", 2)]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"source": s, "target": t, "id": "x"} for s, t in PAIRS],
+        [{"es": t, "en": s, "domain": "x"} for s, t in PAIRS],
+        [{"id": 1, "translation": {"en": s, "es": t}} for s, t in PAIRS],
+        [{"question": s, "answer": t} for s, t in PAIRS],
+    ],
+)
+def test_json_lines(tmp_path: Path, records: list[dict[str, object]]) -> None:
+    path = write(tmp_path / "p.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+    assert pairs_of(path, languages=("en", "es"))[0] == WANTED
+
+
+def test_parquet(tmp_path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    table = {"n": [1, 2, 3], "english": [s for s, _ in PAIRS], "spanish": [t for _, t in PAIRS]}
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "p.parquet")
+    assert pairs_of(tmp_path / "p.parquet")[0] == WANTED
+    nested = [{"translation": {"en": s, "es": t}} for s, t in PAIRS]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(nested), tmp_path / "q.parquet")
+    assert pairs_of(tmp_path / "q.parquet", columns=("translation.en", "translation.es"))[0] == WANTED
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("{s}\t{t}", "source, target"),
+        ("{s}\t{t}\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)", "ManyThings"),
+        ("1276\t{s}\t2481\t{t}", "Tatoeba's export"),
+        ("eng\tspa\t{s}\t{t}", "Tatoeba Challenge"),
+        ("europarl\t{s}\t{t}", "a label"),
+    ],
+)
+def test_known_layouts_are_recognised(tmp_path: Path, row: str, told: str) -> None:
+    path = write(tmp_path / "p.txt", "".join(row.format(s=s, t=t) + "\n" for s, t in PAIRS * 3))
+    pairs, _ = pairs_of(path)
+    assert [pair[:2] for pair in pairs] == PAIRS * 3
+    assert told in corpora([str(path)])[0].layout.words
+
+
+def test_columns_can_be_chosen(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.tsv", "note\ten\tes\n" + tsv([("x y", s, t) for s, t in PAIRS]))
+    by_name, _ = pairs_of(path, columns=("en", "es"))
+    assert [pair[:2] for pair in by_name] == PAIRS
+    assert [pair[:2] for pair in pairs_of(path, languages=("en", "es"))[0]] == PAIRS
+    assert pairs_of(path, columns=("3", "2"))[0][1][:2] == ("Hola mundo", "Hello world")
+    with pytest.raises(DataError, match=r"does not have --columns en,fr(.|\n)*note \| en \| es"):
+        pairs_of(path, columns=("en", "fr"))
+    with pytest.raises(DataError, match="name the columns"):
+        pairs_of(write(tmp_path / "p.jsonl", '{"a": "1", "b": "2", "c": "3"}\n'))
+
+
+def test_several_corpora_with_weights(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.tsv", tsv(PAIRS))
+    en, es = write(tmp_path / "x.en", "Yes.\n"), write(tmp_path / "x.es", "Sí.\n")
+    found = corpora([f"{one}@2.5", str(en), f"{es}@0.5"])
+    assert [(c.form, c.weight) for c in found] == [("tsv", 2.5), ("aligned", 0.5)]
+    assert pairs_of(f"{one}@2.5", en, es)[0] == [*WANTED, Pair("Yes.", "Sí.", 1)]
+    odd = write(tmp_path / "name@3", tsv(PAIRS))
+    assert corpora([str(odd)])[0].weight == 1, "a file that is really called so"
+    with pytest.raises(DataError, match="the weight 0"):
+        corpora([f"{one}@0"])
+
+
+def test_data_sets_of_hugging_face_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(DataError, match="pip install datasets"):
+        corpora(["hf:opus_books:en-es"])
+
+
+@pytest.mark.parametrize(("name", "library"), [("p.parquet", "pyarrow"), ("p.tsv.zst", "zstandard")])
+def test_optional_libraries_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(DataError, match=f"pip install {library}"):
+        corpora([str(write(tmp_path / name, b"x"))])
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+def test_files_that_part_are_told_with_the_place(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    source = [" ".join("word" for _ in range(draw.randint(1, 30))) + f" {draw.randint(0, 99)}" for _ in range(1000)]
+    target = [line.replace("word", "palabra") for line in source]
+    one = write(tmp_path / "a.en", "\n".join(source) + "\n")
+    for at in (0, 412, 990):
+        two = write(tmp_path / "a.es", "\n".join(target[:at] + target[at + 2 :]) + "\n")
+        with pytest.raises(DataError, match=rf"a\.en: 1,000, .*a\.es: 998 \(2 more\); .* near line ({at}|{at + 1})\b"):
+            pairs_of(one, two)
+        with pytest.raises(DataError, match=rf"near line ({at}|{at + 1})\b"):
+            pairs_of(two, one)
+    two = write(tmp_path / "a.es", "\n".join(target[:900]))
+    with pytest.raises(DataError, match="the shorter one simply ends"):
+        pairs_of(one, two)
+
+
+def test_a_file_with_one_column_has_no_pairs(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"does not have two columns(.|\n)*found: Hello"):
+        pairs_of(write(tmp_path / "p.tsv", "Hello\nworld\n"))
+    with pytest.raises(DataError, match="no second file with the translations"):
+        pairs_of(write(tmp_path / "p.txt", "Hello\nworld\n"))
+
+
+@pytest.mark.parametrize("name", ["p.tsv", "p.csv", "p.jsonl", "p.tsv.gz"])
+def test_an_empty_file_has_no_pairs(tmp_path: Path, name: str) -> None:
+    text = gzip.compress(b"\n\n") if name.endswith("gz") else b"\n"
+    with pytest.raises(DataError, match="holds no sentence pairs"):
+        pairs_of(write(tmp_path / name, text))
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no file .*x\.tsv; .* is not a file; .*y\.en has one text a line"):
+        corpora([str(tmp_path / "x.tsv"), str(tmp_path), str(write(tmp_path / "y.en", "Hi\n"))])
+    with pytest.raises(DataError, match="no sentence pairs are given"):
+        corpora([])
+
+
+def test_lines_that_are_no_text_are_counted_with_their_place(tmp_path: Path) -> None:
+    good = b"Hello\tHola\n"
+    lines = [b"\xef\xbb\xbf" + good, b"caf\xe9\tcaf\xc3\xa9\n", b"a\0b\tc\n", b"x\t" + b"y" * LONGEST_LINE + b"\n"]
+    lines += [b"one column\n", b"Hello\tHola\r\n", b"\n", b"Hello\tHola"]
+    path = write(tmp_path / "p.tsv", b"".join(lines))
+    with pytest.raises(DataError, match="two columns"):
+        pairs_of(path)  # one line without a tab, and who knows what is in it
+    pairs, tally = pairs_of(path, columns=("1", "2"))
+    assert pairs == [Pair("Hello", "Hola", line) for line in (1, 6, 8)]
+    assert tally.read == 7
+    assert tally.counts == {"invalid UTF-8": 1, "NUL character": 1, "line too long": 1, "column missing": 1}
+    assert [s.place for s in tally.samples["invalid UTF-8"]] == [f"{path}:2"]
+    assert tally.samples["invalid UTF-8"][0].source.startswith("caf\ufffd")
+    assert set(tally.counts) <= set(REASONS)
+
+
+def test_a_faulty_line_takes_its_partner_with_it(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.en", b"one\nt\xffo\nthree\n")
+    target = write(tmp_path / "a.es", b"uno\ndos\ntr\0s\n")
+    pairs, tally = pairs_of(source, target)
+    assert pairs == [Pair("one", "uno", 1)]
+    assert [s.place for reason in tally.counts for s in tally.samples[reason]] == [f"{source}:2", f"{target}:3"]
+
+
+def test_a_line_of_ten_megabytes_is_not_held_in_memory(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.tsv", b"a\tb\n" + b"x" * 10_000_000 + b"\tb\nc\td\n")
+    tracemalloc.start()
+    pairs, tally = pairs_of(path, columns=("1", "2"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [pair.line for pair in pairs] == [1, 3]
+    assert tally.counts == {"line too long": 1}
+    assert peak < 8_000_000
+
+
+def test_other_encodings_are_refused(tmp_path: Path) -> None:
+    for name in ("utf-16", "utf-32"):
+        path = write(tmp_path / "p.tsv", tsv(PAIRS).encode(name))
+        with pytest.raises(DataError, match=f"byte-order mark of {name.upper()}"):
+            pairs_of(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("p.tsv.gz", gzip.compress),
+        ("p.tsv.xz", lzma.compress),
+        ("p.tsv.zst", zstandard.ZstdCompressor().compress),
+        ("p.parquet", bytes),
+    ],
+)
+def test_damaged_files_are_told(tmp_path: Path, name: str, pack: object) -> None:
+    whole = pack(random.Random(1).randbytes(100_000).hex().encode() + b"\ta\n")  # type: ignore[operator]
+    for data in (whole[: len(whole) // 2], b"something else", b""):
+        with pytest.raises(DataError):
+            pairs_of(write(tmp_path / name, data))
+
+
+def test_rows_that_are_no_records_are_counted(tmp_path: Path) -> None:
+    lines = [
+        '{"source": "a", "target": "b"}',
+        "{",
+        "[1]",
+        '{"source": "a"}',
+        '{"source": 1, "target": "b"}',
+        "",
+        "null",
+    ]
+    pairs, tally = pairs_of(write(tmp_path / "p.jsonl", "\n".join(lines)))
+    assert pairs == [Pair("a", "b", 1)]
+    assert tally.counts == {"not JSON": 3, "column missing": 2}
+    assert tally.read == 6
+    deep = '{"source": "a", "target": "b"}\n' + "[" * 200_000
+    assert pairs_of(write(tmp_path / "q.jsonl", deep))[1].counts == {"not JSON": 1}
+
+
+def test_csv_that_is_none(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.csv", 'en,es\na,b\nc,"' + "x,y\n" * 100_000)
+    with pytest.raises(DataError, match="quotation mark without its partner"):
+        pairs_of(path)
+    bad = write(tmp_path / "q.csv", b'en,es\na,b\nc\xff,d\n"e\nf\0",g\nh,i\n')
+    pairs, tally = pairs_of(bad)
+    assert [pair[:2] for pair in pairs] == [("a", "b"), ("h", "i")]
+    assert tally.counts == {"invalid UTF-8": 1, "NUL character": 1}
+
+
+@given(data=st.binary(max_size=300))
+def test_any_bytes_give_lines_or_a_data_error(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = write(tmp_path_factory.mktemp("any") / "p.tsv", data)
+    try:
+        lines = list(read_lines(path))
+    except DataError:
+        return
+    assert len(lines) == len(data.splitlines()) if b"\r" not in data and b"\x0b" not in data else True
+    assert [line.number for line in lines] == list(range(1, len(lines) + 1))
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+def test_progress_adds_up_to_the_size(tmp_path: Path) -> None:
+    for name, data in (("p.tsv", tsv(PAIRS * 5000).encode()), ("p.tsv.gz", gzip.compress(tsv(PAIRS * 5000).encode()))):
+        [corpus] = corpora([str(write(tmp_path / name, data))])
+        steps: list[int] = []
+        assert len(list(read(corpus, Tally(), steps.append))) == 15_000
+        assert sum(steps) == corpus.bytes == len(data)
+        assert len(steps) > 1
+
+
+def test_a_tally_can_be_written_and_read() -> None:
+    tally = Tally(read=3)
+    for i in range(SAMPLES + 2):
+        tally.skip("empty", f"p.tsv:{i}", "x" * 1000, "")
+    assert len(tally.samples["empty"]) == SAMPLES
+    assert len(tally.samples["empty"][0].source) < 300
+    assert tally.skipped == SAMPLES + 2
+    assert Tally.from_json(json.loads(json.dumps(tally.to_json()))) == tally
+
+
+def test_reading_needs_no_torch() -> None:
+    code = "import sys, vidrio.learn.pairs, vidrio.learn.parting; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
