@@ -88,7 +88,8 @@ def _figure(what: str, value: Any, precision: int) -> Iterator[str]:
         yield show.wrap(f"{what}: {value}", indent="    ", hang="      ")
     elif array.ndim == 0:
         small = 0 < abs(float(value)) < 1e-3  # a difference: its size is what matters
-        yield f"    {what}: {f'{float(value):.2e}' if small else show.number(float(value), precision)}"
+        drawn = f"{float(value):.2e}" if small else show.number(float(value), precision)
+        yield show.wrap(f"{what}: {drawn}", indent="    ", hang="      ")
     else:
         yield show.wrap(f"{what}:", indent="    ", hang="      ")
         drawn = show.matrix(np.atleast_2d(array), (), (), precision, width=show.WIDTH - 6)

@@ -188,9 +188,9 @@ def mask(draws: int = 40, seed: int = 1) -> Figures:
 
 
 def cross_norm() -> Figures:
-    Z_TD = _printed_norm(printed.SELF_ATTENTION_OF_SOS + np.array([[1.0, 1.0, 0.0, 1.0]]))
+    right_TD = _printed_norm(printed.CROSS_ATTENTION_OF_SOS + printed.SELF_NORM_OF_SOS)
     return {
-        "right, from the two rows that are printed": _printed_norm(printed.CROSS_ATTENTION_OF_SOS + Z_TD)[0],
+        "right, from the two rows that are printed": right_TD[0],
         "printed": printed.CROSS_NORM_OF_SOS[0],
     }
 

@@ -62,6 +62,7 @@ EARLIER_LOGITS = np.array([[-0.39929948, 0.96345013, 2.77090264, 0.25651866, -0.
 WQ1_OF_THE_TEXT = np.array([[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 0]], dtype=float)
 WK2_OF_THE_TEXT = np.array([[0, 1, 1], [1, 0, 1], [1, 0, 1], [0, 1, 0]], dtype=float)
 
+SELF_NORM_OF_SOS = np.array([[0.17236212, 1.54684892, -1.0828824, -0.63632864]])  # right, from the row above
 CROSS_NORM_OF_SOS = np.array([[-0.44406723, 1.6552893, -0.19984632, -1.01137575]])  # slip 15
 FEED_FORWARD_NORM_OF_SOS = np.array([[-0.97650182, 0.81470137, -2.79122044, -3.39192873]])  # slip 16
 LOGITS = np.array([0.06900542, -1.81351091, -1.3122958, -0.33197364, 2.54767851,
