@@ -1,0 +1,73 @@
+"""How wrong the model is: cross-entropy with label smoothing, §5.4, and its gradient.
+
+The probabilities of a whole batch over a vocabulary of thousands are the largest thing in training. They are never all
+there: some hundred rows at a time go from logits to probabilities to gradient while they are in the cache.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+CHUNK = 1 << 22  # logits at a time
+
+
+def smoothed_cross_entropy(
+    rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, targets_N: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The loss of predicting `targets` after `rows`, summed over them; and the same without smoothing, to report.
+
+    With smoothing ε the right answer is not "this word, surely" but 1 − ε on this word and ε spread over all V words. A
+    target below 0 stands for no prediction (padding) and is left out.
+    """
+    loss, nll = _Loss.apply(rows_ND, W_VD, b_V, targets_N, smoothing)  # type: ignore[no-untyped-call]
+    return loss, nll
+
+
+class _Loss(torch.autograd.Function):
+    """The gradient of the logits is p − q, q the right answer: worked out while p is at hand, on the way forward."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, all_rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, all_targets_N: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        real = (all_targets_N >= 0).nonzero().squeeze(1)
+        some_left_out = len(real) < len(all_targets_N)
+        rows_ND = all_rows_ND.index_select(0, real) if some_left_out else all_rows_ND
+        targets_N1 = (all_targets_N.index_select(0, real) if some_left_out else all_targets_N).unsqueeze(1)
+        V = len(W_VD)
+        loss = torch.zeros((), dtype=torch.float64, device=rows_ND.device)
+        nll = torch.zeros_like(loss)
+        wide = torch.float32 if rows_ND.dtype == torch.bfloat16 else rows_ND.dtype
+        grad_rows = torch.empty_like(rows_ND)
+        grad_W = torch.zeros(W_VD.shape, dtype=wide, device=W_VD.device)
+        grad_b = None if b_V is None else torch.zeros(V, dtype=wide, device=W_VD.device)
+        size = max(1, CHUNK // V)
+        for start in range(0, len(rows_ND), size):
+            rows, targets = rows_ND[start : start + size], targets_N1[start : start + size]
+            logits = F.linear(rows, W_VD, b_V)
+            p = logits.softmax(-1)
+            log_p = p.gather(1, targets).to(wide).clamp_min(torch.finfo(wide).tiny).log_()
+            # Σ_v log p_v = Σ_v logit_v − V log Σ exp, and log Σ exp = logit − log p of any one word.
+            log_sum = logits.gather(1, targets).to(wide) - log_p
+            mean_log_p = logits.mean(1, keepdim=True, dtype=wide) - log_sum
+            nll -= log_p.sum(dtype=torch.float64)
+            loss -= ((1 - smoothing) * log_p + smoothing * mean_log_p).sum(dtype=torch.float64)
+            grad_logits = p.sub_(smoothing / V) if smoothing else p
+            grad_logits.scatter_add_(1, targets, torch.full_like(targets, smoothing - 1, dtype=p.dtype))
+            torch.mm(grad_logits, W_VD, out=grad_rows[start : start + size])
+            grad_W += grad_logits.t() @ rows
+            if grad_b is not None:
+                grad_b += grad_logits.sum(0, dtype=wide)
+        if some_left_out:
+            grad_rows = torch.zeros_like(all_rows_ND).index_copy_(0, real, grad_rows)
+        ctx.save_for_backward(grad_rows, grad_W.to(W_VD.dtype), None if grad_b is None else grad_b.to(rows_ND.dtype))
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        grad_rows, grad_W, grad_b = ctx.saved_tensors
+        by = grads[0]
+        return grad_rows * by, grad_W * by, None if grad_b is None else grad_b * by, None, None

@@ -1,0 +1,46 @@
+"""Adam, with decay of its own (AdamW), clipping and a running mean of the parameters: all on flat vectors."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass
+class Adam:
+    """Adam's memory: for each parameter the running mean of its gradient, and of its gradient's square. §5.3."""
+
+    mean: Tensor
+    square: Tensor
+    step: int = 0
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-9
+
+    @staticmethod
+    def start(flat: Tensor) -> "Adam":
+        return Adam(torch.zeros_like(flat), torch.zeros_like(flat))
+
+    def update(self, flat: Tensor, gradient: Tensor, rate: float, decay: Tensor | None = None) -> None:
+        """One step, in place: against the gradient's mean, as far as `rate` where the gradient is steady."""
+        self.step += 1
+        self.mean.lerp_(gradient, 1 - self.beta1)
+        self.square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        if decay is not None:  # not through the gradient: that is the W in AdamW
+            flat.addcmul_(flat, decay, value=-rate)
+        mean_grown, square_grown = self.grown
+        root = (self.square / square_grown).sqrt_().add_(self.epsilon)
+        flat.addcdiv_(self.mean, root, value=-rate / mean_grown)
+
+    @property
+    def grown(self) -> tuple[float, float]:
+        """How far both means have grown to full size: they start at 0, and dividing by 1 − βⁿ puts that right."""
+        return 1 - self.beta1**self.step, 1 - self.beta2**self.step
+
+
+def clip(gradient: Tensor, most: float) -> float:
+    """Shorten the gradient, in place, to the length `most` (0: leave it); returns the length it had."""
+    length = float(gradient.norm())
+    if most and length > most:
+        gradient.mul_(most / length)
+    return length

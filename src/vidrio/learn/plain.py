@@ -1,0 +1,69 @@
+"""Training at its plainest: every sentence pair in every step, no dropout, no batches. For models of a lesson's size.
+
+Everything that `train.py` does for large data is this loop, with more around it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from vidrio.config import ModelConfig
+from vidrio.errors import RunError
+from vidrio.learn import model
+from vidrio.learn.batches import collate
+from vidrio.learn.loss import smoothed_cross_entropy
+from vidrio.learn.optimiser import Adam, clip
+from vidrio.learn.schedule import Schedule
+from vidrio.learn.weights import Weights
+from vidrio.parameters import random_parameters
+
+
+class Pairs:
+    """A list of pairs of ids, as examples to learn from."""
+
+    def __init__(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+        self.sources = [np.array(source, dtype=np.int64) for source, _ in pairs]
+        self.targets = [np.array(target, dtype=np.int64) for _, target in pairs]
+        self.source_lengths = np.array([len(ids) for ids in self.sources])
+        self.target_lengths = np.array([len(ids) for ids in self.targets])
+
+    def source(self, index: int) -> np.ndarray:
+        return self.sources[index]
+
+    def target(self, index: int) -> np.ndarray:
+        return self.targets[index]
+
+
+def fit(
+    config: ModelConfig,
+    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    *,
+    steps: int,
+    rate: float,
+    seed: int,
+    smoothing: float,
+    watch: Callable[[int, float], None] = lambda step, loss: None,
+) -> dict[str, np.ndarray]:
+    """Learn these pairs, in float64 and with cosine decay; the same parameters for the same arguments and machine."""
+    weights = Weights.from_arrays(config, random_parameters(config, np.random.default_rng(seed)), torch.float64)
+    batch = collate(Pairs(pairs), np.arange(len(pairs)), config)
+    hidden = model.padding(batch.source_BS, batch.source_lengths_B)
+    schedule = Schedule("cosine", rate, warmup=200)
+    adam = Adam.start(weights.flat)
+    for step in range(1, steps + 1):
+        net = model.build(weights)
+        memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
+        rows = model.decode(net, batch.target_BT, memory, hidden)
+        loss, nll = smoothed_cross_entropy(
+            rows.flatten(0, 1), *model.output(net), batch.expected_BT.flatten(), smoothing
+        )
+        loss.backward()
+        gradient = weights.gradient((net.weights, net.tables)) / batch.n_predictions
+        clip(gradient, 1.0)
+        adam.update(weights.flat, gradient, schedule.rate(step, step / (steps + 1)))
+        watch(step, float(nll) / batch.n_predictions)
+        if not math.isfinite(float(nll)):
+            raise RunError("the loss is not a number any more", found=f"step {step}", do="use a smaller rate")
+    return weights.to_arrays()

@@ -1,0 +1,58 @@
+"""Batched search while learning, against the search that knows ids only, driven by glass."""
+
+import numpy as np
+import pytest
+import torch
+
+from parity_models import make_config, make_parameters
+from vidrio import search
+from vidrio.glass import decoding, transformer
+from vidrio.learn import decode, model
+from vidrio.learn.weights import Weights
+
+
+def engines(seed: int) -> tuple[transformer.Machine, model.Network]:
+    config = make_config(max_positions=40, output_bias=True)
+    parameters = make_parameters(config, seed)
+    parameters["out.b"][config.special.end] += 3  # random models hardly ever end by themselves
+    return transformer.build(config, parameters), model.build(Weights.from_arrays(config, parameters, torch.float64))
+
+
+def sources() -> list[np.ndarray]:
+    random = np.random.default_rng(3)
+    return [random.integers(4, 29, size=length) for length in (5, 2, 9, 4, 7, 1)]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_same_translations_as_search_over_glass(beam: int, seed: int) -> None:
+    machine, net = engines(seed)
+    special = machine.config.special
+    ours = decode.translate(net, sources(), beam=beam, length_penalty=1.0)
+    compared = 0
+    for source, ids in zip(sources(), ours, strict=True):
+        ended = [*source.tolist(), special.end]
+        options = search.Options(
+            beam=beam, max_length=39, min_length=1, suppressed=(special.pad, special.start), length_penalty=1.0
+        )
+        best = search.search(decoding.stepper(machine, ended), special.start, special.end, options)[0]
+        if best.ended and len(best.ids) < 2 * len(ended):
+            assert ids == list(best.ids)
+            compared += 1
+    assert compared >= 3
+
+
+def test_company_changes_nothing() -> None:
+    _, net = engines(1)
+    together = decode.translate(net, sources(), beam=2)
+    alone = [decode.translate(net, [source], beam=2)[0] for source in sources()]
+    few_at_a_time = decode.translate(net, sources(), beam=2, room=12)
+    assert together == few_at_a_time
+    assert together == alone
+
+
+def test_empty_source_gives_empty_translation() -> None:
+    config = make_config(source_end=False)
+    net = model.build(Weights.from_arrays(config, make_parameters(config), torch.float64))
+    assert decode.translate(net, [np.zeros(0, np.int64), np.array([5, 6])], beam=2)[0] == []
+    assert decode.translate(net, [], beam=2) == []
