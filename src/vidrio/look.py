@@ -121,7 +121,7 @@ class Look:
         return manifest(self)
 
     def to_json(self, values: str = "none", at: Sequence[str] = ()) -> str:
-        """The manifest as JSON, with the values of `all` quantities, of those under the addresses `at`, or of `none`."""
+        """The manifest as JSON, with the `values` of those `at` the addresses given, of `all`, or of `none`."""
         from vidrio.report.manifest import to_json
 
         return to_json(self, values, at)

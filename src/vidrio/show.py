@@ -5,10 +5,9 @@ does not fit is not cut off silently: it is wrapped into blocks of columns, or l
 """
 
 import math
-import os
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ LONGEST_TOKEN = 16  # columns on the screen
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _BARS = "▁▂▃▄▅▆▇█"
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
 # --- one number -------------------------------------------------------------------------------------------------------
 
@@ -200,19 +198,19 @@ def matrix(
     if 0 in array.shape:
         return f"(nothing: {shape(array)})"
     row_limit, column_limit = (limit, limit) if isinstance(limit, int) else limit
-    shown_rows, shown_columns = _shown(array.shape[0], row_limit), _shown(array.shape[1], column_limit)
+    shown_rows, shown_columns = shown(array.shape[0], row_limit), shown(array.shape[1], column_limit)
     row_heads = _row_heads(rows, shown_rows)
     room = width - _widest(row_heads)
     blocks = list(_blocks(array, columns, shown_rows, shown_columns, precision, room, shaded))
     while None in shown_columns and len(blocks) > 1 and len(shown_columns) > 3:
         # Something is left out anyway: then leave out a little more, and stay on one line.
-        shown_columns = _shown(array.shape[1], len(shown_columns) - 2)
+        shown_columns = shown(array.shape[1], len(shown_columns) - 2)
         blocks = list(_blocks(array, columns, shown_rows, shown_columns, precision, room, shaded))
     text = "\n\n".join(_block(row_heads, block) for block in blocks)
     return "\n".join([text, *_left_out(array, shown_rows, shown_columns, precision)])
 
 
-def _shown(length: int, limit: int) -> list[int | None]:
+def shown(length: int, limit: int) -> list[int | None]:
     """The places to show; None stands for those left out: the first ones, and the last."""
     if length <= limit:
         return list(range(length))
@@ -299,16 +297,3 @@ def _left_out(
         hidden = np.ones(array.shape, dtype=bool)
         hidden[np.ix_(kept_rows, kept_columns)] = False
         yield f"… {' and '.join(parts)}, range {value_range(array[hidden], precision)}"
-
-
-# --- colour -----------------------------------------------------------------------------------------------------------
-
-
-def colourful(stream: IO[str]) -> bool:
-    """Whether colour may be written: only to a terminal, and not where the reader has said no (NO_COLOR, TERM=dumb)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def paint(text: str, style: str, on: bool) -> str:
-    """The text in a style (bold, dim, red, …) if colour is on; it must say the same without."""
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if on and text else text

@@ -7,7 +7,7 @@ import numpy as np
 from vidrio.look import Look
 from vidrio.parameters import count
 from vidrio.report.again import Again
-from vidrio.report.measures import Candidate, likeliest
+from vidrio.report.measures import Candidate, classes, likeliest
 from vidrio.show import (
     NO_BREAK,
     PRECISION,
@@ -262,11 +262,7 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[str]:
 def classes_out(seen: Look, precision: int = PRECISION) -> Iterator[str]:
     """A classifier's classes with their probabilities."""
     yield "The classes"
-    trace = seen.trace
-    prob_C = trace.values["out.prob"]
-    names = trace.labels or [f"class {c}" for c in range(len(prob_C))]
-    order = np.argsort(-prob_C, kind="stable")
-    rows = [[cut(names[c], 30), number(float(prob_C[c]), precision), bar(float(prob_C[c]), 20)] for c in order]
+    rows = [[cut(name, 30), number(p, precision), bar(p, 20)] for name, _, p in classes(seen)]
     yield from (f"  {line}" for line in table(rows, align="l.l").splitlines())
 
 

@@ -75,7 +75,7 @@ def quantity(trace: Trace, name: str) -> dict[str, Any]:
 
 
 def to_json(seen: Look, values: str = "none", at: Sequence[str] = ()) -> str:
-    """The manifest as JSON, a quantity a line; with the values of those under the addresses `at`, of `all`, or `none`."""
+    """The manifest as JSON, a quantity a line; `values` of those `at` the addresses given, of `all`, or of `none`."""
     data = manifest(seen)
     listed = {entry["address"]: entry for entry in data["quantities"]}
     asked = {name for where in at for name in under(seen.trace, parse_address(where).name)}

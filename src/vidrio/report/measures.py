@@ -102,3 +102,10 @@ def likeliest(seen: Look, step: int, count: int) -> list[Candidate]:
         )
         for i in ([*order, taken] if taken not in order else order)
     ]
+
+
+def classes(seen: Look) -> list[tuple[str, int, float]]:
+    """A classifier's classes, the likeliest first: name, number, probability."""
+    prob_C = seen.trace.values["out.prob"]
+    names = list(seen.trace.labels) or [f"class {c}" for c in range(len(prob_C))]
+    return [(names[c], int(c), float(prob_C[c])) for c in np.argsort(-prob_C, kind="stable")]
