@@ -13,6 +13,7 @@ from vidrio.errors import AddressError
 from vidrio.glass.expressions import (
     PRECISIONS,
     Apply,
+    Cell,
     Difference,
     Dot,
     Expression,
@@ -74,6 +75,9 @@ def letters(operation: str, rank: int) -> tuple[list[str], str]:
     return inputs.split(","), made
 
 
+MOST_HELD = 4_000_000  # numbers kept as Python floats: a large model's columns must not fill the memory
+
+
 @dataclass
 class Cells:
     """The numbers of a trace as Python floats, each row fetched once."""
@@ -82,6 +86,7 @@ class Cells:
     rows: dict[tuple[str, Pattern], Row] = field(default_factory=dict)
     sums: dict[tuple[str, Pattern], Exps] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
+    held: int = 0
 
     def array(self, name: str) -> Array:
         if name not in self.arrays:
@@ -94,11 +99,13 @@ class Cells:
     def row(self, name: str, pattern: Pattern) -> Row:
         row = self.rows.get((name, pattern))
         if row is None:
-            if len(self.rows) > 20_000:  # a large model's columns, one after the other, must not fill the memory
+            if self.held > MOST_HELD:
                 self.rows.clear()
                 self.sums.clear()
+                self.held = 0
             values = self.array(name)[tuple(slice(None) if p is None else p for p in pattern)].tolist()
             row = self.rows[name, pattern] = Row(name, pattern, values)
+            self.held += len(row)
         return row
 
     def exps(self, name: str, pattern: Pattern, *, shifted: bool) -> Exps:
@@ -136,6 +143,11 @@ def inputs_of(cells: Cells, stage: Stage, place: Place) -> list[Number | Row]:
     return found
 
 
+def picked_by(stage: Stage, place: Place) -> list[Cell]:
+    """Numbers that do not enter the formula, but say which numbers do: the id of a looked-up row, the chosen token."""
+    return [(stage.inputs[1], place[:1])] if stage.operation in ("lookup", "log_of_choice") else []
+
+
 def expression(cells: Cells, stage: Stage, place: Place) -> Expression:
     """How one number is made."""
     make = OPERATIONS.get(stage.operation)
@@ -148,7 +160,7 @@ def expression(cells: Cells, stage: Stage, place: Place) -> Expression:
 
 
 def _itself(m: Making) -> Expression:
-    """A trained number, or a token's id: made from nothing else."""
+    """A trained number, a token's id, or the search's choice: not computed."""
     return m.cells.number(m.stage.address, m.place)
 
 
@@ -280,15 +292,6 @@ def _concat(m: Making) -> Expression:
     return m.cells.number(m.stage.inputs[column // width], (row, column % width))
 
 
-def _choice(m: Making) -> Expression:
-    """The search decides, so there is nothing to compute; but the decoder must go on with what was chosen."""
-    (step,) = m.place
-    following = m.cells.array("tgt.ids")
-    if step + 1 < len(following):
-        return m.cells.number("tgt.ids", (step + 1,))
-    return m.cells.number(m.stage.address, m.place)
-
-
 def _log_of_choice(m: Making) -> Expression:
     (step,) = m.place
     token = int(m.cells.array("out.choice")[step])
@@ -342,7 +345,7 @@ OPERATIONS: dict[str, Callable[[Making], Expression]] = {
     "swish": _swish,
     "copy": _same,
     "column_mean": _mean,
-    "choice": _choice,
+    "choice": _itself,
     "log_of_choice": _log_of_choice,
 }
 

@@ -302,9 +302,8 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
         p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
         kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
     notes = ["later rows were visible, so each step was computed, and is compared, by itself"] if after.steps else []
-    for change in whatif.changes if whatif else ():
-        if not change.reaches(after):
-            notes.append(f"{change.asked}: there was nothing to change")
+    idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
+    notes += [f"{change.asked}: there was nothing to change" for change in idle]
     return Comparison(
         tokens_before=tuple(before.chosen_tokens),
         tokens_after=tuple(after.chosen_tokens),
