@@ -7,7 +7,7 @@
 
 The search runs step by step, with kept keys and values. Then one pass over the chosen tokens, all at once, is traced:
 thanks to the causal mask its row t is what the decoder computed at step t. `Look.disagreement` says how far that is
-true; a machine that was changed (no mask, say) may break it, and then the reader is told.
+true. A machine without that mask is traced step by step.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from vidrio.folder import About, read_config, read_parameters
 from vidrio.glass.attention import causal
 from vidrio.glass.decoding import Kept, decode_step, stepper
 from vidrio.glass.maths import Array, Tap, no_tap
+from vidrio.glass.stepwise import trace_steps
 from vidrio.glass.trace import Trace
 from vidrio.glass.transformer import Machine, build, classify, decode, encode, logits, translate_forced
 from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
@@ -88,6 +89,7 @@ class Look:
     options: Options
     tree: Tree | None = None
     forced: bool = False  # the target was given, not searched for
+    stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result
     disagreement: float = 0.0  # between searching step by step and one pass over the result: the largest |Δ log p|
 
     @property
@@ -180,6 +182,8 @@ def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
     ids = [*ids, config.special.end] if config.source_end else ids
     trace.source_tokens = [trace.source_vocabulary[i] for i in ids]
     prob_C = classify(seen.model.machine, ids, trace.tap_through(change))
+    if np.isnan(prob_C).any():
+        return replace(seen, source_ids=ids, stopped=True)
     best = int(np.argmax(prob_C))
     return replace(seen, source_ids=ids, translation=trace.labels[best] if trace.labels else f"class {best}")
 
@@ -188,42 +192,60 @@ def _translated(seen: Look, change: Tap, target: Ids | None) -> Look:
     """Encoder–decoder, or decoder alone: search, then trace the pass over what was found."""
     machine, config, trace = seen.model.machine, seen.model.config, seen.trace
     start, end = config.special.start, config.special.end
-    found = (
-        search(_step(machine, seen.source_ids, change), start, end, seen.options, seen.tree) if target is None else []
-    )
-    taken = (*found[0].ids, *((end,) if found[0].ended else ())) if found else target or (end,)
-    target_ids = (start, *taken[:-1])
+    found: list[Hypothesis] = []
+    taken, target_ids = target or (end,), (start, *(target or (end,))[:-1])
+    stopped = False
+    if target is None:
+        try:
+            found = search(_step(machine, seen.source_ids, change), start, end, seen.options, seen.tree)
+            taken = (*found[0].ids, *((end,) if found[0].ended else ()))
+            target_ids = (start, *taken[:-1])
+        except _NoChoice as stop:
+            taken, target_ids, stopped = stop.prefix[1:], stop.prefix, True
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
     trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
-    tap = trace.tap_through(change)
-    prob_TV = translate_forced(machine, seen.source_ids, target_ids, tap)
-    choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
-    with np.errstate(divide="ignore"):  # a forced token may have probability 0
-        score_T = trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
-    if found:
-        disagreement = _disagreement(trace.values["out.logits"], found[0], taken, end, seen.options)
+    if machine.mask is causal:
+        prob_TV = translate_forced(machine, seen.source_ids, target_ids, trace.tap_through(change))
+        if not stopped:
+            choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
+            with np.errstate(divide="ignore"):  # a forced token may have probability 0
+                trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
     else:
-        found, disagreement = [finish(taken, score_T.tolist(), end, seen.options)], 0.0
-    return replace(
-        seen,
-        target_ids=target_ids,
-        hypotheses=found,
-        translation=seen.model.target_tokenizer.decode(found[0].ids),
-        forced=target is not None,
-        disagreement=disagreement,
-    )
+        trace_steps(trace, seen.source_ids, target_ids, taken, change)
+    seen = replace(seen, target_ids=target_ids, forced=target is not None, stopped=stopped)
+    if stopped:
+        return replace(seen, translation=seen.model.target_tokenizer.decode(taken))
+    if found:
+        seen = replace(seen, disagreement=_disagreement(trace.values["out.logits"], found[0], taken, end, seen.options))
+    else:
+        found = [finish(taken, trace.values["out.score"].tolist(), end, seen.options)]
+    return replace(seen, hypotheses=found, translation=seen.model.target_tokenizer.decode(found[0].ids))
+
+
+class _NoChoice(Exception):
+    """After this prefix no word can be chosen: the logits are NaN or infinite. Only a changed machine comes to that."""
+
+    def __init__(self, prefix: Ids) -> None:
+        self.prefix = prefix
 
 
 def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
     """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
     change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
-    if change is no_tap and machine.mask is causal:
-        return stepper(machine, source_ids)
     memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
 
-    def step(prefixes: Sequence[Ids]) -> Array:
+    def afresh(prefixes: Sequence[Ids]) -> Array:
         return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
+
+    go_on = stepper(machine, source_ids) if change is no_tap and machine.mask is causal else afresh
+
+    def step(prefixes: Sequence[Ids]) -> Array:
+        logits_NV = go_on(prefixes)
+        for prefix, row in zip(prefixes, logits_NV, strict=True):
+            if not np.isfinite(row.max()):
+                raise _NoChoice(prefix)
+        return logits_NV
 
     return step
 

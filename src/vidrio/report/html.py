@@ -12,7 +12,7 @@ from vidrio.glass.trace import Trace
 from vidrio.look import Look
 from vidrio.parameters import count
 from vidrio.report.again import Again
-from vidrio.report.machine import AXES, describe
+from vidrio.report.machine import AXES, STEP_BY_STEP, describe, disagreement, why_stopped
 from vidrio.report.manifest import identity
 from vidrio.report.measures import classes, likeliest
 from vidrio.report.searched import tree
@@ -60,11 +60,12 @@ def _header(seen: Look) -> Iterator[str]:
         )
     if seen.result and not seen.result.ended and not seen.forced:
         yield '<p class="warning">This translation was cut at the longest length allowed: it had not ended.</p>'
+    if seen.stopped:
+        yield f'<p class="warning">{text(why_stopped(seen))}</p>'
+    if seen.trace.steps:
+        yield f'<p class="warning">{text(STEP_BY_STEP)}</p>'
     if seen.disagreement > seen.tolerance:
-        yield (
-            f'<p class="warning">One pass over this translation gives other probabilities than step by step did: log p '
-            f"differs by up to {seen.disagreement:.1e}. The numbers on this page are those of the one pass.</p>"
-        )
+        yield f'<p class="warning">{text(disagreement(seen))}</p>'
     yield "</header>"
 
 
@@ -76,7 +77,7 @@ def _sections(seen: Look, again: Again, precision: int) -> Iterator[tuple[str, s
     draw = _Drawer(trace, precision)
     if seen.result:
         yield "words", "The words out, step by step", "\n".join(_steps(seen, precision))
-    else:
+    elif not seen.stopped:
         yield "classes", "The classes", _classes(seen, precision)
     yield "read", "What each word read", "\n".join(_read(trace, draw))
     yield "text", "The text in", _text_in(seen)
@@ -230,7 +231,8 @@ class _Drawer:
         stage = self.trace.stages[name]
         formula = f' = <span class="formula">{text(stage.formula)}</span>' if stage.inputs else ""
         made = "" if short else f" {self.made_from(name)}"
-        return f'<p>{text(stage.says)}{formula}{made} <span class="place">{text(stage.place)}</span></p>'
+        says, place = f'<span class="says">{text(stage.says)}</span>', f'<span class="place">{text(stage.place)}</span>'
+        return f"<p>{says}{formula}{made} {place}</p>"
 
     def made_from(self, name: str) -> str:
         inputs = self.trace.stages[name].inputs
@@ -301,7 +303,7 @@ def _check(seen: Look, again: Again) -> Iterator[str]:
         "<p>Every number above stands in a cell that says its address (in the attribute <code>data-address</code>). "
         "This prints where one of them comes from, and recomputes it from its inputs:</p>"
     )
-    yield f"<pre>{escape(again.why('out.prob[0]@0' if seen.result else 'out.prob[0]'))}</pre>"
+    yield f"<pre>{escape(again.why('out.prob[0]@0' if seen.model.config.has_decoder else 'out.prob[0]'))}</pre>"
     yield "<p>And this recomputes two hundred of them, drawn at random, by a second implementation:</p>"
     yield f"<pre>{escape(again.check())}</pre>"
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from vidrio.glass.whatif import first
 from vidrio.look import Look
 from vidrio.parameters import count
 from vidrio.report.again import Again
@@ -44,7 +45,12 @@ def overview(seen: Look, again: Again, precision: int = PRECISION) -> str:
     if seen.empty:
         return "The text is empty, and so is its translation. Nothing was computed."
     parts = ["\n".join(headline(seen)), "\n".join(text_in(seen)), "\n".join(way(seen))]
-    parts.append("\n".join(words_out(seen, precision) if seen.result else classes_out(seen, precision)))
+    if seen.stopped:
+        parts.append(wrap(f"! {why_stopped(seen)}", hang="  "))
+    elif seen.result:
+        parts.append("\n".join(words_out(seen, precision)))
+    else:
+        parts.append("\n".join(classes_out(seen, precision)))
     parts.append("\n".join(onward(seen, again)))
     return "\n\n".join(parts)
 
@@ -54,6 +60,8 @@ def headline(seen: Look) -> Iterator[str]:
     yield wrap(f"{visible(seen.text)} → {visible(seen.translation) or '(nothing)'}", hang="  ")
     if seen.result and not seen.result.ended and not seen.forced:
         yield wrap(f"(cut: it had not ended after {len(seen.chosen_ids)} tokens, the longest allowed)")
+    if seen.trace.steps:
+        yield wrap(f"! {STEP_BY_STEP}", hang="  ")
     yield ""
     yield wrap(f"The machine  {describe(seen)}", hang=" " * 13)
 
@@ -159,7 +167,7 @@ def _title(side: str, layer: str, rest: list[str], addresses: list[str]) -> str:
         return "Encoder, done" if side == "memory" or rest[0] == "norm" else "Source tokens to rows"
     if side in ("tgt", "dec"):
         return "Decoder, done" if side == "dec" and rest[0] in ("out", "norm") else "Target tokens so far, to rows"
-    return "Rows to words" if f"{side}.choice" in addresses else "Row to classes"
+    return "Rows to words" if "tgt.ids" in addresses else "Row to classes"
 
 
 def _ends_layer(address: str, names: dict[str, np.ndarray]) -> bool:
@@ -246,17 +254,33 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[str]:
         indent="  ",
     )
     if seen.disagreement <= seen.tolerance:
-        yield wrap(
-            f"Checked: the pass shown here and the search, step by step, agree to {seen.disagreement:.1e} in log p.",
-            indent="  ",
-        )
+        text = f"the pass shown here and the search, step by step, agree to {seen.disagreement:.1e} in log p."
+        yield wrap(f"Checked: {text}", indent="  ")
     else:
-        yield wrap(
-            f"! One pass over this translation gives other probabilities than step by step did: log p differs by up to "
-            f"{seen.disagreement:.1e}. Some change lets later tokens reach earlier rows. The numbers shown are those "
-            f"of the one pass, not those that the search saw.",
-            hang="  ",
-        )
+        yield wrap(f"! {disagreement(seen)}", hang="  ")
+
+
+STEP_BY_STEP = (
+    "This machine lets a row see later ones, so each decoding step was computed, and is kept, by itself: address@2 is "
+    "step 2. Without @ the decoder's numbers are those of the last step."
+)
+
+
+def disagreement(seen: Look) -> str:
+    """That the numbers shown are not quite those that the search saw."""
+    return (
+        f"The numbers shown give the chosen words other probabilities than the search saw: log p differs by up to "
+        f"{seen.disagreement:.1e}, more than rounding explains."
+    )
+
+
+def why_stopped(seen: Look) -> str:
+    """Where it came to NaN or infinity."""
+    step = len(seen.target_ids) - 1
+    where = f"at step {step} " if seen.model.config.has_decoder else ""
+    nan, infinite = first(seen.trace, np.isnan), first(seen.trace, np.isinf)
+    parts = [f"first NaN: {nan}"] * bool(nan) + [f"first infinity: {infinite}"] * bool(infinite)
+    return f"Nothing can be chosen: {where}the numbers are no longer numbers ({'; '.join(parts)})."
 
 
 def classes_out(seen: Look, precision: int = PRECISION) -> Iterator[str]:
