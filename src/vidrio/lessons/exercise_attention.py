@@ -203,8 +203,8 @@ def tell_width(precision: int) -> Iterator[str]:
     )
     yield "\n" + show.wrap(
         "Too large: each score is a sum of K products, so scores spread like √K, and the softmax of widely spread "
-        "scores is nearly 0 or 1. Then a row takes from one other row only, and the softmax's slope, p (1 − p), is nearly 0: "
-        "nothing to learn from. That is what the division by √K (Eq. 1) prevents. Cost grows with K too: four D × K "
+        "scores is nearly 0 or 1. Then a row takes from one other row only, and the softmax's slope, p (1 − p), is "
+        "nearly 0: nothing to learn from. The division by √K (Eq. 1) prevents that. Cost grows with K too: four D × K "
         f"matrices a head. {N_TOKENS} rows, each entry of Q and K with variance 1; entropy in bits, "
         f"{np.log2(N_TOKENS):g} at most:"
     )

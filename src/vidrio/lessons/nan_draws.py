@@ -20,7 +20,7 @@ from vidrio.parameters import parameter_specs, random_parameters
 # The encoder's input as the document prints it, embeddings and positions added up (with its slips: `lesson errata 1`).
 E_SD = np.array([[1, 3, 3, 5], [2.84, 3.99, 4, 6]])
 BLOCKS = 6
-DTYPES = {"float64": np.float64, "float32": np.float32}
+DTYPES: dict[str, type[np.floating[Any]]] = {"float64": np.float64, "float32": np.float32}
 
 
 @dataclass(frozen=True)
@@ -211,4 +211,4 @@ def exp_limit(dtype: str) -> float:
 
 def exp_vanishes(dtype: str) -> float:
     """Below this the exponential rounds to 0: it is nearer to 0 than to the smallest number above it."""
-    return float(np.log(np.finfo(DTYPES[dtype]).smallest_subnormal, dtype=np.float64) - np.log(2))
+    return float(np.log(float(np.finfo(DTYPES[dtype]).smallest_subnormal)) - np.log(2))

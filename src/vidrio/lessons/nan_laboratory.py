@@ -164,7 +164,7 @@ def _by_block(outcome: Outcome, precision: int) -> str:
         ]
         for b in range(outcome.draws.blocks)
     ]
-    heads = ["block", "largest |x|", "largest |score|", "rows differ by", f"|score| > {limit:.2f}", "same choice"]
+    heads = ["block", "largest |x|", "largest |score|", "rows differ by", f"> {limit:.2f}", "same choice"]
     return show.table(rows, heads, "rrrrrr")
 
 
@@ -176,7 +176,8 @@ def _tell_cause(outcome: Outcome, precision: int) -> Iterator[str]:
     yield _by_block(outcome, precision)
     limits = " and ".join(f"above {exp_limit(name):.6f} in {name}" for name in DTYPES)
     yield "\n" + show.wrap(
-        f"exp(x) overflows {limits}. Scores are products of two rows, so they grow with the square of the numbers. "
+        f"> {limit:.2f}: the share of the draws in which a |score| is larger. exp(x) overflows {limits}. "
+        "Scores are products of two rows, so they grow with the square of the numbers. "
         f"As soon as one is above {limit:.2f}, the softmax as written computes ∞ / ∞, which is NaN; where all scores "
         f"of a row are below {vanishes:.2f}, it computes 0 / 0, NaN too. One NaN makes the next block NaN everywhere."
     )
@@ -185,8 +186,8 @@ def _tell_cause(outcome: Outcome, precision: int) -> Iterator[str]:
         exps = [show.number(float(np.exp(x)), precision) for x in (low, high, low - high, 0.0)]
     right = softmax(np.array([low, high]))
     yield f"By hand: scores {low:g} and {high:g}"
-    yield f"  as written:            exp({low:g}) = {exps[0]}, exp({high:g}) = {exps[1]}; ∞ / ∞ = NaN"
-    yield f"  with the maximum off:  exp(-1) = {exps[2]}, exp(0) = {exps[3]}; {right[0]:.9f} and {right[1]:.9f}"
+    yield f"  as written:    exp({low:g}) = {exps[0]}, exp({high:g}) = {exps[1]}; ∞ / ∞ = NaN"
+    yield f"  710 taken off: exp(-1) = {exps[2]}, exp(0) = {exps[3]}; weights {right[0]:.4f} and {right[1]:.4f}"
 
 
 def _tell_first(outcome: Outcome, precision: int) -> Iterator[str]:
@@ -257,17 +258,17 @@ def _tell_conclusion(by_recipe: dict[Recipe, Outcome]) -> Iterator[str]:
         f"1. The NaN come from exp, not from the growth. With the maximum taken off first there are none "
         f"({nan('stable', False, False)}), although the numbers still grow"
         + (f" to {_short(largest)}." if largest is not None else "."),
-        indent="   ",
+        hang="   ",
     )
     yield show.wrap(
         f"2. Residual connections do not help here: {nan('naive', True, False)} NaN with them alone. They add, so the "
         "numbers grow a little more. They are there for the gradient (vidrio lesson exercises 6).",
-        indent="   ",
+        hang="   ",
     )
     yield show.wrap(
         f"3. Layer norm alone does: {nan('naive', False, True)} NaN. It makes every row as small as the last one, so "
         "scores stay small enough for exp.",
-        indent="   ",
+        hang="   ",
     )
     draws = calm.draws
     spreads = [draws.spread * factor for factor in (1, 0.5, 0.25, 0.1)]
@@ -275,7 +276,7 @@ def _tell_conclusion(by_recipe: dict[Recipe, Outcome]) -> Iterator[str]:
         "4. No NaN is not the same as sense: the rows become equal. Here residual connections do matter, if matrices "
         "are small enough not to drown the row that they are added to, as trained ones are. How far the rows differ "
         "after the last block, with layer norm:",
-        indent="   ",
+        hang="   ",
     )
     yield ""
     rows = [

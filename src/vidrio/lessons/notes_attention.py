@@ -64,7 +64,8 @@ def leak(kind: str, seed: int = 0) -> float:
 
 
 def tell_mask(precision: int) -> Iterator[str]:
-    yield "weights = softmax(mask(Q Kᵀ / √K)),  mask: −∞ where the column is later than the row     §3.2.3"
+    yield "weights = softmax(mask(Q Kᵀ / √K))"
+    yield "mask: −∞ where the column is later than the row     §3.2.3"
     yield "\nThe document's table\n"
     yield show.matrix(PRINTED_WEIGHTS, CAT_SENTENCE, CAT_SENTENCE, 3)
     sums = " ".join(f"{total:.3f}" for total in PRINTED_WEIGHTS.sum(axis=1))
@@ -86,20 +87,22 @@ def tell_mask(precision: int) -> Iterator[str]:
     yield "the future keeps of each row: " + " ".join(f"{share:.3f}" for share in future_share(seen.zero_scores))
     small = np.array([[2.0, 1.0, 0.5]] * 3)
     kept = masked(small)
-    yield "a row of scores 2, 1, 0.5 with two words to hide: " + " ".join(f"{w:.9f}" for w in kept.zero_scores[0])
-    yield "  right: " + " ".join(f"{w:g}" for w in kept.hidden[0])
+    yield "a row of scores 2, 1, 0.5, the last two to be hidden:"
+    yield "  zeros  " + " ".join(f"{w:.9f}" for w in kept.zero_scores[0])
+    yield "  −∞     " + " ".join(f"{w:.9f}" for w in kept.hidden[0])
     yield "\nZeros after the softmax: the future is hidden, but the rows no longer sum to 1\n"
-    yield show.matrix(seen.zero_weights, CAT_SENTENCE, CAT_SENTENCE, 3)
-    yield "sums of the rows: " + " ".join(f"{total:.3f}" for total in seen.zero_weights.sum(axis=1))
+    zeroed = zero_after(PRINTED_WEIGHTS)
+    yield show.matrix(zeroed, CAT_SENTENCE, CAT_SENTENCE, 3)
+    yield "sums of the rows: " + " ".join(f"{total:.3f}" for total in zeroed.sum(axis=1))
     difference = largest_difference(seen.renormalised, seen.hidden)
-    yield f"\nand each row divided by its sum: the right weights again (largest difference {difference:.1g})."
+    yield f"\nEach row divided by its sum: the right weights again (difference {difference:.1g})."
     ruined = masked(np.array([[0.0, 2000.0], [0.0, 0.0]]))
     yield show.wrap(
         "It breaks where the hidden scores are much larger: for scores 0 and 2000 the first row is "
         f"{' '.join(show.number(w, 1) for w in ruined.renormalised[0])} (0 / 0), with −∞ it is "
         f"{' '.join(show.number(w, 1) for w in ruined.hidden[0])}."
     )
-    yield "\nWhat it does to a decoder: the last word is changed; the first row's probabilities move by"
+    yield "\nIn a decoder the last word is changed. The first row's probabilities move by"
     yield f"  −∞ on the scores   {leak('causal'):.2g}"
     yield f"  0 on the scores    {leak('zeros'):.2g}"
     yield show.wrap(
@@ -173,9 +176,10 @@ def measure_heads(seed: int = 0) -> Heads:
 
 def tell_heads(precision: int) -> Iterator[str]:
     seen = measure_heads()
-    yield "head_h = Attention(x W_h^Q, x W_h^K, x W_h^V),  out = Concat(head_1, …, head_H) W^O     §3.2.2"
+    yield "head_h = Attention(x W_h^Q, x W_h^K, x W_h^V)"
+    yield "out = Concat(head_1, …, head_H) W^O     §3.2.2"
     yield "\n" + flag(30)
-    yield f"\nThe document's example: 6 words of {WIDTH} numbers, {HEADS} heads; x and all matrices random\n"
+    yield f"\nIts example: 6 words of {WIDTH} numbers, {HEADS} heads; x and all matrices random\n"
     shapes = [
         ("x", f"{len(CAT_SENTENCE)} × {WIDTH}", "what comes in"),
         ("W_h^Q, W_h^K, W_h^V", f"{WIDTH} × {D_HEAD}", f"each head's own: all {WIDTH} numbers in, {D_HEAD} out"),

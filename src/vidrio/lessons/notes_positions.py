@@ -75,14 +75,14 @@ def lengthened(machine: Machine, n_positions: int) -> Machine:
 def tell_positions(precision: int) -> Iterator[str]:
     d = 8
     table_PD = sinusoidal(512, d)
-    yield "PE(p, 2i) = sin(p / 10000^(2i/D))     PE(p, 2i+1) = cos(p / 10000^(2i/D))     §3.5"
-    yield f"\nThe first six positions of a table with D = {d}; a column pair (0,1), (2,3), … shares a frequency\n"
+    yield "PE(p, 2i) = sin(p / 10000^(2i/D)),  PE(p, 2i+1) = cos(p / 10000^(2i/D))    §3.5"
+    yield f"\nThe first six positions, D = {d}; columns (0,1), (2,3), … share a frequency\n"
     yield show.matrix(table_PD[:6], CAT_SENTENCE, None, precision)
     angle = 3 / 10000.0 ** (2 / d)
     yield f"\nBy hand: PE(3, 2) is column 2i with i = 1: sin(3 / 10000^(2/{d})) = sin({show.number(angle, precision)})"
     yield f"  = {show.number(math.sin(angle), precision)}"
     yield "\n" + flag(26)
-    yield "\nWhat the sines are good for: k positions further is one and the same rotation, wherever one starts\n"
+    yield "\nWhat the sines are good for: k positions further is the same rotation everywhere\n"
     R = rotation(0, 1, d)
     yield "PE(p+1) = R PE(p) in columns 0 and 1, with R ="
     yield show.matrix(R, (), (), precision)
@@ -98,19 +98,19 @@ def tell_positions(precision: int) -> Iterator[str]:
     products = [[float(table_PD[p] @ table_PD[p + k]) for k in range(5)] for p in (0, 7, 300)]
     yield show.matrix(np.array(products), ("p = 0", "p = 7", "p = 300"), [f"k = {k}" for k in range(5)], precision)
     yield "\n" + flag(28)
-    yield "\nThe learned table: a row of trained numbers for each position, and no row beyond the last\n"
+    yield "\nThe learned table: a trained row for each position, and none beyond the last\n"
     learned = random_machine(CAT_WORDS, d_model=4, positions="learned", max_positions=6).config
     numbers = sum(int(np.prod(spec.shape)) for name, spec in parameter_specs(learned).items() if name.endswith(".pos"))
     yield f"parameters for 6 positions on each side, D 4: {numbers}; the sine table has none"
-    yield show.wrap(f"7 tokens, 6 positions, learned: {beyond_the_table('learned')}", indent="  ")
-    yield show.wrap(f"7 tokens, 6 positions, sine:    {beyond_the_table('sinusoidal')}", indent="  ")
+    yield show.wrap(f"7 tokens, 6 positions, learned: {beyond_the_table('learned')}", hang="  ")
+    yield show.wrap(f"7 tokens, 6 positions, sine: {beyond_the_table('sinusoidal')}", hang="  ")
     longer = lengthened(random_machine(CAT_WORDS, d_model=4, max_positions=6), 7)
     yield f"7 tokens, the sine table made one row longer: {len(encode(longer, [*CAT_IDS, 0]))} rows"
     yield show.wrap(
         "A sine table can always be lengthened; that does not mean that the model has learned what to do with "
         "positions it never met in training. The paper hoped so (§3.5), and found the two kinds equally good otherwise."
     )
-    yield "\nNo positions at all: " + " ".join(CAT_SENTENCE) + ", an untrained encoder, 2 layers, D 4\n"
+    yield "\nNo positions at all: " + " ".join(CAT_SENTENCE) + " in an untrained encoder\n"
     for kind in ("none", "sinusoidal"):
         seen = measure_orders(kind)
         yield f"positions: {kind}"
@@ -148,7 +148,7 @@ def wrong_sums() -> list[int]:
 def tell_sums(precision: int) -> Iterator[str]:
     wrong = wrong_sums()
     yield "encoder input = embedding · √D + position     §3.4, §3.5"
-    yield "\nThe document's picture adds position rows to embeddings of width 512. Its ten sums:\n"
+    yield "\nThe document's picture adds positions to embeddings. Its ten sums:\n"
     rows = [
         [column, f"{a:.3f}", f"{b:.3f}", f"{a + b:.3f}", f"{printed:.3f}", "wrong" if n in wrong else ""]
         for n, (column, a, b, printed) in enumerate(PRINTED_SUMS)
@@ -163,7 +163,7 @@ def tell_sums(precision: int) -> Iterator[str]:
     yield show.matrix(table_PD[[1, 5]][:, places], ("CAT at 1", "CAT at 5"), [f"[{c}]" for c in places], precision)
     embedding_D = np.random.default_rng(0).normal(0.0, 512**-0.5, 512)
     scaled_D = embedding_D * math.sqrt(512)
-    yield "\nAn embedding drawn from N(0, 1/512), times √512 (§3.4), so that it is as large as the positions:"
+    yield "\nAn embedding drawn from N(0, 1/512), times √512 (§3.4), as large as the positions:"
     yield show.matrix(scaled_D[None, places], ("CAT",), (), precision)
     yield "and the encoder's input, CAT at 1 and CAT at 5:"
     yield show.matrix((scaled_D + table_PD[[1, 5]])[:, places], ("CAT at 1", "CAT at 5"), (), precision)

@@ -232,19 +232,19 @@ def tell_glossary(config: ModelConfig, name: str, n_source: int, n_target: int) 
     """The second document's six sizes: what each is, and everything counted again with it doubled."""
     lines = [f"{name}: {sizes_line(config)}", ""]
     lines += [f"Counted for one translation: {n_source} source tokens, {n_target} target tokens, K and V kept.", ""]
-    rows: list[list[str]] = []
-    for term in glossary(config, n_source, n_target):
-        lines += [show.wrap(f"{term['says']}", indent="  ", first=f"{term['term']}: "), ""]
-        rows += [] if rows else [["as it is", *(cell for what in COUNTED for cell in (f"{term[what][0]:,}", ""))]]
-        rows.append([term["change"], *(cell for what in COUNTED for cell in _compared(*term[what]))])
-    return [*lines, show.table(rows, ["doubled", "parameters", "", "multiplications", "", "kept K, V"], "lrrrrrr")]
+    terms = glossary(config, n_source, n_target)
+    as_it_is = [f"{terms[0][what][0]:,}" for what in ("parameters", "multiplications", "kept")]
+    rows = [["as it is", as_it_is[0], "", as_it_is[1], "", as_it_is[2]]]
+    for term in terms:
+        lines += [show.wrap(f"{term['term']}: {term['says']}", hang="  "), ""]
+        parameters, multiplications = (f"{term[what][1]:,}" for what in ("parameters", "multiplications"))
+        times = [_times(*term[what]) for what in ("parameters", "multiplications", "kept")]
+        rows.append([term["change"], parameters, times[0], multiplications, times[1], times[2]])
+    return [*lines, show.table(rows, ["doubled", "parameters", "", "multiplications", "", "kept K, V"], "lrrrrr")]
 
 
-COUNTED = ("parameters", "multiplications", "kept")
-
-
-def _compared(before: int, after: int) -> tuple[str, str]:
-    return f"{after:,}", f"×{after / before:.2f}" if before else ""
+def _times(before: int, after: int) -> str:
+    return f"×{after / before:.2f}" if before else ""
 
 
 def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str, Any]]:
