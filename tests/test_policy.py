@@ -24,6 +24,7 @@ PACKAGE = REPOSITORY / "src" / "vidrio"
 LAYERS = (
     ("errors",),
     ("config",),
+    ("show", "show_html"),
     ("parameters",),
     ("folder",),
     ("text",),
@@ -32,10 +33,8 @@ LAYERS = (
     ("search",),
     ("learn",),
     ("fast",),
-    ("show",),
     ("lessons",),
-    ("translator", "look", "evaluate"),
-    ("report",),
+    ("translator", "look", "evaluate", "report"),
     ("commands",),
     ("cli", "__main__"),
 )
