@@ -29,6 +29,8 @@ from vidrio.glass.stepwise import trace_steps
 from vidrio.glass.trace import Trace
 from vidrio.glass.transformer import Machine, build, classify, decode, encode, logits, translate_forced
 from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
+from vidrio.show import PRECISION
+from vidrio.show_html import Drawn
 from vidrio.text.tokenizer import Piece, Tokenizer
 
 
@@ -74,7 +76,7 @@ def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64)
     return Opened(config, about, machine, first, second, path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Look:
     """One run: the text, what became of it, and every number on the way."""
 
@@ -115,6 +117,22 @@ class Look:
     def unknown(self) -> list[str]:
         """The words of the text that the vocabulary does not hold."""
         return list(dict.fromkeys(self.text[p.start : p.end] for p in self.pieces if p.unknown))
+
+    def __repr__(self) -> str:
+        return f"Look({self.text!r} → {self.translation!r}, {len(self.trace.values)} quantities)"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the words out, step by step, and what each of them read."""
+        from vidrio.report.html import glance
+
+        return glance(self)
+
+    def at(self, address: str, precision: int = PRECISION) -> Drawn:
+        """A layer, a matrix or a number by its address, to look at: text in a terminal, a table in a notebook."""
+        from vidrio.report.html import part
+        from vidrio.report.quantity import at
+
+        return Drawn(at(self.trace, address, None, precision), part(self.trace, address, precision))
 
     def manifest(self) -> dict[str, Any]:
         """What was run, and every quantity with its stage, shape and range; no values."""

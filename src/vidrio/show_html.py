@@ -127,7 +127,20 @@ def _at(address: str, *place: int) -> str:
     return f"{name}[{','.join(map(str, place))}]{at}{step}" if address else ""
 
 
-@dataclass(frozen=True)
+def listing(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of words, the first column as the rows' heads."""
+    head = "".join(f'<th scope="col" class="word">{text(name)}</th>' for name in heads)
+    lines = []
+    for first, *rest in rows:
+        cells = "".join(f'<td class="word">{text(part)}</td>' for part in rest)
+        lines.append(f'<tr><th scope="row" class="word"><code>{text(first)}</code></th>{cells}</tr>')
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="list"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+@dataclass(frozen=True, repr=False)
 class Drawn:
     """Something to look at: text in a terminal, HTML in a notebook."""
 
@@ -138,4 +151,19 @@ class Drawn:
         return self.text
 
     def _repr_html_(self) -> str:
-        return self.html
+        return in_notebook(self.html)
+
+
+def in_notebook(html: str) -> str:
+    """HTML with the few rules of style that its tables need inside somebody else's page."""
+    return f'<div class="vidrio"><style>{NOTEBOOK_STYLE}</style>{html}</div>'
+
+
+NOTEBOOK_STYLE = (
+    ".vidrio td{text-align:right;white-space:pre;font-family:monospace}"
+    ".vidrio .word{text-align:left;font-family:inherit}"
+    ".vidrio th i{opacity:.6;font-style:normal;font-weight:normal}"
+    ".vidrio .scroll{overflow-x:auto}"
+    ".vidrio .side-by-side{display:flex;flex-wrap:wrap;gap:0 2em}"
+    + "".join(f".vidrio .s{n}{{background:rgba(47,111,159,{n * 0.055:.3f})}}" for n in range(1, SHADES + 1))
+)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from vidrio import show, show_html
 from vidrio.errors import AddressError, nearest
 from vidrio.glass.changes import stages_of
 from vidrio.glass.maths import Array, Tap
@@ -57,7 +58,7 @@ def _split_index(inside: str) -> list[str]:
     return [part.strip() for part in re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', inside)]
 
 
-@dataclass
+@dataclass(repr=False)
 class Trace:
     """The numbers of one run of one machine on one text."""
 
@@ -80,6 +81,18 @@ class Trace:
         self.stages: Mapping[str, Stage] = stages_of(self.machine)
         self.sizes |= {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "F": c.d_ff, "E": c.n_heads * c.d_head}
         self.sizes |= {"V": c.target_vocabulary, "C": c.n_classes, "P": c.max_positions}
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: every quantity, by address."""
+        heads = ("address", "axes", "shape", "what it is", "formula", "place in the paper")
+        named = [(name, self.stages[name], array) for name, array in self.values.items()]
+        return show_html.listing(
+            heads,
+            [(name, " × ".join(s.axes), show.shape(a), s.says, s.formula, s.place) for name, s, a in named],
+        )
 
     def tap(self, name: str, value: Array) -> Array:
         """Keep a value under its address; refuse what is not declared."""

@@ -8,16 +8,17 @@ from html import escape
 from importlib.resources import files
 
 from vidrio import __version__
-from vidrio.glass.trace import Trace
+from vidrio.glass.trace import Trace, parse_address
 from vidrio.look import Look
 from vidrio.parameters import count
 from vidrio.report.again import Again
 from vidrio.report.machine import AXES, STEP_BY_STEP, describe, disagreement, why_stopped
 from vidrio.report.manifest import identity
 from vidrio.report.measures import classes, likeliest
+from vidrio.report.quantity import at, under
 from vidrio.report.searched import tree
 from vidrio.show import LIMIT, PRECISION, number, shape
-from vidrio.show_html import cell, matrix, text
+from vidrio.show_html import cell, in_notebook, matrix, text
 
 LARGE = 200_000  # numbers; of a run beyond it the page draws one head of many, and less of each matrix
 SMALL = 20_000  # parameters; up to here the page holds them too
@@ -43,6 +44,26 @@ def page(seen: Look, again: Again, precision: int = PRECISION) -> str:
         f"</main>\n{_footer(seen)}\n</body>\n</html>",
     ]
     return "\n".join(lines) + "\n"
+
+
+def glance(seen: Look, precision: int = PRECISION) -> str:
+    """The words out and what each read, for a notebook."""
+    parts = [f"<p><b>{text(seen.text)} → {text(seen.translation)}</b></p>"]
+    if seen.result:
+        parts += _steps(seen, precision)
+    elif not (seen.stopped or seen.empty):
+        parts.append(_classes(seen, precision))
+    parts += _read(seen.trace, _Drawer(seen.trace, precision))
+    return in_notebook("\n".join(parts))
+
+
+def part(trace: Trace, where: str, precision: int = PRECISION) -> str:
+    """A quantity, or every quantity under an address, as it stands on the page; of a number, its quantity."""
+    address = parse_address(where)
+    draw = _Drawer(trace, precision, links=False)
+    if address.step is not None:
+        return f"<pre>{escape(at(trace, where, None, precision))}</pre>"
+    return draw.every([address.name] if address.name in trace else under(trace, address.name))
 
 
 def _header(seen: Look) -> Iterator[str]:
@@ -203,8 +224,8 @@ def _scrolling(name: str, head: str, body: str) -> str:
 class _Drawer:
     """Draws quantities of one trace, as much of each as fits a page for a model of this size."""
 
-    def __init__(self, trace: Trace, precision: int) -> None:
-        self.trace, self.precision = trace, precision
+    def __init__(self, trace: Trace, precision: int, *, links: bool = True) -> None:
+        self.trace, self.precision, self.links = trace, precision, links
         self.large = sum(array.size for array in trace.values.values()) > LARGE
         self.with_parameters = count(trace.machine.config) <= SMALL
 
@@ -248,7 +269,7 @@ class _Drawer:
         )  # fmt: skip
 
     def link(self, name: str) -> str:
-        drawn = self.draws(name)
+        drawn = self.links and self.draws(name)
         return f'<a href="#{name}"><code>{name}</code></a>' if drawn else f"<code>{name}</code>"
 
     def draws(self, name: str) -> bool:

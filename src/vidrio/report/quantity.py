@@ -17,7 +17,7 @@ TOP = 10  # words shown of a vocabulary
 DRAWN_AT_MOST = 40  # matrices of a layer; beyond that, only the first head's
 
 
-def at(trace: Trace, where: str, again: Again, precision: int = PRECISION) -> str:
+def at(trace: Trace, where: str, again: Again | None, precision: int = PRECISION) -> str:
     """What stands at an address: one number, one quantity, or all quantities under it."""
     address = parse_address(where)
     if address.index:
@@ -30,7 +30,7 @@ def at(trace: Trace, where: str, again: Again, precision: int = PRECISION) -> st
 # --- one number -------------------------------------------------------------------------------------------------------
 
 
-def _one_number(trace: Trace, address: Address, again: Again, precision: int) -> Iterator[str]:
+def _one_number(trace: Trace, address: Address, again: Again | None, precision: int) -> Iterator[str]:
     stage = trace.stage(address.name)
     value = trace.number(address)
     places = trace.position(address)
@@ -41,21 +41,21 @@ def _one_number(trace: Trace, address: Address, again: Again, precision: int) ->
         tokens = trace.axis_tokens(address.name, axis)
         yield f"  {what if len(places) > 1 else 'place'} {place}" + (f": {visible(tokens[place])}" if tokens else "")
     yield from _about(stage)
-    if stage.kind != "parameter":
+    if again and stage.kind != "parameter":
         yield f"Where it comes from, recomputed:\n  {again.why(str(address))}"
 
 
 # --- one quantity -----------------------------------------------------------------------------------------------------
 
 
-def _one_quantity(trace: Trace, address: Address, again: Again, precision: int) -> Iterator[str]:
+def _one_quantity(trace: Trace, address: Address, again: Again | None, precision: int) -> Iterator[str]:
     stage = trace.stage(address.name)
     array = trace.rows_at_step(address.name, address.step)
     yield heading(trace, address)
     yield from _about(stage)
     yield ""
     yield draw(trace, address, precision, tokens=TOKENS)
-    if array.size:
+    if again and array.size:
         example = Address(address.name, ("0",) * array.ndim, address.step)
         yield f"\nOne of its numbers:\n  {again.look('--at', str(example))}"
         if stage.kind != "parameter":
@@ -110,7 +110,7 @@ def _largest(array: Array, names: Sequence[Sequence[str] | None], precision: int
 # --- a part -----------------------------------------------------------------------------------------------------------
 
 
-def _part(trace: Trace, address: Address, again: Again, precision: int) -> Iterator[str]:
+def _part(trace: Trace, address: Address, again: Again | None, precision: int) -> Iterator[str]:
     names = under(trace, address.name)
     values = [name for name in names if trace.stages[name].kind != "parameter"]
     heads = {f"h{h}" for h in range(1, trace.sizes["H"])}
@@ -122,9 +122,9 @@ def _part(trace: Trace, address: Address, again: Again, precision: int) -> Itera
         about = wrap(f"{stage.says}: {stage.formula}. {stage.place}", indent="  ")
         yield "\n".join([heading(trace, here), about, draw(trace, here, precision)])
     if len(drawn) < len(values):
-        yield f"Heads 1 to {trace.sizes['H'] - 1} are computed likewise; for example:\n  " + again.look(
-            "--at", next(n for n in values if n.endswith(".h1"))
-        )
+        told = f"Heads 1 to {trace.sizes['H'] - 1} are computed likewise"
+        second = next(n for n in values if n.endswith(".h1"))
+        yield f"{told}; for example:\n  {again.look('--at', second)}" if again else f"{told}: {second}, …"
     parameters = [f"{n} ({shape(trace.array(n))})" for n in names if trace.stages[n].kind == "parameter"]
     if parameters:
         drawn_parameters = ", ".join(text.replace(" ", NO_BREAK) for text in parameters)
