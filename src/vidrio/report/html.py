@@ -3,11 +3,12 @@
 The page computes nothing. Every number on it is the trace's, and its cell says in `data-address` which one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
 from vidrio import __version__
+from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.look import Look
 from vidrio.parameters import count
@@ -23,6 +24,7 @@ from vidrio.show_html import cell, in_notebook, matrix, text
 LARGE = 200_000  # numbers; of a run beyond it the page draws one head of many, and less of each matrix
 SMALL = 20_000  # parameters; up to here the page holds them too
 TOP = 5
+BLANK_LINE = "\n\n"
 PARTS = {"self": "Self-attention", "cross": "Cross-attention: reading the source", "ffn": "Feed-forward"}
 
 
@@ -97,7 +99,7 @@ def _sections(seen: Look, again: Again, precision: int) -> Iterator[tuple[str, s
     trace = seen.trace
     draw = _Drawer(trace, precision)
     if seen.result:
-        yield "words", "The words out, step by step", "\n".join(_steps(seen, precision))
+        yield "words", "The words out, step by step", "\n".join((*_steps(seen, precision), *_receipts(seen, precision)))
     elif not seen.stopped:
         yield "classes", "The classes", _classes(seen, precision)
     yield "read", "What each word read", "\n".join(_read(trace, draw))
@@ -135,6 +137,35 @@ def _steps(seen: Look, precision: int) -> Iterator[str]:
     assert seen.result
     score = f", score {number(seen.result.score, precision)} = log p / length^{seen.options.length_penalty:g}"
     yield f"<p>The whole: log p {number(seen.result.log_prob, precision)}{'' if seen.forced else score}.</p>"
+
+
+def _receipts(seen: Look, precision: int) -> Iterator[str]:
+    """How each chosen word came to its number and its probability, with the numbers put in."""
+    trace = seen.trace
+    yield "<h3>Receipts</h3>"
+    for t, token in enumerate(trace.chosen_tokens):
+        parts = []
+        for address in (
+            f"out.logits[{seen.chosen_ids[t]}]@{t}",
+            f"out.prob[{seen.chosen_ids[t]}]@{t}",
+            f"out.score[{t}]",
+        ):
+            bill = receipt(trace, locate(trace, parse_address(address)))
+            lines = [f"{address} = {bill.formula}", *(f"  = {line}" for line in bill.working(_drawn(precision)))]
+            agrees = "agree" if bill.compared.agrees else "DO NOT AGREE"
+            lines.append(
+                f"  model {bill.compared.model!r}, recomputed {bill.compared.recomputed!r}: they {agrees} "
+                f"(difference {bill.compared.difference:.1e}, rounding explains {bill.compared.tolerance:.1e})"
+            )
+            parts.append(escape("\n".join(lines)))
+        yield (
+            f"<details><summary>Step {t}: how <b>{text(token)}</b> came to its probability</summary>"
+            f"<pre>{BLANK_LINE.join(parts)}</pre></details>"
+        )
+
+
+def _drawn(precision: int) -> Callable[[float], str]:
+    return lambda value: number(value, precision)
 
 
 def _step_rows(seen: Look, precision: int) -> Iterator[str]:
