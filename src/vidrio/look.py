@@ -90,6 +90,7 @@ class Look:
     trace: Trace
     options: Options
     tree: Tree | None = None
+    changes: Sequence[str] = ()  # what was changed in the machine or its numbers, in words
     forced: bool = False  # the target was given, not searched for
     stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result
     disagreement: float = 0.0  # between searching step by step and one pass over the result: the largest |Δ log p|
@@ -223,12 +224,11 @@ def _translated(seen: Look, change: Tap, target: Ids | None) -> Look:
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
     trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
-    if machine.mask is causal:
+    if machine.mask is causal and not stopped:  # in one pass, a later row's NaN reaches earlier ones: 0 · NaN is NaN
         prob_TV = translate_forced(machine, seen.source_ids, target_ids, trace.tap_through(change))
-        if not stopped:
-            choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
-            with np.errstate(divide="ignore"):  # a forced token may have probability 0
-                trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
+        choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
+        with np.errstate(divide="ignore"):  # a forced token may have probability 0
+            trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
     else:
         trace_steps(trace, seen.source_ids, target_ids, taken, change)
     seen = replace(seen, target_ids=target_ids, forced=target is not None, stopped=stopped)

@@ -105,8 +105,8 @@ def spread(trace: Trace, names: Sequence[str], count: int, generator: np.random.
     found = []
     for name in names:
         shape = trace.array(name).shape
-        for flat in np.sort(generator.choice(sizes[name], wanted[name], replace=False)) if wanted[name] else ():
-            found.append(At(name, tuple(int(i) for i in np.unravel_index(flat, shape))))
+        drawn = np.sort(generator.choice(sizes[name], wanted[name], replace=False)) if wanted[name] else []
+        found += [At(name, tuple(int(i) for i in np.unravel_index(flat, shape))) for flat in drawn]
     return found
 
 

@@ -1,26 +1,24 @@
-"""What if …? A list of changes, what they do to a machine, and what became of the numbers.
+"""What if …? A list of changes, and what they do to a machine.
 
     whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: the machine's trace as it is
     machine, change = whatif.apply(machine)  # run it again with these: `after`
-    compare(before, after, whatif)
+    compare(before, after, whatif)  # comparison.py
 
 A change alters the machine (a function of `changes.py`), or the numbers on their way (a tap), or both. Addresses and
 tokens in it are those of the run before the change.
 """
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from vidrio.config import POSITIONS
 from vidrio.errors import AddressError, ConfigError, VidrioError, nearest
 from vidrio.glass import changes
 from vidrio.glass.maths import Array, Tap, no_tap
 from vidrio.glass.stages import Stage
-from vidrio.glass.trace import Address, Trace, parameter_array, parse_address
+from vidrio.glass.trace import Address, Trace, parse_address
 from vidrio.glass.transformer import Machine
 
 WITHOUT = {
@@ -34,7 +32,13 @@ WITHOUT = {
 }
 SOFTMAXES = ("naive", "stable")
 MASKS = ("causal", "off", "zeros", "zero-after", "zero-after-renormalised")
-POSITION_KINDS = (*POSITIONS, "seed")
+_POSITIONS = {
+    "sinusoidal": "sines and cosines in turn, §3.5",
+    "sinusoidal-halves": "first all sines, then all cosines",
+    "learned": "as the model learned them",
+    "none": "zeros are added to the embeddings",
+    "seed": "the worked example's slip: the column's number stands where the pair's should",
+}
 DTYPES = ("float16", "float32", "float64")
 
 
@@ -107,8 +111,8 @@ def _change(option: str, words: str, before: Trace) -> Change:
         case "heads-off":
             return _heads_off(asked, words, before)
         case "positions":
-            kind = _one_of(words, POSITION_KINDS)
-            says = f"positions: {kind}" + (" (the column's number stands for the pair's)" if kind == "seed" else "")
+            kind = _one_of(words, tuple(_POSITIONS))
+            says = _POSITIONS[kind]
             changes.with_positions(before.machine, kind)  # refused now if it cannot be
             return Change(asked, says, lambda machine: changes.with_positions(machine, kind))
         case "divisor":
@@ -124,7 +128,9 @@ def _change(option: str, words: str, before: Trace) -> Change:
             )
         case "change-dtype":
             dtype = {"float16": np.float16, "float32": np.float32, "float64": np.float64}[_one_of(words, DTYPES)]
-            return Change(asked, f"everything in {words}", lambda machine: changes.with_dtype(machine, dtype))
+            return Change(
+                asked, f"everything is computed in {words}", lambda machine: changes.with_dtype(machine, dtype)
+            )
         case "set" | "scale":
             return _edit(asked, option, words, before)
     raise ConfigError(f"there is no what-if {option!r}")
@@ -202,7 +208,8 @@ def _heads_off(asked: str, words: str, before: Trace) -> Change:
     if unknown or not wanted:
         word = unknown[0] if unknown else words
         raise AddressError(f"there is no head {word!r}", found=f"the nearest: {nearest(word, list(heads))}")
-    return Change(asked, f"heads give out zeros: {', '.join(wanted)}", tap=_zero({heads[word] for word in wanted}))
+    says = "this head gives out zeros" if len(wanted) == 1 else "these heads give out zeros"
+    return Change(asked, says, tap=_zero({heads[word] for word in wanted}))
 
 
 _HEAD_OPERATION = "rows_dot_columns"  # the last step of a head: weights V
@@ -229,9 +236,7 @@ def _edit(asked: str, option: str, words: str, before: Trace) -> Change:
             array[place] = array[place] * value if option == "scale" else value
         return array
 
-    says = f"{address} {'times' if option == 'scale' else 'set to'} {value:g}"
-    if not address.index and stage.axes:
-        says = f"all of {says}"
+    says = f"{'a parameter' if stage.kind == 'parameter' else 'a number on the way'}: {stage.says}"
     if stage.kind == "parameter":
         return Change(asked, says, lambda machine: _with_edited(machine, address.name, altered))
 
@@ -260,133 +265,3 @@ def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, 
     numbered = Address(address.name, tuple("0" if part == "*" else part for part in address.index))
     position = before.position(numbered)
     return tuple(slice(None) if part == "*" else place for part, place in zip(address.index, position, strict=True))
-
-
-# --- before and after -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Changed:
-    """The largest change of one quantity. NaN: some of it became NaN."""
-
-    address: str  # of the number that changed most
-    name: str
-    largest: float
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What became of the numbers. Decoder rows are compared up to the first step that saw other words."""
-
-    tokens_before: tuple[str, ...]
-    tokens_after: tuple[str, ...]
-    shared_steps: int
-    quantities: tuple[Changed, ...]  # in the order of the way, those that did not change too
-    layers: tuple[tuple[str, Changed], ...]  # the largest change of each layer
-    only_before: tuple[str, ...]  # quantities that the changed machine does not have
-    kl: tuple[float, ...]  # Σ p log(p / q) of the next word, in nats, for each shared step
-    first_nan: str | None
-    first_infinite: str | None
-    notes: tuple[str, ...] = ()
-
-
-def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
-    """Two runs on the same text, number by number."""
-    shared = _shared(before.target_tokens, after.target_tokens)
-    pairs = _pairs(before, after, shared)
-    quantities = tuple(_changed(name, a, b) for name, a, b in pairs)
-    kl: tuple[float, ...] = ()
-    if "out.prob" in before and "out.prob" in after:
-        p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
-        kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
-    notes = ["later rows were visible, so each step was computed, and is compared, by itself"] if after.steps else []
-    idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
-    notes += [f"{change.asked}: there was nothing to change" for change in idle]
-    return Comparison(
-        tokens_before=tuple(before.chosen_tokens),
-        tokens_after=tuple(after.chosen_tokens),
-        shared_steps=shared,
-        quantities=quantities,
-        layers=_by_layer(quantities),
-        only_before=tuple(name for name in before.values if name not in after.values),
-        kl=kl,
-        first_nan=first(after, np.isnan),
-        first_infinite=first(after, np.isinf),
-        notes=tuple(notes),
-    )
-
-
-def _shared(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many steps saw the same words."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-
-
-def _pairs(before: Trace, after: Trace, shared: int) -> list[tuple[str, Array, Array]]:
-    step = shared - 1 if shared else None
-    a, b = before.as_of(step), after.as_of(step)
-    names = [name for name in before.values if name in after.values and name in a.values and name in b.values]
-    parameters = [n for n in before.stages if before.stages[n].kind == "parameter" and n in after.stages]
-    return [
-        *((name, parameter_array(before.machine, name), parameter_array(after.machine, name)) for name in parameters),
-        *((name, a.values[name], b.values[name]) for name in names),
-    ]
-
-
-def _changed(name: str, before: Array, after: Array) -> Changed:
-    before, after = before.astype(np.float64), after.astype(np.float64)
-    same = (before == after) | (np.isnan(before) & np.isnan(after))
-    with np.errstate(invalid="ignore"):
-        difference = np.where(same, 0.0, np.abs(after - before))
-    flat = int(np.argmax(difference))  # argmax takes NaN for the largest
-    place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
-    inside = f"[{','.join(map(str, place))}]" if place else ""
-    return Changed(f"{name}{inside}", name, float(difference[place]), float(before[place]), float(after[place]))
-
-
-def _by_layer(quantities: Sequence[Changed]) -> tuple[tuple[str, Changed], ...]:
-    layers: dict[str, Changed] = {}
-    for changed in quantities:
-        layer = layer_of(changed.name)
-        if layer not in layers or _size(changed) > _size(layers[layer]):
-            layers[layer] = changed
-    return tuple(layers.items())
-
-
-def layer_of(name: str) -> str:
-    """enc.0.self.scores.h1 belongs to enc.0, out.prob to out."""
-    first, _, rest = name.partition(".")
-    second = rest.partition(".")[0]
-    return f"{first}.{second}" if second.isdigit() else first
-
-
-def _size(changed: Changed) -> float:
-    return math.inf if math.isnan(changed.largest) else changed.largest
-
-
-def _kl(p: Array, q: Array) -> float:
-    """Σ p log(p / q): how much another distribution surprises one who expects p; 0 if nothing changed."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
-
-
-def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
-    """The address of the first number that is NaN (or infinite), in the order in which they were computed: step by
-    step, and within a step along the way. The −∞ of the mask is no surprise."""
-    for step in range(trace.sizes["T"]) if trace.sizes.get("T") else [None]:
-        now = trace.as_of(step)
-        for name, array in now.values.items():
-            stage = now.stages[name]
-            rows = "T" in stage.axes
-            if array.dtype.kind != "f" or stage.operation == "mask" or (step and not rows):
-                continue
-            places = np.argwhere(wrong(array))
-            if step and not trace.steps:
-                places = places[places[:, stage.axes.index("T")] == step]
-            if len(places):
-                place = [str(i) for i in places[0]]
-                at = step if rows else None
-                index = tuple(place[1:] if name.startswith("out.") and at is not None else place)
-                return str(Address(name, index, at))
-    return None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vidrio.glass.whatif import first
+from vidrio.glass.comparison import first
 from vidrio.look import Look
 from vidrio.parameters import count
 from vidrio.report.again import Again
@@ -60,6 +60,8 @@ def headline(seen: Look) -> Iterator[str]:
     yield wrap(f"{visible(seen.text)} → {visible(seen.translation) or '(nothing)'}", hang="  ")
     if seen.result and not seen.result.ended and not seen.forced:
         yield wrap(f"(cut: it had not ended after {len(seen.chosen_ids)} tokens, the longest allowed)")
+    for change in seen.changes:
+        yield wrap(f"! Changed: {change}", hang="  ")
     if seen.trace.steps:
         yield wrap(f"! {STEP_BY_STEP}", hang="  ")
     yield ""
@@ -261,8 +263,8 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[str]:
 
 
 STEP_BY_STEP = (
-    "This machine lets a row see later ones, so each decoding step was computed, and is kept, by itself: address@2 is "
-    "step 2. Without @ the decoder's numbers are those of the last step."
+    "Each decoding step was computed, and is kept, by itself, since in one pass earlier rows would not be what they "
+    "were then: address@2 is step 2. Without @ the decoder's numbers are those of the last step."
 )
 
 
