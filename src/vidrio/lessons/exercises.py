@@ -11,7 +11,7 @@ import click
 
 from vidrio import show
 from vidrio.errors import LessonError
-from vidrio.lessons import exercise_attention, exercise_running
+from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ EXERCISES = (
             "Which shape has a matrix that makes V numbers of D?",
             "What do these numbers lack for being probabilities?",
         ),
-        exercise_running.tell_probabilities,
+        exercise_choosing.tell_probabilities,
     ),
     Exercise(
         "Why is picking the most likely next token every single time problematic?",
@@ -86,7 +86,7 @@ EXERCISES = (
             "A sentence's probability is a product. Can its first factor be the largest there is, and the product not?",
             "Draw the tree of all sentences of three words. Which path does greedy take?",
         ),
-        exercise_running.tell_greedy,
+        exercise_choosing.tell_greedy,
     ),
 )
 

@@ -163,7 +163,7 @@ def tell_sums(precision: int) -> Iterator[str]:
     yield show.matrix(table_PD[[1, 5]][:, places], ("CAT at 1", "CAT at 5"), [f"[{c}]" for c in places], precision)
     embedding_D = np.random.default_rng(0).normal(0.0, 512**-0.5, 512)
     scaled_D = embedding_D * math.sqrt(512)
-    yield "\nAn embedding drawn from N(0, 1/512), times √512 (§3.4), as large as the positions:"
+    yield "\nAn embedding drawn from N(0, 1/512), times √512 (§3.4):"
     yield show.matrix(scaled_D[None, places], ("CAT",), (), precision)
     yield "and the encoder's input, CAT at 1 and CAT at 5:"
     yield show.matrix((scaled_D + table_PD[[1, 5]])[:, places], ("CAT at 1", "CAT at 5"), (), precision)

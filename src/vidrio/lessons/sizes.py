@@ -199,11 +199,16 @@ def _training_memory(total: int) -> list[str]:
 
 def _tell_work(config: ModelConfig, n_source: int, n_target: int) -> list[str]:
     ways = work(config, n_source, n_target)
+    unit = 1 if max(sum(way.values()) for way in ways.values()) < 10**10 else 10**6
     keys = [key for key in counting.PARTS if any(key in way for way in ways.values())]
-    rows = [[counting.PARTS[key], *(f"{way[key]:,}" if key in way else "" for way in ways.values())] for key in keys]
-    rows.append(["all", *(f"{sum(way.values()):,}" for way in ways.values())])
+    rows = [
+        [counting.PARTS[key], *(f"{way[key] / unit:,.0f}" if key in way else "" for way in ways.values())]
+        for key in keys
+    ]
+    rows.append(["all", *(f"{sum(way.values()) / unit:,.0f}" for way in ways.values())])
     texts = [f"{n_source} source" if config.has_encoder else "", f"{n_target} target" if config.has_decoder else ""]
-    lines = [f"Multiplications in matrix products, {' and '.join(filter(None, texts))} tokens", ""]
+    what = "Multiplications" + (", in millions" if unit > 1 else "") + ", in matrix products"
+    lines = [show.wrap(f"{what}; {' and '.join(filter(None, texts))} tokens"), ""]
     lines += [show.table(rows, ["part", *ways], "lrrrr"), ""]
     if config.has_decoder:
         kept, anew = (sum(ways[way].values()) for way in ("decode, kept", "decode, anew"))
