@@ -15,10 +15,11 @@ from vidrio.commands._options import (
     search_options,
     text_argument,
 )
+from vidrio.commands.whatif_options import Asked, as_typed, take_asked, whatif_options
 
 if TYPE_CHECKING:
-    from vidrio.look import Look
     from vidrio.report.again import Again
+    from vidrio.report.changed import Tried
 
 
 @click.command(short_help="Look inside: every step from text to text, with its numbers.")
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--tree", "show_tree", is_flag=True, help="The search tree: every hypothesis, and why it died.")
 @click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
 @search_options
+@whatif_options
 @precision_option
 @dtype_option
 @json_option
@@ -50,36 +52,42 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     vidrio look "Hello world" --beam 4 --tree
     vidrio look "Hello world" --html page.html
     """
-    from vidrio.look import look as look_into
+    from vidrio.report import changed
     from vidrio.search import Tree
 
     text = given_text(text)
     model = opened(model_name, dtype)
     search = {name: asked.pop(name) for name in SEARCH}
+    whatif = take_asked(asked)
     options = as_options(model.config, search)
     tree = Tree() if asked["show_tree"] and options.sampling is None else None
     target = None if asked["target"] is None else _forced(model, asked["target"])
-    seen = look_into(model, text, options=options, target=target, tree=tree)
-    show(seen, precision, again(text, model_name, dtype, asked["target"], search), **asked)
+    tried = changed.look_changed(model, text, whatif, options=options, target=target, tree=tree)
+    lead_on = again(text, model_name, dtype, asked.pop("target"), search, whatif)
+    show(tried, precision, lead_on, model_name=model_name, whatif=whatif, **asked)
 
 
 SEARCH = ("beam", "length_penalty", "max_length", "temperature", "top_k", "top_p", "min_p", "seed")
 
 
-def again(text: str, model_name: str | None, dtype: str, target: str | None, search: dict[str, Any]) -> "Again":
+def again(
+    text: str, model_name: str | None, dtype: str, target: str | None, search: dict[str, Any], whatif: Asked
+) -> "Again":
     """What must be told again to see the same run from another side."""
     from vidrio.report.again import Again
 
     told = {"model": model_name, "dtype": None if dtype == "float64" else dtype, "target": target, **search}
     options = ([f"--{name.replace('_', '-')}", str(value)] for name, value in told.items() if value is not None)
-    return Again(text, tuple(part for option in options for part in option))
+    return Again(text, (*(part for option in options for part in option), *as_typed(whatif)))
 
 
 def show(
-    seen: "Look",
+    tried: "Tried",
     precision: int,
     lead_on: "Again",
     *,
+    model_name: str | None,
+    whatif: Asked,
     addresses: tuple[str, ...],
     show_heads: bool,
     show_embedding: bool,
@@ -89,15 +97,19 @@ def show(
     values: str | None,
     html: str | None,
     ipynb: str | None,
-    target: str | None,
 ) -> None:
     """Print the views that were asked for, and write the files."""
-    from vidrio.report import heads, machine, quantity, searched
+    from dataclasses import replace
+
+    from vidrio.report import changed, heads, machine, manifest, notebook, quantity, searched
+    from vidrio.report import html as pages
 
     if values and not as_json:
         raise click.UsageError("--values says what --json holds: give --json too")
+    seen = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
     if as_json:
-        click.echo(seen.to_json(values or ("at" if addresses else "none"), addresses), nl=False)
+        what_if = changed.as_data(tried) if tried.whatif else None
+        click.echo(manifest.to_json(seen, values or ("at" if addresses else "none"), addresses, what_if), nl=False)
     views = [quantity.at(seen.trace, address, lead_on, precision) for address in addresses if not as_json]
     if show_heads:
         views.append(heads.overview(seen.trace, lead_on, precision))
@@ -107,15 +119,11 @@ def show(
     if show_tree:
         views.append(searched.tree(seen, precision))
     if html is not None:
-        from vidrio.report.html import page
-
-        write(html, page(seen, lead_on, precision))
+        write(html, pages.page(seen, lead_on, precision))
     if ipynb is not None:
-        from vidrio.report.notebook import notebook
-
-        write(ipynb, notebook(seen, lead_on, precision))
+        write(ipynb, notebook.notebook(seen, model_name=model_name, asked=whatif, precision=precision))
     if not (views or as_json or html or ipynb):
-        views = [machine.overview(seen, lead_on, precision)]
+        views = [changed.tell(tried, precision) if tried.whatif else machine.overview(seen, lead_on, precision)]
     if views:
         click.echo("\n\n".join(views))
 

@@ -83,6 +83,8 @@ def _header(seen: Look) -> Iterator[str]:
         )
     if seen.result and not seen.result.ended and not seen.forced:
         yield '<p class="warning">This translation was cut at the longest length allowed: it had not ended.</p>'
+    for change in seen.changes:
+        yield f'<p class="warning">Changed: {text(change)}</p>'
     if seen.stopped:
         yield f'<p class="warning">{text(why_stopped(seen))}</p>'
     if seen.trace.steps:

@@ -33,6 +33,7 @@ def manifest(seen: Look) -> dict[str, Any]:
         "format": FORMAT,
         "vidrio": __version__,
         "model": identity(seen.model),
+        "changes": list(seen.changes),
         "dtype": str(next(iter(seen.model.machine.parameters.values())).dtype),
         "text": seen.text,
         "pieces": [asdict(piece) for piece in seen.pieces],
@@ -74,9 +75,9 @@ def quantity(trace: Trace, name: str) -> dict[str, Any]:
     }
 
 
-def to_json(seen: Look, values: str = "none", at: Sequence[str] = ()) -> str:
+def to_json(seen: Look, values: str = "none", at: Sequence[str] = (), what_if: dict[str, Any] | None = None) -> str:
     """The manifest as JSON, a quantity a line; `values` of those `at` the addresses given, of `all`, or of `none`."""
-    data = manifest(seen)
+    data = manifest(seen) if what_if is None else {"what_if": what_if, **manifest(seen)}
     listed = {entry["address"]: entry for entry in data["quantities"]}
     asked = {name for where in at for name in under(seen.trace, parse_address(where).name)}
     for name in seen.trace.stages:
