@@ -9,7 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from vidrio.glass.changes import naive_softmax, slipped_sinusoidal
+from vidrio.glass.expressions import Apply, Difference, Expression, Number, Quotient, Sum
 from vidrio.glass.maths import Array, Tap, no_tap
+from vidrio.glass.receipts import At, Receipt, receipt
+from vidrio.glass.recompute import Cells, Place, compared, expression
+from vidrio.glass.stages import Stage
+from vidrio.glass.trace import Trace
 from vidrio.glass.transformer import Machine
 
 DIVISOR = 30.0  # the post's second try, instead of √3: the weights were almost 0 and 1
@@ -39,6 +44,48 @@ def as_printed(machine: Machine) -> Machine:
         return machine
     table_PD = positions(machine.config.max_positions, machine.config.d_model)
     return replace(machine, source_positions_PD=table_PD, target_positions_PD=table_PD)
+
+
+# --- and how it is told -----------------------------------------------------------------------------------------------
+
+SLIPPED = "sin (even column j) or cos (odd) of p / 10000^(2j/D), two decimals"
+
+
+def stage_of(trace: Trace, name: str) -> Stage:
+    """What the table says of a quantity, where the post computes otherwise: what the post does."""
+    stage, machine = trace.stage(name), trace.machine
+    if stage.operation == "normalise" and machine.normalise is layer_norm:
+        return replace(stage, formula="(x − mean) / (√var + 10⁻⁶)", latex=r"\frac{x-\mu}{\sigma+10^{-6}}")
+    if stage.operation == "sinusoidal_positions" and _has_slipped_positions(machine):
+        return replace(stage, operation="slipped_positions", formula=SLIPPED)
+    return stage
+
+
+def receipt_of(trace: Trace, at: At) -> Receipt:
+    """The receipt of one number, by the post's arithmetic where that departs. Of a position before it was rounded."""
+    told, stage = receipt(trace, at), stage_of(trace, at.name)
+    if stage.operation not in ("normalise", "slipped_positions") or stage == told.stage:
+        return told
+    cells = Cells(trace.as_of(at.step))
+    node = (
+        _by_deviation(cells, stage, at.place) if stage.operation == "normalise" else expression(cells, stage, at.place)
+    )
+    again = compared(cells, stage, at.place, node)
+    if stage.operation == "slipped_positions":
+        again = replace(again, tolerance=0.01)  # two decimals, one of them cut off
+    return replace(told, stage=stage, expression=node, compared=again)
+
+
+def _by_deviation(cells: Cells, stage: Stage, place: Place) -> Expression:
+    x, mean, var = stage.inputs
+    deviation = Apply("sqrt", cells.number(var, place[:1]))
+    difference = Difference(cells.number(x, place), cells.number(mean, place[:1]))
+    return Quotient(difference, Sum((deviation, Number(EPSILON))))
+
+
+def _has_slipped_positions(machine: Machine) -> bool:
+    config, table_PD = machine.config, machine.source_positions_PD
+    return np.array_equal(table_PD, positions(config.max_positions, config.d_model))
 
 
 # --- what the post prints and goes on with ----------------------------------------------------------------------------

@@ -1,0 +1,142 @@
+"""`vidrio lesson random-transformer`: the first document's worked example, from "Hello World" to "hola …".
+
+The walk is one list of steps over the addresses of a few traces; the machine that computes them is the glass one. As
+printed it computes like the post, slips and all (printed.py); as corrected, right; as trained, with learned numbers.
+
+Read next: step.py, runs.py, values.py.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from vidrio.config import ModelConfig
+from vidrio.errors import LessonError
+from vidrio.lessons import values_file, walk_report
+from vidrio.lessons.runs import MODES, Lesson
+from vidrio.lessons.step import Step
+from vidrio.lessons.steps_decoder import decoder_steps
+from vidrio.lessons.steps_encoder import encoder_steps
+from vidrio.lessons.values import Values, trained
+
+
+def steps(config: ModelConfig) -> list[Step]:
+    """All steps, in the post's order."""
+    return [*encoder_steps(config), *decoder_steps(config)]
+
+
+def lesson_of(mode: str | None, values: Path | None, sentence: str | None) -> Lesson:
+    """What was asked for: which arithmetic, whose values, which sentence."""
+    mode = mode or ("corrected" if values or sentence else "printed")
+    base = trained() if mode == "trained" else values_file.of_the_post()
+    chosen = values_file.read(values, base) if values else base
+    if sentence is not None:
+        chosen = replace(chosen, sentence=sentence)
+    own = values is not None or sentence is not None
+    _refuse_too_long(chosen)
+    return Lesson(mode, chosen, own)
+
+
+def _refuse_too_long(values: Values) -> None:
+    if len(values.source_ids) > values.config.max_positions:
+        raise LessonError(
+            "the sentence is longer than the model's positions",
+            found=f"{len(values.source_ids)} tokens; the model holds {values.config.max_positions}",
+            do="shorten it, or raise max_positions in your values",
+        )
+
+
+@click.command("random-transformer")
+@click.option("--as", "mode", type=click.Choice(MODES), help="How to compute. [printed; with --values corrected]")
+@click.option("--step", "only", type=int, metavar="N", help="One step.")
+@click.option("--from", "first", type=int, metavar="N", help="From this step on.")
+@click.option("--to", "last", type=int, metavar="N", help="Up to this step.")
+@click.option("--list", "wants_list", is_flag=True, help="The steps, a line each.")
+@click.option("--why", "why", metavar="ADDRESS", help="The receipt of one number, in the run of --step N.")
+@click.option("--sentence", metavar="TEXT", help="Another sentence of the vocabulary's words.")
+@click.option("--values", "values", type=click.Path(path_type=Path), metavar="FILE", help="Walk with your own values.")
+@click.option("--write-values", "out", type=click.Path(path_type=Path), metavar="FILE", help="Write the values.")
+@click.option("--write-model", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="As a model folder.")
+@click.option("--force", is_flag=True, help="Write over what is there.")
+@click.option("--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals.")
+@click.option("--json", "wants_json", is_flag=True, help="The steps as JSON, numbers in full.")
+def command(
+    mode: str | None,
+    only: int | None,
+    first: int | None,
+    last: int | None,
+    wants_list: bool,
+    why: str | None,
+    sentence: str | None,
+    values: Path | None,
+    out: Path | None,
+    folder: Path | None,
+    force: bool,
+    precision: int,
+    wants_json: bool,
+) -> None:
+    """From "Hello World" to "hola …", every step with its numbers, in the order of the post.
+
+    \b
+    vidrio lesson random-transformer --list
+    vidrio lesson random-transformer --step 10
+    vidrio lesson random-transformer --as corrected --from 4 --to 6
+    vidrio lesson random-transformer --as trained
+    vidrio lesson random-transformer --write-values my.toml
+    vidrio lesson random-transformer --values my.toml
+    """
+    lesson = lesson_of(mode, values, sentence)
+    if out is not None or folder is not None:
+        _write(lesson, out, folder, force=force)
+        return
+    every = steps(lesson.values.config)
+    if wants_list:
+        click.echo("\n".join(walk_report.index(every)))
+        return
+    chosen = list(enumerate(every, 1))[slice(*_chosen(len(every), only, first, last))]
+    if why is not None:
+        trace = (chosen[0][1] if only else every[0]).trace(lesson)
+        click.echo("\n".join(walk_report.receipt_text(trace, why, precision)))
+    elif wants_json:
+        click.echo(walk_report.as_json(lesson, chosen))
+    else:
+        again = _again(mode, values, sentence)
+        for n, step in chosen:
+            click.echo("\n".join(walk_report.step_text(lesson, n, len(every), step, precision, f"{again} --step {n}")))
+            if (n, step) != chosen[-1]:
+                click.echo("\n")
+
+
+def _chosen(count: int, only: int | None, first: int | None, last: int | None) -> tuple[int, int]:
+    """The half-open range of the steps asked for."""
+    if only is not None and (first is not None or last is not None):
+        raise click.UsageError("--step is one step; --from and --to are for several.")
+    first, last = (only, only) if only is not None else (first or 1, last or count)
+    if not 1 <= first <= last <= count:
+        raise LessonError(
+            f"there is no step {only}" if only is not None else f"there are no steps {first} to {last}",
+            found=f"steps 1 to {count}",
+            do="--list names them",
+        )
+    return first - 1, last
+
+
+def _write(lesson: Lesson, out: Path | None, folder: Path | None, *, force: bool) -> None:
+    if out is not None:
+        values_file.write(out, lesson.values, force=force)
+        click.echo(f"Written: {out}. Change it, and walk with --values {out}", err=True)
+    if folder is not None:
+        if folder.exists() and not force:
+            raise LessonError(f"{folder} is there already", do="give another name, or --force to write over it")
+        lesson.values.write_model(folder)
+        click.echo(f'Written: {folder}. Try: vidrio look "{lesson.values.sentence}" --model {folder}', err=True)
+
+
+def _again(mode: str | None, values: Path | None, sentence: str | None) -> str:
+    """The command line that comes back to the same numbers."""
+    parts = ["vidrio lesson random-transformer"]
+    parts += [f"--as {mode}"] if mode else []
+    parts += [f"--values {values}"] if values else []
+    parts += [f'--sentence "{sentence}"'] if sentence else []
+    return " ".join(parts)

@@ -1,0 +1,204 @@
+"""The runs of a lesson: one machine, and what the post changes in it from one section to the next.
+
+A run is a trace: every number of it has an address. No formula is repeated here; a run is the glass machine with one of
+its functions replaced, or with a number of the post put in place of a computed one.
+
+Read next: steps.py.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from vidrio.glass.changes import unmasked, with_divisor, with_positions, without_layer_norm, without_residual
+from vidrio.glass.maths import Array, Tap, no_tap
+from vidrio.glass.stepwise import trace_steps
+from vidrio.glass.trace import Trace
+from vidrio.glass.transformer import Machine, decode, encode, predict, translate_forced
+from vidrio.lessons import printed
+from vidrio.lessons.values import Values
+
+MODES = ("printed", "corrected", "trained")
+MOST_WORDS = 3  # the post's program stops there; a trained model stops by itself, or here
+MOST_TRAINED_WORDS = 12
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The values, and how to compute with them: as the post does, or right; the trained numbers are computed right."""
+
+    mode: str
+    values: Values
+    own: bool = False  # the reader's own values: the post's results do not belong to them
+
+    @property
+    def as_the_post(self) -> bool:
+        """Whether the numbers are the post's, so that its intermediate results can stand in where it drew them."""
+        return self.mode == "printed" and not self.own
+
+    @cached_property
+    def machine(self) -> Machine:
+        machine = self.values.machine()
+        return printed.as_printed(machine) if self.mode == "printed" else machine
+
+    @cached_property
+    def generating(self) -> Machine:
+        """What generates at the end: with the second table of embeddings; the post leaves out positions and mask."""
+        machine = self.values.machine_for_generation()
+        if self.mode != "printed":
+            return machine
+        return replace(with_positions(printed.as_printed(machine), "none"), mask=unmasked)
+
+    @cached_property
+    def runs(self) -> dict[str, Trace]:
+        return {}
+
+    def run(self, name: str) -> Trace:
+        """One of RUNS, computed once."""
+        if name not in self.runs:
+            with np.errstate(over="ignore", invalid="ignore"):  # NaN are part of the lesson
+                self.runs[name] = RUNS[name](self)
+        return self.runs[name]
+
+
+# --- how a run is made ------------------------------------------------------------------------------------------------
+
+
+def _trace(lesson: Lesson, machine: Machine, target_ids: Sequence[int]) -> Trace:
+    words = lesson.values.vocabulary
+    return Trace(
+        machine,
+        source_tokens=[words[i] for i in lesson.values.source_ids],
+        target_tokens=[words[i] for i in target_ids],
+        vocabulary=words,
+        source_vocabulary=words,
+    )
+
+
+def _encoded(lesson: Lesson, machine: Machine, given: Mapping[str, Array] | None = None) -> Trace:
+    """The encoder alone."""
+    trace = _trace(lesson, machine, ())
+    encode(machine, lesson.values.source_ids, trace.tap_through(_put(given or {})))
+    return trace
+
+
+def _translated(
+    lesson: Lesson, machine: Machine, ids: Sequence[int], given: Mapping[str, Array] | None = None
+) -> Trace:
+    """Encoder and decoder, over the start token and the words that came out after it; the last word ends the run."""
+    target_ids, choice_ids = ids[:-1], ids[1:]
+    trace = _trace(lesson, machine, target_ids)
+    trace.chosen_tokens = [lesson.values.vocabulary[i] for i in choice_ids]
+    if machine.mask is unmasked:
+        trace_steps(trace, lesson.values.source_ids, target_ids, choice_ids)
+        return trace
+    prob_TV = translate_forced(machine, lesson.values.source_ids, target_ids, trace.tap_through(_put(given or {})))
+    trace.tap("out.choice", np.array(choice_ids, dtype=np.int64))
+    trace.tap("out.score", np.log(prob_TV[np.arange(len(choice_ids)), choice_ids]))
+    return trace
+
+
+def _put(given: Mapping[str, Array]) -> Tap:
+    """A tap that puts these numbers in the place of those that were computed."""
+    if not given:
+        return no_tap
+    return lambda name, value: given.get(name, value)
+
+
+def greedy(lesson: Lesson, machine: Machine) -> list[int]:
+    """The start token and the likeliest word after it, again and again, until the end token or for long enough.
+
+    As the post's program does it, and as the traced pass shows it: everything is computed afresh for each word.
+    """
+    end, ids = lesson.values.config.special.end, [lesson.values.config.special.start]
+    memory_SD = encode(machine, lesson.values.source_ids)
+    most = MOST_TRAINED_WORDS if lesson.mode == "trained" else MOST_WORDS
+    for _ in range(min(most, lesson.values.config.max_positions)):
+        ids.append(int(predict(machine, decode(machine, ids, memory_SD))[-1].argmax()))
+        if ids[-1] == end:
+            break
+    return ids
+
+
+# --- the runs ---------------------------------------------------------------------------------------------------------
+
+
+def _whole(lesson: Lesson) -> Trace:
+    return _translated(lesson, lesson.machine, greedy(lesson, lesson.machine))
+
+
+def _by_thirty(lesson: Lesson) -> Trace:
+    return _encoded(lesson, with_divisor(lesson.machine, printed.DIVISOR))
+
+
+def _reminder(lesson: Lesson) -> Trace:
+    given = {"enc.0.self.out": printed.REMINDER_Z} if lesson.as_the_post else {}
+    return _encoded(lesson, with_divisor(lesson.machine, printed.DIVISOR), given)
+
+
+def _bare(lesson: Lesson) -> Trace:
+    return _encoded(lesson, without_layer_norm(without_residual(lesson.machine)))
+
+
+def _bare_by_thirty(lesson: Lesson) -> Trace:
+    machine = without_layer_norm(without_residual(lesson.machine))
+    return _encoded(lesson, with_divisor(machine, printed.DIVISOR))
+
+
+def _at_sos(lesson: Lesson, given: Mapping[str, Array]) -> Trace:
+    """The first decoding step, with the post's numbers where it goes on from a draw of its own."""
+    if not lesson.as_the_post:
+        return lesson.run("whole")
+    start = lesson.values.config.special.start
+    first = _translated(lesson, lesson.machine, [start, start], given)
+    return _translated(lesson, lesson.machine, [start, int(first.values["out.prob"][0].argmax())], given)
+
+
+def _decoder(lesson: Lesson) -> Trace:
+    return _at_sos(
+        lesson,
+        {
+            "dec.0.self.out": printed.SELF_ATTENTION_OF_SOS,
+            "memory": printed.ASSUMED_MEMORY,
+            "dec.0.cross.out": printed.CROSS_ATTENTION_OF_SOS,
+        },
+    )
+
+
+def _linear(lesson: Lesson) -> Trace:
+    return _at_sos(lesson, {"dec.out": printed.ASSUMED_DECODER_OUTPUT})
+
+
+def _softmax(lesson: Lesson) -> Trace:
+    return _at_sos(lesson, {"out.logits": printed.EARLIER_LOGITS})
+
+
+def _generation(lesson: Lesson) -> Trace:
+    return _translated(lesson, lesson.generating, greedy(lesson, lesson.generating))
+
+
+RUNS: dict[str, Callable[[Lesson], Trace]] = {
+    "whole": _whole,
+    "by-30": _by_thirty,
+    "reminder": _reminder,
+    "bare": _bare,
+    "bare-by-30": _bare_by_thirty,
+    "decoder": _decoder,
+    "linear": _linear,
+    "softmax": _softmax,
+    "generation": _generation,
+}
+SAYS = {
+    "whole": "the model as it is",
+    "by-30": "scores divided by 30 instead of √K",
+    "reminder": "scores divided by 30; Z as the post repeats it",
+    "bare": "without residual connections and layer norm",
+    "bare-by-30": "without residual connections and layer norm, scores divided by 30",
+    "decoder": "the first decoding step, from the post's own numbers",
+    "linear": "the output layer on the post's assumed row",
+    "softmax": "the softmax of the logits that the post's probabilities belong to",
+    "generation": "the second table of embeddings, if there is one",
+}
+PRINTED_SAYS = {"generation": "the second table of embeddings; no positions and no mask, as in the post's program"}

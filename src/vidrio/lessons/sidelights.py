@@ -1,0 +1,179 @@
+"""What the walk shows beside the machine's own quantities: cosines, softmax on three numbers, growth, the words."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from vidrio import show
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Trace
+from vidrio.glass.comparison import first
+from vidrio.lessons.runs import Lesson
+from vidrio.parameters import count, source_table
+
+MOST_WORDS = 40  # of a vocabulary, shown
+TOP = 5
+
+
+@dataclass(frozen=True)
+class Aside:
+    """Something beside the machine: as text, and as data."""
+
+    lines: Sequence[str]
+    data: dict[str, Any]
+
+
+Sidelight = Callable[[Lesson, Trace, int], Aside]
+
+
+def cosine(a: Array, b: Array) -> float:
+    """a · b / (|a| |b|): 1 for the same direction, 0 for a right angle; NaN for a row of zeros."""
+    norms = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / norms if norms else math.nan
+
+
+def _cosines(rows: Array) -> Array:
+    return np.array([[cosine(a, b) for b in rows] for a in rows])
+
+
+def vocabulary(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    words = lesson.values.vocabulary
+    shown = [f"{i} {show.visible(word)}".replace(" ", show.NO_BREAK) for i, word in enumerate(words[:MOST_WORDS])]
+    if len(words) > MOST_WORDS:
+        shown.append(f"and {len(words) - MOST_WORDS} more")
+    ids = trace.values["src.ids"].tolist()
+    picked = ", ".join(f"{show.visible(words[i])} is {i}" for i in ids)
+    told = {"The vocabulary": ", ".join(shown), "The sentence": picked, "The numbers": lesson.values.about}
+    lines = [show.wrap(f"{what}: {text}", hang="  ") for what, text in told.items()]
+    return Aside(lines, {"vocabulary": list(words), "sentence": lesson.values.sentence})
+
+
+def cosines(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    rows, words = trace.values["src.embedding"], trace.source_tokens
+    table = _cosines(rows)
+    lines = [show.matrix(table, words, words, precision)]
+    if len(rows) > 1:
+        a, b = rows[:2]
+        dot, norms = show.number(float(a @ b), precision), [show.number(math.sqrt(r @ r), precision) for r in (a, b)]
+        value = show.number(float(table[0, 1]), precision)
+        lines += [
+            "",
+            "By hand: a · b / (|a| |b|) for the first two",
+            f"  = {dot} / ({norms[0]} * {norms[1]}) = {value}",
+        ]
+    return Aside(lines, {"cosines": table.tolist()})
+
+
+def softmax_of_three(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    x = np.array([1.0, 2.0, 3.0])
+    shares = lesson.machine.softmax(x[None])[0]
+    exps = [show.number(math.exp(value), precision) for value in x]
+    lines = [
+        "softmax [1, 2, 3]",
+        show.vector(shares, (), precision),
+        "",
+        "By hand: the first is e^1 / (e^1 + e^2 + e^3)",
+        f"  = {exps[0]} / ({' + '.join(exps)}) = {show.number(float(shares[0]), precision)}",
+    ]
+    return Aside(lines, {"x": x.tolist(), "softmax": shares.tolist()})
+
+
+def growth(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    """The largest number after each block, and where the first NaN is."""
+    layers = range(lesson.values.config.n_encoder_layers)
+    blocks = [np.abs(trace.values[f"enc.{n}.ffn.out"]).max() for n in layers]
+    where = first(trace, np.isnan)
+    rows = [[f"block {n}", show.number(float(largest), precision)] for n, largest in enumerate(blocks)]
+    lines = [show.table(rows, ["", "largest |number|"], "lr")]
+    lines.append(f"The first NaN: {where}" if where else "No NaN.")
+    lines.append("Thousands of such stacks, switch by switch: vidrio lesson nan")
+    return Aside(lines, {"largest": [float(value) for value in blocks], "first_nan": where})
+
+
+def deviation(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    """What the post prints on the way: the sum of squares, and the root of the variance."""
+    var_S, d = trace.values["enc.0.self.norm.var"], lesson.values.config.d_model
+    squares, deviations = var_S * d, np.sqrt(var_S)
+    lines = [
+        f"Sum of squares, variance * {d}:",
+        show.vector(squares, trace.source_tokens, precision),
+        "",
+        "Standard deviation, √variance:",
+        show.vector(deviations, trace.source_tokens, precision),
+    ]
+    return Aside(lines, {"sum_of_squares": squares.tolist(), "standard_deviation": deviations.tolist()})
+
+
+def rows_apart(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    rows, words = trace.values["memory"], trace.source_tokens
+    pairs = [(a, b, float(np.abs(rows[a] - rows[b]).max())) for a, b in combinations(range(len(rows)), 2)]
+    if not pairs:
+        return Aside(["There is one row only."], {"apart": []})
+    a, b, apart = min(pairs, key=lambda pair: pair[2])
+    lines = [f"The closest two rows, {show.visible(words[a])} and {show.visible(words[b])}, differ by {apart:.2g}."]
+    if apart < 1e-3:
+        lines += ["They have become (nearly) equal: whoever reads them cannot tell the words apart."]
+    return Aside(lines, {"apart": apart, "rows": [a, b]})
+
+
+def likeliest(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    prob_V = trace.values["out.prob"][0]
+    order = np.argsort(-prob_V, kind="stable")[:TOP]
+    rows = [
+        [show.cut(trace.vocabulary[i], 16), show.number(float(prob_V[i]), precision), show.bar(float(prob_V[i]))]
+        for i in order
+    ]
+    best = trace.vocabulary[order[0]]
+    data = [{"token": trace.vocabulary[i], "probability": float(prob_V[i])} for i in order]
+    return Aside([show.table(rows, align="lr"), f"Taken: {show.visible(best)}"], {"likeliest": data})
+
+
+def table_for_generation(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    words = lesson.values.vocabulary
+    table_VD = trace.machine.parameters[source_table(trace.machine.config)]
+    pairs = [(a, b) for a, b in (("hello", "world"), ("hello", "hola"), ("world", "mundo")) if {a, b} <= set(words)]
+    rows = {word: table_VD[words.index(word)] for pair in pairs for word in pair}
+    told = [(a, b, cosine(rows[a], rows[b])) for a, b in pairs]
+    lines = [show.matrix(table_VD, words, (), precision)]
+    if told:
+        lines += ["", "Cosines", show.table([[f"{a}, {b}", show.number(c, precision)] for a, b, c in told], align="l.")]
+    return Aside(lines, {"embeddings": table_VD.tolist(), "cosines": [[a, b, c] for a, b, c in told]})
+
+
+def generated(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    """Step by step: what was there, what came, how probable it was."""
+    rows = list(_iterations(trace))
+    table = [[str(i), so_far, word, show.number(p, precision)] for i, (so_far, word, p) in enumerate(rows)]
+    said = " ".join(map(show.visible, [trace.target_tokens[0], *trace.chosen_tokens]))
+    lines = [show.table(table, ["step", "so far", "next", "probability"], "rllr"), "", f"Written: {said}"]
+    data = [{"so_far": so_far, "token": word, "probability": p} for so_far, word, p in rows]
+    return Aside(lines, {"steps": data, "written": said})
+
+
+def _iterations(trace: Trace) -> Iterator[tuple[str, str, float]]:
+    for t, word in enumerate(trace.chosen_tokens):
+        so_far = show.cut(" ".join(trace.target_tokens[: t + 1]), 40)
+        yield so_far, show.visible(word), float(trace.values["out.prob"][t].max())
+
+
+def sizes(lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    from vidrio.lessons.sizes import PRESETS
+
+    ours, paper = lesson.values.config, PRESETS["base"]
+    told = {
+        "embedding dimension": (ours.d_model, paper.d_model),
+        "encoder layers": (ours.n_encoder_layers, paper.n_encoder_layers),
+        "decoder layers": (ours.n_decoder_layers, paper.n_decoder_layers),
+        "feed-forward dimension": (ours.d_ff, paper.d_ff),
+        "attention heads": (ours.n_heads, paper.n_heads),
+        "attention dimension": (ours.d_head, paper.d_head),
+        "words of the vocabulary": (ours.target_vocabulary, paper.target_vocabulary),
+        "parameters": (count(ours), count(paper)),
+    }
+    rows = [[what, f"{a:,}", f"{b:,}"] for what, (a, b) in told.items()]
+    lines = [show.table(rows, ["", "here", "the paper"], "lrr"), "What each of them costs: vidrio lesson sizes"]
+    return Aside(lines, {what: {"here": a, "paper": b} for what, (a, b) in told.items()})
