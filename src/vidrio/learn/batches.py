@@ -6,25 +6,36 @@ next, so a run can stop anywhere and go on exactly.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from vidrio.config import ModelConfig
 
+Ids = NDArray[np.integer[Any]]
+Repeats = Sequence[tuple[int, float]]  # so many pairs, each so many times in an epoch; then so many others …
 IGNORE = -1  # a target that is padding: nothing to predict
 
 
-class Examples(Protocol):
-    """Where the ids come from: a memory-mapped store, or anything else that can tell lengths before it is read."""
+class Side(Protocol):
+    """All sentences of one side, as ids, without special tokens."""
 
-    source_lengths: np.ndarray
-    target_lengths: np.ndarray
+    @property
+    def lengths(self) -> NDArray[np.int32]: ...
+    def gather(self, which: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ids of some sentences, one after the other, and their lengths."""
 
-    def source(self, index: int) -> np.ndarray: ...
-    def target(self, index: int) -> np.ndarray: ...
+
+@dataclass(frozen=True)
+class Examples:
+    """What is learned from: pairs of sentences, wherever they lie."""
+
+    source: Side
+    target: Side
+    repeats: Repeats
 
 
 @dataclass(frozen=True)
@@ -46,58 +57,85 @@ class Batch:
         return Batch(source, lengths, target, expected, self.n_predictions, self.n_tokens)
 
 
-def plan(source_lengths: np.ndarray, target_lengths: np.ndarray, most: int, key: Sequence[int]) -> list[np.ndarray]:
+def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
+    """The pairs of one epoch: 1 is each pair once, 2 twice, 0.3 three in ten of them, other ones in every epoch."""
+    some = []
+    first = 0
+    for count, weight in repeats:
+        pairs = np.arange(first, first + count)
+        whole, part = int(weight), weight - int(weight)
+        some += [pairs] * whole
+        if part:
+            some.append(random.permutation(pairs)[: round(count * part)])
+        first += count
+    return np.concatenate(some)
+
+
+def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> list[Ids]:
     """The batches of one epoch, as arrays of pair numbers, in the order to take them.
 
-    `most` bounds (longest source + longest target) × sentences: what is computed, padding included.
+    `most` bounds (longest source + longest target) × sentences: what is computed, padding included. Pairs with a side
+    of more than `longest` tokens are left out.
     """
     random = np.random.default_rng(list(key))
-    tie = random.permutation(len(source_lengths))  # equal lengths: other neighbours in every epoch
+    pairs = epoch_pairs(examples.repeats, random)
+    # One more on each side: the end token.
+    sources, targets = examples.source.lengths[pairs] + 1, examples.target.lengths[pairs] + 1
+    fit = np.maximum(sources, targets) <= longest
+    pairs, sources, targets = pairs[fit], sources[fit], targets[fit]
+    tie = random.permutation(len(pairs))  # equal lengths: other neighbours in every epoch
     # Targets alternately up and down, so that neighbours stay alike where the source length changes.
-    wave = np.where(source_lengths % 2 == 0, target_lengths, -target_lengths)
-    order = np.lexsort((tie, wave, source_lengths))
-    sources, targets = source_lengths[order] + 1, target_lengths[order] + 1
+    wave = np.where(sources % 2 == 0, targets, -targets)
+    order = np.lexsort((tie, wave, sources))
+    pairs, sources, targets = pairs[order], sources[order], targets[order]
     batches, start = [], 0
-    while start < len(order):
-        window = slice(start, start + max(1, most // int(sources[start] + 1)))
+    while start < len(pairs):
+        window = slice(start, start + max(1, most // int(sources[start])))
         width = np.maximum.accumulate(sources[window]) + np.maximum.accumulate(targets[window])
         cost = width * np.arange(1, len(width) + 1)
         size = max(1, int(np.searchsorted(cost, most, side="right")))
-        batches.append(order[start : start + size])
+        batches.append(pairs[start : start + size])
         start += size
     return [batches[i] for i in random.permutation(len(batches))]
 
 
-def collate(examples: Examples, indices: np.ndarray, config: ModelConfig) -> Batch:
+def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
     """Look the pairs up and pad them to the longest."""
     special = config.special
-    sources = (
-        [examples.source(int(i)) for i in indices] if config.has_encoder else [np.zeros(0, np.int64)] * len(indices)
-    )
-    targets = [examples.target(int(i)) for i in indices]
-    if config.source_end and config.has_encoder:
-        sources = [np.append(ids, special.end) for ids in sources]
-    lengths = np.array([len(ids) for ids in sources])
+    source_BS, source_lengths = np.zeros((len(which), 0), dtype=np.int64), np.zeros(len(which), dtype=np.int64)
+    if config.has_encoder:
+        end = [special.end] if config.source_end else []
+        source_BS, source_lengths = pad(*examples.source.gather(which), special.pad, after=end)
+    target = examples.target.gather(which)
     if config.has_decoder:
-        target = pad_rows([np.append(special.start, ids) for ids in targets], special.pad)
-        expected = pad_rows([np.append(ids, special.end) for ids in targets], IGNORE)
+        target_BT, lengths = pad(*target, special.pad, before=[special.start])
+        expected_BT, _ = pad(*target, IGNORE, after=[special.end])
     else:
-        target, expected = np.zeros((len(targets), 0), dtype=np.int64), pad_rows(targets, IGNORE)
+        expected_BT, lengths = pad(*target, IGNORE)
+        target_BT = expected_BT[:, :0]
     return Batch(
-        torch.from_numpy(pad_rows(sources, special.pad)),
-        torch.from_numpy(lengths),
-        torch.from_numpy(target),
-        torch.from_numpy(expected),
-        int((expected != IGNORE).sum()),
-        int(lengths.sum() + (expected != IGNORE).sum()),
+        torch.from_numpy(source_BS),
+        torch.from_numpy(source_lengths),
+        torch.from_numpy(target_BT),
+        torch.from_numpy(expected_BT),
+        int(lengths.sum()),
+        int(source_lengths.sum() + lengths.sum()),
     )
 
 
-def pad_rows(rows: Sequence[np.ndarray], filler: int) -> np.ndarray:
-    padded = np.full((len(rows), max(len(row) for row in rows)), filler, dtype=np.int64)
-    for row, ids in zip(padded, rows, strict=True):
-        row[: len(ids)] = ids
-    return padded
+def pad(
+    ids: Ids, lengths: NDArray[np.int64], filler: int, *, before: Sequence[int] = (), after: Sequence[int] = ()
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sentences that lie one after the other, as rows of the same length, perhaps with a token before or after each."""
+    whole = lengths + len(before) + len(after)
+    rows = np.full((len(lengths), int(whole.max(initial=0))), filler, dtype=np.int64)
+    places = np.arange(rows.shape[1])
+    rows[(places >= len(before)) & (places < len(before) + lengths[:, None])] = ids
+    for token in before:
+        rows[:, 0] = token
+    for token in after:
+        rows[np.arange(len(rows)), whole - 1] = token
+    return rows, whole
 
 
 @dataclass(frozen=True)
@@ -109,13 +147,14 @@ class Position:
 
 
 def stream(
-    examples: Examples, config: ModelConfig, most: int, seed: int, position: Position
-) -> Iterator[tuple[Position, Batch]]:
-    """Batches without end, from a position on; each with the position after it."""
+    examples: Examples, most: int, longest: int, seed: int, position: Position
+) -> Iterator[tuple[Position, float, Ids]]:
+    """Batches without end, from a position on: the position after each, the passes then done, and its pair numbers."""
     epoch, first = position.epoch, position.batch
     while True:
-        batches = plan(examples.source_lengths, examples.target_lengths, most, (seed, epoch))
+        batches = plan(examples, most, longest, (seed, epoch))
         for number in range(first, len(batches)):
-            after = Position(epoch, number + 1) if number + 1 < len(batches) else Position(epoch + 1, 0)
-            yield after, collate(examples, batches[number], config)
+            last = number + 1 == len(batches)
+            after = Position(epoch + 1, 0) if last else Position(epoch, number + 1)
+            yield after, epoch + (number + 1) / len(batches), batches[number]
         epoch, first = epoch + 1, 0

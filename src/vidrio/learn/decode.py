@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from vidrio.learn import model
-from vidrio.learn.batches import pad_rows
+from vidrio.learn.batches import pad
 from vidrio.learn.model import Network
 
 ROOM = 3000  # source tokens × beam at a time
@@ -66,8 +66,9 @@ def _search(net: Network, sources: list[np.ndarray], beam: int, length_penalty: 
     config, special = net.config, net.config.special
     device = net.positions_PD.device
     B = len(sources)
-    source_BS = torch.from_numpy(pad_rows(sources, special.pad)).to(device)
-    lengths_B = torch.tensor([len(ids) for ids in sources], device=device)
+    lengths = np.array([len(ids) for ids in sources])
+    source_BS = torch.from_numpy(pad(np.concatenate(sources), lengths, special.pad)[0]).to(device)
+    lengths_B = torch.from_numpy(lengths).to(device)
     memory = model.encode(net, source_BS, lengths_B).repeat_interleave(beam, dim=0)
     hidden = model.padding(source_BS, lengths_B)
     hidden = None if hidden is None else hidden.repeat_interleave(beam, dim=0)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-POOL = 1 << 22  # bytes drawn at once
+FIRST, LARGEST = 1 << 16, 1 << 22  # bytes drawn at once: more each time, for a large model
 
 
 class Dropout(Protocol):
@@ -51,6 +51,7 @@ class DropSome:
         self.enlarge = 256 / (256 - self.threshold)
         self.generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(list(key))))
         self.pool = torch.empty(0)
+        self.next = FIRST
 
     def drop(self, x: Tensor) -> Tensor:
         return x * self.mask(x.shape, x.dtype, x.device)
@@ -66,7 +67,8 @@ class DropSome:
                 torch.empty(shape, dtype=dtype, device=device).bernoulli_(keep, generator=self._on(device)).div_(keep)
             )
         if len(self.pool) < size or self.pool.dtype != dtype:
-            draw = self.generator.integers(0, 2**64, size=-(-max(size, POOL) // 8), dtype=np.uint64)
+            draw = self.generator.integers(0, 2**64, size=-(-max(size, self.next) // 8), dtype=np.uint64)
+            self.next = min(LARGEST, 2 * self.next)
             kept = torch.from_numpy(draw.view(np.uint8)) >= self.threshold
             self.pool = kept.to(dtype).mul_(self.enlarge)
         mask, self.pool = self.pool[:size], self.pool[size:]

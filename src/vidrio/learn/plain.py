@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from vidrio.config import ModelConfig
 from vidrio.errors import RunError
 from vidrio.learn import model
-from vidrio.learn.batches import collate
+from vidrio.learn.batches import Examples, Ids, collate
 from vidrio.learn.loss import smoothed_cross_entropy
 from vidrio.learn.optimiser import Adam, clip
 from vidrio.learn.schedule import Schedule
@@ -20,20 +21,20 @@ from vidrio.learn.weights import Weights
 from vidrio.parameters import random_parameters
 
 
-class Pairs:
-    """A list of pairs of ids, as examples to learn from."""
+class Listed:
+    """Sentences in memory, as ids."""
 
-    def __init__(self, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
-        self.sources = [np.array(source, dtype=np.int64) for source, _ in pairs]
-        self.targets = [np.array(target, dtype=np.int64) for _, target in pairs]
-        self.source_lengths = np.array([len(ids) for ids in self.sources])
-        self.target_lengths = np.array([len(ids) for ids in self.targets])
+    def __init__(self, sentences: Sequence[Sequence[int]]) -> None:
+        self.sentences = [np.array(ids, dtype=np.int64) for ids in sentences]
+        self.lengths = np.array([len(ids) for ids in sentences], dtype=np.int32)
 
-    def source(self, index: int) -> np.ndarray:
-        return self.sources[index]
+    def gather(self, which: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.concatenate([self.sentences[i] for i in which]), self.lengths[which].astype(np.int64)
 
-    def target(self, index: int) -> np.ndarray:
-        return self.targets[index]
+
+def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
+    """Pairs of ids in memory, as examples to learn from."""
+    return Examples(Listed([pair[0] for pair in pairs]), Listed([pair[1] for pair in pairs]), [(len(pairs), 1.0)])
 
 
 def fit(
@@ -48,7 +49,7 @@ def fit(
 ) -> dict[str, np.ndarray]:
     """Learn these pairs, in float64 and with cosine decay; the same parameters for the same arguments and machine."""
     weights = Weights.from_arrays(config, random_parameters(config, np.random.default_rng(seed)), torch.float64)
-    batch = collate(Pairs(pairs), np.arange(len(pairs)), config)
+    batch = collate(in_memory(pairs), np.arange(len(pairs)), config)
     hidden = model.padding(batch.source_BS, batch.source_lengths_B)
     schedule = Schedule("cosine", rate, warmup=200)
     adam = Adam.start(weights.flat)

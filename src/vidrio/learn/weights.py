@@ -7,6 +7,7 @@ one product is faster than three.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -62,6 +63,15 @@ class Weights:
             return cast, {name: cast[name] for name in LOOKUPS if name in cast}
         full = self.views(self.flat.detach())
         return cast, {name: full[name].detach().requires_grad_() for name in LOOKUPS if name in full}
+
+    @cached_property
+    def decays(self) -> Tensor:
+        """1 where weight decay works (matrices, tables), 0 where it does not (gains, biases)."""
+        mask = torch.ones_like(self.flat)
+        for part in self.views(mask).values():
+            if part.dim() == 1:
+                part.zero_()
+        return mask
 
     def gradient(self, leaves: tuple[dict[str, Tensor], dict[str, Tensor]]) -> Tensor:
         """The gradient that a backward pass left in the leaves, as one flat vector in full precision."""

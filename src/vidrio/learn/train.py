@@ -1,0 +1,324 @@
+"""The training loop: batch → loss → gradients → clip → step → running mean → tell → validate → keep.
+
+Everything that a run is lies in `State`; the loop changes nothing else. So a run can be stopped at any moment and goes
+on exactly: on a CPU the losses that follow are the same to the last bit.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vidrio.config import ModelConfig
+from vidrio.errors import RunError
+from vidrio.folder import write_atomically
+from vidrio.learn import model
+from vidrio.learn.batches import Batch, Examples, Position, collate, stream
+from vidrio.learn.checkpoint import load_state, save_state
+from vidrio.learn.dropout import dropout
+from vidrio.learn.history import is_due, keep_snapshot
+from vidrio.learn.loss import smoothed_cross_entropy
+from vidrio.learn.optimiser import Adam, clip
+from vidrio.learn.recipe import METRICS, Recipe
+from vidrio.learn.schedule import Schedule
+from vidrio.learn.together import Together
+from vidrio.learn.weights import Weights
+
+TELL = 20  # steps between two lines of metrics
+SAVE = 300  # seconds between two saved states, besides those at validations
+EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
+PROOF = 500  # steps after which the loss must have moved
+
+Validate = Callable[[model.Network], dict[str, float]]
+Watch = Callable[[dict[str, Any]], None]
+
+
+@dataclass
+class State:
+    """A run as it stands."""
+
+    weights: Weights
+    average: Tensor  # the running mean of the parameters: what is validated and, at its best, becomes the model
+    best: Tensor
+    adam: Adam
+    step: int = 0
+    position: Position = field(default_factory=Position)
+    epoch: float = 0.0
+    seconds: float = 0.0
+    best_score: float | None = None
+    best_step: int = 0
+    since_best: int = 0  # validations
+    first_loss: float | None = None
+    sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # since last told: loss, predictions, tokens
+    share: float = 0.0
+    ended: bool = False
+
+    @staticmethod
+    def start(weights: Weights) -> "State":
+        return State(weights, weights.flat.clone(), weights.flat.clone(), Adam.start(weights.flat))
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {
+            "parameters": self.weights.flat,
+            "average": self.average,
+            "best": self.best,
+            "adam.mean": self.adam.mean,
+            "adam.square": self.adam.square,
+        }
+
+    def numbers(self) -> dict[str, Any]:
+        skip = ("weights", "average", "best", "adam", "position")
+        numbers = {name: value for name, value in vars(self).items() if name not in skip}
+        return numbers | {"position": [self.position.epoch, self.position.batch], "threads": torch.get_num_threads()}
+
+    @staticmethod
+    def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
+        numbers = {name: value for name, value in numbers.items() if name != "threads"}
+        numbers["position"] = Position(*numbers["position"])
+        adam = Adam(tensors["adam.mean"], tensors["adam.square"], numbers["step"])
+        return State(Weights(config, tensors["parameters"]), tensors["average"], tensors["best"], adam, **numbers)
+
+
+def train(
+    examples: Examples,
+    state: State,
+    recipe: Recipe,
+    validate: Validate,
+    *,
+    run: Path | None = None,
+    watch: Watch = lambda record: None,
+    together: Together | None = None,
+) -> State:
+    """Go on from `state` until the recipe says stop. With `run`, what is needed to go on after a kill is kept there."""
+    together = together or Together()
+    clock = Clock(state.seconds)
+    keeper = Keeper(run if together.leads else None, state)
+    steps = gather(examples, recipe, state)
+    if state.step == 0:
+        keeper.snapshot()
+    try:
+        while not state.ended:
+            before = state.share, state.epoch
+            take_step(next(steps), examples, state, recipe, clock, together)
+            state.share = recipe.stop.share(state.step, state.epoch, state.seconds)
+            state.ended = state.share >= 1
+            if state.step % TELL == 0 or state.ended:
+                watch(keeper.tell(told(state, recipe, clock)))
+            if state.ended or validation_due(before, state, recipe):
+                if together.leads:
+                    watch(keeper.tell(judge(state, recipe, validate)))
+                synchronise(state, recipe, together)
+                state.seconds = clock.now()
+                keeper.save()
+            elif keeper.is_due():
+                keeper.save()
+            if is_due(state.step):
+                keeper.snapshot()
+    except KeyboardInterrupt:
+        keeper.save()
+        raise
+    return state
+
+
+# --- one step ---------------------------------------------------------------------------------------------------------
+
+Step = tuple[Position, float, list[Any]]
+
+
+def gather(examples: Examples, recipe: Recipe, state: State) -> Iterator[Step]:
+    """The batches of each step, `accumulate` of them."""
+    longest = state.weights.config.max_positions
+    batches = stream(examples, recipe.batch_tokens, longest, recipe.seed, state.position)
+    while True:
+        some = [next(batches) for _ in range(recipe.accumulate)]
+        yield some[-1][0], some[-1][1], [indices for _, _, indices in some]
+
+
+def take_step(step: Step, examples: Examples, state: State, recipe: Recipe, clock: "Clock", together: Together) -> None:
+    """Learn from some batches: one step of the optimiser."""
+    weights = state.weights
+    number = state.step + 1
+    gradient = torch.zeros_like(weights.flat)
+    sums = torch.zeros(4, dtype=torch.float64)  # loss, predictions, tokens, seconds
+    for place, indices in enumerate(step[2]):
+        if place % together.size == together.rank:
+            batch = collate(examples, indices, weights.config).to(weights.flat.device)
+            # Every random number depends on (seed, step, place) alone.
+            part, nll = gradient_of(weights, batch, recipe, (recipe.seed, number, place))
+            gradient += part
+            sums += torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
+    sums[3] = clock.now() if together.leads else 0
+    together.add_up(gradient)
+    loss, predictions, tokens, seconds = together.add_up(sums.to(gradient.device)).tolist()
+    length = clip(gradient.div_(predictions), recipe.clip)
+    if not math.isfinite(length) or not math.isfinite(loss):
+        raise RunError(
+            "the training has come apart: the loss or its gradient is not a number any more",
+            found=f"step {number}, loss {loss / predictions:.4g}, gradient {length:.4g}",
+            do="start the same command with a lower --rate or a longer --warmup; it goes on from the last saved state",
+        )
+    rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(number, state.share)
+    decay = weights.decays * recipe.weight_decay if recipe.weight_decay else None
+    state.adam.update(weights.flat, gradient, rate, decay)
+    # In the first steps the mean is of those steps only, not of where they started.
+    state.average.lerp_(weights.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
+    state.step, state.seconds = number, seconds
+    state.position, state.epoch = step[0], step[1]
+    state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
+
+
+def gradient_of(weights: Weights, batch: Batch, recipe: Recipe, key: tuple[int, ...]) -> tuple[Tensor, float]:
+    """The gradient of the loss summed over a batch, and the loss without smoothing."""
+    dropouts = model.Dropouts(
+        dropout(recipe.dropout, (*key, 0)),
+        dropout(recipe.attention_dropout, (*key, 1)),
+        dropout(recipe.activation_dropout, (*key, 2)),
+    )
+    net = model.build(weights, getattr(torch, recipe.precision), dropouts)
+    loss, nll = objective(net, batch, recipe.smoothing)
+    loss.backward()
+    return weights.gradient((net.weights, net.tables)), nll.item()
+
+
+def objective(net: model.Network, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+    """What is to become small: the loss of saying what is expected, summed; with smoothing and without."""
+    rows = predict(net, batch)
+    W_VD, b_V = model.output(net)
+    return smoothed_cross_entropy(rows.flatten(0, -2), W_VD, b_V, batch.expected_BT.flatten(), smoothing)
+
+
+def predict(net: model.Network, batch: Batch) -> Tensor:
+    """The rows from which the expected tokens (or class) are told. Teacher forcing: the decoder reads the truth."""
+    if not net.config.has_encoder:
+        return model.decode(net, batch.target_BT)
+    memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
+    if not net.config.has_decoder:
+        return model.pool(memory, batch.source_lengths_B)
+    return model.decode(net, batch.target_BT, memory, model.padding(batch.source_BS, batch.source_lengths_B))
+
+
+# --- telling, judging, keeping ----------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Seconds of training, over all the times that a run was started."""
+
+    def __init__(self, before: float) -> None:
+        self.start = time.monotonic() - before
+        self.told = before
+
+    def now(self) -> float:
+        return time.monotonic() - self.start
+
+
+def told(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
+    """What has happened since the last time, as one line of metrics; a loss that does not move ends the run."""
+    loss, predictions, tokens = state.sums
+    state.sums = [0.0, 0.0, 0.0]
+    loss /= predictions
+    seconds, clock.told = state.seconds - clock.told, state.seconds
+    if state.first_loss is None:
+        state.first_loss = loss
+    proven = state.step >= max(PROOF, 2 * recipe.warmup) and (recipe.stop.converged or state.share > 0.1)
+    if proven and loss > 0.98 * state.first_loss:
+        raise RunError(
+            "the loss does not move: nothing is being learned",
+            found=f"{state.first_loss:.3f} at the start, {loss:.3f} after {state.step:,} steps",
+            do="look at the data (vidrio data inspect), or try another --rate",
+        )
+    rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(state.step, state.share)
+    record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss, "rate": rate}
+    return record | {"share": state.share, "seconds": state.seconds, "tokens_per_second": tokens / max(seconds, 1e-9)}
+
+
+def validation_due(before: tuple[float, float], state: State, recipe: Recipe) -> bool:
+    """So often in the whole run; where its end is not known, after each epoch."""
+    share, epoch = before
+    if recipe.stop.converged:
+        return state.step % EPOCH == 0 or int(state.epoch) > int(epoch)
+    return int(state.share * recipe.validations) > int(share * recipe.validations)
+
+
+@torch.no_grad()
+def judge(state: State, recipe: Recipe, validate: Validate) -> dict[str, Any]:
+    """Validate the mean of the parameters; the best so far is kept, and enough without a better one ends the run."""
+    net = model.build(Weights(state.weights.config, state.average), getattr(torch, recipe.precision))
+    scores = validate(net)
+    score, better = scores[recipe.metric], METRICS[recipe.metric]
+    is_best = state.best_score is None or better(score, state.best_score) != state.best_score
+    if is_best:
+        state.best.copy_(state.average)
+        state.best_score, state.best_step, state.since_best = score, state.step, 0
+    else:
+        state.since_best += 1
+    if recipe.patience and state.since_best >= recipe.patience:
+        state.ended = True
+    return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
+
+
+def synchronise(state: State, recipe: Recipe, together: Together) -> None:
+    """Only one process validates; all must know whether the run has ended."""
+    state.ended = bool(together.add_up(torch.tensor([float(state.ended)], device=state.average.device)).item())
+
+
+class Keeper:
+    """Writes what a run leaves behind; nothing, if there is nowhere to write."""
+
+    def __init__(self, run: Path | None, state: State) -> None:
+        self.run, self.state = run, state
+        self.saved = time.monotonic()
+        if run is not None:
+            run.mkdir(parents=True, exist_ok=True)
+            forget_after(run / "metrics.jsonl", state.step)
+
+    def tell(self, record: dict[str, Any]) -> dict[str, Any]:
+        if self.run is not None:
+            with (self.run / "metrics.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        return record
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self.saved > SAVE
+
+    def save(self) -> None:
+        if self.run is not None:
+            save_state(self.run, self.state.tensors(), self.state.numbers())
+        self.saved = time.monotonic()
+
+    def snapshot(self) -> None:
+        if self.run is not None:
+            keep_snapshot(self.run, self.state.step, self.state.weights.to_arrays())
+
+
+def forget_after(path: Path, step: int) -> None:
+    """Drop the metrics after the saved state, which will be told again, and a half-written line."""
+    if not path.exists():
+        return
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            if json.loads(line)["step"] <= step:
+                kept.append(line + "\n")
+        except (ValueError, KeyError):
+            break
+    write_atomically(path, "".join(kept).encode())
+
+
+def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State, str] | None:
+    """The run as it was last saved, and what had to be passed over; None if there is nothing to go on from."""
+    found = load_state(run, device)
+    if found is None:
+        return None
+    tensors, numbers, damaged = found
+    threads = numbers["threads"]
+    if threads != torch.get_num_threads():
+        damaged += (
+            f" It ran with {threads} threads, now {torch.get_num_threads()}: losses will differ in the last digits."
+        )
+    return State.of(config, tensors, numbers), damaged.strip()

@@ -1,0 +1,356 @@
+"""The parts of learning, each by itself: gradients, loss, dropout, schedules, batches, Adam."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parity_models import make_config, make_parameters
+from tolerances import BFLOAT16, FLOAT32, FLOAT64, SAME_CODE
+from vidrio.config import ModelConfig
+from vidrio.learn import batches, loss, model, schedule, train
+from vidrio.learn.attention import attend
+from vidrio.learn.batches import IGNORE, Position, collate, plan, stream
+from vidrio.learn.dropout import KeepAll, dropout
+from vidrio.learn.optimiser import Adam, clip
+from vidrio.learn.plain import in_memory
+from vidrio.learn.weights import Weights
+
+F64 = torch.float64
+
+
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+# --- attention --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize("hide", ["nothing", "padding", "future"])
+def test_attention_and_its_gradient(hide: str, rate: float) -> None:
+    """Against PyTorch's own attention where nothing is dropped; against finite differences always."""
+    L, M = (7, 7) if hide == "future" else (7, 5)
+    q, k, v = normal(2, 3, L, 4), normal(2, 3, M, 4, seed=1), normal(2, 3, M, 4, seed=2)
+    hidden = None
+    if hide == "padding":
+        hidden = torch.zeros(2, 1, 1, M, dtype=torch.bool)
+        hidden[1, ..., 3:] = True
+    if hide == "future":
+        hidden = torch.ones(L, M, dtype=torch.bool).triu(1)
+    if rate == 0:
+        shown = None if hidden is None else ~hidden
+        expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=shown)
+        torch.testing.assert_close(attend(q, k, v, hidden, KeepAll()), expected, rtol=0, atol=FLOAT64)
+
+    dropped = dropout(rate, (1, 2)).mask((2, 3, L, M), F64, q.device)
+
+    class Same(KeepAll):
+        """The same values dropped each time."""
+
+        def mask(self, *shape: object) -> torch.Tensor | None:
+            return dropped
+
+    def again(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return attend(q, k, v, hidden, Same())
+
+    assert torch.autograd.gradcheck(again, [x.requires_grad_() for x in (q, k, v)])
+
+
+# --- the loss ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("bias", [False, True])
+def test_loss_is_pytorchs_and_its_gradient_is_right(
+    smoothing: float, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loss, "CHUNK", 31 * 4)  # several chunks
+    x, W = normal(11, 12).requires_grad_(), normal(31, 12, seed=1).requires_grad_()
+    b = normal(31, seed=2).requires_grad_() if bias else None
+    targets = torch.tensor([3, 0, 30, IGNORE, 7, 7, 1, IGNORE, 9, 12, 30])
+    inputs = [x, W] if b is None else [x, W, b]
+
+    def ours(*given: torch.Tensor) -> torch.Tensor:
+        return loss.smoothed_cross_entropy(given[0], given[1], given[2] if bias else None, targets, smoothing)[0]
+
+    def theirs(smoothing: float) -> torch.Tensor:
+        logits = torch.nn.functional.linear(x, W, b)
+        return torch.nn.functional.cross_entropy(
+            logits, targets, ignore_index=IGNORE, label_smoothing=smoothing, reduction="sum"
+        )
+
+    torch.testing.assert_close(ours(*inputs), theirs(smoothing), rtol=0, atol=FLOAT64)
+    nll = loss.smoothed_cross_entropy(x, W, b, targets, smoothing)[1]
+    torch.testing.assert_close(nll, theirs(0.0), rtol=0, atol=FLOAT64)
+    assert torch.autograd.gradcheck(ours, inputs)
+
+
+def test_nothing_expected_costs_nothing() -> None:
+    x, W = normal(3, 12).requires_grad_(), normal(31, 12, seed=1).requires_grad_()
+    value, _ = loss.smoothed_cross_entropy(x, W, None, torch.full((3,), IGNORE), 0.1)
+    value.backward()
+    assert value.item() == 0
+    assert not x.grad.any()
+    assert not W.grad.any()
+
+
+# --- the whole gradient -----------------------------------------------------------------------------------------------
+
+
+def example_batch(config: ModelConfig) -> batches.Batch:
+    pairs = [([5, 7, 9], [4, 8]), ([6, 5], [9, 8, 7, 4]), ([11, 12, 7, 5, 6], [10])]
+    if config.shape == "encoder":
+        pairs = [(source, [n]) for n, (source, _) in enumerate(pairs)]
+    return collate(in_memory(pairs), np.arange(3), config)
+
+
+@pytest.mark.parametrize("shape", ["encoder-decoder", "encoder", "decoder"])
+@pytest.mark.parametrize("tying", ["all", "none"])
+def test_gradient_of_every_parameter_by_finite_differences(shape: str, tying: str) -> None:
+    """A step along a random direction changes the loss as the flat gradient says it will."""
+    config = make_config(
+        shape=shape,
+        tying=tying,
+        positions="learned",
+        norm="pre",
+        attention_bias=True,
+        output_bias=True,
+        activation="gelu",
+    )
+    batch = example_batch(config)
+    weights = Weights.from_arrays(config, make_parameters(config), F64)
+
+    def value(flat: torch.Tensor) -> float:
+        return float(train.objective(model.build(Weights(config, flat)), batch, 0.1)[0].detach())
+
+    net = model.build(weights)
+    train.objective(net, batch, 0.1)[0].backward()
+    gradient = weights.gradient((net.weights, net.tables))
+    untouched = [name for name, part in weights.views(gradient).items() if not part.any()]
+    assert not untouched, "a parameter that no gradient reaches"
+    for seed in range(5):
+        direction, epsilon = normal(len(weights.flat), seed=seed), 1e-5
+        ahead, behind = value(weights.flat + epsilon * direction), value(weights.flat - epsilon * direction)
+        assert (ahead - behind) / (2 * epsilon) == pytest.approx(
+            float(gradient @ direction), abs=1e-7 * float(gradient.norm() * direction.norm())
+        )
+
+
+@pytest.mark.parametrize("shape", ["encoder-decoder", "encoder", "decoder"])
+def test_batching_and_padding_change_no_gradient(shape: str) -> None:
+    config = make_config(shape=shape, source_end=shape != "encoder")
+    weights = Weights.from_arrays(config, make_parameters(config), F64)
+    pairs = [([5, 7, 9], [4, 8]), ([6, 5], [9, 8, 7, 4]), ([11, 12, 7, 5, 6], [10])]
+    if shape == "encoder":
+        pairs = [(source, [n]) for n, (source, _) in enumerate(pairs)]
+
+    def gradient(indices: list[int]) -> torch.Tensor:
+        net = model.build(weights)
+        train.objective(net, collate(in_memory(pairs), np.array(indices), config), 0.1)[0].backward()
+        return weights.gradient((net.weights, net.tables))
+
+    together, alone = gradient([0, 1, 2]), sum(gradient([n]) for n in range(3))
+    torch.testing.assert_close(together, alone, rtol=0, atol=FLOAT64)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, FLOAT32), (torch.bfloat16, BFLOAT16)])
+def test_lower_precision_stays_near(dtype: torch.dtype, tolerance: float) -> None:
+    """The gradient in float32 and in bfloat16 points where the one in float64 points, and is as long."""
+    config = make_config(tying="all")
+    batch = example_batch(config)
+    exact = Weights.from_arrays(config, make_parameters(config), F64)
+    rough = Weights.from_arrays(config, make_parameters(config), torch.float32)
+    gradients = []
+    for weights, precision in ((exact, F64), (rough, dtype)):
+        net = model.build(weights, precision)
+        train.objective(net, batch, 0.1)[0].backward()
+        gradients.append(weights.gradient((net.weights, net.tables)).double())
+    difference = (gradients[1] - gradients[0]).norm() / gradients[0].norm()
+    assert difference < tolerance
+
+
+def test_frequent_words_keep_their_gradient_in_bfloat16() -> None:
+    """One word two thousand times: the sum of its small gradients must not be lost to a coarse sum."""
+    config = make_config(tying="none")
+    pairs = in_memory([([5] * 10, [6] * 10)] * 200)
+    batch = collate(pairs, np.arange(200), config)
+    found = []
+    for weights, precision in (
+        (Weights.from_arrays(config, make_parameters(config), F64), F64),
+        (Weights.from_arrays(config, make_parameters(config), torch.float32), torch.bfloat16),
+    ):
+        net = model.build(weights, precision)
+        train.objective(net, batch, 0.1)[0].backward()
+        found.append(weights.views(weights.gradient((net.weights, net.tables)))["src.embed"][5].double())
+    assert (found[1] - found[0]).norm() / found[0].norm() < BFLOAT16
+
+
+# --- dropout ----------------------------------------------------------------------------------------------------------
+
+
+def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
+    mask = dropout(0.3, (1,)).mask((1000, 1000), torch.float32, torch.device("cpu"))
+    assert mask is not None
+    assert float((mask == 0).float().mean()) == pytest.approx(77 / 256, abs=0.002)
+    assert float(mask.mean()) == pytest.approx(1, abs=0.003)
+    assert len(mask.unique()) == 2
+
+
+def test_dropout_repeats_by_key_alone() -> None:
+    def masks(*key: int) -> list[torch.Tensor]:
+        some = dropout(0.5, key)
+        return [some.mask((50, 60), torch.float32, torch.device("cpu")) for _ in range(3)]
+
+    first, again, other = masks(1, 2), masks(1, 2), masks(1, 3)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+    assert not torch.equal(first[0], first[1])
+
+
+def test_residual_sum_drops_only_what_is_added() -> None:
+    x, y = normal(40, 50), normal(40, 50, seed=1)
+    added = dropout(0.5, (7,)).add(x, y) - x
+    mask = dropout(0.5, (7,)).mask((40, 50), F64, torch.device("cpu"))
+    torch.testing.assert_close(added, y * mask, rtol=0, atol=SAME_CODE)
+
+
+def test_rate_too_small_for_a_byte_is_none() -> None:
+    assert isinstance(dropout(0.0, (1,)), KeepAll)
+    assert isinstance(dropout(0.001, (1,)), KeepAll)
+    with pytest.raises(ValueError, match="rate"):
+        dropout(1.0, (1,))
+
+
+# --- schedules and Adam -----------------------------------------------------------------------------------------------
+
+
+def test_inverse_square_root_is_the_papers() -> None:
+    """Eq. 3 as it is written: D^−½ · min(n^−½, n · w^−1.5)."""
+    ours = schedule.Schedule("inverse-sqrt", schedule.paper_peak(512, 4000), 4000)
+    for n in (1, 10, 3999, 4000, 4001, 100_000):
+        assert ours.rate(n, 0.9) == pytest.approx(512**-0.5 * min(n**-0.5, n * 4000**-1.5), rel=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "middle"), [("linear", 0.5), ("cosine", 0.5), ("constant", 1.0)])
+def test_other_schedules(kind: str, middle: float) -> None:
+    ours = schedule.Schedule(kind, 2.0, 10)
+    assert ours.rate(5, 0.0) == pytest.approx(1.0)
+    assert ours.rate(1000, 0.5) == pytest.approx(2 * middle)
+    assert ours.rate(1000, 1.0) == pytest.approx(2.0 if kind == "constant" else 0.0)
+    assert ours.rate(1000, 1.5) == ours.rate(1000, 1.0)
+
+
+def test_adam_is_pytorchs() -> None:
+    start, decay = normal(50), (torch.arange(50) % 2).to(F64) * 0.01
+    ours, theirs = start.clone(), start.clone()
+    adam = Adam.start(ours)
+    groups = [
+        {"params": [torch.nn.Parameter(theirs[n : n + 1].clone())], "weight_decay": float(decay[n])} for n in range(50)
+    ]
+    reference = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.98), eps=1e-9)
+    for step in range(20):
+        gradient = normal(50, seed=step) * 10.0 ** (step % 3)
+        adam.update(ours, gradient, 0.01, decay)
+        for n, group in enumerate(reference.param_groups):
+            group["params"][0].grad = gradient[n : n + 1].clone()
+        reference.step()
+    expected = torch.cat([group["params"][0].detach() for group in reference.param_groups])
+    torch.testing.assert_close(ours, expected, rtol=0, atol=FLOAT64)
+
+
+def test_clip() -> None:
+    gradient = torch.tensor([3.0, 4.0])
+    assert clip(gradient, 10) == 5
+    assert gradient.tolist() == [3, 4]
+    assert clip(gradient, 1) == 5
+    assert gradient.norm().item() == pytest.approx(1)
+    assert clip(torch.tensor([3.0, 4.0]), 0) == 5
+
+
+# --- batches ----------------------------------------------------------------------------------------------------------
+
+
+def of_lengths(sources: np.ndarray, targets: np.ndarray) -> batches.Examples:
+    return in_memory([([5] * int(n), [6] * int(m)) for n, m in zip(sources, targets, strict=True)])
+
+
+LENGTHS = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=200)
+
+
+@given(lengths=LENGTHS, most=st.integers(20, 2000), seed=st.integers(0, 99))
+def test_every_pair_once_and_no_batch_too_large(lengths: list[tuple[int, int]], most: int, seed: int) -> None:
+    sources, targets = (np.array(side) for side in zip(*lengths, strict=True))
+    batches = plan(of_lengths(sources, targets), most, 512, (seed, 0))
+    assert sorted(i for batch in batches for i in batch.tolist()) == list(range(len(lengths)))
+    for batch in batches:
+        cost = (sources[batch].max() + 1 + targets[batch].max() + 1) * len(batch)
+        assert cost <= most or len(batch) == 1
+
+
+def test_little_padding_and_another_order_each_epoch() -> None:
+    random = np.random.default_rng(0)
+    sources = random.integers(3, 40, size=20_000)
+    targets = np.clip(sources + random.integers(-5, 6, size=20_000), 1, None)
+    examples = of_lengths(sources, targets)
+    first, again, second = (plan(examples, 4000, 512, (1, epoch)) for epoch in (0, 0, 1))
+    padded = sum((sources[b].max() + targets[b].max()) * len(b) for b in first)
+    assert (sources.sum() + targets.sum()) / padded > 0.95
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, second, strict=False))
+
+
+def test_long_pairs_are_left_out() -> None:
+    examples = of_lengths(np.array([3, 12, 3, 9]), np.array([3, 3, 10, 9]))
+    assert [sorted(batch.tolist()) for batch in plan(examples, 100, 10, (1,))] == [[0, 3]]
+
+
+def test_weights_decide_how_often_pairs_are_seen() -> None:
+    """Twice each of the first hundred, none of the next, three in ten of the last, other ones in every epoch."""
+    repeats = [(100, 2.0), (50, 0.0), (1000, 0.3)]
+    first, second = (batches.epoch_pairs(repeats, np.random.default_rng(seed)) for seed in (0, 1))
+    counts = np.bincount(first, minlength=1150)
+    assert (counts[:100] == 2).all()
+    assert not counts[100:150].any()
+    assert counts[150:].sum() == 300
+    assert counts[150:].max() == 1
+    assert set(first.tolist()) != set(second.tolist())
+
+
+def test_a_stream_goes_on_from_any_position() -> None:
+    random = np.random.default_rng(0)
+    pairs = in_memory([([5] * int(n), [6] * int(m)) for n, m in random.integers(1, 9, size=(50, 2))])
+    whole = stream(pairs, 60, 512, 3, Position())
+    told = [next(whole) for _ in range(40)]
+    for place in (1, 7, 19, 33):
+        rest = stream(pairs, 60, 512, 3, told[place - 1][0])
+        for expected in told[place:]:
+            position, epoch, indices = next(rest)
+            assert (position, epoch) == expected[:2]
+            np.testing.assert_array_equal(indices, expected[2])
+
+
+def test_a_batch_is_shifted_by_one() -> None:
+    """What the decoder reads and what it should say, row by row: teacher forcing."""
+    config = make_config()
+    special = config.special
+    batch = collate(in_memory([([5, 7], [4, 8, 9]), ([6], [10])]), np.array([0, 1]), config)
+    assert batch.source_BS.tolist() == [[5, 7, special.end], [6, special.end, special.pad]]
+    assert batch.source_lengths_B.tolist() == [3, 2]
+    assert batch.target_BT.tolist() == [[special.start, 4, 8, 9], [special.start, 10, special.pad, special.pad]]
+    assert batch.expected_BT.tolist() == [[4, 8, 9, special.end], [10, special.end, IGNORE, IGNORE]]
+    assert (batch.n_predictions, batch.n_tokens) == (6, 11)
+
+
+def test_weight_decay_spares_gains_and_biases() -> None:
+    config = make_config(attention_bias=True)
+    weights = Weights.from_arrays(config, make_parameters(config))
+    for name, part in weights.views(weights.decays).items():
+        last = name.rsplit(".", 1)[-1]
+        assert part.unique().tolist() == [0.0 if last == "gain" or last.startswith("b") else 1.0], name
+    assert math.isclose(
+        float(weights.decays.sum()), sum(p.numel() for p in weights.views(weights.flat).values() if p.dim() > 1)
+    )
