@@ -5,7 +5,6 @@ The page computes nothing. Every number on it is the trace's, and its cell says 
 
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
-from importlib.resources import files
 
 from vidrio import __version__
 from vidrio.glass.receipts import locate, receipt
@@ -13,6 +12,7 @@ from vidrio.glass.trace import Trace, parse_address
 from vidrio.look import Look
 from vidrio.parameters import count
 from vidrio.report.again import Again
+from vidrio.report.document import document, scrolling
 from vidrio.report.machine import AXES, STEP_BY_STEP, describe, disagreement, why_stopped
 from vidrio.report.manifest import identity
 from vidrio.report.measures import classes, likeliest
@@ -31,21 +31,7 @@ PARTS = {"self": "Self-attention", "cross": "Cross-attention: reading the source
 def page(seen: Look, again: Again, precision: int = PRECISION) -> str:
     """The whole page."""
     title = f"{seen.text} → {seen.translation}"
-    sections = [section for section in _sections(seen, again, precision) if section[2]]
-    contents = "".join(f'<li><a href="#{anchor}">{text(name)}</a></li>' for anchor, name, _ in sections)
-    css = files("vidrio.report").joinpath("page.css").read_text("utf-8")
-    lines = [
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-        # Nothing may be fetched, by this page or by anything put into it.
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{text(title)}</title>\n<style>\n{css}</style>\n</head>\n<body>",
-        *_header(seen),
-        f'<nav aria-label="Contents"><ol>{contents}</ol></nav>\n<main>',
-        *(f'<section id="{anchor}">\n<h2>{text(name)}</h2>\n{body}\n</section>' for anchor, name, body in sections),
-        f"</main>\n{_footer(seen)}\n</body>\n</html>",
-    ]
-    return "\n".join(lines) + "\n"
+    return document(title, _header(seen), _sections(seen, again, precision), _footer(seen))
 
 
 def glance(seen: Look, precision: int = PRECISION) -> str:
@@ -133,7 +119,7 @@ def _steps(seen: Look, precision: int) -> Iterator[str]:
         f'<th scope="col" class="word" colspan="{2 * TOP}">the likeliest</th>'
     )
     rows = "".join(_step_rows(seen, precision))
-    yield _scrolling("steps", head, rows)
+    yield scrolling("steps", head, rows)
     if "✗" in rows:
         yield '<p class="left-out">✗: the search may not take this token.</p>'
     assert seen.result
@@ -193,7 +179,7 @@ def _classes(seen: Look, precision: int) -> str:
         f"{cell(number(p, precision), p, f'out.prob[{c}]', shaded=True)}</tr>"
         for name, c, p in classes(seen)
     )
-    return _scrolling("classes", "", "".join(rows))
+    return scrolling("classes", "", "".join(rows))
 
 
 def _read(trace: Trace, draw: "_Drawer") -> Iterator[str]:
@@ -232,7 +218,7 @@ def _text_in(seen: Look) -> str:
         for i, (token, number_of_token, note) in enumerate(rows)
     )
     head = '<th scope="col" class="word">token</th><th scope="col">id</th><th scope="col" class="word">stands for</th>'
-    return _scrolling("tokens", head, body)
+    return scrolling("tokens", head, body)
 
 
 def _sizes(trace: Trace) -> str:
@@ -240,15 +226,7 @@ def _sizes(trace: Trace) -> str:
     rows = "".join(
         f'<tr><th scope="row">{a}</th><td class="word">{AXES[a]}</td><td>{trace.sizes[a]:,}</td></tr>' for a in used
     )
-    return _scrolling("sizes", "", rows)
-
-
-def _scrolling(name: str, head: str, body: str) -> str:
-    thead = f"<thead><tr>{head}</tr></thead>" if head else ""
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table class="large">'
-        f"{thead}<tbody>{body}</tbody></table></div>"
-    )
+    return scrolling("sizes", "", rows)
 
 
 # --- the way ----------------------------------------------------------------------------------------------------------
