@@ -1,8 +1,8 @@
 """One training step on one pair, taken apart: the loss token by token, every gradient, one parameter's next value.
 
 No formula of training stands here. The loss is `train.py`'s, and `loss.py`'s for one token at a time; the gradient is
-PyTorch's; the step is `optimiser.py`'s, taken on a copy. It all happens in float64 and without dropout, so that the numbers are the
-model's own and can be recomputed by hand; a real step sees many pairs, and drops some values at random.
+PyTorch's; the step is `optimiser.py`'s, taken on a copy. It all happens in float64 and without dropout, so that the
+numbers are the model's own and can be recomputed by hand; a real step sees many pairs, and drops some values at random.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from vidrio.learn import model
 from vidrio.learn.batches import Batch, collate
 from vidrio.learn.loss import smoothed_cross_entropy
 from vidrio.learn.optimiser import Adam, clip
-from vidrio.learn.plain import Pairs
+from vidrio.learn.plain import in_memory
 from vidrio.learn.recipe import Recipe, Stop
 from vidrio.learn.train import objective, predict
 from vidrio.learn.weights import Weights
@@ -62,7 +62,7 @@ class Seen:
         smoothing: float,
     ) -> "Seen":
         """From ids without special tokens; a classifier's `target` is the number of its class."""
-        batch = collate(Pairs([(source, target)]), np.array([0]), config)
+        batch = collate(in_memory([(source, target)]), np.array([0]), config)
         return Seen(Weights.from_arrays(config, parameters, torch.float64), batch, smoothing)
 
     @property
