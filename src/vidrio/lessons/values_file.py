@@ -71,10 +71,14 @@ def parse(data: bytes, base: Values | None, *, where: str) -> Values:
         more = len(reader.problems) - len(shown)
         raise LessonError(
             f"{where} does not fit the lesson",
-            found="".join(f"\n    {problem}" for problem in shown) + (f"\n    and {more} more" if more else ""),
+            found="\n    ".join([_counted(len(reader.problems)), *shown, *([f"and {more} more"] if more else [])]),
             do="mend what is named; `--write-values FILE` writes a file that fits",
         )
     return values
+
+
+def _counted(problems: int) -> str:
+    return "1 problem" if problems == 1 else f"{problems} problems"
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

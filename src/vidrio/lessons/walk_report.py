@@ -24,9 +24,14 @@ LONGEST_WORKING = 4  # lines of it
 
 
 def index(steps: Sequence[Step]) -> Iterator[str]:
-    """A line for each step."""
+    """A line for each step, under the part of the post that it is in."""
+    part = ""
     for n, step in enumerate(steps, 1):
-        yield show.left(f"{n:3}  {step.title}", 47) + f" {show.cut(step.section, show.WIDTH - 48)}".rstrip()
+        here, _, section = step.section.partition(": ")
+        if here != part:
+            yield f"{'' if not part else chr(10)}{here}"
+            part = here
+        yield show.wrap(section, indent=show.left(f"{n:3}  {step.title}", 48), hang=" " * 48).rstrip()
 
 
 def step_text(lesson: Lesson, n: int, count: int, step: Step, precision: int, again: str) -> Iterator[str]:
