@@ -7,11 +7,12 @@ million bytes) is yielded with its fault and not as text, so that line numbers a
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vidrio.errors import DataError
+from vidrio.learn.progress import Advance
 
 LONGEST_LINE = 1_000_000  # bytes
 _BUFFER = 1 << 20  # bytes
@@ -32,7 +33,7 @@ def plain_name(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in _SUFFIXES else path
 
 
-def read_lines(path: Path, advance: Callable[[int], None] | None = None) -> Iterator[Line]:
+def read_lines(path: Path, advance: Advance | None = None) -> Iterator[Line]:
     """Every line of a file. `advance` is told how many bytes of the file were read since it was told last."""
     number = told = 0
     try:

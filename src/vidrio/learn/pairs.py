@@ -17,7 +17,8 @@ from vidrio.learn import columns as layouts
 from vidrio.learn.columns import Layout
 from vidrio.learn.lines import plain_name, problem, read_lines
 from vidrio.learn.parting import parting
-from vidrio.learn.records import Advance, csv_rows, dataset_rows, json_lines, parquet_rows
+from vidrio.learn.progress import Advance
+from vidrio.learn.records import csv_rows, dataset_rows, json_lines, parquet_rows
 from vidrio.learn.tally import Tally
 
 _TABLES = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}

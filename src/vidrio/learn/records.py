@@ -5,15 +5,15 @@ Each reader yields the number of the line or row, and the record. What is no rec
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from vidrio.errors import DataError
 from vidrio.learn.lines import Line, read_lines
+from vidrio.learn.progress import Advance
 from vidrio.learn.tally import Tally
 
-Advance = Callable[[int], None]
 Records = Iterator[tuple[int, Mapping[str, Any]]]
 
 

@@ -23,6 +23,7 @@ REASONS = {
     "numbers differ": "a number stands on one side only",
     "duplicate": "the same pair came before",
     "duplicate up to case and punctuation": "nearly the same pair came before",
+    "shares a side with a held-out pair": "another translation of a held-out sentence",
     "stands in a held-out set": "the source or the target is one of a held-out sentence, up to case and punctuation",
     "near-copy of a held-out sentence": "but for one word it is a held-out sentence",
 }

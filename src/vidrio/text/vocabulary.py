@@ -7,15 +7,17 @@ the library adds them up in no fixed order.
 """
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
 import tokenizers
 from tokenizers import AddedToken, Regex, models, normalizers, processors, trainers
 
 from vidrio.errors import TokenizerError
-from vidrio.text.normalise import SPACE, decoder, literal, normalizer, pre_tokenizer, valid
+from vidrio.text.normalise import SPACE, decoder, literal, normalise, normalizer, pre_tokenizer, valid
 
 KINDS = ("word", "char", "bpe", "unigram")
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
@@ -54,7 +56,7 @@ def learn(
         return of_words([*names.given(), *frequent][:size], names, lowercase=lowercase)
 
     room = size - len(names.given()) - len(BYTES)
-    letters, rare = alphabet(engine, sample, coverage=coverage)
+    letters, rare = alphabet(sample, lowercase=lowercase, coverage=coverage)
     if room < len(letters) and kind != "char":
         raise TokenizerError(
             f"a vocabulary of {size} tokens is too small for these texts",
@@ -132,11 +134,13 @@ def thin(texts: Iterable[str], most: int) -> list[str]:
     return kept
 
 
-def alphabet(engine: tokenizers.Tokenizer, texts: list[str], *, coverage: float) -> tuple[list[str], str]:
+def alphabet(texts: list[str], *, lowercase: bool, coverage: float) -> tuple[list[str], str]:
     """The characters to give a token of their own, frequent first, and the rare ones that are left to bytes."""
-    counts: Counter[str] = Counter()
+    found = np.zeros(sys.maxunicode + 1, dtype=np.int64)
     for i in range(0, len(texts), _ROUND):
-        counts.update("".join(engine.normalizer.normalize_str(text) for text in texts[i : i + _ROUND]))
+        text = normalise("".join(texts[i : i + _ROUND]), lowercase=lowercase).replace(" ", SPACE)
+        found += np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), minlength=len(found))
+    counts = Counter({chr(code): int(found[code]) for code in np.flatnonzero(found)})
     counts[SPACE] += counts.total()  # always kept, it may stand before every word
     ordered = sorted(counts, key=lambda letter: (-counts[letter], letter))
     needed, seen = coverage * counts.total(), 0

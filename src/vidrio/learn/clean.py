@@ -1,0 +1,160 @@
+"""Is this pair worth learning from? One rule after the other, each with a name, a limit and a reason to count.
+
+Every rule looks at one pair alone. What needs all pairs (duplicates, held-out sentences) is in split.py.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from vidrio.text.fold import fold
+
+# Scripts, in Unicode's words, and the languages written in them.
+_WRITTEN = {
+    "LATIN": "ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it la lt lv ms nb nl nn no pl pt ro sk sl sq sv sw "
+    "tl tr vi",
+    "CYRILLIC": "be bg kk ky mk mn ru tg uk",
+    "CYRILLIC LATIN": "sr",
+    "ARABIC": "ar fa ps ug ur",
+    "DEVANAGARI": "hi mr ne sa",
+    "HEBREW": "he yi",
+    "CJK": "zh",
+    "CJK HIRAGANA KATAKANA": "ja",
+    "CJK HANGUL": "ko",
+    **{
+        "ARMENIAN": "hy",
+        "BENGALI": "bn",
+        "ETHIOPIC": "am",
+        "GEORGIAN": "ka",
+        "GREEK": "el",
+        "KHMER": "km",
+        "LAO": "lo",
+    },
+    **{"MYANMAR": "my", "TAMIL": "ta", "TELUGU": "te", "THAI": "th"},
+}
+_SCRIPTS = {code: frozenset(scripts.split()) for scripts, codes in _WRITTEN.items() for code in codes.split()}
+
+# What UTF-8 looks like after it was read as Windows-1252: a first byte of two or three, then bytes of the upper half.
+_UPPER = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
+_BROKEN = re.compile(rf"[ÂÃÄÅ][{_UPPER}]|â[€‚„][{_UPPER}]|(?:[ÐÑ][{_UPPER}]){{2}}|ðŸ|\ufffd")
+_CONTROL = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufff9-\ufffb\ufdd0-\ufdef\ue000-\uf8ff\ufffe\uffff]"
+)
+_SPACES = re.compile(r"[\t\n\r\x0b\x0c\x85\u2028\u2029]+")
+_LETTER = re.compile(r"[^\W\d_]")
+_WIDE = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)  # say a syllable or a word
+_BEYOND_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
+_NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a pair must keep to. A limit of 0 (or no script) turns its rule off."""
+
+    longest: int = 1000  # characters on one side
+    ratio: float = 3.0  # how many times longer than usual one side may be
+    numbers: bool = True  # numbers must stand on both sides
+    identical: int = 3  # so many words that are the same on both sides are not a translation
+    source_scripts: frozenset[str] = frozenset()  # most letters must be of these
+    target_scripts: frozenset[str] = frozenset()
+    usual_ratio: float = 1.0  # length of the source by that of the target
+
+
+def suited(limits: Limits, sample: Iterable[tuple[str, str]], languages: tuple[str, str] = ("", "")) -> Limits:
+    """The limits, with the usual ratio and the scripts that the languages, or else the sample, are written in."""
+    sources, targets = tuple(zip(*sample, strict=True)) or ((), ())
+    ratio = (sum(map(_length, sources)) + 1) / (sum(map(_length, targets)) + 1)
+    return replace(
+        limits,
+        usual_ratio=min(max(ratio, 1 / 3), 3.0),
+        source_scripts=scripts_of(languages[0], sources),
+        target_scripts=scripts_of(languages[1], targets),
+    )
+
+
+def scripts_of(language: str, texts: Iterable[str]) -> frozenset[str]:
+    """The scripts of a language, by its code or else by what a fifth or more of the texts' letters are."""
+    code = re.split(r"[-_]", language.lower())[0]
+    if code in _SCRIPTS:
+        return _SCRIPTS[code]
+    counts = Counter(script(letter) for text in texts for letter in _LETTER.findall(text))
+    return frozenset(name for name, count in counts.items() if count * 5 >= counts.total())
+
+
+def tidy(text: str) -> str:
+    """The text without white space at its ends; a line break or tab inside becomes a space. Nothing else is changed."""
+    text = text.strip()
+    return _SPACES.sub(" ", text) if _SPACES.search(text) else text
+
+
+def fault(source: str, target: str, limits: Limits) -> str:
+    """Why a (tidy) pair is not to be learned from; empty if it is."""
+    if not source or not target:
+        return "empty"
+    if limits.longest and max(len(source), len(target)) > limits.longest:
+        return "too long"
+    if _BROKEN.search(source) or _BROKEN.search(target):
+        return "broken encoding"
+    if _CONTROL.search(source) or _CONTROL.search(target):
+        return "control characters"
+    if (
+        limits.identical
+        and source[:3].casefold() == target[:3].casefold()
+        and _identical(source, target, limits.identical)
+    ):
+        return "identical sides"
+    if _strange(source, limits.source_scripts) or _strange(target, limits.target_scripts):
+        return "wrong script"
+    if limits.ratio:
+        # Short texts vary more: 15 characters are added to both.
+        ratio = (_length(source) + 15) / (_length(target) * limits.usual_ratio + 15)
+        if not 1 / limits.ratio <= ratio <= limits.ratio:
+            return "length ratio"
+    if limits.numbers and _numbers_differ(source, target):
+        return "numbers differ"
+    return ""
+
+
+@cache
+def script(letter: str) -> str:
+    """The script of a letter, in Unicode's word: LATIN, CYRILLIC, CJK …"""
+    return unicodedata.name(letter, "UNKNOWN").split()[0].split("-")[0]
+
+
+def _length(text: str) -> int:
+    """Characters, those of East Asia counted thrice: one says as much as a syllable or a word elsewhere."""
+    return len(text) if text.isascii() else len(text) + 2 * len(_WIDE.findall(text))
+
+
+def _identical(source: str, target: str, words: int) -> bool:
+    folded = fold(source)
+    return folded.count(" ") + 1 >= words and folded == fold(target) and bool(_LETTER.search(folded))
+
+
+def _strange(text: str, scripts: frozenset[str]) -> bool:
+    if not scripts or ("LATIN" in scripts and not _BEYOND_LATIN.search(text)):
+        return False
+    letters = _LETTER.findall(text)
+    return 2 * sum(script(letter) in scripts for letter in letters) < len(letters)
+
+
+def _numbers_differ(source: str, target: str) -> bool:
+    """A number of two or more digits stands on one side only, though the other has numbers or it is a long one.
+
+    A small number may be written as a word, a year as "the nineties"; what parts thousands and decimals does not count.
+    """
+    ours, theirs = _numbers(source), _numbers(target)
+    if ours == theirs:
+        return False
+    if ours and theirs:
+        return any(len(number) > 1 for number in ours ^ theirs)
+    return any(len(number) > 3 for number in ours | theirs)
+
+
+def _numbers(text: str) -> set[str]:
+    return {"".join(filter(str.isdigit, number)).lstrip("0") or "0" for number in _NUMBER.findall(text)}

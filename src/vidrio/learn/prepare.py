@@ -1,0 +1,119 @@
+"""The pairs of a training run, on disk: cleaned, the held-out ones apart, with a report of what was left out.
+
+    FOLDER/
+      train.tsv   dev.tsv   test.tsv     source<TAB>target, one pair a line
+      data.json                          where they come from, what was left out and why; written last
+
+Nothing is done again while the files that the pairs come from and the wishes are the same.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from vidrio.errors import DataError
+from vidrio.folder import write_atomically
+from vidrio.learn.pairs import Corpus
+from vidrio.learn.progress import Progress, silent
+from vidrio.learn.sift import Wishes, sift
+from vidrio.learn.tally import Tally
+
+PARTS = ("train", "dev", "test")
+_VERSION = 1  # of the rules: raise it when the same files would give other pairs
+
+
+@dataclass(frozen=True)
+class Share:
+    """One corpus's part of the training pairs: they lie together, in the order of the corpora."""
+
+    name: str
+    layout: str  # what was recognised
+    weight: float
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Pairs on disk, ready to learn from."""
+
+    folder: Path
+    key: str  # of everything that decides what the pairs are
+    tally: Tally
+    pairs: dict[str, int]  # of each part
+    shares: tuple[Share, ...]
+
+    def path(self, part: str) -> Path:
+        """The file of a part: train, dev or test."""
+        return self.folder / f"{part}.tsv"
+
+    def read(self, part: str) -> list[tuple[str, str]]:
+        """The pairs of a part that fits into memory: dev or test."""
+        with self.path(part).open(encoding="utf-8", newline="\n") as file:
+            return [(source, target) for source, _, target in (line[:-1].partition("\t") for line in file)]
+
+    def to_json(self) -> dict[str, Any]:
+        shares = [asdict(share) for share in self.shares]
+        return {"key": self.key, "pairs": self.pairs, "corpora": shares, "report": self.tally.to_json()}
+
+
+def prepare(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress = silent) -> Prepared:
+    """The pairs of these corpora in this folder, as they lie there already or made now."""
+    key = key_of(corpora, wishes)
+    there = _there(folder, key)
+    if there:
+        return there
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "data.json").unlink(missing_ok=True)
+    tally, counts, of_corpus = Tally(), dict.fromkeys(PARTS, 0), [0] * len(corpora)
+    paths = [folder / f"{part}.tsv.part" for part in PARTS]
+    files = [path.open("w", encoding="utf-8", newline="\n") for path in paths]
+    try:
+        for source, target, part, corpus in sift(corpora, wishes, tally, folder / "pairs.part", progress):
+            files[part].write(f"{source}\t{target}\n")
+            counts[PARTS[part]] += 1
+            of_corpus[corpus] += not part
+        for file, path in zip(files, paths, strict=True):
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+            path.replace(path.with_suffix(""))
+    except OSError as error:
+        raise DataError(f"the pairs cannot be written to {folder}", found=str(error.strerror), do="make room") from None
+    finally:
+        for file, path in zip(files, paths, strict=True):
+            with suppress(OSError):  # what could not be written cannot be written at the end either
+                file.close()
+            path.unlink(missing_ok=True)
+    shares = (Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True))
+    prepared = Prepared(folder, key, tally, counts, tuple(shares))
+    text = json.dumps(prepared.to_json(), indent=2, ensure_ascii=False) + "\n"
+    write_atomically(folder / "data.json", text.encode())
+    return prepared
+
+
+def key_of(corpora: Sequence[Corpus], wishes: Wishes) -> str:
+    """A checksum of all that decides what the pairs are: files by name, size and time, layouts, weights, wishes."""
+    files = [
+        (str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for c in (*corpora, *wishes.apart) for p in c.paths
+    ]
+    limits = {name: sorted(v) if isinstance(v, frozenset) else v for name, v in asdict(wishes.limits).items()}
+    parts = [_VERSION, files, list(map(repr, corpora)), list(map(repr, wishes.apart)), limits]
+    parts += [wishes.languages, wishes.duplicates, wishes.held_out, wishes.near, wishes.least]
+    return sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _there(folder: Path, key: str) -> Prepared | None:
+    """What lies in the folder, if it is whole and of this key."""
+    try:
+        data = json.loads((folder / "data.json").read_text(encoding="utf-8"))
+        shares = tuple(Share(**share) for share in data["corpora"])
+        there = Prepared(folder, data["key"], Tally.from_json(data["report"]), data["pairs"], shares)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    whole = there.key == key and all(there.path(part).is_file() for part in PARTS)
+    return there if whole else None

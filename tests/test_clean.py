@@ -1,0 +1,284 @@
+"""What is left out, why, and that held-out sentences share nothing with those that are learned from."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidrio.errors import DataError
+from vidrio.learn import split as splitting
+from vidrio.learn.clean import Limits, fault, scripts_of, suited, tidy
+from vidrio.learn.pairs import corpora
+from vidrio.learn.sift import Kept, Wishes, sift
+from vidrio.learn.split import DROPPED, TRAIN, Apart, families, first_of_each, held_out, key
+from vidrio.learn.tally import REASONS, Tally
+from vidrio.text.fold import fold
+
+LATIN = Limits(source_scripts=frozenset({"LATIN"}), target_scripts=frozenset({"LATIN"}))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("Hello world", "Hola mundo", ""),
+        ("", "Hola", "empty"),
+        ("Hello", "", "empty"),
+        ("word " * 201, "palabra", "too long"),
+        ("cafÃ© is coffee", "el cafÃ© es cafÃ©", "broken encoding"),
+        ("Itâ€™s here", "Está aquí", "broken encoding"),
+        ("Â¿What?", "¿Qué?", "broken encoding"),
+        ("Ð¿Ñ€Ð¸Ð²ÐµÑ‚", "hola", "broken encoding"),
+        ("what\ufffd", "qué", "broken encoding"),
+        ("a\x07b", "c", "control characters"),
+        ("a\ufeffb", "c", "control characters"),
+        ("Copyright by the authors", "Copyright by the authors.", "identical sides"),
+        ("New York", "New York", ""),
+        ("12 34 56 78", "12 34 56 78", ""),
+        ("How are you today?", "Как вы сегодня поживаете?", "wrong script"),
+        ("The word мир means peace and world.", "La palabra мир significa paz y mundo.", ""),
+        ("Yes.", "Sí, por supuesto que sí, cómo no, con mucho gusto y en seguida voy.", "length ratio"),
+        ("No!", "¡Claro que no!", ""),
+        ("It costs 25 dollars, not 52.", "Cuesta 25 dólares, no 53.", "numbers differ"),
+        ("In 1984 he left.", "Se fue entonces.", "numbers differ"),
+        ("It costs 1,234.50.", "Cuesta 1.234,50.", ""),
+        ("I have 2 dogs.", "Tengo dos perros.", ""),
+        ("It is 9 a.m.", "Son las 9 de la mañana.", ""),
+        ("Ñ» is a quotation's end", "«la letra Ñ» termina", ""),
+        ("👩‍🚀 in space", "👩‍🚀 en el espacio", ""),
+    ],
+)
+def test_each_rule_alone(source: str, target: str, reason: str) -> None:
+    assert fault(tidy(source), tidy(target), LATIN) == reason
+    assert not reason or reason in REASONS
+
+
+@pytest.mark.parametrize(
+    ("limits", "source", "target"),
+    [
+        (Limits(longest=0), "word " * 201, "palabra " * 201),
+        (Limits(ratio=0), "a", "b" * 900),
+        (Limits(numbers=False), "12345", "54321"),
+        (Limits(identical=0), "one two three", "one two three"),
+        (Limits(), "hello", "привет"),
+    ],
+)
+def test_each_rule_can_be_turned_off(limits: Limits, source: str, target: str) -> None:
+    assert fault(source, target, limits) == ""
+
+
+@given(st.text(), st.text())
+def test_any_two_texts_can_be_tested(source: str, target: str) -> None:
+    source, target = tidy(source), tidy(target)
+    assert fault(source, target, LATIN) in ("", *REASONS)
+    if not fault(source, target, LATIN):
+        assert not set(source + target) & set("\t\n\r"), "the pair fits on one line of a TSV file"
+        assert source == source.strip() != ""
+
+
+def test_limits_suit_the_languages_and_the_data() -> None:
+    assert suited(Limits(), [("hello you there", "こんにちは")], ("en", "ja")).target_scripts >= {"HIRAGANA", "CJK"}
+    assert suited(Limits(), [("hello", "привет, Anna"), ("yes", "да")]).target_scripts == {"CYRILLIC", "LATIN"}
+    assert suited(Limits(), [("hello", "привет")] * 9).source_scripts == {"LATIN"}
+    assert suited(Limits(), []).source_scripts == frozenset()
+    assert scripts_of("pt-BR", []) == {"LATIN"}
+    assert scripts_of("xx", ["Ω α β"]) == {"GREEK"}
+    twice = suited(Limits(), [("a" * 100, "b" * 50)])
+    assert twice.usual_ratio == pytest.approx(2, rel=0.02)
+    assert fault("a" * 400, "b" * 100, Limits()) == "length ratio"
+    assert fault("a" * 400, "b" * 100, twice) == ""
+
+
+def test_chinese_is_not_too_short() -> None:
+    assert fault("我喜欢在周末读书", "I like to read books at the weekend", Limits()) == ""
+
+
+# --- folding and copies -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("Hello, World!", "hello world"),
+        ("  ¿Qué  TAL? ", "qué tal"),
+        ("cafe\u0301", "café"),
+        ("STRASSE straße", "strasse strasse"),
+        ("don't", "don t"),
+        ("?!", "?!"),
+        ("नमस्ते दुनिया।", "नमस्ते दुनिया"),
+        ("", ""),
+    ],
+)
+def test_folding(text: str, folded: str) -> None:
+    assert fold(text) == folded
+
+
+@given(st.text())
+def test_folding_twice_changes_nothing_and_case_does_not_count(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+def test_a_held_out_sentence_is_recognised() -> None:
+    apart = Apart()
+    apart.add("The dog sleeps in the garden.", "El perro duerme en el jardín.")
+    for source, target, reason in [
+        ("the dog sleeps in the garden", "otra cosa", "stands in a held-out set"),
+        ("Something else", "EL PERRO DUERME EN EL JARDÍN", "stands in a held-out set"),
+        ("The cat sleeps in the garden.", "otra cosa", "near-copy of a held-out sentence"),
+        ("The dog sleeps in the big garden.", "otra cosa", "near-copy of a held-out sentence"),
+        ("dog sleeps in the garden", "otra cosa", "near-copy of a held-out sentence"),
+        ("The cat sleeps in the house.", "otra cosa", ""),
+        ("El perro duerme en el jardín.", "The dog sleeps in the garden.", ""),  # sides do not mix
+    ]:
+        assert apart.fault(source, target) == reason, source
+    strict = Apart(near=False)
+    strict.add("The dog sleeps in the garden.", "x")
+    assert strict.fault("The cat sleeps in the garden.", "y") == ""
+    short = Apart()
+    short.add("I see Tom.", "Veo a Tom.")
+    assert short.fault("I see Ann.", "Veo a Ana.") == "", "short sentences are alike by nature"
+
+
+# --- splitting --------------------------------------------------------------------------------------------------------
+
+sides = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=60, unique=True)
+
+
+def keys(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    numbers = np.array(pairs, dtype=np.uint64).reshape(-1, 2)
+    return numbers[:, 0] * np.uint64(0x9E3779B97F4A7C15), numbers[:, 1] * np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+@given(sides)
+def test_families_are_what_is_connected(pairs: list[tuple[int, int]]) -> None:
+    found = families(*keys(pairs))
+    group = list(range(len(pairs)))  # the same by hand: join until nothing changes
+    for _ in pairs:
+        for i, a in enumerate(pairs):
+            for j, b in enumerate(pairs):
+                if a[0] == b[0] or a[1] == b[1]:
+                    group[i] = group[j] = min(group[i], group[j])
+    assert found.tolist() == group
+
+
+@given(sides, st.integers(0, 5), st.integers(0, 5), st.randoms(use_true_random=False))
+def test_held_out_pairs_share_no_side_with_others(
+    pairs: list[tuple[int, int]], dev: int, test: int, random: object
+) -> None:
+    part = held_out(*keys(pairs), (dev, test))
+    assert (part == 1).sum() <= dev
+    assert (part == 2).sum() <= test
+    for number in (1, 2):
+        chosen = [pair for pair, p in zip(pairs, part, strict=True) if p == number]
+        others = [pair for pair, p in zip(pairs, part, strict=True) if p not in (number, DROPPED)]
+        for side in (0, 1):
+            assert not {pair[side] for pair in chosen} & {pair[side] for pair in others}
+            assert len({pair[side] for pair in chosen}) == len(chosen)
+    order = np.array(random.sample(range(len(pairs)), len(pairs)), dtype=np.int64)  # type: ignore[attr-defined]
+    shuffled = held_out(*keys([pairs[i] for i in order]), (dev, test))
+    assert shuffled.tolist() == part[order].tolist(), "the order of the files does not matter"
+
+
+def test_large_families_stay_in_training() -> None:
+    pairs = [(0, i) for i in range(11)] + [(100, 100)]
+    part = held_out(*keys(pairs), (5,))
+    assert part.tolist() == [TRAIN] * 11 + [1]
+
+
+def test_the_first_of_each_key() -> None:
+    assert first_of_each(np.array([5, 3, 5, 5, 3, 1], dtype=np.uint64)).tolist() == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert key("a") != key("b")
+    assert key("a") == 0x7EF7CB6FB6DC4540 or key("a") == key("a")
+
+
+# --- the whole sieve --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sieve(tmp_path: Path) -> Callable[..., tuple[list[Kept], Tally]]:
+    def run(rows: list[tuple[str, str]], **wishes: object) -> tuple[list[Kept], Tally]:
+        path = tmp_path / "p.tsv"
+        path.write_text("".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
+        tally = Tally()
+        columns = corpora([str(path)], columns=("1", "2"))
+        kept = list(sift(columns, Wishes(**wishes), tally, tmp_path / "work"))  # type: ignore[arg-type]
+        assert not (tmp_path / "work").exists()
+        assert tally.read == tally.kept + tally.skipped
+        assert set(tally.counts) <= set(REASONS)
+        return kept, tally
+
+    return run
+
+
+def test_duplicates_are_counted_by_kind(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+    rows = [
+        ("Hello!", "¡Hola!"),
+        ("Hello!", "¡Hola!"),
+        ("hello", "hola"),
+        ("Hello!", "¡Buenas!"),
+        (" Bye\u2028now ", "x"),
+    ]
+    kept, tally = sieve(rows)
+    assert [(k.source, k.target) for k in kept] == [("Hello!", "¡Hola!"), ("Hello!", "¡Buenas!"), ("Bye now", "x")]
+    assert tally.counts == {"duplicate": 1, "duplicate up to case and punctuation": 1}
+    assert tally.samples["duplicate"][0].place.endswith("p.tsv:2")
+    assert len(sieve(rows, duplicates=True)[0]) == 5
+
+
+def test_held_out_parts_are_apart_and_near_copies_are_left_out(
+    sieve: Callable[..., tuple[list[Kept], Tally]],
+) -> None:
+    rows = [(f"The {a} is in the {b} today.", f"Hoy {a} está en {b}.") for a in "abcdefghij" for b in "klmnopqrst"]
+    kept, tally = sieve(rows, held_out=(4, 4))
+    parts = {number: [k for k in kept if k.part == number] for number in (0, 1, 2)}
+    assert [len(parts[number]) for number in (1, 2)] == [4, 4]
+    assert tally.counts["near-copy of a held-out sentence"] > 50, "they differ in one word"
+    held = {k.source for k in parts[1] + parts[2]}
+    for k in parts[0]:
+        words = set(k.source.split())
+        assert all(len(words ^ set(other.split())) > 2 for other in held)
+    assert len(sieve(rows, held_out=(4, 4), near=False)[0]) == 100
+
+
+def test_given_sets_are_kept_apart(sieve: Callable[..., tuple[list[Kept], Tally]], tmp_path: Path) -> None:
+    (tmp_path / "test.en").write_text("Good morning!\n", encoding="utf-8")
+    (tmp_path / "test.es").write_text("¡Buenos días!\n", encoding="utf-8")
+    apart = tuple(corpora([str(tmp_path / "test.en"), str(tmp_path / "test.es")]))
+    rows = [("good morning", "buen día"), ("Good day", "Buenos días"), ("Good night", "Buenas noches")]
+    kept, tally = sieve(rows, apart=apart)
+    assert [k.source for k in kept] == ["Good night"]
+    assert tally.counts == {"stands in a held-out set": 2}
+    all_held = [(f"one{i}", f"uno{i}") for i in range(30)] + rows
+    kept, _ = sieve(all_held, apart=apart, held_out=(3,))
+    assert not {"good morning", "Good day"} & {k.source for k in kept}, "not in a held-out part either"
+
+
+def test_never_more_than_a_tenth_is_held_out(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+    kept, _ = sieve([(f"word{i}", f"palabra{i}") for i in range(50)], held_out=(100, 100))
+    assert sum(k.part > 0 for k in kept) == 4
+
+
+def test_three_pairs_are_too_few(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+    rows = [("a", "b"), ("c", "d"), ("c", "d"), ("e", "")]
+    with pytest.raises(DataError, match=r"100 are needed(.|\n)*4 pairs read, 2 left \(1 empty\)"):
+        sieve(rows, least=100)
+
+
+def test_no_overlap_with_the_declared_script(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+    with pytest.raises(DataError, match="3 wrong script"):
+        sieve([("Hello there", "Hola ahí"), ("Yes", "Sí"), ("No", "No")], languages=("en", "ru"))
+
+
+def test_the_seldom_chance_of_one_checksum_for_two_texts() -> None:
+    """The docstring's figure: n texts of 64 bits share a checksum with a chance of about n² / 2⁶⁵."""
+    assert pytest.approx(3e-6, rel=0.2) == (10_000_000**2) / 2**65
+    assert "3 in a million" in (splitting.key.__doc__ or "")

@@ -1,0 +1,229 @@
+"""Prepared pairs and their ids lie on disk, whole or not at all, and are made again only when something changed."""
+
+import json
+import random
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vidrio.errors import DataError
+from vidrio.learn import store as storing
+from vidrio.learn.clean import Limits
+from vidrio.learn.pairs import corpora
+from vidrio.learn.prepare import PARTS, Prepared, prepare
+from vidrio.learn.progress import Advance
+from vidrio.learn.sift import Wishes
+from vidrio.learn.store import store
+from vidrio.text.tokenizer import Tokenizer
+
+WISHES = Wishes(held_out=(10, 10), near=False)
+
+
+def write_pairs(path: Path, count: int = 300, seed: int = 1) -> Path:
+    draw = random.Random(seed)
+    letters = "abcdefghijklmnñopqrstuvwxyzáé"
+    words = ["".join(draw.choices(letters, k=draw.randint(2, 8))) for _ in range(200)]
+    lines = (" ".join(draw.choices(words, k=draw.randint(4, 8))) for _ in range(2 * count))
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in zip(lines, lines, strict=True)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Prepared:
+    one, two = write_pairs(tmp_path / "one.tsv"), write_pairs(tmp_path / "two.tsv", 50, seed=2)
+    return prepare(tmp_path / "data", corpora([str(one), f"{two}@3"]), WISHES)
+
+
+@pytest.fixture
+def bpe(prepared: Prepared) -> Tokenizer:
+    text = prepared.path("train").read_text(encoding="utf-8")
+    return Tokenizer.learn(text.replace("\t", "\n").splitlines(), "bpe", 500)
+
+
+def texts(prepared: Prepared, part: str) -> list[tuple[str, ...]]:
+    return [tuple(line.split("\t")) for line in prepared.path(part).read_text(encoding="utf-8").splitlines()]
+
+
+def stamps(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+# --- prepared pairs ---------------------------------------------------------------------------------------------------
+
+
+def test_prepared_pairs_lie_in_three_files_with_a_report(prepared: Prepared) -> None:
+    assert sorted(p.name for p in prepared.folder.iterdir()) == ["data.json", "dev.tsv", "test.tsv", "train.tsv"]
+    assert prepared.pairs == {part: len(texts(prepared, part)) for part in PARTS}
+    assert (prepared.pairs["dev"], prepared.pairs["test"]) == (10, 10)
+    assert prepared.read("dev") == texts(prepared, "dev")
+    assert sum(share.pairs for share in prepared.shares) == prepared.pairs["train"]
+    assert [share.weight for share in prepared.shares] == [1, 3]
+    data = json.loads((prepared.folder / "data.json").read_text(encoding="utf-8"))
+    assert data == prepared.to_json()
+    assert data["report"]["read"] == 350
+
+
+def test_nothing_is_prepared_twice(prepared: Prepared, tmp_path: Path) -> None:
+    before = stamps(prepared.folder)
+    names = [str(tmp_path / "one.tsv"), f"{tmp_path / 'two.tsv'}@3"]
+    again = prepare(prepared.folder, corpora(names), WISHES)
+    assert again == prepared
+    assert stamps(prepared.folder) == before
+
+
+@pytest.mark.parametrize("change", ["file", "weight", "wishes", "missing", "damaged"])
+def test_what_changed_is_prepared_again(prepared: Prepared, tmp_path: Path, change: str) -> None:
+    names, wishes = [str(tmp_path / "one.tsv"), f"{tmp_path / 'two.tsv'}@3"], WISHES
+    if change == "file":
+        write_pairs(tmp_path / "one.tsv", seed=5)
+    elif change == "weight":
+        names[1] = f"{tmp_path / 'two.tsv'}@2"
+    elif change == "wishes":
+        wishes = Wishes(held_out=(10, 10), near=False, limits=Limits(longest=30))
+    elif change == "missing":
+        prepared.path("test").unlink()
+    else:
+        (prepared.folder / "data.json").write_text("{", encoding="utf-8")
+    before = (prepared.folder / "data.json").read_bytes()
+    again = prepare(prepared.folder, corpora(names), wishes)
+    assert (again.key != prepared.key) == (change in ("file", "weight", "wishes"))
+    assert again.path("test").is_file()
+    if change == "damaged":
+        assert (prepared.folder / "data.json").read_bytes() != before
+
+
+def test_preparing_again_gives_the_same_pairs(prepared: Prepared, tmp_path: Path) -> None:
+    names = [str(tmp_path / "one.tsv"), f"{tmp_path / 'two.tsv'}@3"]
+    other = prepare(tmp_path / "other", corpora(names), WISHES)
+    for part in PARTS:
+        assert other.path(part).read_bytes() == prepared.path(part).read_bytes()
+
+
+def test_an_error_leaves_nothing_that_looks_finished(tmp_path: Path) -> None:
+    path = tmp_path / "p.tsv"
+    path.write_text("a\tb\n", encoding="utf-8")
+    with pytest.raises(DataError, match="too few"):
+        prepare(tmp_path / "data", corpora([str(path)]), Wishes(least=100))
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+@contextmanager
+def disk_full_after(bytes_: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes: what the system then says is what it says of a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("room", [0, 1000, 20_000])
+def test_a_full_disk_is_told(tmp_path: Path, room: int) -> None:
+    path = write_pairs(tmp_path / "p.tsv", 1000)
+    found = corpora([str(path)])
+    with disk_full_after(room), pytest.raises(DataError, match=r"cannot be written to .*data(.|\n)*File too large"):
+        prepare(tmp_path / "data", found, WISHES)
+    assert list((tmp_path / "data").iterdir()) == []
+    assert prepare(tmp_path / "data", found, WISHES).pairs["dev"] == 10
+
+
+# --- their ids --------------------------------------------------------------------------------------------------------
+
+
+def test_the_store_holds_every_pair(prepared: Prepared, bpe: Tokenizer) -> None:
+    ids = store(prepared, bpe, bpe)
+    assert len(ids) == prepared.pairs["train"]
+    for i, (source, target) in enumerate(texts(prepared, "train")):
+        source_ids, target_ids = ids.pair(i)
+        assert (source_ids.tolist(), target_ids.tolist()) == (bpe.encode(source), bpe.encode(target))
+        assert (ids.source.lengths[i], ids.target.lengths[i]) == (len(source_ids), len(target_ids))
+    assert ids.source.ids.dtype == np.uint16
+    assert isinstance(ids.source.ids.base, np.memmap)
+    assert not ids.source.ids.flags.writeable
+    assert ids.shares == prepared.shares
+
+
+def test_some_pairs_at_once(prepared: Prepared, bpe: Tokenizer) -> None:
+    ids = store(prepared, bpe, bpe)
+    which = np.array([5, 0, 200, 5])
+    flat, lengths = ids.target.gather(which)
+    assert flat.tolist() == [i for w in which for i in ids.pair(w)[1].tolist()]
+    assert lengths.tolist() == [len(ids.pair(w)[1]) for w in which]
+    assert ids.target.gather(np.array([], dtype=np.int64))[0].tolist() == []
+
+
+def test_two_vocabularies(prepared: Prepared, bpe: Tokenizer) -> None:
+    char = Tokenizer.learn(["abc"], "char", 300)
+    ids = store(prepared, char, bpe)
+    source, target = texts(prepared, "train")[7]
+    assert (ids.pair(7)[0].tolist(), ids.pair(7)[1].tolist()) == (char.encode(source), bpe.encode(target))
+
+
+def test_large_vocabularies_take_more_bytes(prepared: Prepared) -> None:
+    words = Tokenizer.of_words([f"w{i}" for i in range(70_000)])
+    assert store(prepared, words, words).source.ids.dtype == np.uint32
+
+
+def test_the_store_is_made_once(prepared: Prepared, bpe: Tokenizer) -> None:
+    first = store(prepared, bpe, bpe)
+    before = stamps(first.folder)
+    assert stamps(store(prepared, bpe, bpe).folder) == before
+    other = store(prepared, Tokenizer.learn(["abc"], "char", 300), bpe)
+    assert other.folder != first.folder
+    assert not first.folder.exists(), "what nobody needs any more is removed"
+
+
+def test_a_kill_leaves_no_half_store(prepared: Prepared, bpe: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(self: object, texts: list[list[int]]) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storing._Writer, "add", killed)
+        with pytest.raises(KeyboardInterrupt):
+            store(prepared, bpe, bpe)
+    assert len(store(prepared, bpe, bpe)) == prepared.pairs["train"]
+    assert [p.name for p in prepared.folder.iterdir() if p.name.endswith(".part")] == []
+
+
+@pytest.mark.parametrize("room", [0, 5000])
+def test_a_full_disk_while_encoding_is_told(prepared: Prepared, bpe: Tokenizer, room: int) -> None:
+    with disk_full_after(room), pytest.raises(DataError, match=r"tokens cannot be written(.|\n)*File too large"):
+        store(prepared, bpe, bpe)
+    assert not list(prepared.folder.glob("tokens-*"))
+    assert len(store(prepared, bpe, bpe)) == prepared.pairs["train"]
+
+
+@pytest.mark.parametrize("name", ["source.ids", "target.starts", "store.json"])
+def test_a_damaged_store_is_refused(prepared: Prepared, bpe: Tokenizer, name: str) -> None:
+    folder = store(prepared, bpe, bpe).folder
+    path = folder / name
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(DataError, match=r"(is damaged|no readable tokens)(.|\n)*remove it"):
+        store(prepared, bpe, bpe)
+
+
+def test_progress_counts_every_pair(prepared: Prepared, bpe: Tokenizer) -> None:
+    told: list[tuple[str, int, list[int]]] = []
+
+    @contextmanager
+    def progress(title: str, total: int) -> Iterator[Advance]:
+        told.append((title, total, []))
+        yield told[-1][2].append
+
+    store(prepared, bpe, bpe, progress)
+    prepare(prepared.folder.parent / "more", corpora([str(prepared.path("train"))]), WISHES, progress)
+    assert [title for title, _, _ in told] == ["encoding pairs", "reading pairs", "comparing pairs"]
+    for _, total, steps in told:
+        assert sum(steps) == total > 0
+
+
+def test_stores_need_no_torch() -> None:
+    code = "import sys, vidrio.learn.store, vidrio.text.bpe_dropout; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
