@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vidrio.errors import AddressError
 from vidrio.glass.attention import causal
 from vidrio.glass.decoding import Kept, decode_step
-from vidrio.glass.receipts import At, step_of
+from vidrio.glass.receipts import At, locate, step_of
 from vidrio.glass.recompute import Cells, Compared, compared
-from vidrio.glass.trace import Trace
+from vidrio.glass.trace import Address, Trace
 from vidrio.glass.transformer import encode
 
 MOST_OUTPUTS = 20_000  # a usual check recomputes all of out.* up to this many numbers, and else this many of them
@@ -74,19 +75,58 @@ def _same(a: float, b: float) -> bool:
     return bool(a == b or (a != a and b != b))
 
 
+def recomputed_names(trace: Trace, prefix: str = "") -> list[str]:
+    """The quantities under a prefix that are computed: not parameters, nor ids, nor the search's choice."""
+    return [name for name in trace.addresses(prefix) if trace.stages[name].kind in ("value", "aggregate")]
+
+
+def under(trace: Trace, address: Address) -> list[At]:
+    """Every computed number at an address or under it; AddressError if there is none."""
+    if address.index:
+        return [locate(trace, address)]
+    if not trace.addresses(address.name):
+        trace.stage(address.name)  # says which are near
+    names = recomputed_names(trace, address.name)
+    if not names:
+        raise AddressError(
+            f"under {address.name!r} nothing is computed",
+            found="parameters, ids or choices",
+            do="name numbers on the way; parameters are compared with the model's file in every check",
+        )
+    if address.step is None:
+        return list(every(trace, names))
+    here = trace.as_of(address.step)
+    decoder = every(here, [name for name in names if "T" in trace.stages[name].axes])
+    return [
+        At(at.name, at.place, address.step)
+        for at in decoder
+        if not at.name.startswith("out.") or at.place[0] == address.step
+    ]
+
+
 def every(trace: Trace, names: Sequence[str]) -> Iterator[At]:
     """Every number of these quantities; where each step was computed by itself, at every step."""
     for name in names:
-        stage = trace.stages[name]
-        steps: Sequence[int | None] = [None]
-        if trace.steps and "T" in stage.axes and not name.startswith("out."):
-            steps = range(len(trace.steps))
-        for step in steps:
+        by_row = trace.stages[name].operation.endswith("softmax")  # a row is worked out once for all its numbers
+        for step in _steps_of(trace, name):
             shape = trace.as_of(step).array(name).shape
-            if stage.operation.endswith("softmax"):  # a row is worked out once for all its numbers
+            if by_row:
                 yield from (At(name, place, step) for place in np.ndindex(shape))
             else:  # column by column: each column of a matrix is fetched once
                 yield from (At(name, place[::-1], step) for place in np.ndindex(shape[::-1]))
+
+
+def how_many(trace: Trace) -> int:
+    """How many numbers of a run could be recomputed."""
+    return sum(
+        trace.as_of(step).array(name).size for name in recomputed_names(trace) for step in _steps_of(trace, name)
+    )
+
+
+def _steps_of(trace: Trace, name: str) -> Sequence[int | None]:
+    """The steps at which a quantity was computed afresh; None: all at once."""
+    alone = trace.steps and "T" in trace.stages[name].axes and not name.startswith("out.")
+    return range(len(trace.steps)) if alone else [None]
 
 
 def spread(trace: Trace, names: Sequence[str], count: int, generator: np.random.Generator) -> list[At]:
@@ -105,15 +145,15 @@ def spread(trace: Trace, names: Sequence[str], count: int, generator: np.random.
     found = []
     for name in names:
         shape = trace.array(name).shape
-        drawn = np.sort(generator.choice(sizes[name], wanted[name], replace=False)) if wanted[name] else []
+        drawn = np.sort(generator.choice(sizes[name], wanted[name], replace=False)).tolist() if wanted[name] else []
         found += [At(name, tuple(int(i) for i in np.unravel_index(flat, shape))) for flat in drawn]
     return found
 
 
 def usual(trace: Trace, generator: np.random.Generator) -> list[At]:
     """What is checked unless told otherwise: all that came out, and some of everything on the way to it."""
-    names = [name for name in trace.stages if name in trace]
-    outputs = [name for name in names if name.startswith("out.") and trace.stages[name].kind != "parameter"]
+    names = recomputed_names(trace)
+    outputs = [name for name in names if name.startswith("out.")]
     size = sum(trace.array(name).size for name in outputs)
     first = list(every(trace, outputs)) if size <= MOST_OUTPUTS else spread(trace, outputs, MOST_OUTPUTS, generator)
     return [*first, *spread(trace, [name for name in names if name not in outputs], USUAL, generator)]

@@ -1,8 +1,8 @@
 """Where each parameter lies in `model.safetensors`, read by hand: a length, a header in JSON, then the numbers.
 
 The format: 8 bytes with the header's length, the header `{"name": {"dtype": "F32", "shape": [4, 3], "data_offsets":
-[0, 48]}, …}`, then all numbers, little-endian, row by row. Reading it here, without the library that the model was loaded
-with, is what makes "the parameters are those of the file" a check.
+[0, 48]}, …}`, then all numbers, little-endian, row by row. Reading it here, without the library that the model was
+loaded with, is what makes "the parameters are those of the file" a check.
 """
 
 import hashlib

@@ -158,6 +158,10 @@ class Trace:
         """What the table says of a quantity; an unknown name is answered with the nearest ones."""
         stage = self.stages.get(name)
         if stage is None or name not in self:
+            inside = self.addresses(name)
+            if inside:
+                shown = ", ".join(inside[:5]) + ", …" * (len(inside) > 5)
+                raise AddressError(f"{name} is not one quantity but {len(inside)}", found=shown, do="name one of them")
             raise AddressError(
                 f"there is no {name!r} in this run",
                 found=f"the nearest: {nearest(name, [n for n in self.stages if n in self])}",

@@ -105,16 +105,21 @@ def _lines(data: dict[str, Any]) -> str:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
 
     *heads, (last, quantities) = data.items()
-    lines = [f"{text(key)}: {text(_finite(value))}" for key, value in heads]
+    lines = [f"{text(key)}: {text(finite(value))}" for key, value in heads]
     inner = ",\n  ".join(text(entry) for entry in quantities)
     lines.append(f"{text(last)}: [\n  {inner}\n ]" if quantities else f"{text(last)}: []")
     return "{\n " + ",\n ".join(lines) + "\n}\n"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same with words for NaN and infinities, at any depth."""
     if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
+        return {key: finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
+        return [finite(part) for part in value]
     return _plain(np.asarray(value)) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """Any of the reports' data as JSON, with words for NaN and infinities."""
+    return json.dumps(finite(data), ensure_ascii=False, allow_nan=False, indent=1)

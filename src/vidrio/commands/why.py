@@ -1,0 +1,80 @@
+"""`vidrio why ADDRESS TEXT`: the receipt of one number."""
+
+from typing import Any
+
+import click
+
+from vidrio.commands._options import (
+    as_options,
+    dtype_option,
+    given_text,
+    json_option,
+    model_option,
+    opened,
+    precision_option,
+    search_options,
+    text_argument,
+)
+from vidrio.commands.whatif_options import take_asked, whatif_options
+
+LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
+
+
+@click.command(short_help="The receipt of one number: formula, values, recomputation.")
+@click.argument("address")
+@text_argument
+@model_option
+@click.option("--deep", is_flag=True, help="Walk from the number down to the parameters and token ids it is made from.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Numbers that --deep shows.")
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(["calculator", "python", "spreadsheet", "latex"]),
+    help="Only the arithmetic, at full precision, to copy.",
+)
+@click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
+@search_options
+@whatif_options
+@precision_option
+@dtype_option
+@json_option
+def why(address: str, text: str, model_name: str | None, precision: int, dtype: str, **given: Any) -> None:
+    """The receipt of the number at ADDRESS when the model reads TEXT.
+
+    It shows the formula, puts the numbers in, works it out step by step, recomputes it independently in float64, and
+    says how far rounding can have carried the model away. Rows and columns are numbers or tokens; @2 is step 2.
+
+    \b
+    vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
+    vidrio why "dec.0.cross.weights.h1[1,hello]@1" "Hello world" --deep
+    vidrio why "out.prob[hola]@0" "Hello world" --as spreadsheet
+    vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive --divisor 30
+    """
+    from vidrio.errors import InputError
+    from vidrio.report import receipt as report
+    from vidrio.report.changed import look_changed
+
+    asked = take_asked(given)
+    deep, limit, kind, target, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "target", "as_json"))
+    if kind and (as_json or deep):
+        raise click.UsageError("--as prints one line of arithmetic: leave out --json and --deep")
+    model = opened(model_name, dtype)
+    forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
+    tried = look_changed(model, given_text(text), asked, options=as_options(model.config, given), target=forced)
+    trace, file = tried.after.trace, model.path / "model.safetensors"
+    if tried.after.empty:
+        raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
+    if as_json:
+        from vidrio.report.manifest import json_text
+
+        data = report.deep_data(trace, address, limit) if deep else report.as_data(trace, address, file)
+        click.echo(json_text(data))
+    elif kind:
+        line = report.copied(trace, address, kind)
+        click.echo(line)
+        if kind == "spreadsheet" and len(line) > LONGEST_CELL:
+            click.echo(f"note: {len(line):,} characters; most spreadsheets take {LONGEST_CELL:,}", err=True)
+    else:
+        click.echo(report.why(trace, address, file, precision))
+        if deep:
+            click.echo(f"\n{report.deep(trace, address, limit, precision)}")
