@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from vidrio import show
+from vidrio.glass.comparison import first
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace
-from vidrio.glass.comparison import first
 from vidrio.lessons.runs import Lesson
 from vidrio.parameters import count, source_table
 
