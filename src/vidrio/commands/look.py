@@ -15,6 +15,7 @@ from vidrio.commands._options import (
     search_options,
     text_argument,
 )
+from vidrio.commands.training_options import show_training, training_options
 from vidrio.commands.whatif_options import Asked, as_typed, take_asked, whatif_options
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
 @search_options
 @whatif_options
+@training_options
 @precision_option
 @dtype_option
 @json_option
@@ -51,6 +53,7 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     vidrio look "Hello world" --step 1
     vidrio look "Hello world" --beam 4 --tree
     vidrio look "Hello world" --html page.html
+    vidrio look "Hello world" --target "hola mundo" --training
     """
     from vidrio.report import changed
     from vidrio.search import Tree
@@ -60,10 +63,13 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     search = {name: asked.pop(name) for name in SEARCH}
     whatif = take_asked(asked)
     options = as_options(model.config, search)
+    lead_on = again(text, model_name, dtype, asked["target"], search, whatif)
+    if show_training(model, text, options, lead_on, precision, asked, changed=bool(whatif)):
+        return
     tree = Tree() if asked["show_tree"] and options.sampling is None else None
-    target = None if asked["target"] is None else _forced(model, asked["target"])
+    given = asked.pop("target")
+    target = None if given is None else _forced(model, given)
     tried = changed.look_changed(model, text, whatif, options=options, target=target, tree=tree)
-    lead_on = again(text, model_name, dtype, asked.pop("target"), search, whatif)
     show(tried, precision, lead_on, model_name=model_name, whatif=whatif, **asked)
 
 

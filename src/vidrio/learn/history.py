@@ -3,8 +3,8 @@
     MODEL/run/snapshots/step-00000064/model.safetensors
 
 A model changes most in its first steps, so snapshots are taken at steps 0, 1, 2, 4, 8, …; when they become too many,
-those at 2, 8, 32, … go again, and so on. Which steps stay depends on the last step alone: a run that was killed and goes
-on leaves the same ones. Reading them needs no PyTorch.
+those at 2, 8, 32, … go again, and so on. Which steps stay depends on the last step alone, so a run that was killed and
+goes on leaves the same ones. Reading them needs no PyTorch.
 """
 
 from collections.abc import Mapping

@@ -8,6 +8,7 @@ numbers are the model's own and can be recomputed by hand; a real step sees many
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -39,8 +40,8 @@ class Rules:
     rate_told: str = "the highest of the default recipe"
 
     @staticmethod
-    def first(smoothing: float | None = None) -> "Rules":
-        """Those of the default recipe."""
+    def of(folder: Path, config: ModelConfig, smoothing: float | None = None) -> "Rules":
+        """Those of the run that made a model, if its state is still there; else those of the default recipe."""
         recipe = Recipe(stop=Stop(steps=1))
         return Rules(recipe.smoothing if smoothing is None else smoothing, recipe.clip, recipe.rate)
 

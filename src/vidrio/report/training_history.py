@@ -108,12 +108,12 @@ def _age(step: int | None, seen: Look, now: Look, names: Sequence[str]) -> Age:
         return Age(step, seen.translation, True, float(np.log(prob_C.max())), [float(prob_C[taken])])
     forced = look(seen.model, seen.text, options=seen.options, target=now.chosen_ids)
     p_T = np.exp(forced.trace.values["out.score"])
-    told = [seen.translation, seen.result.ended, seen.result.log_prob, p_T.tolist()]
+    age = Age(step, seen.translation, seen.result.ended, seen.result.log_prob, p_T.tolist())
     if not names:
-        return Age(step, *told)
+        return age
     weights_TS: Array = np.mean([forced.trace.array(name) for name in names], axis=0)
     reads = [forced.trace.source_tokens[s] for s in weights_TS.argmax(1)]
-    return Age(step, *told, reads, weights_TS.max(1).tolist(), entropy(weights_TS).tolist())
+    return replace(age, reads=reads, share=weights_TS.max(1).tolist(), entropy=entropy(weights_TS).tolist())
 
 
 # --- as text ----------------------------------------------------------------------------------------------------------
@@ -151,8 +151,7 @@ def _sure(told: History, precision: int) -> Iterator[str]:
     words = " ".join(visible(token) for token in told.tokens)
     yield wrap(f"How sure it is of “{words}”: p of each token, those before it given", hang="  ")
     columns = [
-        [cut(token, TOKEN), *(number(age.p[t], precision) for age in told.ages)]
-        for t, token in enumerate(told.tokens)
+        [cut(token, TOKEN), *(number(age.p[t], precision) for age in told.ages)] for t, token in enumerate(told.tokens)
     ]
     yield from (f"  {line}".rstrip() for line in side_by_side(_steps(told), columns, WIDTH - 2))
 
@@ -182,4 +181,3 @@ def _read(told: History, precision: int) -> Iterator[str]:
 def _steps(told: History) -> list[str]:
     width = max(4, *(text_width(age.name) for age in told.ages))
     return ["step".rjust(width), *(age.name.rjust(width) for age in told.ages)]
-

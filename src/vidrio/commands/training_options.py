@@ -16,7 +16,9 @@ _OPTIONS = (
     click.option("--training", is_flag=True, help="How TEXT and --target teach: loss, smoothing, gradient."),
     click.option("--gradient", "gradients", metavar="ADDRESS", multiple=True, help="A parameter's gradient, checked."),
     click.option("--life", "lives", metavar="ADDRESS", multiple=True, help="A parameter in the next training step."),
-    click.option("--smoothing", type=click.FloatRange(0, 1, max_open=True), help="Label smoothing. [the run's, or 0.1]"),
+    click.option(
+        "--smoothing", type=click.FloatRange(0, 1, max_open=True), help="Label smoothing. [the run's, or 0.1]"
+    ),
     click.option("--history", is_flag=True, help="The same text at every age of the model, from random to trained."),
 )
 NAMES = ("training", "gradients", "lives", "smoothing", "history")
@@ -30,7 +32,14 @@ def training_options(command: F) -> F:
 
 
 def show_training(
-    model: "Opened", text: str, options: "Options", again: "Again", precision: int, asked: dict[str, Any]
+    model: "Opened",
+    text: str,
+    options: "Options",
+    again: "Again",
+    precision: int,
+    asked: dict[str, Any],
+    *,
+    changed: bool,
 ) -> bool:
     """Print the views of training that were asked for, and say whether there were any.
 
@@ -43,9 +52,9 @@ def show_training(
         return False
     fitting = {"as_json", "addresses" if own["history"] else "target"}
     others = [name for name, value in asked.items() if value not in (None, False, ()) and name not in fitting]
-    if others or (own["history"] and (own["training"] or own["gradients"] or own["lives"])):
+    if changed or others or (own["history"] and (own["training"] or own["gradients"] or own["lives"])):
         view = "--history" if own["history"] else "--training, --gradient and --life"
-        raise click.UsageError(f"{view}: a view of its own, not together with the other views")
+        raise click.UsageError(f"{view}: views of their own, not together with what-ifs or other views")
     if own["history"]:
         click.echo(_history(model, text, options, precision, asked), nl=False)
     else:
@@ -80,13 +89,15 @@ def _step(
     history: bool,
 ) -> str:
     from vidrio.learn.seen import Rules
-    from vidrio.report import training_seen as step
+    from vidrio.report.training_json import to_json
+    from vidrio.report.training_numbers import gradient, life
+    from vidrio.report.training_seen import overview, run
 
     rules = Rules.of(model.path, model.config, smoothing)
-    seen, looked = step.run(model, text, asked["target"], rules)
+    seen, looked = run(model, text, asked["target"], rules)
     if asked["as_json"]:
-        return step.to_json(seen, looked, rules, gradients, lives)
-    views = [step.overview(seen, looked, rules, again, precision)] if training else []
-    views += [step.gradient(seen, looked, where, precision) for where in gradients]
-    views += [step.life(seen, looked, rules, where, precision) for where in lives]
+        return to_json(seen, looked, rules, gradients, lives)
+    views = [overview(seen, looked, again, precision)] if training else []
+    views += [gradient(seen, looked, where, precision) for where in gradients]
+    views += [life(seen, looked, rules, where, precision) for where in lives]
     return "\n\n".join(views) + "\n"
