@@ -59,3 +59,22 @@ def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, cwd=tmp_path, timeout=timeout)
 
     return run
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="Write tests/golden/ anew.")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest, repository: Path) -> Callable[[str, str], None]:
+    """Compare a text with a file of tests/golden/; `pytest --update-golden` writes the file instead."""
+
+    def check(name: str, text: str) -> None:
+        path = repository / "tests" / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path} is missing: pytest --update-golden writes it"
+        assert text == path.read_text("utf-8")
+
+    return check

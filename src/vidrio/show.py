@@ -37,7 +37,7 @@ def number(value: float, precision: int = PRECISION) -> str:
     if value == 0:
         return "0"
     if abs(value) >= 1e6:
-        return f"{value:.{precision}e}"
+        return f"{value:.{max(2, precision)}e}"
     fixed = f"{value:.{precision}f}"
     return f"{value:.{max(1, precision - 2)}e}" if float(fixed) == 0 else fixed
 

@@ -256,7 +256,7 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[str]:
         indent="  ",
     )
     if seen.disagreement <= seen.tolerance:
-        text = f"the pass shown here and the search, step by step, agree to {seen.disagreement:.1e} in log p."
+        text = f"the pass shown here gives the log p that the search saw, step by step, to {seen.tolerance:g}."
         yield wrap(f"Checked: {text}", indent="  ")
     else:
         yield wrap(f"! {disagreement(seen)}", hang="  ")
