@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 from vidrio.cli import main
 from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError
+from vidrio.folder import About, write_config
 from vidrio.glass.decoding import Kept, decode_step
-from vidrio.glass.transformer import Machine, build, decode, encode, logits
+from vidrio.glass.transformer import Machine, build, classify, decode, encode, logits
 from vidrio.lessons import counting
 from vidrio.lessons.sizes import PRESETS, glossary, resized
 from vidrio.parameters import count, parameter_specs, random_parameters
@@ -89,7 +91,7 @@ def test_counts_are_those_of_a_run(config: ModelConfig, n_source: int, n_target:
 def test_an_encoder_alone() -> None:
     config = replace(SMALL, shape="encoder", n_classes=4)
     machine = counted_machine(config)
-    assert total(lambda: encode(machine, [1, 2, 3], tap)) == sum(counting.encoding(config, 3).values())
+    assert total(lambda: classify(machine, [1, 2, 3], tap)) == sum(counting.encoding(config, 3).values())
 
 
 def test_known_counts() -> None:
@@ -202,6 +204,16 @@ def test_the_tables_fit_the_screen(arguments: Sequence[str], capsys: pytest.Capt
     captured = capsys.readouterr()
     assert captured.err == ""
     assert max(map(text_width, captured.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("config", [replace(SMALL, shape="encoder", n_classes=4), VARIANTS["decoder"]])
+def test_models_with_one_side(config: ModelConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_config(tmp_path, config, About(name="one side"))
+    for extra in ([], ["--glossary"]):
+        assert main(["lesson", "sizes", "--model", str(tmp_path), "-s", "9", "-t", "9", *extra]) == 0
+        out = capsys.readouterr().out
+        assert "9 source" in out if config.has_encoder else "9 source" not in out
+        assert f"{count(config):,}" in out
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,8 +127,8 @@ def _inner_axis(stage: Stage, table: dict[str, Stage]) -> str:
 
 
 def encoding(config: ModelConfig, n_source: int) -> dict[str, int]:
-    """Multiplications to encode `n_source` tokens, by part."""
-    return _sum(config, products(config), "enc", S=n_source)
+    """Multiplications to encode `n_source` tokens, by part; with a classifier on top, its too."""
+    return _sum(config, products(config), "enc" if config.has_decoder else "enc out", S=n_source)
 
 
 def forced(config: ModelConfig, n_source: int, n_target: int) -> dict[str, int]:

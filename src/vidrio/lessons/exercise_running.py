@@ -107,6 +107,7 @@ def tell_speed(precision: int) -> Iterator[str]:
 # --- 6: what are residual connections and layer norm for? -------------------------------------------------------------
 
 DEPTH = 12
+MEASURED = (0, 3, 6, 9, 11)  # the layers at which it is measured
 WAYS = {
     "residual and norm": (True, True),
     "norm only": (False, True),
@@ -117,7 +118,7 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Depth:
-    """By layer, the size of what comes in and of the gradient of a loss at the top with respect to it."""
+    """At the measured layers, the size of what comes in and of the gradient of a loss at the top."""
 
     values: Array
     gradients: Array
@@ -141,8 +142,8 @@ def measure_depth(residual: bool, layer_norm: bool, seeds: Sequence[int] = range
         for n in range(DEPTH):
             inputs.append(encoder_layer(machine, inputs[-1], f"enc.{n}"))
         direction_LD = generator.standard_normal(inputs[0].shape)  # loss = Σ direction · output
-        values.append([_size(x) for x in inputs[:DEPTH]])
-        gradients.append([_size(gradient(machine, n, inputs[n], direction_LD)) for n in range(DEPTH)])
+        values.append([_size(inputs[n]) for n in MEASURED])
+        gradients.append([_size(gradient(machine, n, inputs[n], direction_LD)) for n in MEASURED])
     return Depth(np.exp(np.log(values).mean(axis=0)), np.exp(np.log(gradients).mean(axis=0)))
 
 
@@ -189,8 +190,8 @@ def tell_depth(precision: int) -> Iterator[str]:
     ):
         yield f"\n{title}\n"
         rows = [
-            [str(n), *(show.number(float(getattr(depth, quantity)[n]), precision) for depth in seen.values())]
-            for n in range(DEPTH)
+            [str(n), *(show.number(float(getattr(depth, quantity)[i]), precision) for depth in seen.values())]
+            for i, n in enumerate(MEASURED)
         ]
         yield show.table(rows, ["layer", *seen], "r....")
     yield f"\nWhat of the gradient at layer {DEPTH - 1} is there at layer 0"

@@ -6,6 +6,7 @@ many draws, with the softmax as the document writes it or with the row's maximum
 """
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -34,9 +35,9 @@ from vidrio.lessons.nan_draws import (
 @click.option("--softmax", type=click.Choice(["naive", "stable"]), help="Only blocks with this softmax.")
 @click.option("--residual/--no-residual", default=None, help="Only blocks with, or without, residual connections.")
 @click.option("--layer-norm/--no-layer-norm", default=None, help="Only blocks with, or without, layer norm.")
-@click.option("--draws", "count", type=click.IntRange(1, 100_000), default=2000, show_default=True)
+@click.option("--draws", "count", type=click.IntRange(1, 20_000), default=2000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random matrices.")
-@click.option("--blocks", "n_blocks", type=click.IntRange(1, 200), default=BLOCKS, show_default=True)
+@click.option("--blocks", "n_blocks", type=click.IntRange(1, 100), default=BLOCKS, show_default=True)
 @click.option("--spread", type=click.FloatRange(0, 1e6, min_open=True), default=1.0, show_default=True,
               help="Standard deviation of the matrices' entries.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="float64", show_default=True)
@@ -69,13 +70,22 @@ def command(
         and layer_norm in (None, recipe.layer_norm)
     ]
     draws = Draws(count, seed, n_blocks, spread, dtype)
-    outcomes = [run(recipe, draws) for recipe in recipes]
+    outcomes = [run(recipe, draws) for recipe in _shown_on_a_terminal(recipes)]
     if as_json:
         settings = {"draws": count, "seed": seed, "blocks": n_blocks, "spread": spread, "dtype": dtype}
         click.echo(json.dumps(settings | {"recipes": [outcome.to_json() for outcome in outcomes]}, indent=1))
         return
     lines = tell_one(outcomes[0], precision) if len(outcomes) == 1 else tell(outcomes, precision)
     click.echo("\n".join(lines))
+
+
+def _shown_on_a_terminal(recipes: Sequence[Recipe]) -> Iterator[Recipe]:
+    """The recipes, with a bar on stderr while they are run, if somebody sees it."""
+    if not sys.stderr.isatty():
+        yield from recipes
+        return
+    with click.progressbar(recipes, label="drawing", file=sys.stderr) as bar:
+        yield from bar
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------
@@ -199,6 +209,8 @@ def _tell_first(outcome: Outcome, precision: int) -> Iterator[str]:
     if outcome.recipe.softmax == "naive":
         yield f"In {outcome.overflowed:,} of the {n_nan:,} draws with NaN the first was ∞ / ∞; in the others 0 / 0:"
         yield "all scores of a row so far below 0 that every exp is 0."
+    elif n_nan:
+        yield "Here the scores themselves became ∞, and taking the maximum off gives ∞ − ∞."
 
 
 def _tell_collapse(outcome: Outcome, precision: int) -> Iterator[str]:

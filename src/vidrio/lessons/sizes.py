@@ -17,6 +17,7 @@ from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError, InputError
 from vidrio.folder import read_config
 from vidrio.lessons import counting
+from vidrio.lessons.errata import flag
 
 
 def _paper(vocabulary: int, d: int, heads: int, f: int, layers: int) -> ModelConfig:
@@ -206,9 +207,8 @@ def _tell_work(config: ModelConfig, n_source: int, n_target: int) -> list[str]:
         for key in keys
     ]
     rows.append(["all", *(f"{sum(way.values()) / unit:,.0f}" for way in ways.values())])
-    texts = [f"{n_source} source" if config.has_encoder else "", f"{n_target} target" if config.has_decoder else ""]
     what = "Multiplications" + (", in millions" if unit > 1 else "") + ", in matrix products"
-    lines = [show.wrap(f"{what}; {' and '.join(filter(None, texts))} tokens"), ""]
+    lines = [show.wrap(f"{what}; {_texts(config, n_source, n_target)}"), ""]
     lines += [show.table(rows, ["part", *ways], "lrrrr"), ""]
     if config.has_decoder:
         kept, anew = (sum(ways[way].values()) for way in ("decode, kept", "decode, anew"))
@@ -221,6 +221,11 @@ def _tell_work(config: ModelConfig, n_source: int, n_target: int) -> list[str]:
             f"Kept keys and values at the end: {counting.kept_numbers(config, n_source, n_target):,} numbers.",
         ]
     return lines
+
+
+def _texts(config: ModelConfig, n_source: int, n_target: int) -> str:
+    texts = [f"{n_source} source" if config.has_encoder else "", f"{n_target} target" if config.has_decoder else ""]
+    return " and ".join(filter(None, texts)) + " tokens"
 
 
 def _bytes(size: float) -> str:
@@ -236,12 +241,13 @@ def _bytes(size: float) -> str:
 def tell_glossary(config: ModelConfig, name: str, n_source: int, n_target: int) -> list[str]:
     """The second document's six sizes: what each is, and everything counted again with it doubled."""
     lines = [f"{name}: {sizes_line(config)}", ""]
-    lines += [f"Counted for one translation: {n_source} source tokens, {n_target} target tokens, K and V kept.", ""]
+    lines += [f"Multiplications for {_texts(config, n_source, n_target)}, keys and values kept.", ""]
     terms = glossary(config, n_source, n_target)
     as_it_is = [f"{terms[0][what][0]:,}" for what in ("parameters", "multiplications", "kept")]
     rows = [["as it is", as_it_is[0], "", as_it_is[1], "", as_it_is[2]]]
     for term in terms:
         lines += [show.wrap(f"{term['term']}: {term['says']}", hang="  "), ""]
+        lines += [flag(31), ""] if term["term"] == "vocabulary size" else []
         parameters, multiplications = (f"{term[what][1]:,}" for what in ("parameters", "multiplications"))
         times = [_times(*term[what]) for what in ("parameters", "multiplications", "kept")]
         rows.append([term["change"], parameters, times[0], multiplications, times[1], times[2]])
@@ -268,8 +274,7 @@ def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str
         (
             "vocabulary size",
             "how many tokens the model knows: a row of the embedding table and a column of the output projection each. "
-            "Parameters grow with it, and the last step of every token. (It is not the buffer size, which the second "
-            "document writes: that is how many examples are shuffled at a time.)",
+            "Parameters grow with it, and the last step of every token.",
             f"V {vocabulary:,} → {2 * vocabulary:,}",
             _counts(replace(c, **both), n_source, n_target),
         ),
