@@ -199,6 +199,10 @@ MATRIX = "[[1,2,3],[4,5,6],[7,8,9],[1,1,1]]"
         ("draw = -1", "draw: expected a whole number from 0 on"),
         ("draw = 'dice'", "draw: expected a whole number"),
         ("= 3", "is not TOML"),
+        (f"draw = {'9' * 5000}", "is not TOML"),
+        ("x = " + "[" * 5000, "is not TOML"),
+        (f"[enc.0.ffn]\nb2 = [1, {'9' * 400}, 3, 4]", "enc.0.ffn.b2: expected 4 numbers, found NaN or infinity"),
+        (f"[config]\nscore_divisor = {'9' * 400}", "config.score_divisor: expected a number above 0"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_with_what_was_expected_and_found(text: str, told: str, tmp_path: Path) -> None:
@@ -247,6 +251,22 @@ def test_a_file_stays_unless_forced(tmp_path: Path) -> None:
     assert path.read_bytes() == before
     values_file.write(path, values_file.of_the_post(), force=True)
     assert tomllib.loads(path.read_text("utf-8"))["sentence"] == "Hello World"
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e160, 1.7e308])
+def test_numbers_of_any_size_can_be_walked_with(size: float, tmp_path: Path) -> None:
+    from vidrio.lessons.random_transformer import steps
+    from vidrio.lessons.runs import Lesson
+    from vidrio.lessons.walk_report import step_text
+
+    row = [size, -size, size, size / 2]
+    text = f"[embeddings]\nhello = {row}\n[enc.0.self]\nWQ.h0 = {[[size] * 3] * 4}\nnorm.gain = {row}\n"
+    text += f"[out]\nb = {[size] * 10}"
+    for mode in ("printed", "corrected"):
+        lesson = Lesson(mode, read(text, tmp_path), own=True)
+        every = steps(lesson.values.config)
+        for n, step in enumerate(every, 1):
+            assert step.title in "\n".join(step_text(lesson, n, 42, step, 4, "AGAIN"))
 
 
 def test_values_as_a_model_folder_and_back(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import click
 
 from vidrio.config import ModelConfig
 from vidrio.errors import LessonError
+from vidrio.glass.attention import divisor
 from vidrio.lessons import values_file, walk_report
 from vidrio.lessons.runs import MODES, Lesson
 from vidrio.lessons.step import Step
@@ -48,7 +49,12 @@ def _refuse_too_long(values: Values) -> None:
 
 
 @click.command("random-transformer")
-@click.option("--as", "mode", type=click.Choice(MODES), help="How to compute. [printed; with --values corrected]")
+@click.option(
+    "--as",
+    "mode",
+    type=click.Choice(MODES),
+    help="How to compute. [printed; with your own values or sentence corrected]",
+)
 @click.option("--step", "only", type=int, metavar="N", help="One step.")
 @click.option("--from", "first", type=int, metavar="N", help="From this step on.")
 @click.option("--to", "last", type=int, metavar="N", help="Up to this step.")
@@ -130,6 +136,8 @@ def _write(lesson: Lesson, out: Path | None, folder: Path | None, *, force: bool
         if folder.exists() and not force:
             raise LessonError(f"{folder} is there already", do="give another name, or --force to write over it")
         lesson.values.write_model(folder)
+        if lesson.values.score_divisor != divisor(lesson.values.config.d_head):
+            click.echo("Note: a model folder divides scores by √d_head; your score_divisor is not in it.", err=True)
         click.echo(f'Written: {folder}. Try: vidrio look "{lesson.values.sentence}" --model {folder}', err=True)
 
 

@@ -58,7 +58,7 @@ class Lesson:
     def run(self, name: str) -> Trace:
         """One of RUNS, computed once."""
         if name not in self.runs:
-            with np.errstate(over="ignore", invalid="ignore"):  # NaN are part of the lesson
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # NaN are part of the lesson
                 self.runs[name] = RUNS[name](self)
         return self.runs[name]
 

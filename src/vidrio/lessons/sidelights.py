@@ -32,6 +32,7 @@ Sidelight = Callable[[Lesson, Trace, int], Aside]
 
 def cosine(a: Array, b: Array) -> float:
     """a · b / (|a| |b|): 1 for the same direction, 0 for a right angle; NaN for a row of zeros."""
+    a, b = (row / (np.abs(row).max() or 1.0) for row in (a, b))  # the squares of large numbers overflow
     norms = math.sqrt(float(a @ a) * float(b @ b))
     return float(a @ b) / norms if norms else math.nan
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio.config import ModelConfig
+from vidrio.config import DecodingDefaults, ModelConfig
 from vidrio.errors import LessonError
 from vidrio.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.glass.maths import Array
@@ -69,10 +69,14 @@ class Values:
         return replace(self, parameters={**self.parameters, **tables}).machine()
 
     def write_model(self, folder: Path) -> None:
-        """These values as a model folder, for `vidrio look`, `why` and `check --model FOLDER`."""
+        """These values as a model folder, for `vidrio look`, `why` and `check --model FOLDER`.
+
+        A folder has no place for another divisor than √K, nor for a second table of embeddings.
+        """
+        config = replace(self.config, decoding=DecodingDefaults(beam=1, max_length=min(12, self.config.max_positions)))
         write_parameters(folder, self.parameters)
         self.tokenizer.save(folder / "tokenizer.json")
-        write_config(folder, self.config, About(name="lesson values", provenance={"about": self.about}))
+        write_config(folder, config, About(name="lesson values", provenance={"about": self.about}))
 
 
 def of_a_model(folder: Path) -> Values:
@@ -90,7 +94,7 @@ def of_a_model(folder: Path) -> Values:
         about=f"Trained numbers: the model {about.name or folder.name}.",
         sentence="hello world",
         vocabulary=tuple(tokenizer.vocabulary()),
-        config=config,
+        config=replace(config, decoding=DecodingDefaults()),  # the walk has its own way to choose words
         score_divisor=math.sqrt(config.d_head),
         parameters={name: np.asarray(array, dtype=np.float64) for name, array in read_parameters(folder).items()},
     )

@@ -62,7 +62,7 @@ def parse(data: bytes, base: Values | None, *, where: str) -> Values:
     """Values from the text of a file; all that is wrong with it is told at once."""
     try:
         content = tomllib.loads(data.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or a whole number of thousands of digits
         raise LessonError(f"{where} is not TOML", found=str(error), do="mend the line named") from None
     reader = Reader(content, base)
     values = reader.values()

@@ -7,6 +7,7 @@ What a file does not name is taken from the values that the lesson has anyway, w
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -21,6 +22,7 @@ from vidrio.parameters import ParameterSpec, embedding_tables, parameter_specs
 from vidrio.text.tokenizer import NONE
 
 MOST_WORDS, MOST_NUMBERS = 1000, 1_000_000
+LARGEST_NUMBER = sys.float_info.max
 LARGEST = {"d_model": 64, "n_heads": 16, "d_head": 64, "d_ff": 256, "max_positions": 1024}
 LARGEST |= {"n_encoder_layers": 12, "n_decoder_layers": 12}
 CHOICES = ("norm", "norm_epsilon", "activation", "positions", "tying")
@@ -79,7 +81,7 @@ class Reader:
     def number(self, key: str, default: float) -> float:
         """A number above 0 from the table `[config]`."""
         found = self.table("config").get(key, default)
-        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= LARGEST_NUMBER:
             self.problems.append(f"config.{key}: expected a number above 0, found {_what(found)}")
             return default
         return float(found)
@@ -218,7 +220,10 @@ class Reader:
         if found != shape:
             self.problems.append(f"{address}: {expected}, found {_shape(found)}")
             return None
-        array = np.array(value, dtype=np.float64)
+        try:
+            array = np.array(value, dtype=np.float64)
+        except OverflowError:  # whole numbers in TOML have no bound
+            array = np.array(math.inf)
         if not np.all(np.isfinite(array)):
             self.problems.append(f"{address}: {expected}, found NaN or infinity among them")
             return None

@@ -13,6 +13,7 @@ from vidrio.glass.trace import Trace, parse_address
 from vidrio.lessons import printed
 from vidrio.lessons.errata import flag, slip
 from vidrio.lessons.runs import PRINTED_SAYS, SAYS, Lesson
+from vidrio.lessons.sidelights import Aside, Sidelight
 from vidrio.lessons.step import Step
 from vidrio.models import LESSON
 
@@ -50,7 +51,7 @@ def step_text(lesson: Lesson, n: int, count: int, step: Step, precision: int, ag
         yield from _quantity(trace, name, precision)
     if step.sidelight is not None:
         yield ""
-        yield from step.sidelight(lesson, trace, precision).lines
+        yield from _beside(step.sidelight, lesson, trace, precision).lines
     for address in step.by_hand:
         if _names_a_number(trace, address):
             yield ""
@@ -64,6 +65,11 @@ def step_text(lesson: Lesson, n: int, count: int, step: Step, precision: int, ag
         yield f'  {again} --why "{address}"'
         if lesson.mode == "trained" and not lesson.own and run == "whole":
             yield f'  vidrio why "{address}" "{lesson.values.sentence}" --model {LESSON}'
+
+
+def _beside(sidelight: Sidelight, lesson: Lesson, trace: Trace, precision: int) -> Aside:
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # NaN are part of the lesson
+        return sidelight(lesson, trace, precision)
 
 
 def _quantity(trace: Trace, name: str, precision: int) -> Iterator[str]:
@@ -191,7 +197,7 @@ def step_data(lesson: Lesson, n: int, step: Step) -> dict[str, Any]:
         "by_hand": [_by_hand_data(trace, a) for a in step.by_hand if _names_a_number(trace, a)],
     }
     if step.sidelight is not None:
-        data["beside"] = step.sidelight(lesson, trace, show.PRECISION).data
+        data["beside"] = _beside(step.sidelight, lesson, trace, show.PRECISION).data
     return data
 
 
