@@ -45,6 +45,7 @@ def fit(
     rate: float,
     seed: int,
     smoothing: float,
+    decay: float,
     watch: Callable[[int, float], None] = lambda step, loss: None,
 ) -> dict[str, np.ndarray]:
     """Learn these pairs, in float64 and with cosine decay; the same parameters for the same arguments and machine."""
@@ -52,7 +53,7 @@ def fit(
     batch = collate(in_memory(pairs), np.arange(len(pairs)), config)
     hidden = model.padding(batch.source_BS, batch.source_lengths_B)
     schedule = Schedule("cosine", rate, warmup=200)
-    adam = Adam.start(weights.flat)
+    adam, decays = Adam.start(weights.flat), torch.full_like(weights.flat, decay)
     for step in range(1, steps + 1):
         net = model.build(weights)
         memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
@@ -63,7 +64,7 @@ def fit(
         loss.backward()
         gradient = weights.gradient((net.weights, net.tables)) / batch.n_predictions
         clip(gradient, 1.0)
-        adam.update(weights.flat, gradient, schedule.rate(step, step / (steps + 1)))
+        adam.update(weights.flat, gradient, schedule.rate(step, step / (steps + 1)), decays)
         watch(step, float(nll) / batch.n_predictions)
         if not math.isfinite(float(nll)):
             raise RunError("the loss is not a number any more", found=f"step {step}", do="use a smaller rate")

@@ -1,0 +1,86 @@
+"""The lessons' trained model: what it says of itself is so, and the recipe makes such a model."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vidrio.folder import read_config, read_parameters
+from vidrio.glass.transformer import Machine, build
+from vidrio.lessons import train_trained as recipe
+from vidrio.parameters import count
+from vidrio.search import default_options, search
+from vidrio.text.tokenizer import Tokenizer
+
+SEED_WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c"]
+
+
+@pytest.fixture(scope="module")
+def model() -> tuple[Machine, Tokenizer]:
+    config, _ = read_config(recipe.FOLDER)
+    return build(config, read_parameters(recipe.FOLDER)), Tokenizer.load(recipe.FOLDER / "tokenizer.json")
+
+
+def translated(model: tuple[Machine, Tokenizer], text: str) -> str:
+    from vidrio.glass.decoding import stepper
+
+    machine, tokenizer = model
+    special, options = machine.config.special, default_options(machine.config)
+    best = search(stepper(machine, tokenizer.encode(text)), special.start, special.end, options)[0]
+    return tokenizer.decode(best.ids)
+
+
+def test_the_documents_sizes_and_words(model: tuple[Machine, Tokenizer]) -> None:
+    machine, tokenizer = model
+    c = machine.config
+    assert (c.d_model, c.n_heads, c.d_head, c.d_ff, c.n_encoder_layers, c.n_decoder_layers) == (4, 2, 3, 8, 6, 6)
+    assert (c.norm, c.activation, c.positions, c.scale_embeddings, c.source_end) == (
+        "post",
+        "relu",
+        "sinusoidal",
+        True,
+        False,
+    )
+    assert tokenizer.vocabulary()[:10] == SEED_WORDS
+    assert (c.special.start, c.special.end) == (6, 5)
+    assert c.special == tokenizer.special
+    assert count(c) == 3088
+
+
+def test_hello_world_is_hola_mundo(model: tuple[Machine, Tokenizer]) -> None:
+    assert min(recipe.rightness(*model, "hello world")) > 0.9
+    assert translated(model, "Hello World") == "hola mundo"
+
+
+@pytest.mark.parametrize(
+    ("english", "spanish"),
+    [("hello", "hola"), ("world", "mundo"), ("world hello", "mundo hola"), ("hello good world", "hola buen mundo")],
+)
+def test_other_sentences(model: tuple[Machine, Tokenizer], english: str, spanish: str) -> None:
+    assert translated(model, english) == spanish
+
+
+def test_the_card_and_the_config_tell_the_truth(model: tuple[Machine, Tokenizer]) -> None:
+    learned, unseen = recipe.sentences()
+    assert not set(learned) & set(unseen)
+    scores = {score["what"]: score["value"] for score in read_config(recipe.FOLDER)[1].scores}
+    assert scores["learned"] == recipe.how_many(*model, learned) == f"{len(learned)} of {len(learned)}"
+    assert scores["unseen, 3 words"] == recipe.how_many(*model, unseen)
+    hello = ", ".join(f"{p:.3f}" for p in recipe.rightness(*model, "hello world"))
+    assert scores["hola, mundo, EOS"] == hello
+    card = (recipe.FOLDER / "README.md").read_text(encoding="utf-8")
+    for value in scores.values():
+        assert value in " ".join(card.split())
+
+
+def test_every_number_has_four_decimals(model: tuple[Machine, Tokenizer]) -> None:
+    for name, value in model[0].parameters.items():
+        np.testing.assert_array_equal(value, np.round(value, 4), err_msg=name)
+
+
+@pytest.mark.slow
+def test_the_recipe_makes_such_a_model(tmp_path: Path) -> None:
+    """Other machines round otherwise and end elsewhere, but hello world must come out right everywhere."""
+    recipe.main(tmp_path)  # refuses to write a model that has not learned
+    assert json.loads((tmp_path / "config.json").read_text())["about"]["name"] == "hello-world"
