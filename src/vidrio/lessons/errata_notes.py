@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from vidrio.glass.changes import zero_after
 from vidrio.glass.maths import linear, softmax
 from vidrio.glass.positions import sinusoidal
 from vidrio.lessons.errata import Figures
@@ -17,7 +18,7 @@ def zeros() -> Figures:
         "the same with −∞ (right)": small.hidden[0],
         "the table: what the future keeps of each row if scores are set to 0": future_share(table.zero_scores),
         "the table: sums of its rows as printed": PRINTED_WEIGHTS.sum(axis=1),
-        "the table: sums of its rows if weights are set to 0": table.zero_weights.sum(axis=1),
+        "the table: sums of its rows if weights are set to 0": zero_after(PRINTED_WEIGHTS).sum(axis=1),
         "the table, right": table.hidden,
     }
 
