@@ -56,7 +56,7 @@ def step_text(lesson: Lesson, n: int, count: int, step: Step, precision: int, ag
         if _names_a_number(trace, address):
             yield ""
             yield from by_hand(trace, address, precision)
-    for note in _notes(lesson, trace, step):
+    for note in _notes(lesson, step):
         yield ""
         yield note
     if step.by_hand and _names_a_number(trace, step.by_hand[0]):
@@ -145,7 +145,7 @@ def _some(texts: list[str], most: int = 12) -> str:
     return joined + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
-def _notes(lesson: Lesson, trace: Trace, step: Step) -> Iterator[str]:
+def _notes(lesson: Lesson, step: Step) -> Iterator[str]:
     if lesson.own or lesson.mode == "trained":
         return
     if step.drawn:
