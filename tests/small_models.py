@@ -12,17 +12,23 @@ from vidrio.text.tokenizer import Tokenizer
 WORDS = [first + second for first in ("ba", "co", "di", "fu", "ga", "ho", "mi", "nu") for second in ("la", "re", "so")]
 
 
-def write_model(folder: Path, seed: int = 0, **changes: object) -> ModelConfig:
-    """A model folder whose translations are nonsense, but always the same nonsense."""
+def write_model(folder: Path, seed: int = 0, *, ends: bool = False, **changes: object) -> ModelConfig:
+    """A model folder whose translations are nonsense, but always the same nonsense; `ends`: of some five words."""
     tokenizer = Tokenizer.of_words([*WORDS, ".", ",", "!"])
     values = {
         **{"source_vocabulary": tokenizer.size, "target_vocabulary": tokenizer.size, "special": tokenizer.special},
         **{"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 24, "n_encoder_layers": 2, "n_decoder_layers": 2},
         **{"max_positions": 32, "decoding": DecodingDefaults(beam=2, max_length=24)},
+        **({"positions": "learned", "tying": "none"} if ends else {}),
         **changes,
     }
     config = ModelConfig(**values)  # type: ignore[arg-type]
     parameters = make_parameters(config, seed)
+    if ends:
+        # From the fifth position on, one direction of the decoder's rows grows, and the end token reads it.
+        direction_D = np.random.default_rng(0).normal(size=config.d_model)
+        parameters["tgt.pos"][4:] += np.outer(np.arange(1, config.max_positions - 3), direction_D)
+        parameters["out.W"][:, config.special.end] = direction_D
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(folder / "tokenizer.json")
     write_parameters(folder, {name: value.astype(np.float32) for name, value in parameters.items()})

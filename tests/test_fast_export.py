@@ -110,7 +110,7 @@ def test_an_export_that_computes_something_else_is_refused(tmp_path, monkeypatch
         return honest(config, {**parameters, matrix: np.flip(parameters[matrix], axis=-1)})
 
     monkeypatch.setattr(export_module, "specify", wrong)
-    with pytest.raises(ModelError, match="log-probabilities differ by|less likely than that of glass"):
+    with pytest.raises(ModelError, match=r"log-probabilities differ by|less likely than that of glass"):
         export(tmp_path / "model")
     assert not (tmp_path / "model" / "fast").exists()
 

@@ -33,8 +33,9 @@ LAYERS = (
     ("search",),
     ("learn",),
     ("fast",),
+    ("engines",),
     ("lessons",),
-    ("translator", "look", "evaluate", "report"),
+    ("translator", "translation", "look", "evaluate", "report"),
     ("commands",),
     ("cli", "__main__"),
 )

@@ -1,3 +1,21 @@
-"""Vidrio: a Transformer translator made of glass."""
+"""Vidrio: a Transformer translator made of glass.
+
+import vidrio
+translator = vidrio.load()                           # the default model; or a name, or a folder
+print(translator.translate("Hello world"))
+"""
+
+TYPE_CHECKING = False  # as in `typing`, which takes a while to import
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vidrio.translator import Translator
 
 __version__ = "0.1.0"
+
+
+def load(name: "str | Path | None" = None, *, engine: str = "auto", workers: int | None = None) -> "Translator":
+    """A model that translates, by name or folder. What it needs is imported now, and not before."""
+    from vidrio.translator import Translator
+
+    return Translator.load(name, engine=engine, workers=workers)

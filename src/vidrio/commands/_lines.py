@@ -1,0 +1,154 @@
+"""Lines in, lines out: from files and pipes of any size, in constant memory, and never half a line."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from queue import Empty, Queue
+from types import FrameType
+from typing import BinaryIO
+
+from vidrio.errors import DataError
+
+LINES = 512  # worked on together
+CHARACTERS = 64 * 1024  # the same for long lines
+
+
+class Decoder:
+    """Bytes to text, with the number of the line that is not UTF-8."""
+
+    def __init__(self, name: str, errors: str, first: int = 1) -> None:
+        self.replaced = 0
+        self._name, self._errors, self._number = name, errors, first - 1
+
+    def __call__(self, raw: bytes) -> str:
+        self._number += 1
+        try:
+            return raw.decode("utf-8-sig" if self._number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            if self._errors == "strict":
+                raise DataError(
+                    f"line {self._number} of {self._name} is not UTF-8",
+                    found=f"byte 0x{raw[error.start]:02X} at place {error.start + 1} of the line",
+                    do="convert it to UTF-8, or go on with --errors replace",
+                ) from None
+            self.replaced += 1
+            return raw.decode("utf-8", errors="replace")
+
+
+def chunks_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[list[str]]:
+    """The lines of a file, some hundred at a time."""
+    lines = (decode(line.removesuffix(b"\n")) for line in file)
+    for line in lines:
+        chunk, size = [line], len(line)
+        while len(chunk) < LINES and size < CHARACTERS and (more := next(lines, None)) is not None:
+            chunk.append(more)
+            size += len(more)
+        yield chunk
+
+
+def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str]) -> Iterator[list[str]]:
+    """The lines of a pipe or terminal as they come. An empty chunk before waiting: what is there gets its answer."""
+    queue: Queue[list[bytes] | OSError | None] = Queue(maxsize=4)
+    threading.Thread(target=_read, args=(descriptor, queue), daemon=True).start()
+    while True:
+        try:
+            lines = queue.get_nowait()
+        except Empty:
+            yield []
+            lines = queue.get()
+        if lines is None:
+            return
+        if isinstance(lines, OSError):
+            raise lines
+        left = iter(lines)
+        while chunk := [decode(line) for line in islice(left, LINES)]:
+            yield chunk
+
+
+def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None:
+    """In its own thread. Not through sys.stdin, whose lock would not let the program end while a read is waiting."""
+    rest: list[bytes] = []
+    try:
+        while data := os.read(descriptor, CHARACTERS):
+            *lines, last = data.split(b"\n")
+            if lines:
+                queue.put([b"".join([*rest, lines[0]]), *lines[1:]])
+                rest = []
+            rest.append(last)
+    except OSError as error:
+        queue.put(error)
+        return
+    if any(rest):
+        queue.put([b"".join(rest)])
+    queue.put(None)
+
+
+@contextmanager
+def whole_lines() -> Iterator[None]:
+    """The first Ctrl-C waits for the end of this block; a second one does not."""
+    asked = False
+
+    def later(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
+
+
+def write_lines(lines: Iterable[str], file: BinaryIO) -> None:
+    """Write some lines and hand them on at once: all of them, or (a disk that is full) none."""
+    data = "".join(f"{line}\n" for line in lines).encode()
+    place = file.tell() if file.seekable() else None
+    with whole_lines():
+        try:
+            file.write(data)
+            file.flush()
+        except OSError:
+            if place is not None:
+                with suppress(OSError):
+                    os.ftruncate(file.fileno(), place)
+            raise
+
+
+def resumed(part: Path) -> tuple[BinaryIO, int]:
+    """A file to go on with, and how many whole lines it holds; half a line at its end is taken away."""
+    file = part.open("r+b" if part.exists() else "w+b")
+    count = whole = 0
+    for line in file:
+        if line.endswith(b"\n"):
+            count, whole = count + 1, whole + len(line)
+    file.truncate(whole)
+    file.seek(whole)
+    return file, count
+
+
+def skipped(chunks: Iterator[list[str]], count: int) -> Iterator[list[str]]:
+    """The chunks without the first `count` lines."""
+    left = count
+    for chunk in chunks:
+        if left >= len(chunk) > 0:
+            left -= len(chunk)
+        else:
+            yield chunk[left:]
+            left = 0 if chunk else left
+    if left:
+        raise DataError(
+            "there is more output than input",
+            found=f"{count} lines are translated already, the input has {count - left}",
+            do="give the same input as before, or leave out --resume to start afresh",
+        )

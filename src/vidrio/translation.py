@@ -1,0 +1,127 @@
+"""What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from vidrio.search import Hypothesis
+
+if TYPE_CHECKING:
+    from vidrio.look import Look
+    from vidrio.translator import Translator
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence (or a part of one that was too long) and what became of it."""
+
+    source: str
+    text: str
+    hypotheses: tuple[Hypothesis, ...]  # best first
+    alternatives: tuple[str, ...]  # the texts of all hypotheses, the chosen one among them
+    source_ids: tuple[int, ...]
+    unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
+    source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
+    target_start: int = 0
+
+    @property
+    def best(self) -> Hypothesis:
+        return self.hypotheses[0]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A text, its translation, and how it came about."""
+
+    source: str
+    text: str
+    sentences: tuple[Sentence, ...]
+    _translator: "Translator" = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def score(self) -> float:
+        """The mean log-probability of a token: 0 is certain, −1 is 37 % for each. 0 where nothing was translated."""
+        tokens = sum(len(sentence.best.ids) + sentence.best.ended for sentence in self.sentences)
+        return sum(sentence.best.log_prob for sentence in self.sentences) / max(1, tokens)
+
+    @property
+    def unknown(self) -> list[str]:
+        """The words of the text that the model's vocabulary does not hold."""
+        return list(dict.fromkeys(word for sentence in self.sentences for word in sentence.unknown))
+
+    def alternative(self, n: int) -> str:
+        """The text with the n-th best translation of every sentence; its last one where there are fewer."""
+        chosen = [replace(s, text=s.alternatives[min(n, len(s.alternatives) - 1)]) for s in self.sentences]
+        return put_back(self.source, [chosen])[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, for a machine to read; places are in bytes of UTF-8."""
+        target_name = self._translator.token
+        return {
+            "text": self.source,
+            "translation": self.text,
+            "score": self.score,
+            "unknown": self.unknown,
+            "alternatives": [
+                self.alternative(n) for n in range(max((len(s.hypotheses) for s in self.sentences), default=0))
+            ],
+            "sentences": [
+                {
+                    "source": _bytes(self.source, sentence.source_start, sentence.source),
+                    "target": _bytes(self.text, sentence.target_start, sentence.text),
+                    "log_prob": sentence.best.log_prob,
+                    "score": sentence.best.score,
+                    "alternatives": [
+                        {"translation": text, "log_prob": h.log_prob, "score": h.score}
+                        for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
+                    ],
+                    "tokens": [
+                        {"token": target_name(i), "log_prob": log_prob}
+                        for i, log_prob in zip(
+                            (*sentence.best.ids, self._translator.config.special.end),
+                            sentence.best.token_log_probs,
+                            strict=False,  # a hypothesis that was cut has no end token
+                        )
+                    ],
+                }
+                for sentence in self.sentences
+            ],
+        }
+
+    def look(self, sentence: int = 0) -> "Look":
+        """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""
+        from vidrio.look import look, open_model
+
+        return look(open_model(self._translator.folder), self.sentences[sentence].source)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A given translation, token by token: the end token comes last."""
+
+    tokens: tuple[str, ...]
+    log_probs: tuple[float, ...]
+
+
+def put_back(text: str, sentences: Iterable[Iterable[Sentence]]) -> tuple[str, tuple[Sentence, ...]]:
+    """The translated sentences in the places of the originals, and where they stand now."""
+    written, placed, at, length = [], [], 0, 0
+    for sentence in (part for parts in sentences for part in parts):
+        gap = text[at : sentence.source_start]
+        written += [gap, sentence.text]
+        placed.append(replace(sentence, target_start=length + len(gap)))
+        length += len(gap) + len(sentence.text)
+        at = sentence.source_start + len(sentence.source)
+    return "".join([*written, text[at:]]), tuple(placed)
+
+
+def _bytes(text: str, start: int, part: str) -> list[int]:
+    first = len(text[:start].encode())
+    return [first, first + len(part.encode())]
+
+
+def moved(sentences: Sequence[Sentence], by: int) -> list[Sentence]:
+    return [replace(sentence, source_start=sentence.source_start + by) for sentence in sentences]

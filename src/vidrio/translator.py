@@ -1,0 +1,205 @@
+"""Text → text, on one screen: split into sentences, encode, search, decode, put back.
+
+    translator = Translator.load("en-es")          # a name, a folder, or nothing: the default model
+    translator.translate("Hello world").text       # "Hola mundo."
+    for translation in translator.stream(lines):   # any number of lines, in order, in constant memory
+        …
+
+Whatever stands between sentences (spaces, line ends, tabs) comes back byte for byte; an empty text is an empty
+translation; a sentence that is too long for the model is translated in parts. Nothing is ever cut off.
+"""
+
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import overload
+
+from vidrio import models
+from vidrio.config import ModelConfig
+from vidrio.engines import Engine, open_engine
+from vidrio.folder import About, read_config
+from vidrio.search import Options, default_options
+from vidrio.text.parts import in_halves, in_parts
+from vidrio.text.sentences import split
+from vidrio.text.tokenizer import Tokenizer
+from vidrio.translation import Scored, Sentence, Translation, moved, put_back
+
+LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
+LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
+AT_ONCE = 512  # lines that a stream works on together
+REMEMBERED = 20_000  # sentences whose translation a stream keeps, in case they come again
+
+
+class Translator:
+    """A model that translates. Safe to use from many threads."""
+
+    def __init__(
+        self, folder: Path, config: ModelConfig, about: About, tokenizers: tuple[Tokenizer, Tokenizer], engine: Engine
+    ) -> None:
+        self.folder, self.config, self.about, self.engine = folder, config, about, engine
+        self._source, self._target = tokenizers
+        options = default_options(config)
+        nameless = range(self._target.size, config.target_vocabulary)  # rows of the embedding without a token
+        self.options = replace(options, suppressed=(*options.suppressed, *nameless))
+
+    @staticmethod
+    def load(
+        name: str | Path | None = None,
+        *,
+        engine: str = "auto",
+        workers: int | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> "Translator":
+        """A model by name or folder; `workers` batches are worked on at the same time, by default one for each core."""
+        folder = models.find(name)
+        config, about = read_config(folder)
+        ready = open_engine(folder, config, engine, workers=workers or _cores(), tell=tell)
+        return Translator(folder, config, about, models.read_tokenizers(folder, config), ready)
+
+    @overload
+    def translate(self, text: str, options: Options | None = None) -> Translation: ...  # type: ignore[overload-overlap]
+    @overload
+    def translate(self, text: Sequence[str], options: Options | None = None) -> list[Translation]: ...
+
+    def translate(self, text: str | Sequence[str], options: Options | None = None) -> Translation | list[Translation]:
+        """Translate a text, or each of several; the options are the model's own unless given."""
+        texts = [text] if isinstance(text, str) else text
+        found = self._translate(texts, options or self.options, Memory(0))
+        return found[0] if isinstance(text, str) else found
+
+    def token(self, id: int) -> str:  # noqa: A002
+        """A token of the translations by its id."""
+        return self._target.token(id)
+
+    async def translate_async(self, text: str, options: Options | None = None) -> Translation:
+        """`translate` for an event loop: it works in another thread."""
+        import asyncio
+
+        return await asyncio.to_thread(self.translate, text, options)
+
+    def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
+        """A translation for each text, in order; texts are read as they are needed."""
+        left = iter(texts)
+        for translations in self.stream_chunks(iter(lambda: list(islice(left, AT_ONCE)), []), options):
+            yield from translations
+
+    def stream_chunks(
+        self, chunks: Iterable[Sequence[str]], options: Options | None = None
+    ) -> Iterator[list[Translation]]:
+        """The same for texts that come in chunks. An empty chunk means: no more for now, finish what there is."""
+        memory = Memory(REMEMBERED)
+        pending: deque[Future[list[Translation]]] = deque()
+        pool = ThreadPoolExecutor(2)  # one chunk is encoded and decoded while the other is searched
+        try:
+            for chunk in chunks:
+                if chunk:
+                    pending.append(pool.submit(self._translate, chunk, options or self.options, memory))
+                while pending and (len(pending) > 2 or not chunk):
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def with_token_scores(self, translation: Translation) -> Translation:
+        """The same translation, every token with its log-probability (the fast engine's search leaves them out)."""
+        sentences = translation.sentences
+        scores = self.engine.score([(s.source_ids, s.best.ids) for s in sentences])
+        return replace(
+            translation,
+            sentences=tuple(
+                replace(s, hypotheses=(replace(s.best, token_log_probs=tuple(told)), *s.hypotheses[1:]))
+                for s, told in zip(sentences, scores, strict=True)
+            ),
+        )
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
+        """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
+        ids = [self._pair_ids(*pair) for pair in pairs]
+        end = self._target.token(self.config.special.end)
+        return [
+            Scored((*map(self._target.token, target), end), tuple(log_probs))
+            for (_, target), log_probs in zip(ids, self.engine.score(ids), strict=True)
+        ]
+
+    def fits(self, source: str, target: str) -> bool:
+        """Whether a pair can be scored as one sentence."""
+        source_ids, target_ids = self._pair_ids(source, target)
+        return max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
+
+    def _pair_ids(self, source: str, target: str) -> tuple[list[int], list[int]]:
+        close = [self.config.special.end] if self.config.source_end else []
+        return [*self._source.encode(source), *close], self._target.encode(target)
+
+    def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
+        options = replace(options, max_length=min(options.max_length, self.config.max_positions))
+        plans = [list(self._spans(text)) for text in texts]
+        wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)
+        found = memory.recall(wanted)
+        new = [sentence for sentence in wanted if sentence not in found]
+        fresh = dict(zip(new, self._find(new, options), strict=True))
+        memory.keep(fresh)
+        found.update(fresh)
+        return [
+            Translation(text, *put_back(text, [moved(found[text[a:b]], a) for a, b in plan]), self)
+            for text, plan in zip(texts, plans, strict=True)
+        ]
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the sentences of a text stand; those that are too long in parts."""
+        longest = min(LONGEST, self.config.max_positions - self.config.source_end)
+        for start, end in split(text):
+            if (
+                len(text[start:end].encode()) < longest
+            ):  # a token is a byte or more, and a space is put before the first
+                yield start, end
+            else:
+                yield from in_parts(text, start, end, self._source, longest)
+
+    def _find(self, sentences: Sequence[str], options: Options) -> list[tuple[Sentence, ...]]:
+        """The translation of each sentence by itself; of its halves, where it did not come to an end."""
+        close = [self.config.special.end] if self.config.source_end else []
+        one_line = [LINE_BREAK.sub(" ", sentence) for sentence in sentences]  # text may be wrapped at a fixed width
+        sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
+        found: list[tuple[Sentence, ...]] = []
+        for sentence, ids, hypotheses in zip(sentences, sources, self.engine.search(sources, options), strict=True):
+            texts = tuple(self._target.decode(hypothesis.ids) for hypothesis in hypotheses)
+            found.append((Sentence(sentence, texts[0], tuple(hypotheses), texts, ids, self._unknown(sentence, ids)),))
+        halves = {n: spans for n, (one,) in enumerate(found) if not one.best.ended and (spans := in_halves(one.source))}
+        wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in halves.items() for a, b in spans))
+        again = dict(zip(wanted, self._find(wanted, options), strict=True)) if wanted else {}
+        for n, spans in halves.items():
+            found[n] = tuple(part for a, b in spans for part in moved(again[sentences[n][a:b]], a))
+        return found
+
+    def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:
+        if self.config.special.unk not in ids:
+            return ()
+        return tuple(sentence[piece.start : piece.end] for piece in self._source.pieces(sentence) if piece.unknown)
+
+
+class Memory:
+    """The latest sentences with their translations. Safe to use from many threads."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._kept, self._lock = size, dict[str, tuple[Sentence, ...]](), threading.Lock()
+
+    def recall(self, sentences: Iterable[str]) -> dict[str, tuple[Sentence, ...]]:
+        with self._lock:
+            return {sentence: self._kept[sentence] for sentence in sentences if sentence in self._kept}
+
+    def keep(self, found: dict[str, tuple[Sentence, ...]]) -> None:
+        with self._lock:
+            self._kept.update(found)
+            while len(self._kept) > self._size:
+                del self._kept[next(iter(self._kept))]  # the oldest
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,347 @@
+"""`vidrio translate` as its own process: one line out for each line in, whatever happens."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from small_models import WORDS, write_model
+from vidrio.fast.export import export
+from vidrio.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "nonsense"
+    write_model(folder, seed=3, norm="pre", ends=True)
+    export(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return [f"{a} {b} {c}.".capitalize() for a in WORDS for b in WORDS for c in WORDS[:8]]
+
+
+@pytest.fixture(scope="module")
+def expected(model, lines):
+    return [translation.text for translation in Translator.load(model).stream(lines)]
+
+
+def command(model, *arguments):
+    return [sys.executable, "-m", "vidrio", "translate", "--model", str(model), *map(str, arguments)]
+
+
+def run(model, *arguments, stdin=b"", **more):
+    return subprocess.run(command(model, *arguments), input=stdin, capture_output=True, timeout=120, **more)
+
+
+def text_of(lines):
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+# --- text and standard input ------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_translated(model, lines, expected):
+    done = run(model, lines[0])
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, expected[0] + "\n", b"")
+    assert run(model, *lines[0].split()).stdout == done.stdout  # nobody likes to write quotes
+    assert run(model, "").stdout == b"\n"
+    assert run(model, "-", stdin=text_of(lines[:2])).stdout == text_of(expected[:2])
+
+
+def test_a_text_of_several_lines_keeps_them(model, lines, expected):
+    done = run(model, f"{lines[0]}\n\n  {lines[1]}\t")
+    assert done.stdout.decode() == f"{expected[0]}\n\n  {expected[1]}\t\n"
+
+
+def test_every_line_of_standard_input_gives_one_line(model, lines, expected):
+    done = run(model, stdin=text_of(lines))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == text_of(expected)
+
+
+def test_odd_lines_stay_in_their_places(model, lines, expected):
+    a, b = lines[:2]
+    x, y = (line.encode() for line in expected[:2])
+    stdin = f"\ufeff{a}\n\n   \n{b}\r\n {a}\t\n{b}".encode()
+    assert run(model, stdin=stdin).stdout == b"\n".join([x, b"", b"   ", y + b"\r", b" " + x + b"\t", y, b""])
+    assert run(model, stdin=b"").stdout == b""
+    assert run(model, stdin=b"\n").stdout == b"\n"
+    # What Unicode and old terminals take for line ends are characters of a line here.
+    odd = f"{a}\u2028{b}\x0b\x0c\x85\x1c\n\x00\n".encode()
+    assert run(model, stdin=odd).stdout.count(b"\n") == 2
+
+
+def test_a_line_is_answered_before_the_next_one_is_there(model, lines, expected):
+    with subprocess.Popen(command(model), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for line, translation in zip(lines[:5], expected[:5], strict=True):
+            process.stdin.write(f"{line}\n".encode())
+            process.stdin.flush()
+            assert process.stdout.readline().decode() == f"{translation}\n"
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_line_as_long_as_a_book_is_no_problem(model, lines):
+    long = " ".join(lines)  # 4,608 sentences
+    done = run(model, stdin=f"{long}\n{long}\n".encode())
+    assert done.returncode == 0
+    first, second = done.stdout.splitlines()
+    assert first == second
+    assert len(first.split()) > len(lines)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_from_file_to_file(model, lines, expected, tmp_path):
+    (tmp_path / "in").write_bytes(text_of(lines))
+    done = run(model, "-i", tmp_path / "in", "-o", tmp_path / "out")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (tmp_path / "out").read_bytes() == text_of(expected)
+    assert sorted(os.listdir(tmp_path)) == ["in", "out"]
+    assert run(model, "--input", tmp_path / "in").stdout == text_of(expected)
+
+
+@pytest.mark.parametrize("half", ["", "ba", "\u00e1"[:1]])
+def test_resume_goes_on_after_the_last_whole_line(model, lines, expected, tmp_path, half):
+    (tmp_path / "in").write_bytes(text_of(lines))
+    (tmp_path / "out.part").write_bytes(text_of(expected[:700]) + half.encode()[:1])
+    done = run(model, "-i", tmp_path / "in", "-o", tmp_path / "out", "--resume")
+    assert done.returncode == 0
+    assert (tmp_path / "out").read_bytes() == text_of(expected)
+    again = run(model, "-i", tmp_path / "in", "-o", tmp_path / "out", "--resume")
+    assert (again.returncode, again.stderr) == (0, f"vidrio: {tmp_path / 'out'} is complete\n".encode())
+
+
+def test_resume_with_standard_input_and_from_nothing(model, lines, expected, tmp_path):
+    done = run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines[:600]))
+    assert done.returncode == 0
+    assert (tmp_path / "out").read_bytes() == text_of(expected[:600])
+
+
+def test_resume_with_another_input_is_refused(model, lines, expected, tmp_path):
+    (tmp_path / "out.part").write_bytes(text_of(expected[:700]))
+    done = run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines[:5]))
+    assert done.returncode == 1
+    assert b"700 lines are translated already, the input has 5" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_resume_an_old_part_is_forgotten(model, lines, expected, tmp_path):
+    (tmp_path / "out.part").write_bytes(b"something else\n")
+    assert run(model, "-o", tmp_path / "out", stdin=text_of(lines[:3])).returncode == 0
+    assert (tmp_path / "out").read_bytes() == text_of(expected[:3])
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def test_json_tells_everything(model, lines, expected):
+    done = run(model, "--json", "--n-best", "3", stdin=text_of([f"{lines[0]}  {lines[1]}", ""]))
+    one, empty = map(json.loads, done.stdout.decode().splitlines())
+    assert one["text"] == f"{lines[0]}  {lines[1]}"
+    assert one["translation"] == one["alternatives"][0]
+    assert len(one["alternatives"]) == 3
+    assert [len(sentence["alternatives"]) for sentence in one["sentences"]] == [3, 3]
+    assert all(token["log_prob"] <= 0 for sentence in one["sentences"] for token in sentence["tokens"])
+    assert (empty["translation"], empty["sentences"]) == ("", [])
+
+
+def test_json_lines_pass_unknown_fields_through(model, lines, expected):
+    records = [{"id": n, "text": line, "tags": ["ñ", None]} for n, line in enumerate(lines[:600])]
+    stdin = text_of(json.dumps(record) for record in records)
+    found = [json.loads(line) for line in run(model, "--jsonl", stdin=stdin).stdout.splitlines()]
+    assert found == [{**record, "translation": text} for record, text in zip(records, expected, strict=False)]
+    full = [json.loads(line) for line in run(model, "--jsonl", "--json", stdin=stdin).stdout.splitlines()]
+    assert [(f["id"], f["tags"], f["translation"]) for f in full] == [
+        (f["id"], f["tags"], f["translation"]) for f in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("nonsense", "line 2 is not JSON"),
+        ("[1]", 'line 2 has no "text"'),
+        ('{"text": 5}', 'line 2 has no "text"'),
+        ("", "not JSON"),
+    ],
+)
+def test_json_lines_that_are_not_are_told_by_number(model, line, told):
+    done = run(model, "--jsonl", stdin=f'{{"text": "bala"}}\n{line}\n'.encode())
+    assert done.returncode == 1
+    assert told in done.stderr.decode()
+
+
+def test_n_best_of_a_text_is_a_line_each(model, lines, expected):
+    done = run(model, "--n-best", "3", lines[0])
+    found = done.stdout.decode().splitlines()
+    assert len(set(found)) == 3
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_bytes_that_are_not_utf8_are_told_by_line_or_replaced(model, lines, expected):
+    stdin = text_of(lines[:2]) + b"bala \xff\xfe core\n" + text_of(lines[2:3])
+    done = run(model, stdin=stdin)
+    assert done.returncode == 1
+    assert b"line 3 of standard input is not UTF-8\n  found: byte 0xFF at place 6 of the line" in done.stderr
+    assert b"--errors replace" in done.stderr
+    assert text_of(expected[:2]).startswith(done.stdout)
+    done = run(model, "--errors", "replace", stdin=stdin)
+    assert done.returncode == 0
+    assert done.stdout.count(b"\n") == 4
+    assert done.stdout.startswith(text_of(expected[:2]))
+    assert b"1 lines were not UTF-8" in done.stderr
+
+
+def test_a_reader_who_leaves_ends_it_quietly(model, lines, tmp_path):
+    (tmp_path / "in").write_bytes(text_of(lines))
+    with subprocess.Popen(
+        command(model, "-i", tmp_path / "in"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert (process.wait(timeout=30), process.stderr.read()) == (0, b"")
+
+
+def test_a_full_disk_is_told(model, lines):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command(model), input=text_of(lines[:9]), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device\n")
+
+
+def test_a_disk_that_fills_leaves_whole_lines_to_go_on_from(model, lines, expected, tmp_path):
+    size = len(text_of(expected)) // 2
+
+    def small_disk():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    arguments = ("-i", tmp_path / "in", "-o", tmp_path / "out")
+    (tmp_path / "in").write_bytes(text_of(lines))
+    done = run(model, *arguments, preexec_fn=small_disk)
+    assert done.returncode == 1
+    assert b"File too large" in done.stderr
+    assert b"--resume goes on" in done.stderr
+    part = (tmp_path / "out.part").read_bytes()
+    assert 0 < len(part) <= size
+    assert part.endswith(b"\n")
+    assert text_of(expected).startswith(part)
+    assert run(model, *arguments, "--resume").returncode == 0
+    assert (tmp_path / "out").read_bytes() == text_of(expected)
+
+
+def test_ctrl_c_leaves_whole_lines_and_resume_goes_on(model, lines, tmp_path):
+    (tmp_path / "in").write_bytes(text_of(lines))
+    slowly = ("-i", tmp_path / "in", "--beam", "24", "--workers", "1")
+    whole = run(model, *slowly).stdout
+    part = tmp_path / "out.part"
+    with subprocess.Popen(command(model, *slowly, "-o", tmp_path / "out"), stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not (part.exists() and part.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        told = process.stderr.read().decode()
+    assert "interrupted" in told
+    assert "--resume goes on" in told
+    assert "Traceback" not in told
+    done = part.read_bytes()
+    assert done.endswith(b"\n")
+    assert whole.startswith(done)
+    assert 0 < len(done) < len(whole)
+    assert run(model, *slowly, "-o", tmp_path / "out", "--resume").returncode == 0
+    assert (tmp_path / "out").read_bytes() == whole
+
+
+def test_ctrl_c_while_waiting_for_input_ends_at_once(model, lines):
+    with subprocess.Popen(
+        command(model), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(text_of(lines[:1]))
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+        assert process.stderr.read().strip() == b"vidrio: interrupted"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--resume",), "--resume goes on with an --output"),
+        (("--n-best", "2"), "add --json"),
+        (("bala", "-i", __file__), "not both"),
+        (("bala", "-o", "out"), "TEXT goes to standard output"),
+        (("--engine", "warp"), "warp"),
+        (("-i", "not-there"), "not-there"),
+    ],
+)
+def test_contradictions_are_mistyped_commands(model, arguments, told):
+    done = run(model, *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr.decode()
+
+
+def test_input_and_output_must_differ(model, tmp_path):
+    (tmp_path / "same").write_text("bala\n")
+    assert run(model, "-i", tmp_path / "same", "-o", tmp_path / "same").returncode == 2
+    assert (tmp_path / "same").read_text() == "bala\n"
+
+
+def test_a_model_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    done = run(tmp_path / "nowhere", "bala")
+    assert done.returncode == 1
+    assert b"is not a model\n  found: no such folder\n  do: give a model folder, or one of:" in done.stderr
+
+
+def test_what_the_model_does_not_know_is_told(model):
+    done = run(model, "bala zebra.")
+    assert done.stderr == b"vidrio: not in the model's vocabulary: zebra\n"
+
+
+# --- cost -------------------------------------------------------------------------------------------------------------
+
+
+def test_translating_imports_nothing_that_it_does_not_need(model):
+    code = (
+        "import sys; from vidrio.cli import main; main(sys.argv[1:])\n"
+        "heavy = {'torch', 'rich', 'sacrebleu', 'vidrio.look', 'vidrio.learn'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    arguments = [sys.executable, "-c", code, "translate", "--model", str(model), "bala"]
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def peak_memory(model, source):
+    """Of a translation of this file, in MB."""
+    code = (
+        "import re, sys; from pathlib import Path; from vidrio.cli import main; main(sys.argv[1:])\n"
+        "print(re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1], file=sys.stderr)"
+    )
+    arguments = [sys.executable, "-c", code, "translate", "--model", str(model), "-i", str(source), "--beam", "1"]
+    done = subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300, check=True)
+    return int(done.stderr) / 1024
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="only Linux tells a process's peak memory so")
+def test_memory_does_not_grow_with_the_number_of_lines(model, tmp_path):
+    words = [f"{a} {b} {c} {d}" for a in WORDS for b in WORDS for c in WORDS for d in WORDS[:8]]
+    for count in (30_000, 100_000):
+        (tmp_path / str(count)).write_bytes(text_of(words[:count]))
+    few, many = (peak_memory(model, tmp_path / str(count)) for count in (30_000, 100_000))
+    assert many < few + 10

@@ -1,0 +1,365 @@
+"""Text to text: nothing is lost on the way, whatever the text and however it is handed in."""
+
+import asyncio
+import shutil
+import threading
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vidrio
+from small_models import WORDS, write_model
+from vidrio import engines, models
+from vidrio.engines import Glass, cache_place, open_engine
+from vidrio.errors import ModelError
+from vidrio.fast import export as export_module
+from vidrio.fast.engine import Engine as Fast
+from vidrio.fast.export import export
+from vidrio.folder import read_config
+from vidrio.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "nonsense"
+    write_model(folder, seed=3, norm="pre", ends=True)
+    export(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def translator(folder):
+    return Translator.load(folder, workers=2)
+
+
+class Counting:
+    """An engine that counts what it is asked."""
+
+    def __init__(self, engine):
+        self.engine, self.asked, self.calls = engine, Counter(), 0
+
+    def search(self, sources, options):
+        self.calls += 1
+        self.asked.update(sources)
+        return self.engine.search(sources, options)
+
+
+def counted(folder):
+    translator = Translator.load(folder)
+    translator.engine = Counting(translator.engine)
+    return translator
+
+
+sentence_st = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(lambda words: " ".join(words).capitalize() + ".")
+gap_st = st.text(" \n\t\r\u00a0\u2003", min_size=1, max_size=4)
+
+
+@given(
+    gaps=st.lists(gap_st, min_size=5, max_size=5),
+    sentences=st.lists(sentence_st, min_size=0, max_size=4),
+    edges=st.booleans(),
+)
+def test_what_stands_between_sentences_comes_back_byte_for_byte(translator, gaps, sentences, edges):
+    first, *between = gaps if edges else ["", *gaps[1:]]
+    text = first + "".join(sentence + gap for sentence, gap in zip(sentences, between, strict=False))
+    found = translator.translate(text)
+    assert found.source == text
+    source_at = target_at = 0
+    for sentence in found.sentences:
+        gap = text[source_at : sentence.source_start]
+        assert not gap.strip()
+        assert found.text[target_at : sentence.target_start] == gap
+        source_at = sentence.source_start + len(sentence.source)
+        target_at = sentence.target_start + len(sentence.text)
+        assert text[sentence.source_start : source_at] == sentence.source
+        assert found.text[sentence.target_start : target_at] == sentence.text
+    assert found.text[target_at:] == text[source_at:]
+    assert not text[source_at:].strip()
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", " \t\n\u2003 "])
+def test_a_text_without_words_is_its_own_translation(translator, text):
+    found = translator.translate(text)
+    assert (found.text, found.sentences, found.score) == (text, (), 0)
+
+
+def test_a_sentence_by_itself_and_in_a_text_is_translated_alike(translator):
+    one, two = "Bala core dila.", "Gare hoso mila."
+    both = translator.translate(f"{one} {two}")
+    assert both.text == f"{translator.translate(one)} {translator.translate(two)}"
+
+
+def test_long_sentences_are_translated_in_parts_and_none_of_their_words_is_dropped(translator):
+    text = " ".join(WORDS * 20)
+    found = translator.translate(text)
+    assert " ".join(sentence.source for sentence in found.sentences) == text
+    limit = translator.config.max_positions
+    assert all(len(sentence.source_ids) <= limit for sentence in found.sentences)
+    assert len(found.sentences) > 480 / limit
+
+
+def test_what_does_not_come_to_an_end_is_tried_again_in_halves(folder):
+    translator = counted(folder)
+    options = replace(translator.options, max_length=1, beam=1)  # so that nothing ends
+    found = translator.translate("bala core dila gare", options)
+    assert [sentence.source for sentence in found.sentences] == ["bala", "core", "dila", "gare"]
+    assert not any(sentence.best.ended for sentence in found.sentences)
+    assert translator.engine.calls == 3  # the whole, both halves together, all quarters together
+
+
+def test_duplicates_are_translated_once(folder):
+    translator = counted(folder)
+    texts = ["Bala core. Dila gare.", "Dila gare.", "Bala core.", "Bala core. Bala core."] * 3
+    alone = {text: translator.translate(text).text for text in set(texts)}
+    translator.engine.asked.clear()
+    assert [found.text for found in translator.translate(texts)] == [alone[text] for text in texts]
+    assert set(translator.engine.asked.values()) == {1}
+    translator.engine.asked.clear()
+    many = [*texts, *(f"{word} hoso." for word in WORDS * 60), *texts]  # more than are worked on together
+    assert len(list(translator.stream(many))) == len(many)
+    # The two chunks in flight do not know of each other; all that came before is remembered.
+    assert max(translator.engine.asked.values()) <= 2
+
+
+def test_a_stream_is_in_order_reads_as_it_needs_and_equals_one_by_one(translator):
+    texts = [f"{a} {b}, {a}." for a in WORDS for b in WORDS] * 4
+    read = 0
+
+    def reading():
+        nonlocal read
+        for text in texts:
+            read += 1
+            yield text
+
+    stream = translator.stream(reading())
+    first = next(stream)
+    assert read < len(texts)
+    found = [first, *stream]
+    assert [translation.source for translation in found] == texts
+    for translation in found[::97]:
+        assert translator.translate(translation.source) == translation
+
+
+def test_an_empty_chunk_asks_for_what_is_there(translator):
+    answered = []
+
+    def chunks():
+        yield ["bala."]
+        yield []
+        answered.append(len(found))
+        yield ["core.", "dila."]
+        yield []
+        answered.append(len(found))
+
+    found = []
+    for translations in translator.stream_chunks(chunks()):
+        found += translations
+    assert answered == [1, 3]
+
+
+def test_a_stream_that_is_left_or_fails_ends(translator):
+    def failing():
+        yield "bala."
+        raise ValueError("the source broke")
+
+    with pytest.raises(ValueError, match="the source broke"):
+        list(translator.stream(failing()))
+    stream = translator.stream(["bala."] * 5000)
+    next(stream)
+    stream.close()
+    assert list(translator.stream([])) == []
+
+
+def test_many_threads_and_an_event_loop_may_share_a_translator(translator):
+    texts = [f"{a} {b}." for a in WORDS[:8] for b in WORDS[:8]]
+    expected = [translation.text for translation in translator.translate(texts)]
+    found = {}
+    threads = [
+        threading.Thread(target=lambda n=n: found.update({n: [translator.translate(t).text for t in texts[n::4]]}))
+        for n in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[n] for n in range(4)] == [expected[n::4] for n in range(4)]
+
+    async def all_at_once():
+        return await asyncio.gather(*(translator.translate_async(text) for text in texts[:10]))
+
+    assert [translation.text for translation in asyncio.run(all_at_once())] == expected[:10]
+
+
+def test_alternatives_scores_and_places(translator):
+    options = replace(translator.options, beam=4, n_best=3)
+    text = "Bala core dila.\n Gare hoso."
+    found = translator.with_token_scores(translator.translate(text, options))
+    assert found.alternative(0) == found.text == str(found)
+    assert len({found.alternative(n) for n in range(3)}) == 3
+    assert found.alternative(99) == found.alternative(2)
+    data = found.to_json()
+    raw, out = text.encode(), found.text.encode()
+    assert [raw[a:b].decode() for a, b in (s["source"] for s in data["sentences"])] == ["Bala core dila.", "Gare hoso."]
+    assert [out[a:b].decode() for a, b in (s["target"] for s in data["sentences"])] == [s.text for s in found.sentences]
+    assert data["alternatives"] == [found.alternative(n) for n in range(3)]
+    total = count = 0
+    for told, sentence in zip(data["sentences"], found.sentences, strict=True):
+        assert sum(token["log_prob"] for token in told["tokens"]) == pytest.approx(sentence.best.log_prob, abs=0.05)
+        scores = [one["score"] for one in told["alternatives"]]
+        assert scores == sorted(scores, reverse=True)
+        total += sentence.best.log_prob
+        count += len(told["tokens"])
+    assert data["score"] == pytest.approx(total / count)
+
+
+def test_places_are_told_in_bytes(translator):
+    data = translator.translate("¡bala! ¿core?").to_json()
+    assert data["sentences"][-1]["source"][1] == len("¡bala! ¿core?".encode())
+
+
+def test_words_that_the_vocabulary_does_not_hold_are_told(translator):
+    assert translator.translate("bala zebra core zebra yak.").unknown == ["zebra", "yak"]
+    assert translator.translate("bala core.").unknown == []
+
+
+def test_a_translation_can_be_looked_into(folder):
+    translator = Translator.load(folder, engine="glass")
+    found = translator.translate("Bala core. Dila gare.")
+    seen = found.look(1)
+    assert seen.text == "Dila gare."
+    assert seen.translation == found.sentences[1].text
+
+
+# --- engines ----------------------------------------------------------------------------------------------------------
+
+
+def test_both_engines_translate_alike(tmp_path):
+    write_model(tmp_path / "model", seed=5, norm="pre")
+    export(tmp_path / "model", quantisation="float32")
+    glass, fast = (Translator.load(tmp_path / "model", engine=name) for name in ("glass", "fast"))
+    assert isinstance(glass.engine, Glass)
+    assert isinstance(fast.engine, Fast)
+    text = " ".join(f"{a} {b} {a}, {b}." for a, b in zip(WORDS, WORDS[5:], strict=False))
+    options = replace(glass.options, beam=3, n_best=2)
+    one, other = (translator.with_token_scores(translator.translate(text, options)) for translator in (glass, fast))
+    assert one.text == other.text
+    assert [s.alternatives for s in one.sentences] == [s.alternatives for s in other.sentences]
+    assert one.score == pytest.approx(other.score, abs=1e-5)
+    for a, b in zip(one.sentences, other.sentences, strict=True):
+        assert a.best.token_log_probs == pytest.approx(b.best.token_log_probs, abs=1e-4)
+
+
+def test_the_fast_files_are_made_at_first_use_and_again_when_the_model_has_changed(tmp_path):
+    folder, told = tmp_path / "model", []
+    config = write_model(folder)
+    assert isinstance(open_engine(folder, config), Glass)  # so small that it needs no export
+    assert isinstance(open_engine(folder, config, "fast", tell=told.append), Fast)
+    assert len(told) == 1
+    assert isinstance(open_engine(folder, config, tell=told.append), Fast)
+    assert len(told) == 1
+    write_model(folder, seed=8)
+    assert isinstance(open_engine(folder, config, tell=told.append), Fast)
+    assert len(told) == 2
+    (folder / "model.safetensors").unlink()  # the fast files alone translate as well
+    assert isinstance(open_engine(folder, config, tell=told.append), Fast)
+    assert len(told) == 2
+
+
+def test_a_folder_that_cannot_be_written_to_gets_its_files_elsewhere(tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    config = write_model(folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    places = [folder / "fast"]
+
+    def refusing(model, place):
+        if place in places:
+            raise PermissionError(place)
+        return export(model, place)
+
+    monkeypatch.setattr(export_module, "export", refusing)
+    told = []
+    assert isinstance(open_engine(folder, config, "fast", tell=told.append), Fast)
+    assert (cache_place(folder) / "model.bin").is_file()
+    assert isinstance(open_engine(folder, config, "fast", tell=told.append), Fast)
+    assert len(told) == 1
+    shutil.rmtree(tmp_path / "cache")
+    places.append(cache_place(folder))
+    assert isinstance(open_engine(folder, config, "fast", tell=told.append), Fast)  # for this process only
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_packaged_model_is_never_written_into(tmp_path, monkeypatch):
+    folder = tmp_path / "package" / "models" / "xx-yy"
+    config = write_model(folder)
+    monkeypatch.setattr(engines, "__file__", str(tmp_path / "package" / "engines.py"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert isinstance(open_engine(folder, config, "fast"), Fast)
+    assert not (folder / "fast").exists()
+
+
+def test_a_damaged_fast_file_is_named(tmp_path):
+    folder = tmp_path / "model"
+    config = write_model(folder)
+    export(folder)
+    data = (folder / "fast" / "model.bin").read_bytes()
+    (folder / "fast" / "model.bin").write_bytes(data[: len(data) // 2])
+    with pytest.raises(ModelError, match=r"model\.bin is damaged\n  found: sha256"):
+        open_engine(folder, config)
+
+
+def test_engines_that_do_not_exist_and_models_that_do_not_translate_are_refused(tmp_path):
+    config = write_model(tmp_path / "model")
+    with pytest.raises(ModelError, match="choose one of auto, fast, glass"):
+        open_engine(tmp_path / "model", config, "warp")
+    decoder = write_model(tmp_path / "decoder", shape="decoder")
+    with pytest.raises(ModelError, match="does not translate"):
+        open_engine(tmp_path / "decoder", decoder)
+
+
+# --- which model ------------------------------------------------------------------------------------------------------
+
+
+def test_the_default_model_translates_hello_world():
+    found = vidrio.load().translate("hello world")
+    _, about = read_config(models.find())
+    assert about.target_language == "es"
+    assert "hola mundo" in found.text.lower()
+
+
+def test_a_model_is_found_by_folder_and_by_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_model(tmp_path / "mine")
+    assert models.find("mine").samefile(tmp_path / "mine")
+    assert models.find(tmp_path / "mine") == tmp_path / "mine"
+    assert models.find("lesson") == models.packaged()["lesson"]
+    write_model(tmp_path / "lesson")  # what stands in front of the user comes first
+    assert models.find("lesson").samefile(tmp_path / "lesson")
+
+
+def test_a_model_that_is_not_there_is_refused_with_those_that_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_model(tmp_path / "mine")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    for name, found in (
+        ("theirs", "no such folder"),
+        ("empty", "no config.json in it"),
+        ("file", "a file, not a folder"),
+    ):
+        with pytest.raises(ModelError) as told:
+            models.find(name)
+        assert found in str(told.value)
+        assert "lesson" in str(told.value)
+        assert "./mine" in str(told.value)
+    monkeypatch.setattr(models, "packaged", dict)
+    with pytest.raises(ModelError, match="this installation has no model"):
+        models.find()
+
+
+def test_a_tokenizer_of_another_model_is_refused(tmp_path):
+    config = write_model(tmp_path / "model")
+    with pytest.raises(ModelError, match="31 tokens for 9 rows"):
+        models.read_tokenizers(tmp_path / "model", replace(config, source_vocabulary=9, target_vocabulary=9))
