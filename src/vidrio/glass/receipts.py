@@ -252,6 +252,8 @@ def _uses(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple
                 yield int(row), place[1]
         case "lookup":
             yield place[0], None
+        case "learned_positions" if place[0] >= len(trace.array(stage.address)):
+            return  # the text is shorter than the table
         case "concat":
             yield place[0], slot * trace.machine.config.d_head + place[1]
         case "choice":
@@ -324,6 +326,10 @@ def _needed(trace: Trace, stage: Stage, wanted: Array) -> Iterator[tuple[str, Ar
             np.logical_or.at(table, trace.array(stage.inputs[1]), wanted)
             yield stage.inputs[0], table
             yield stage.inputs[1], np.any(wanted, axis=1)
+        case "learned_positions":
+            table = np.zeros(shapes[0], dtype=bool)
+            table[: len(wanted)] = wanted
+            yield stage.inputs[0], table
         case "concat":
             yield from zip(stage.inputs, np.split(wanted, len(stage.inputs), axis=1), strict=True)
         case "log_of_choice":

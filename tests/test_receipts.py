@@ -1,0 +1,439 @@
+"""Receipts: recomputed independently, within a bound that is neither broken nor slack, and written so as to be redone."""
+
+import ast
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from traced import CHOICES, cells, make_machine, make_trace, run
+
+from vidrio.glass.expressions import (
+    FLOAT64,
+    PRECISIONS,
+    Apply,
+    Difference,
+    Dot,
+    Exps,
+    InFloat64,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Row,
+    Squares,
+    Sum,
+    Total,
+    bounded,
+    evaluate,
+    leaves,
+)
+from vidrio.glass.maths import relu, softmax
+from vidrio.glass.notations import COPIES, copy_of
+from vidrio.glass.receipts import At, facts, locate, made_from, receipt, used_by, walk
+from vidrio.glass.recompute import Cells, Compared, compared, expression
+from vidrio.glass.trace import Trace, parse_address
+from vidrio.report.receipt import digits
+from vidrio.show import number
+
+DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16}
+
+
+def computed(trace: Trace) -> list[str]:
+    return [name for name in trace.values if trace.stages[name].kind in ("value", "aggregate")]
+
+
+def bill(trace: Trace, address: str):
+    return receipt(trace, locate(trace, parse_address(address)))
+
+
+# --- every number follows from its inputs -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_number_is_recomputed_within_what_rounding_explains(choice: str, dtype: str) -> None:
+    trace = make_trace(choice, DTYPES[dtype])
+    read = Cells(trace)
+    for name in computed(trace):
+        for place in cells(trace.array(name)):
+            result = compared(read, trace.stages[name], place)
+            assert result.agrees, (name, place, result)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_number_that_is_wrong_by_a_millionth_is_caught(choice: str) -> None:
+    trace = make_trace(choice)
+    for name in computed(trace):
+        array = trace.values[name] = trace.values[name].copy()  # the memory is the last norm's own array
+        finite = np.where(np.isfinite(array), np.abs(array), -1)
+        places = [tuple(np.unravel_index(flat, array.shape)) for flat in np.argsort(-finite, axis=None)[:3]]
+        for place in places:
+            right = array[place]
+            array[place] = right * (1 + 1e-6) if right else 1e-6
+            result = compared(Cells(trace), trace.stages[name], place)
+            array[place] = right
+            assert not result.agrees, (name, place, result)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_bound_is_not_slack(dtype: str) -> None:
+    """A bound that allows everything would catch nothing: the closest call comes near it, and all are small."""
+    trace = make_trace("swish-learned-biases", DTYPES[dtype])
+    read, closest = Cells(trace), 0.0
+    for name in computed(trace):
+        size = np.abs(trace.array(name)[np.isfinite(trace.array(name))]).max()
+        for place in cells(trace.array(name))[:40]:
+            node = expression(read, trace.stages[name], place)
+            tolerance = bounded(node, PRECISIONS[dtype])[1]
+            assert tolerance <= 300 * PRECISIONS[dtype].epsilon * max(size, 1.0), (name, place)
+            result = compared(read, trace.stages[name], place)
+            closest = max(closest, result.difference / result.tolerance if result.tolerance else 0.0)
+    assert closest > 0.1
+
+
+def test_a_hidden_number_that_is_not_hidden_is_caught() -> None:
+    trace = make_trace()
+    trace.values["dec.0.self.masked.h0"][0, 1] = -1e9  # large is not infinite
+    assert not compared(Cells(trace), trace.stages["dec.0.self.masked.h0"], (0, 1)).agrees
+
+
+@pytest.mark.parametrize(
+    ("slip", "caught"),
+    [
+        ("divided by K, not √K", {"divide"}),
+        ("N − 1 in the variance", {"variance"}),
+        ("ε outside the root", {"normalise"}),
+        ("sine and cosine exchanged", {"sinusoidal_positions"}),
+        ("embeddings not scaled", {"scale"}),
+        ("tanh instead of erf in gelu", {"gelu"}),
+    ],
+)
+def test_the_slips_that_people_make_are_caught(slip: str, caught: set[str]) -> None:
+    trace = make_trace("paper", activation="gelu")
+    values, c = trace.values, trace.machine.config
+    match slip:
+        case "divided by K, not √K":
+            values["enc.0.self.scaled.h0"] = values["enc.0.self.scores.h0"] / c.d_head
+        case "N − 1 in the variance":
+            values["enc.0.self.norm.var"] = values["enc.0.self.norm.var"] * c.d_model / (c.d_model - 1)
+        case "ε outside the root":
+            x, mean = values["enc.0.self.sum"], values["enc.0.self.norm.mean"]
+            deviation = np.sqrt(values["enc.0.self.norm.var"])
+            values["enc.0.self.norm.normed"] = (x - mean[:, None]) / (deviation[:, None] + c.norm_epsilon)
+        case "sine and cosine exchanged":
+            values["src.positions"] = values["src.positions"].reshape(5, -1, 2)[:, :, ::-1].reshape(5, -1)
+        case "embeddings not scaled":
+            values["src.scaled"] = values["src.embedding"].copy()
+        case "tanh instead of erf in gelu":
+            x = values["enc.0.ffn.hidden"]
+            values["enc.0.ffn.active"] = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    read = Cells(trace)
+    wrong = {
+        trace.stages[name].operation
+        for name in computed(trace)
+        for place in cells(trace.array(name))
+        if not compared(read, trace.stages[name], place).agrees
+    }
+    assert caught <= wrong
+
+
+def test_nan_and_infinity_agree_with_themselves_only() -> None:
+    assert Compared(math.nan, math.nan, 0.0).agrees
+    assert Compared(math.inf, math.inf, 0.0).agrees
+    for model, recomputed in ((math.nan, 1.0), (1.0, math.nan), (math.inf, -math.inf), (math.inf, 1e308)):
+        assert not Compared(model, recomputed, 1.0).agrees
+
+
+# --- the bound, against exact arithmetic ------------------------------------------------------------------------------
+
+FLOATS32 = st.floats(-1e3, 1e3, width=32)
+PAIRS = st.lists(st.tuples(FLOATS32, FLOATS32), min_size=1, max_size=40)
+
+
+def row(values) -> Row:
+    return Row("x", (None,), [float(v) for v in values])
+
+
+@given(PAIRS)
+def test_sums_of_products_are_within_the_bound_of_the_exact_value(pairs) -> None:
+    a, b = (np.array(side, dtype=np.float32) for side in zip(*pairs, strict=True))
+    exact = sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)), Fraction(0))
+    value, bound = bounded(Dot(row(a), row(b)), PRECISIONS["float32"])
+    assert abs(Fraction(value) - exact) <= Fraction(bound)
+    in_turn = np.float32(0)
+    for x, y in zip(a, b, strict=True):
+        in_turn = np.float32(in_turn + x * y)
+    for model in (a @ b, np.float32((a * b).sum()), in_turn, np.float32((a * b)[::-1].sum())):
+        assert abs(float(model) - value) <= bound
+
+
+@given(st.lists(FLOATS32, min_size=1, max_size=40))
+def test_means_and_variances_are_within_the_bound(values) -> None:
+    x = np.array(values, dtype=np.float32)
+    mean = x.mean()
+    n = Number(float(len(x)))
+    for model, node in (
+        (mean, Quotient(Total(row(x)), n)),
+        (((x - mean) ** 2).mean(), Quotient(Squares(row(x), Number(float(mean))), n)),
+    ):
+        value, bound = bounded(node, PRECISIONS["float32"])
+        assert abs(float(model) - value) <= bound
+
+
+@given(st.lists(st.floats(-60, 60, width=32), min_size=1, max_size=40))
+def test_shares_are_within_the_bound(values) -> None:
+    x = np.array(values, dtype=np.float32)
+    exps = Exps(row(x), Number(float(x.max())))
+    for value, model in zip(values, softmax(x), strict=True):
+        node = Quotient(Apply("exp", Difference(Number(float(np.float32(value))), exps.shift)), exps)
+        recomputed, bound = bounded(node, PRECISIONS["float32"])
+        assert abs(float(model) - recomputed) <= bound <= 1e-3 * recomputed + 1e-30
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Quotient(Number(1.0), Number(0.0)),
+        Apply("exp", Number(1e4)),
+        Apply("log", Number(0.0)),
+        Apply("sqrt", Number(-1.0)),
+        Power(Number(1e200), Number(2.0)),
+        Sum((Number(math.inf), Number(-math.inf))),
+        Quotient(Apply("exp", Number(1e4)), Exps(Row("x", (None,), [1e4, 0.0]), None)),
+        Total(Row("x", (None,), [1e308, 1e308])),
+        Squares(Row("x", (None,), [1e200, -1e200]), Number(0.0)),
+        Apply("max0", Number(math.nan)),
+    ],
+)
+def test_where_python_would_stop_the_machine_goes_on(node) -> None:
+    value = evaluate(node)
+    assert not math.isfinite(value) or value == 0
+    bounded(node, FLOAT64)
+
+
+def test_beyond_the_largest_number_is_infinity_as_for_the_model() -> None:
+    node = Product(Number(300.0), Number(300.0))
+    assert evaluate(node) == 90000
+    assert evaluate(node, PRECISIONS["float16"]) == math.inf
+    exps = Exps(Row("x", (None,), [100.0, 0.0]), None)
+    assert evaluate(Quotient(Apply("exp", Number(100.0)), exps)) == pytest.approx(1.0)
+    assert math.isnan(evaluate(Quotient(Apply("exp", Number(100.0)), exps), PRECISIONS["float32"]))  # ∞/∞
+
+
+# --- written out ------------------------------------------------------------------------------------------------------
+
+
+def test_a_score_by_hand() -> None:
+    node = Dot(Row("Q", (0, None), [8.0, 3.0, 3.0]), Row("K", (0, None), [4.0, 8.0, 4.0]))
+    trace = make_trace()
+    stage = trace.stages["enc.0.self.scores.h0"]
+    own = bill(trace, "enc.0.self.scores.h0[0,0]")
+    by_hand = type(own)(**{**vars(own), "expression": node, "stage": stage})
+    assert by_hand.working(digits(4)) == ["8*4 + 3*8 + 3*4", "32 + 24 + 12", "68"]
+    assert by_hand.formula == "Σ_k Q[0,k]*K[0,k]"
+
+
+def test_numbers_as_printed_may_not_give_the_number_as_printed() -> None:
+    """Row "World" of the worked example, and a column of threes: with one decimal each, 3 · 2.8 + 3 · 4.0 + 3 · 4.0."""
+    node = Dot(Row("E", (1, None), [2.841470985, 3.99995, 4.0001, 6.0]), Row("W", (None, 0), [3.0, 3.0, 3.0, 0.0]))
+    own = bill(make_trace(), "enc.0.self.scores.h0[0,0]")
+    value = evaluate(node)
+    own = type(own)(**{**vars(own), "expression": node, "compared": Compared(value, value, 0.0)})
+    assert number(value, 1) == "32.5"
+    assert own.from_printed(lambda v: number(v, 1)) == "32.4"
+    assert own.from_printed(lambda v: number(v, 2)) is None  # 32.52 both times
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_line_of_the_working_comes_to_the_same(choice: str) -> None:
+    trace = make_trace(choice)
+    read = Cells(trace)
+    for name in computed(trace):
+        at = At(name, tuple(length - 1 for length in trace.array(name).shape))
+        own = receipt(trace, at, read)
+        assert own.formula
+        for line in own.working(repr):
+            if "more terms" not in line and "inf" not in line:
+                assert calculated(line) == pytest.approx(own.compared.recomputed, rel=1e-12, abs=1e-15), (name, line)
+
+
+@pytest.mark.parametrize("kind", ["calculator", "python", "spreadsheet"])
+@pytest.mark.parametrize("choice", ["paper", "pre-gelu-halves", "swish-learned-biases", "classifier"])
+def test_what_is_copied_comes_to_the_same_when_pasted(choice: str, kind: str) -> None:
+    trace = make_trace(choice)
+    for name in computed(trace):
+        own = receipt(trace, At(name, tuple(length // 2 for length in trace.array(name).shape)))
+        text = own.copy(kind)
+        assert text.startswith("=") == (kind == "spreadsheet")
+        assert calculated(text.removeprefix("=")) == pytest.approx(own.compared.recomputed, rel=1e-13, abs=1e-300), text
+
+
+def calculated(line: str) -> float:
+    """What a calculator makes of a line in any of the notations."""
+    line = line.replace("²", "**2").replace("^", "**").replace("√", "sqrt").replace("+0", "+0")
+    line = re.sub(r"\|([^|]*)\|", r"abs(\1)", line)
+    line = re.sub(r"\b(EXP|SQRT|MAX|SIN|COS|ERF|ABS|LN)\b", lambda match: match[0].lower(), line)
+    names = {name: getattr(math, name) for name in ("exp", "sqrt", "sin", "cos", "erf", "log", "inf", "nan")}
+    names |= {"math": math, "max": max, "abs": abs, "ln": math.log}
+    return float(eval(compile(ast.parse(line, mode="eval"), "line", "eval"), {"__builtins__": {}}, names))
+
+
+def test_latex_has_its_brackets_in_pairs() -> None:
+    for choice in CHOICES:
+        trace = make_trace(choice)
+        for name in computed(trace):
+            text = receipt(trace, At(name, (0,) * trace.array(name).ndim)).copy("latex")
+            assert text.count("{") == text.count("}") and text.count(r"\left") == text.count(r"\right"), text
+            assert not re.search(r"\d[eE][-+]?\d", text)
+
+
+def test_signs_and_brackets() -> None:
+    minus = Number(-2.0)
+    half = Quotient(Number(1.0), Product(Number(2.0), minus))
+    assert copy_of(Sum((minus, minus, Product(minus, minus))), "calculator") == "-2.0 - 2.0 + (-2.0)*(-2.0)"
+    assert copy_of(Difference(minus, Sum((minus, Number(1.0)))), "python") == "-2.0 - (-2.0 + 1.0)"
+    assert copy_of(half, "calculator") == "1.0 / (2.0*(-2.0))"
+    assert copy_of(half, "latex") == r"\frac{1.0}{2.0 \cdot \left(-2.0\right)}"
+    assert copy_of(Power(minus, Number(2.0)), "python") == "(-2.0) ** 2"
+    assert copy_of(Number(-math.inf), "python") == "-math.inf"
+    assert copy_of(Number(1.5e-9), "latex") == r"1.5 \cdot 10^{-9}"
+    assert copy_of(InFloat64(Apply("sin", Number(1.0))), "spreadsheet") == "=SIN(1.0)"
+    assert set(COPIES) == {"calculator", "python", "spreadsheet", "latex"}
+
+
+def test_long_sums_say_how_many_terms_they_leave_out() -> None:
+    line = bill(make_trace(), "enc.0.ffn.out[0,0]").working(digits(2))[0]
+    assert "… (14 more terms) …" in line  # 20 products, six of them shown, and the bias
+
+
+# --- what the formula alone does not show -----------------------------------------------------------------------------
+
+
+def test_layer_norm_shows_all_its_steps() -> None:
+    trace = make_trace()
+    own = dict(bill(trace, "enc.0.self.norm.out[2,3]").facts)
+    x = trace.values["enc.0.self.sum"][2]
+    assert own["mean"] == pytest.approx(x.mean())
+    assert own["Σ (x − mean)²"] == pytest.approx(((x - x.mean()) ** 2).sum())
+    assert own["N, which divides it (not N − 1)"] == 12
+    assert own["var"] == pytest.approx(x.var())
+    assert own["√(var + ε)"] == pytest.approx(math.sqrt(x.var() + 1e-3))
+    assert own["gain γ"] == trace.machine.parameters["enc.0.self.norm.gain"][3]
+
+
+def test_softmax_shows_its_maximum_and_its_sum() -> None:
+    trace = make_trace()
+    own = dict(bill(trace, "dec.0.self.weights.h0[2,1]").facts)
+    scaled = trace.values["dec.0.self.scaled.h0"][2, :3]
+    (where,) = (what for what in own if what.startswith("max"))
+    assert own[where] == scaled.max() and f"index {scaled.argmax()}" in where
+    assert trace.target_tokens[scaled.argmax()] in where
+    assert own["hidden by the mask: terms that are exp(−∞) = 0"] == 4
+    assert own["the sum of the 7 terms"] == pytest.approx(np.exp(scaled - scaled.max()).sum())
+
+
+def test_a_choice_shows_how_likely_it_was() -> None:
+    trace = make_trace()
+    own = bill(trace, "out.choice[1]")
+    prob = trace.values["out.prob"][1]
+    assert [value for _, value in own.facts] == [prob[int(own.value)], 1 + (prob > prob[int(own.value)]).sum()]
+    assert own.inputs == ()
+
+
+# --- where numbers come from and go to --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_inputs_are_addresses_that_name_those_numbers_and_lead_back(choice: str) -> None:
+    trace = make_trace(choice)
+    read = Cells(trace)
+    for name in computed(trace):
+        at = At(name, tuple(length // 2 for length in trace.array(name).shape))
+        own = receipt(trace, at, read)
+        assert own.inputs or trace.stages[name].operation.endswith("positions")
+        for source, value in own.inputs:
+            assert trace.number(parse_address(str(source))) == value
+            uses = [parse_address(use) for use in used_by(trace, source)]
+            assert any(use.name == name and covers(use.index, at.place) for use in uses), (name, source)
+
+
+def covers(index: tuple[str, ...], place: tuple[int, ...]) -> bool:
+    return all(i in (":", str(p)) for i, p in zip(index, place, strict=True))
+
+
+def test_a_number_that_nobody_used_says_so() -> None:
+    trace = make_trace()
+    assert list(used_by(trace, At("embed", (13, 0)))) == ["out.logits[:,13]"]  # not in the text; tied to the output
+    assert list(used_by(trace, At("dec.0.self.scaled.h0", (0, 1)))) == []  # hidden by the mask
+    assert list(used_by(make_trace("no-positions"), At("src.embed", (13, 0)))) == []
+    learned = make_trace("decoder-learned")
+    assert list(used_by(learned, At("tgt.pos", (6, 0)))) == ["tgt.positions[6,0]"]
+    assert list(used_by(learned, At("tgt.pos", (7, 0)))) == []  # the text has seven tokens
+
+
+@pytest.mark.parametrize("choice", ["paper", "classifier-pre-biases", "decoder-learned", "swish-learned-biases"])
+def test_the_way_down_meets_every_number_once_and_ends_at_parameters_and_ids(choice: str) -> None:
+    trace = make_trace(choice, n_encoder_layers=1, n_decoder_layers=1)
+    for name in computed(trace)[::7] + ["out.prob"]:
+        at = At(name, tuple(length - 1 for length in trace.array(name).shape))
+        lines = walk(trace, at, 10**6)
+        met = [line.receipt.at for line in lines]
+        assert len(set(met)) == len(met)
+        assert lines[0].depth == 0 and lines[0].receipt.at == at
+        counts: dict[str, int] = {}
+        for one in met[1:]:
+            counts[one.name] = counts.get(one.name, 0) + 1
+        assert counts == made_from(trace, at)
+        for line in lines:
+            if not line.receipt.inputs:
+                assert line.receipt.stage.kind in ("parameter", "input", "choice") or not list(
+                    leaves_with_cells(line.receipt)
+                )
+        assert walk(trace, at, 5) == lines[:5] or [x.receipt.at for x in walk(trace, at, 5)] == met[:5]
+
+
+def leaves_with_cells(own):
+    return (leaf for leaf in leaves(own.expression) if leaf.cell is not None)
+
+
+def test_at_a_step_the_inputs_are_of_that_step() -> None:
+    trace = make_trace()
+    own = bill(trace, "dec.0.cross.weights.h1[1,0]@2")
+    assert {str(at) for at, _ in own.inputs} == {f"dec.0.cross.scaled.h1[1,{s}]@2" for s in range(5)}
+    own = bill(trace, "out.prob[4]@3")
+    assert str(own.inputs[0][0]) == "out.logits[4]@3"
+    assert bill(trace, "out.logits[4]@3").used_by == ("out.prob[:]@3",)
+    assert {str(at) for at, _ in bill(trace, "dec.0.self.K.h0[1,2]@2").inputs} >= {"dec.in[1,0]@2"}
+    assert bill(trace, "memory[0,0]").used_by[0] == "dec.0.cross.K.h0[0,:]"
+    assert "out.logits[:]@1" in bill(trace, "dec.out[1,0]@2").used_by
+
+
+def test_relu_and_copies_have_receipts_too() -> None:
+    trace = make_trace()
+    own = bill(trace, "enc.0.ffn.active[0,0]")
+    assert own.value == relu(np.array([own.inputs[0][1]]))[0]
+    assert bill(trace, "enc.0.self.concat[1,7]").inputs[0][0] == At("enc.0.self.head.h1", (1, 2))
+    assert bill(trace, "src.embedding[4,1]").inputs[0][0] == At("embed", (7, 1))
+    assert list(facts(Cells(trace), trace.stages["memory"], (0, 0))) == []
+
+
+# --- what a what-if put in place --------------------------------------------------------------------------------------
+
+
+def test_an_edited_number_tells_both_what_was_computed_and_what_went_on() -> None:
+    def change(name, value):
+        if name != "enc.0.self.weights.h0":
+            return value
+        value = value.copy()
+        value[1, 2] = 0.5
+        return value
+
+    trace = run(make_machine(), change)
+    own = bill(trace, "enc.0.self.weights.h0[1,2]")
+    assert own.edited and own.value == 0.5 and own.compared.agrees
+    assert not bill(trace, "enc.0.self.weights.h0[1,1]").edited
+    assert bill(trace, "enc.0.self.head.h0[1,0]").compared.agrees  # it goes on from 0.5

@@ -1,0 +1,177 @@
+"""Addresses, what they mean, and what is said when they mean nothing; what a trace takes and refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from parity_models import SOURCE, TARGET
+from traced import CHOICES, blank, make_machine, make_trace, run
+
+from vidrio.errors import AddressError
+from vidrio.glass.stepwise import trace_steps
+from vidrio.glass.trace import Address, parse_address
+from vidrio.glass.transformer import translate_forced
+
+# --- addresses --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("memory", Address("memory")),
+        ("enc.0.self.scores.h1[3,0]", Address("enc.0.self.scores.h1", ("3", "0"))),
+        ("dec.2.cross.weights.h0[1,4]@4", Address("dec.2.cross.weights.h0", ("1", "4"), 4)),
+        ("out.prob[hola]@0", Address("out.prob", ("hola",), 0)),
+        ('out.prob[","]@0', Address("out.prob", ('","',), 0)),
+        ('out.prob["]"]', Address("out.prob", ('"]"',))),
+        ("enc.0.self.weights.h1[ world , hello ]", Address("enc.0.self.weights.h1", ("world", "hello"))),
+        (" memory[0,1] ", Address("memory", ("0", "1"))),
+    ],
+)
+def test_addresses_are_taken_apart(text: str, address: Address) -> None:
+    assert parse_address(text) == address
+
+
+@given(
+    st.from_regex(r"[a-z]+(\.[a-z0-9]+){0,4}", fullmatch=True),
+    st.lists(st.one_of(st.integers(0, 99).map(str), st.from_regex(r'"[^"\s][^"]*"', fullmatch=True)), max_size=3),
+    st.none() | st.integers(0, 99),
+)
+def test_an_address_written_and_read_is_the_same(name: str, index: list[str], step: int | None) -> None:
+    address = Address(name, tuple(index), step)
+    assert parse_address(str(address)) == address
+
+
+@pytest.mark.parametrize("text", ["", "][", "enc.0[", "enc.0]1[", "out.prob[hola]@x", "enc 0", "[1,2]", "@1", "a[]"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(AddressError, match="is not an address"):
+        parse_address(text)
+
+
+TRACE = make_trace()
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("enc.0.self.wieghts.h0[0,0]", "enc.0.self.weights.h0"),  # the name
+        ("dec.1.cros.Q.h2[0,0]", "dec.1.cross.Q.h2"),
+        ("enc.7.self.Q.h0[0,0]", "enc.1.self.Q.h0"),  # the layer
+        ("enc.0.self.Q.h3[0,0]", "enc.0.self.Q.h2"),  # the head
+        ("enc.0.self.Q[0,0]", "enc.0.self.Q.h0, enc.0.self.Q.h1, enc.0.self.Q.h2"),  # no head
+        ("enc.0", "enc.0.self.WQ.h0"),
+        ("enc.0.self.scores.h0[5,0]", "0 to 4"),  # an index
+        ("enc.0.self.scores.h0[-1,0]", "0 to 4"),
+        ("enc.0.self.scores.h0[0]", "enc.0.self.scores.h0[0,0]"),  # too few, too many
+        ("enc.0.self.norm.mean[0,0]", "enc.0.self.norm.mean[0]"),
+        ("enc.0.self.scores.h0[s27,0]", "s28"),  # a token
+        ("out.prob[s3]@0", "t3"),
+        ("dec.0.self.scores.h0[0,0]@7", "steps 0 to 6"),  # a step
+        ("dec.0.self.scores.h0[0,3]@2", "0 to 2"),  # later than the step
+        ("out.prob[0,t3]@0", "out.prob[0]@0"),
+    ],
+)
+def test_a_wrong_address_is_answered_with_the_nearest_right_ones(text: str, offered: str) -> None:
+    with pytest.raises(AddressError) as told:
+        TRACE.number(parse_address(text))
+    assert offered in str(told.value)
+
+
+def test_a_token_that_stands_twice_does_not_say_which_row() -> None:
+    with pytest.raises(AddressError, match="more than one place") as told:
+        TRACE.number(parse_address("memory[s7,0]"))
+    assert "[1, 4]" in str(told.value)
+
+
+def test_tokens_and_places_name_the_same_numbers() -> None:
+    def number(text: str) -> float:
+        return TRACE.number(parse_address(text))
+
+    assert number("enc.0.self.weights.h1[s3,s28]") == number("enc.0.self.weights.h1[0,3]")
+    assert number("out.prob[t9]@2") == number("out.prob[2,9]") == number("out.prob[2,t9]")
+    assert number('out.prob["t9"]@2') == number("out.prob[2,9]")
+    assert number("embed[t5,2]") == TRACE.machine.parameters["embed"][5, 2]
+    assert number("dec.0.self.WQ.h1[2,4]") == TRACE.machine.parameters["dec.0.self.WQ"][1, 2, 4]
+
+
+def test_a_quoted_number_is_a_token() -> None:
+    trace = make_trace()
+    trace.vocabulary = ["1", "0", *trace.vocabulary[2:]]
+    assert trace.position(parse_address('out.prob["0"]@0')) == (1,)
+    assert trace.position(parse_address("out.prob[0]@0")) == (0,)
+    trace.vocabulary = [",", '"', *trace.vocabulary[2:]]
+    assert trace.position(parse_address('out.prob[","]@0')) == (0,)
+    assert trace.position(parse_address('out.prob["""]@0')) == (1,)
+
+
+def test_addresses_under_a_prefix() -> None:
+    assert TRACE.addresses("enc.0.self.Q") == ["enc.0.self.Q.h0", "enc.0.self.Q.h1", "enc.0.self.Q.h2"]
+    assert TRACE.addresses("memory") == ["memory"]
+    assert TRACE.addresses("enc.0.sel") == []
+    assert TRACE.addresses() == list(TRACE.stages)
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", [name for name, values in CHOICES.items() if values.get("shape") != "encoder"])
+def test_as_of_a_step_is_what_decoding_had_computed_by_then(choice: str) -> None:
+    trace = make_trace(choice)
+    target = trace.array("tgt.ids").tolist()
+    for step in (0, 3, 6):
+        here, then = trace.as_of(step), blank(trace.machine)
+        translate_forced(trace.machine, SOURCE, target[: step + 1], then.tap)
+        for name, array in then.values.items():
+            np.testing.assert_allclose(here.values[name], array, rtol=1e-9, atol=1e-12, err_msg=name)
+        assert here.target_tokens == trace.target_tokens[: step + 1]
+    assert trace.as_of(None) is trace
+
+
+def test_a_step_is_refused_where_there_are_none() -> None:
+    with pytest.raises(AddressError, match="no decoding step 0"):
+        make_trace("classifier").number(parse_address("memory[0,0]@0"))
+
+
+def test_where_rows_see_later_ones_each_step_is_kept_by_itself() -> None:
+    from vidrio.glass.changes import with_mask
+
+    machine = with_mask(make_machine(), "off")
+    target = [i % machine.config.target_vocabulary for i in TARGET]
+    trace = blank(machine)
+    trace_steps(trace, SOURCE, target, [*target[1:], 3])
+    for step in range(len(target)):
+        then = blank(machine)
+        translate_forced(machine, SOURCE, target[: step + 1], then.tap)
+        here = trace.as_of(step)
+        for name in then.values:
+            if not name.startswith("out."):
+                np.testing.assert_array_equal(here.array(name), then.array(name), err_msg=name)
+        np.testing.assert_array_equal(trace.array("out.prob")[step], then.array("out.prob")[-1])
+        np.testing.assert_array_equal(here.array("out.logits"), trace.array("out.logits")[: step + 1])
+    one_pass = run(machine)
+    assert np.abs(one_pass.array("out.prob")[0] - trace.array("out.prob")[0]).max() > 1e-3
+    np.testing.assert_array_equal(one_pass.array("dec.out"), trace.array("dec.out"))  # the last step saw all
+
+
+# --- what a trace takes -----------------------------------------------------------------------------------------------
+
+
+def test_a_trace_refuses_what_is_not_declared() -> None:
+    trace = blank(make_machine())
+    for name in ("enc.0.self.secret", "enc.0.self.WQ.h0"):  # unknown; a parameter
+        with pytest.raises(AddressError, match="not declared"):
+            trace.tap(name, np.zeros((5, 12)))
+
+
+@pytest.mark.parametrize("shape", [(12, 5), (5, 11), (5,), (5, 12, 1), (6, 12)])
+def test_a_trace_refuses_wrong_axes(shape: tuple[int, ...]) -> None:
+    trace = blank(make_machine())
+    trace.tap("src.embedding", np.zeros((5, 12)))
+    with pytest.raises(AddressError, match="has shape"):
+        trace.tap("enc.in", np.zeros(shape))
+
+
+def test_a_trace_keeps_what_a_change_replaced() -> None:
+    trace = run(make_machine(), lambda name, value: value * 2 if name == "enc.0.self.Q.h1" else value)
+    assert set(trace.computed) == {"enc.0.self.Q.h1"}
+    np.testing.assert_array_equal(trace.values["enc.0.self.Q.h1"], 2 * trace.computed["enc.0.self.Q.h1"])

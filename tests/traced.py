@@ -1,0 +1,71 @@
+"""Random machines of every shape and choice, traced: what receipts, what-ifs and checks are tried on."""
+
+from typing import Any
+
+import numpy as np
+from parity_models import SOURCE, TARGET, make_config, make_parameters
+
+from vidrio.glass.maths import Array, Tap, no_tap
+from vidrio.glass.trace import Trace
+from vidrio.glass.transformer import Machine, build, classify, translate_forced
+
+# Together these have every choice of the closed set, on sizes that no axis shares with another.
+CHOICES: dict[str, dict[str, Any]] = {
+    "paper": {"tying": "all"},
+    "pre-gelu-halves": {"norm": "pre", "activation": "gelu", "positions": "sinusoidal-halves", "tying": "output"},
+    "swish-learned-biases": {
+        **{"activation": "swish", "positions": "learned", "scale_embeddings": False},
+        **{"attention_bias": True, "output_bias": True},
+    },
+    "no-positions": {"positions": "none", "norm": "pre"},
+    "classifier": {"shape": "encoder", "target_vocabulary": 0},
+    "classifier-pre-biases": {"shape": "encoder", "target_vocabulary": 0, "norm": "pre", "attention_bias": True},
+    "decoder-alone": {"shape": "decoder", "source_vocabulary": 0, "n_classes": 0, "tying": "output"},
+    "decoder-learned": {"shape": "decoder", "source_vocabulary": 0, "positions": "learned", "output_bias": True},
+}
+
+
+def make_machine(choice: str = "paper", dtype: type = np.float64, **changes: Any) -> Machine:
+    config = make_config(**{**CHOICES[choice], **changes})
+    return build(config, make_parameters(config, 7), dtype)
+
+
+def run(machine: Machine, change: Tap = no_tap, trace: Trace | None = None) -> Trace:
+    """One pass, with choices taken as the search would have, were it forced to TARGET."""
+    config = machine.config
+    trace = trace or blank(machine)
+    tap = trace.tap_through(change)
+    if config.shape == "encoder":
+        classify(machine, SOURCE, tap)
+        return trace
+    target = [i % config.target_vocabulary for i in TARGET]
+    prob_TV = translate_forced(machine, SOURCE, target, tap)
+    choices = np.array([*target[1:], 3])
+    trace.tap("out.choice", choices)
+    trace.tap("out.score", np.log(prob_TV[np.arange(len(choices)), choices]))
+    return trace
+
+
+def blank(machine: Machine) -> Trace:
+    """A trace with a token for every id, s3 or t3; SOURCE holds one of them twice."""
+    config = machine.config
+    source = [f"s{i}" for i in range(config.source_vocabulary)]
+    target = [f"t{i}" for i in range(config.target_vocabulary)]
+    ids = [i % config.target_vocabulary for i in TARGET] if target else []
+    return Trace(
+        machine,
+        source_tokens=[source[i] for i in SOURCE] if source else [],
+        target_tokens=[target[i] for i in ids],
+        chosen_tokens=[target[i] for i in [*ids[1:], 3]] if target else [],
+        vocabulary=target,
+        source_vocabulary=source,
+        labels=[f"class {c}" for c in range(config.n_classes)],
+    )
+
+
+def make_trace(choice: str = "paper", dtype: type = np.float64, **changes: Any) -> Trace:
+    return run(make_machine(choice, dtype, **changes))
+
+
+def cells(array: Array) -> list[tuple[int, ...]]:
+    return list(np.ndindex(array.shape))
