@@ -1,0 +1,195 @@
+"""Where sentences begin and end in English and Spanish text, by rule.
+
+`split` gives places in the text, never copies of it: what lies between two sentences is white space only, so that a
+translation can be put together with every byte of it kept. A mark that ends a sentence (. ! ? …) does so unless a rule
+says that it does not: the next word is in lower case, an abbreviation or an initial stands before it, or the number of
+a list. A line break ends a sentence too, unless the line is long and unfinished, as in text wrapped at a fixed width.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LONGEST = 300  # characters; a longer sentence is divided at a comma, a space, or where nothing else is left, anywhere
+_LONGEST_ABBREVIATION = 20  # characters that are looked at before a full stop
+_WRAPPED = 40  # characters; a shorter line is a heading or an entry of a list and ends where it ends
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Abbreviations, without their last full stop, in lower case. A name or more words follow these:
+_BEFORE_WORDS = _words(
+    """
+    mr mrs ms messrs dr drs prof rev fr sr st hon gen brig col maj capt cmdr lt sgt gov sen rep pres supt mt ft
+    vs cf viz approx e.g i.e
+    sra srta sres dra profa lic ing arq dª dña mons excmo excma ilmo ilma sto sta gral cnel cap tte alm
+    ej p.ej trad coord av avda ctra pza urb prov aprox ext dpto depto apdo admón
+    """
+)
+# A number follows these; with anything else they are words, or the sentence is over.
+_BEFORE_NUMBERS = _words(
+    """
+    no nos vol vols fig figs p pp ch chap sec art arts eq c ca núm núms nº n.º pág págs máx mín tel tfno
+    jan feb mar apr jun jul aug sept sep oct nov dec ene abr ago dic
+    """
+)
+# These may also end a sentence: they do when the next word usually begins one.
+_MAY_END = _words(
+    """
+    etc a.m p.m am pm u.s u.s.a u.k u.n e.u d.c inc ltd co corp llc bros jr sr ph.d m.d b.a m.a b.c a.d al ed eds
+    ee.uu ee uu ss rr hh ss.mm rr.hh s.a s.l s.l.u a.c d.c d.e.p ud uds vd vds ib ibíd op cit cía
+    """
+)
+# Words that begin a sentence far more often than they are a name after an abbreviation.
+_STARTERS = _words(
+    """
+    a an the this that these those there here he she it we you they i his her its our your their my who what when where
+    why how if in on at by for from with as after before while when since although because but and or so yet however
+    then now no not yes also some many most all each every one two
+    el la los las un una unos unas este esta estos estas ese esa esos esas aquel aquella esto eso yo tú él ella ellos
+    ellas nosotros usted ustedes su sus mi mis tu tus nuestro nuestra quien qué que cuándo cuando dónde donde cómo como
+    por para con sin en de desde hasta según si no sí y o pero porque aunque mientras entonces ahora luego también
+    además después antes hoy ayer se lo le les me te nos al del hay es son fue era cada todo toda todos todas
+    """
+)
+
+_END = re.compile(r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]*_]*)")
+_BREAK = re.compile(r"[\n\r\u2028\u2029]")
+_SPACE = re.compile(r"\s+")
+_OPENING = "\"'“‘«([{*_"
+_WORD_BEFORE = re.compile(r"[^\s\"“‘«(\[¿¡—–]*\Z")
+_WORD_AFTER = re.compile(r"[^\W\d_]+")
+_LIST_MARK = re.compile(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z")
+_NUMERAL = re.compile(r"[IVXLC]+|[A-Z]")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # J. R. R. Tolkien, 323 a. C.
+_LIST_ITEM = re.compile(r"[-*•·–—+#>|]|(?:\d{1,3}|[a-zA-Z])[.)]\s")
+
+
+class Span(NamedTuple):
+    """A sentence: the text from `start` to `end`, without white space around it."""
+
+    start: int
+    end: int
+
+
+def split(text: str, *, longest: int = LONGEST) -> list[Span]:
+    """The sentences of a text, in order; white space alone has none."""
+    spans: list[Span] = []
+    for paragraph in _paragraphs(text):
+        for sentence in _sentences(text, paragraph):
+            spans += _shortened(text, sentence, longest)
+    return spans
+
+
+def _paragraphs(text: str) -> Iterator[Span]:
+    """What stands between line breaks that end a sentence by themselves."""
+    start = 0
+    for space in _SPACE.finditer(text):
+        if _BREAK.search(space[0]) and not _wrapped(text, start, space):
+            yield from _trimmed(text, start, space.start())
+            start = space.end()
+    yield from _trimmed(text, start, len(text))
+
+
+def _wrapped(text: str, start: int, space: re.Match[str]) -> bool:
+    """Does a sentence go on after this line break?"""
+    if len(space[0].split("\n")) > 2 or space.end() == len(text):
+        return False
+    line = text[max(start, text.rfind("\n", start, space.start()) + 1) : space.start()]
+    return len(line) >= _WRAPPED and not _LIST_ITEM.match(text, space.end())
+
+
+def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
+    start = paragraph.start
+    for end in _END.finditer(text, paragraph.start, paragraph.end):
+        if end.start() >= start and _ends(text, start, end, paragraph.end):
+            yield from _trimmed(text, start, end.end())
+            start = end.end()
+    yield from _trimmed(text, start, paragraph.end)
+
+
+def _ends(text: str, start: int, end: re.Match[str], limit: int) -> bool:
+    """Does the sentence that began at `start` end with this mark?"""
+    after = _SPACE.match(text, end.end(), limit)
+    if end["mark"][0] in "。！？":
+        return True
+    if not after or after.end() == limit:
+        return False  # in the middle of a number, an address, a word; or there is nothing left to part
+    at = after.end()
+    while at < limit and text[at] in _OPENING:
+        at += 1
+    if at < limit and text[at] in "—–-" and not text[at + 1 : at + 2].isspace():
+        at += 1  # a dash that opens speech
+    following = text[at : at + 1]
+    if following in "¿¡":
+        return True
+    if following.islower() or following in ",;:)]}%/&+=" or not following:
+        return False
+    return end["mark"] != "." or _full_stop_ends(text, start, end, _WORD_AFTER.match(text, at), following)
+
+
+def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[str] | None, following: str) -> bool:
+    """Does one full stop end the sentence, though what follows could begin one?"""
+    if end["close"]:
+        return True
+    before = _WORD_BEFORE.search(text, max(start, end.start() - _LONGEST_ABBREVIATION), end.start())
+    word, at = (before[0], before.start()) if before else ("", start)
+    if _LIST_MARK.match(word) and at - start < 5 and not text[start:at].strip(_OPENING + " \t¿¡"):
+        return False  # "1. Open the door."
+    lower = word.lower()
+    begins = after is not None and after[0].lower() in _STARTERS
+    if lower in _BEFORE_NUMBERS:
+        return not following.isdecimal() and (begins or not (after and _NUMERAL.fullmatch(after[0])))
+    if lower in _MAY_END or _INITIALS.fullmatch(word):
+        return begins
+    return lower not in _BEFORE_WORDS
+
+
+def _shortened(text: str, span: Span, longest: int) -> Iterator[Span]:
+    """The sentence in parts of at most `longest` characters."""
+    start = span.start
+    while span.end - start > longest:
+        cut = _cut(text, start, longest)
+        yield from _trimmed(text, start, cut)
+        start = cut
+        while text[start].isspace():
+            start += 1
+    yield Span(start, span.end)
+
+
+_CUTS = (re.compile(r"[;:—–](?=\s)"), re.compile(r"[,)\]](?=\s)"), re.compile(r"\S(?=\s)"))
+
+
+def _cut(text: str, start: int, longest: int) -> int:
+    """Where a sentence that is too long is best divided: late, after a semicolon, else a comma, else a word."""
+    for sign in _CUTS:
+        places = [match.end() for match in sign.finditer(text, start + longest // 2, start + longest)]
+        if places:
+            return places[-1]
+    words = [match.end() for match in _CUTS[-1].finditer(text, start, start + longest)]
+    if words:
+        return words[-1]
+    cut = start + longest
+    while cut > start + 1 and _joined(text[cut]):
+        cut -= 1  # an accent or a part of an emoji stays with what it belongs to
+    return cut
+
+
+def _joined(character: str) -> bool:
+    import unicodedata
+
+    return (
+        unicodedata.combining(character) > 0 or character in "\u200d\ufe0f" or "\U0001f3fb" <= character <= "\U0001f3ff"
+    )
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+    """The span without white space at its ends; none if nothing is left."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if start < end:
+        yield Span(start, end)

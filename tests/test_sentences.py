@@ -1,0 +1,124 @@
+"""Sentences are found where a reader sees them, and nothing of the text is lost on the way."""
+
+import itertools
+import time
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from vidrio.text.sentences import LONGEST, split
+
+
+def sentences(text: str, **options: int) -> list[str]:
+    return [text[start:end] for start, end in split(text, **options)]
+
+
+# "|" is where a sentence ends and the next begins.
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "Hello world.",
+        "Hello.| How are you?| I'm fine!| Thanks…| Bye",
+        "Dr. Smith met Mrs. Jones and Prof. J. R. R. Tolkien in St. Louis.| They talked.",
+        "He arrived at 5 p.m. on Jan. 5 with Mr. Brown.| It rained.",
+        "She works for Acme Inc. in the U.S. Army.| The pay is good, etc.| It is late.",
+        "I live in the U.S.| The weather is fine.",
+        "It costs $3.50, or 1,234.5 in version 2.0.1.| See p. 5, fig. 3 and No. 7.| No.| I said no.",
+        "Visit www.example.com or https://example.org/a.b?c=d.| Then write to a.b@example.com.",
+        "He said, “Stop!” and left.| “Go away.”| She cried.",
+        '"Are you there?" asked Tom.| "Yes!"| (He was.)| Good.',
+        "Wait... what?| Well... no.| Really?!| Yes!!!",
+        "Use e.g. Python, i.e. a language, vs. Java etc. and so on.| Next.",
+        "Vitamin C. The end.".replace(". T", ".| T"),
+        "It happened two months ago.| Last winter was cold.| May I?| Mar is a sea.",
+        "El Sr. López y la Sra. García viven en EE. UU. desde 1990, en la Avda. Goya n.º 5.| Fin.",
+        "Murió en el 323 a. C.| Fue rey.| Véase la pág. 5 y el art. 14.| Nada más.",
+        "¿Qué tal?| ¡Muy bien!| ¿Y tú?| Yo también… creo.| ¡Adiós!",
+        "¡Hola! ¿qué tal?".replace("! ", "!| "),
+        "—¿Vienes?| —No. —dijo él.| —¡Vete! —gritó ella.",
+        "«No lo sé.»| Se fue.| «¿Quién es?», preguntó.",
+        "Ud. es D. Juan.| Yo no.",
+        "1. Open the door.|\n2. Close it.|\nIV. Go.|\na. Rest.",
+        "- one item|\n- another item|\n* a third|\n\nA heading|\n\nText.",
+        "First paragraph without a full stop|\n\nSecond paragraph.|\r\n\r\nThird.",
+        "This line is wrapped at a width of some fifty\ncharacters and goes on here.| It ends\there.",
+        "A short title|\nIt was a dark night.|\nIt rained.",
+        "这是第一句。|这是第二句！|真的吗？",
+        "node.js and 3.14 and a.b.c are not ends.| This is.",
+        "Yahoo! is a name.| Good.",
+        "x = f(a). y",
+    ],
+)
+def test_sentences_as_a_reader_sees_them(marked: str) -> None:
+    wanted = [part.strip() for part in marked.split("|")]
+    assert sentences(marked.replace("|", "")) == wanted
+
+
+texts = st.one_of(
+    st.text(),
+    st.text(alphabet=" \n\r\t.!?…,;:—-\"'“”«»()[]¿¡aAbB1\u0301\u2028\u00a0。"),
+    st.lists(
+        st.sampled_from(
+            ["Mr.", "Dr.", "Hello", "world.", "¿Qué", "tal?", "etc.", "U.S.", "5.", "\n", " ", "  ", "\n\n"]
+        )
+    ).map(" ".join),
+)
+
+
+@given(texts, st.integers(1, 40))
+@example("", 5)
+@example("\n \t", 5)
+@example("a" * 100, 7)
+@settings(max_examples=400)
+def test_nothing_but_white_space_lies_between_sentences(text: str, longest: int) -> None:
+    spans = split(text, longest=longest)
+    place = 0
+    for start, end in spans:
+        assert not text[place:start].strip(), "only white space before a sentence"
+        assert place <= start < end
+        assert text[start:end] == text[start:end].strip()
+        assert end - start <= longest
+        place = end
+    assert not text[place:].strip()
+    pieces = [text[a:b] for a, b in zip([0, *(e for _, e in spans)], [*(s for s, _ in spans), len(text)], strict=True)]
+    rebuilt = "".join(gap + text[s:e] for gap, (s, e) in zip(pieces, spans, strict=False)) + pieces[-1]
+    assert rebuilt == text
+
+
+@given(texts, st.integers(5, 40))
+@settings(max_examples=300)
+def test_words_are_cut_only_if_they_must_be(text: str, longest: int) -> None:
+    spans = split(text, longest=longest)
+    for (start, end), (following, _) in itertools.pairwise(spans):
+        if end == following and text[end - 1] not in "。！？":
+            assert not any(c.isspace() for c in text[start : start + longest]), "there was a space to divide it at"
+
+
+def test_long_sentences_are_divided_at_the_best_place() -> None:
+    sentence = "one two three four, five six seven; eight nine ten eleven twelve"
+    assert sentences(sentence, longest=40) == ["one two three four, five six seven;", "eight nine ten eleven twelve"]
+    assert sentences(sentence, longest=28) == ["one two three four,", "five six seven;", "eight nine ten eleven twelve"]
+    assert sentences("word " * 100, longest=22) == ["word word word word"] * 25
+    assert all(len(s) <= LONGEST for s in sentences("palabra, " * 500))
+
+
+def test_an_accent_stays_with_its_letter() -> None:
+    for text in ("e\u0301" * 50, "👍🏽" * 50, "👩\u200d🚀" * 50):
+        for part in sentences(text, longest=7):
+            assert not unicodedata.combining(part[0])
+            assert part[0] not in "\u200d\U0001f3fd\ufe0f"
+
+
+@pytest.mark.parametrize(
+    "unit", ["Mr. ", ".", "a.", '."', "\n", "A ", "1. ", "x", "e\u0301", "a\n", ") ", "Hello there. "]
+)
+def test_time_grows_with_length_and_no_faster(unit: str) -> None:
+    def seconds(times: int) -> float:
+        text = unit * times
+        start = time.process_time()
+        split(text)
+        return time.process_time() - start
+
+    assert seconds(200_000) < 40 * max(seconds(20_000), 0.01)
