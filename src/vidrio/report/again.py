@@ -3,6 +3,8 @@
 import shlex
 from dataclasses import dataclass
 
+from vidrio.show import visible
+
 
 @dataclass(frozen=True)
 class Again:
@@ -23,6 +25,9 @@ class Again:
 
 def quoted(argument: str) -> str:
     """A shell argument, in double quotes where that is safe, since people read those more easily."""
-    if (argument and not set(argument) & set(" \t\n\"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
+    if argument != visible(argument):  # what cannot be seen is written out, as Bash reads it
+        written = "".join(c if c == visible(c) and c not in "\\'" else f"\\U{ord(c):08x}" for c in argument)
+        return f"$'{written}'"
+    if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
         return argument
-    return f'"{argument}"' if not set(argument) & set('"$`\\!\n') else shlex.quote(argument)
+    return f'"{argument}"' if not set(argument) & set('"$`\\!') else shlex.quote(argument)

@@ -16,6 +16,8 @@ NEIGHBOURS = 5
 
 def overview(trace: Trace, again: Again, precision: int = PRECISION) -> str:
     """Every head in a line: how spread out it is, and its largest weight."""
+    if not trace.values:
+        raise InputError("the text is empty, so no attention was computed")
     rows = []
     for head in heads(trace):
         stage = trace.stages[head.address]

@@ -95,7 +95,7 @@ def _sections(seen: Look, again: Again, precision: int) -> Iterator[tuple[str, s
     yield "sizes", "Letters and sizes", _sizes(trace)
     yield "source", "Source tokens to rows", draw.every(_named(trace, ("src.", "enc.in")))
     yield "encoder", "The encoder", "\n".join(_layers(trace, "enc", "Encoder", draw))
-    yield "memory", "The encoder's output", draw.every(_named(trace, ("enc.norm", "memory")))
+    yield "encoded", "The encoder's output", draw.every(_named(trace, ("enc.norm", "memory")))
     yield "target", "Target tokens to rows", draw.every(_named(trace, ("tgt.", "dec.in")))
     yield "decoder", "The decoder", "\n".join(_layers(trace, "dec", "Decoder", draw))
     yield "out", "Rows to words", draw.every(_named(trace, ("dec.norm", "dec.out", "out.")))
@@ -287,7 +287,7 @@ class _Drawer:
         """Whether this page holds a quantity."""
         if name not in self.trace.values:
             return self.with_parameters and name in self.trace
-        return not self.large or ".h" not in name or name.endswith(".h0") or ".weights." in name
+        return not self.large or not _is_head(name) or name.endswith(".h0")
 
 
 def _named(trace: Trace, starts: tuple[str, ...]) -> list[str]:

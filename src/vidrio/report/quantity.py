@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vidrio.errors import AddressError, nearest
+from vidrio.errors import AddressError, InputError, nearest
 from vidrio.glass.maths import Array
 from vidrio.glass.stages import Stage
 from vidrio.glass.trace import Address, Trace, parse_address
@@ -24,6 +24,8 @@ def at(trace: Trace, where: str, again: Again | None, precision: int = PRECISION
         return "\n".join(_one_number(trace, address, again, precision))
     if address.name in trace:
         return "\n".join(_one_quantity(trace, address, again, precision))
+    if not trace.values:
+        raise InputError("the text is empty, so nothing was computed", do="give a text")
     return "\n\n".join(_part(trace, address, again, precision))
 
 

@@ -1,0 +1,238 @@
+"""Text → text with every number: the three shapes, the search and the traced pass, and what a text can be wrong in."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from small_models import write_model
+from vidrio.errors import AddressError, ConfigError, InputError, ModelError
+from vidrio.glass import changes
+from vidrio.glass.stages import stages
+from vidrio.glass.trace import parse_address
+from vidrio.glass.transformer import translate_forced
+from vidrio.look import Opened, look, open_model
+from vidrio.report.measures import cosines, entropy, heads, likeliest, neighbours
+from vidrio.search import Options, Sampling, Tree, default_options
+
+TEXT = "bala core diso fula !"
+
+
+@pytest.fixture(scope="module")
+def nonsense(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    folder = tmp_path_factory.mktemp("models") / "nonsense"
+    write_model(folder, ends=True)
+    return open_model(folder)
+
+
+def opened(folder: Path, **changes: object) -> Opened:
+    write_model(folder, **changes)  # type: ignore[arg-type]
+    return open_model(folder)
+
+
+def test_the_lesson_says_hello() -> None:
+    seen = look(open_model("lesson"), "Hello world")
+    assert seen.translation == "hola mundo"
+    assert seen.trace.chosen_tokens[:2] == ["hola", "mundo"]
+    assert seen.trace.number(parse_address("out.prob[hola]@0")) > 0.5
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"beam": 1},
+        {"beam": 4},
+        {"beam": 3, "length_penalty": 0.0, "repetition_penalty": 1.3},
+        {"beam": 1, "sampling": Sampling(temperature=1.5, top_k=9, seed=3)},
+    ],
+)
+def test_the_traced_pass_is_what_the_search_saw(nonsense: Opened, dtype: type, options: dict[str, object]) -> None:
+    model = open_model(nonsense.path, dtype)
+    chosen = replace(default_options(model.config), **options)  # type: ignore[arg-type]
+    seen = look(model, TEXT, options=chosen)
+    assert seen.result
+    assert seen.disagreement <= seen.tolerance
+    assert seen.chosen_ids == [*seen.result.ids, *([model.config.special.end] if seen.result.ended else [])]
+    assert list(seen.target_ids) == [model.config.special.start, *seen.chosen_ids[:-1]]
+
+
+@pytest.mark.parametrize(("beam", "sampling"), [(1, None), (4, None), (1, Sampling(seed=5))])
+def test_the_trace_holds_all_that_is_declared(nonsense: Opened, beam: int, sampling: Sampling | None) -> None:
+    options = replace(default_options(nonsense.config), beam=beam, sampling=sampling)
+    seen = look(nonsense, TEXT, options=options)
+    declared = {name for name, stage in stages(nonsense.config).items() if stage.kind != "parameter"}
+    assert set(seen.trace.values) == declared
+    prob_TV = translate_forced(nonsense.machine, seen.source_ids, seen.target_ids)
+    assert np.array_equal(prob_TV, seen.trace.values["out.prob"])
+    scores = seen.trace.values["out.score"]
+    assert np.array_equal(scores, np.log(prob_TV[np.arange(len(scores)), seen.chosen_ids]))
+
+
+def test_a_disagreement_would_be_seen(nonsense: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The search is given other logits than the trace computes.
+    import vidrio.look
+
+    real = vidrio.look.stepper
+    monkeypatch.setattr("vidrio.look.stepper", lambda *args: lambda prefixes: 1.01 * real(*args)(prefixes))
+    seen = look(nonsense, TEXT)
+    assert seen.disagreement > seen.tolerance
+
+
+def test_a_classifier(tmp_path: Path) -> None:
+    shape = {"shape": "encoder", "n_classes": 3, "target_vocabulary": 0, "tying": "none"}
+    model = opened(tmp_path / "classifier", **shape)
+    labelled = replace(model, about=replace(model.about, labels=["good", "bad", "ugly"]))
+    seen, bare = look(labelled, TEXT), look(model, TEXT)
+    best = int(np.argmax(seen.trace.values["out.prob"]))
+    assert seen.translation == ["good", "bad", "ugly"][best]
+    assert bare.translation == f"class {best}"
+    assert seen.result is None
+    assert set(seen.trace.values) == {n for n, s in stages(model.config).items() if s.kind != "parameter"}
+
+
+def test_a_decoder_alone_goes_on_from_a_prompt(tmp_path: Path) -> None:
+    model = opened(tmp_path / "decoder", shape="decoder", source_vocabulary=0)
+    seen = look(model, "bala core")
+    prompt = model.target_tokenizer.encode("bala core")
+    assert seen.chosen_ids[:2] == prompt
+    assert seen.translation.startswith("bala core ")
+    assert seen.disagreement <= seen.tolerance
+    assert not seen.trace.source_tokens
+    from_nothing = look(model, "")
+    assert from_nothing.translation
+    assert not from_nothing.empty
+
+
+def test_an_empty_text_is_an_empty_translation(nonsense: Opened) -> None:
+    for text in ("", "   ", "\n"):
+        seen = look(nonsense, text)
+        assert (seen.translation, seen.result, seen.empty) == ("", None, True)
+
+
+def test_unknown_words_are_told(nonsense: Opened) -> None:
+    seen = look(nonsense, "bala xyzzy core Xyzzy xyzzy")
+    assert seen.unknown == ["xyzzy", "Xyzzy"]
+    assert seen.trace.source_tokens[1] == "<unk>"
+    assert look(nonsense, "bala").unknown == []
+
+
+def test_a_text_that_is_too_long_is_refused_with_the_limit(nonsense: Opened) -> None:
+    room = nonsense.config.max_positions - 1  # and the end token
+    assert look(nonsense, "bala " * room).source_ids
+    with pytest.raises(InputError, match=rf"{room + 1} tokens; the model holds {room}"):
+        look(nonsense, "bala " * (room + 1))
+
+
+def test_a_prompt_that_is_too_long_is_refused_with_the_limit(tmp_path: Path) -> None:
+    model = opened(tmp_path / "decoder", shape="decoder", source_vocabulary=0)
+    with pytest.raises(InputError, match="32 tokens; the model holds 31"):
+        look(model, "bala " * 32)
+
+
+def test_a_longest_length_beyond_the_positions_is_no_mistake(tmp_path: Path) -> None:
+    model = opened(tmp_path / "endless")
+    seen = look(model, TEXT, options=Options(beam=1, max_length=1000, suppressed=(model.config.special.end,)))
+    assert len(seen.chosen_ids) == model.config.max_positions
+    assert seen.result
+    assert not seen.result.ended
+
+
+def test_a_given_translation_is_traced_and_not_searched_for(nonsense: Opened) -> None:
+    ids = [*nonsense.target_tokenizer.encode("core bala"), nonsense.config.special.end]
+    seen = look(nonsense, TEXT, target=ids)
+    assert seen.forced
+    assert seen.chosen_ids == ids
+    assert seen.translation == "core bala"
+    assert seen.result
+    assert seen.result.log_prob == pytest.approx(float(seen.trace.values["out.score"].sum()), abs=1e-12)
+
+
+def test_a_machine_without_a_mask_is_traced_step_by_step(nonsense: Opened) -> None:
+    model = replace(nonsense, machine=changes.with_mask(nonsense.machine, "off"))
+    seen = look(model, TEXT)
+    assert len(seen.trace.steps) == len(seen.chosen_ids)
+    assert seen.disagreement <= seen.tolerance
+
+
+def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: Opened) -> None:
+    huge = changes.with_parameter(nonsense.machine, "src.embed", lambda table: table * 1e200)
+    machine = changes.without_layer_norm(changes.with_softmax(huge, "naive"))
+    with np.errstate(all="ignore"):
+        seen = look(replace(nonsense, machine=machine), TEXT)
+    assert seen.stopped
+    assert seen.result is None
+    assert any(np.isnan(array).any() for array in seen.trace.values.values())
+
+
+def test_what_was_kept_and_what_is_new_at_each_step(nonsense: Opened) -> None:
+    seen = look(nonsense, TEXT)
+    for step in range(len(seen.chosen_ids)):
+        kept = seen.kept_at(step)
+        for name, rows in kept.rows.items():
+            cross = ".cross." in name
+            assert kept.reused[name] == (0 if step == 0 else len(seen.source_ids) if cross else step)
+            assert np.allclose(rows, seen.trace.rows_at_step(name, step), rtol=0, atol=1e-12)
+    with pytest.raises(InputError, match=f"steps 0 to {len(seen.chosen_ids) - 1}"):
+        seen.kept_at(len(seen.chosen_ids))
+
+
+def test_the_tree_is_the_searchs(nonsense: Opened) -> None:
+    tree = Tree()
+    seen = look(nonsense, TEXT, tree=tree)
+    assert tree.nodes
+    assert list(tree.ids(tree.best)) == seen.chosen_ids
+
+
+def test_models_are_refused_with_a_reason(tmp_path: Path, nonsense: Opened) -> None:
+    with pytest.raises(ModelError, match="not a model"):
+        open_model(tmp_path / "nowhere")
+    write_model(tmp_path / "other", source_vocabulary=20, target_vocabulary=20)
+    with pytest.raises(ModelError, match="tokens, and embeddings for 20"):
+        open_model(tmp_path / "other")
+    with pytest.raises(AddressError):
+        look(nonsense, TEXT).at("enc.9")
+    with pytest.raises(ConfigError):
+        look(nonsense, TEXT, options=Options(beam=1, suppressed=tuple(range(nonsense.config.target_vocabulary))))
+
+
+# --- measures ---------------------------------------------------------------------------------------------------------
+
+
+def test_cosines_and_neighbours() -> None:
+    rows = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0, 0.0]])
+    expected = [[1, 1, 0, -1, 0], [1, 1, 0, -1, 0], [0, 0, 1, 0, 0], [-1, -1, 0, 1, 0], [0, 0, 0, 0, 0]]
+    assert cosines(rows, rows).tolist() == expected
+    assert neighbours(rows, 0, 2) == [(1, 1.0), (2, 0.0)]
+
+
+def test_entropy() -> None:
+    assert entropy(np.array([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])).tolist() == pytest.approx([0, 1, 0.8112781245])
+
+
+def test_heads_are_told_as_they_are(nonsense: Opened) -> None:
+    trace = look(nonsense, TEXT).trace
+    told = heads(trace)
+    config = nonsense.config
+    assert len(told) == config.n_heads * (config.n_encoder_layers + 2 * config.n_decoder_layers)
+    for head in told:
+        weights = trace.array(head.address)
+        assert weights[head.row, head.column] == head.largest
+        masked = ".self." in head.address and head.address.startswith("dec.")
+        assert head.largest == (weights[1:] if masked else weights).max()
+        assert 0 <= head.entropy <= head.most + 1e-12
+
+
+def test_the_likeliest_tokens_have_the_models_own_probabilities(nonsense: Opened) -> None:
+    options = replace(default_options(nonsense.config), beam=1, sampling=Sampling(temperature=0.7, top_k=3, seed=2))
+    seen = look(nonsense, TEXT, options=options)
+    for step, taken in enumerate(seen.chosen_ids):
+        candidates = likeliest(seen, step, 40)
+        prob_V = seen.trace.values["out.prob"][step]
+        assert [c.p for c in candidates] == sorted(prob_V, reverse=True)[: len(candidates)]
+        assert sum(c.drawable for c in candidates) == pytest.approx(1)
+        assert sum(c.drawable > 0 for c in candidates) == 3
+        assert [c.id for c in candidates if c.taken] == [taken]
+        forbidden = {c.id for c in candidates if c.forbidden}
+        assert forbidden >= set(options.suppressed)

@@ -1,0 +1,275 @@
+"""`vidrio look` as a person meets it: its views word for word, 80 columns, plain text, JSON, and what it refuses."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from small_models import write_model
+from vidrio import cli
+from vidrio.look import look, open_model
+from vidrio.show import text_width
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Golden = Callable[[str, str], None]
+
+# Every way to look, by the name of its golden file.
+VIEWS = {
+    "overview": [],
+    "layer": ["--at", "enc.0"],
+    "step-of-a-layer": ["--at", "dec.5.cross@1"],
+    "matrix": ["--at", "enc.0.self.weights.h0"],
+    "masked-matrix": ["--at", "dec.0.self.masked.h1"],
+    "parameter": ["--at", "enc.0.self.WQ.h1"],
+    "vector": ["--at", "enc.0.self.norm.mean"],
+    "words": ["--at", "out.prob@0"],
+    "number": ["--at", "out.prob[hola]@0", "--at", "enc.0.self.WQ.h1[2,0]", "--at", "src.ids[1]"],
+    "heads": ["--heads"],
+    "embedding": ["--embedding"],
+    "step": ["--step", "1"],
+    "tree": ["--beam", "4", "--tree"],
+    "sampling": ["--temperature", "2", "--top-k", "4", "--top-p", "0.99", "--seed", "7"],
+    "target": ["--target", "buen mundo"],
+    "what-if": ["--without", "layer-norm", "--softmax", "naive"],
+    "what-if-layer": ["--heads-off", "enc.1.self.h0", "--at", "enc.1.self.head"],
+    "precision": ["--precision", "10", "--at", "enc.0.self.weights.h0"],
+    "float32": ["--dtype", "float32", "--at", "out.prob"],
+}
+
+
+def look_at(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """The command in this process: exit code, stdout, stderr."""
+    code = cli.main(["look", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_word_for_word(view: str, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
+    code, out, err = look_at(capsys, "Hello world", "--model", "lesson", *VIEWS[view])
+    assert code == 0, err
+    golden(f"look/{view}.txt", out)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_plain_text_in_80_columns(view: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", *VIEWS[view])
+    assert "\x1b" not in out
+    assert all(line == line.rstrip() for line in out.splitlines())
+    for line in out.splitlines():
+        # Lines to copy are never broken, and more decimals than asked for by default need their room.
+        assert text_width(line) <= 80 or "vidrio " in line or view == "precision", line
+
+
+@pytest.mark.parametrize("shape", ["encoder", "decoder", "encoder-decoder"])
+def test_every_shape_of_model_in_every_view(shape: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given: dict[str, Any] = {
+        "encoder": {"n_classes": 3, "target_vocabulary": 0, "tying": "none"},
+        "decoder": {"source_vocabulary": 0, "norm": "pre", "activation": "gelu"},
+        "encoder-decoder": {"norm": "pre", "positions": "learned", "attention_bias": True, "n_heads": 8, "d_model": 40},
+    }[shape]
+    write_model(tmp_path / "model", shape=shape, **given)
+    model = ["--model", str(tmp_path / "model")]
+    side = "dec" if shape == "decoder" else "enc"
+    views = [[], ["--at", f"{side}.0"], ["--at", "out"], ["--at", side], ["--heads"], ["--embedding"], ["--json"]]
+    if shape != "encoder":
+        views += [["--step", "0"], ["--tree", "--beam", "3"], ["--seed", "1"]]
+    for view in views:
+        code, out, err = look_at(capsys, "bala core xyz, fula!", *model, *view)
+        assert code == 0, err
+        assert out
+        if "--json" not in view:
+            assert all(text_width(line) <= 80 or "vidrio " in line for line in out.splitlines()), out
+
+
+def test_piped_output_has_no_colour_and_one_line_tells_the_model(run_vidrio: Run) -> None:
+    done = run_vidrio("look", "Hello world", "--at", "enc.in")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+    assert done.stderr.startswith("the default model: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_text_may_come_from_standard_input(run_vidrio: Run) -> None:
+    given = run_vidrio("look", "-", "--model", "lesson", stdin="Hello world\n").stdout
+    assert given == run_vidrio("look", "Hello world", "--model", "lesson").stdout
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+KEYS = {
+    *("kind", "format", "vidrio", "model", "changes", "dtype", "text", "pieces", "source_tokens", "target_tokens"),
+    *("chosen_tokens", "labels", "translation", "search", "hypotheses", "one_pass_differs_from_steps_by", "sizes"),
+    "quantities",
+}
+OF_A_QUANTITY = {
+    *("address", "axes", "kind", "operation", "inputs", "formula", "latex", "place", "says", "shape", "min", "max"),
+    "not_finite",
+}
+
+
+def no_constant(word: str) -> float:
+    raise AssertionError(f"JSON has no {word}")
+
+
+def test_json_is_the_trace_with_a_manifest(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", "--values", "all")
+    data = json.loads(out, parse_constant=no_constant)
+    seen = look(open_model("lesson"), "Hello world")
+    assert set(data) == KEYS
+    assert data["translation"] == seen.translation
+    assert len(data["model"]["sha256"]["model.safetensors"]) == 64
+    assert [entry["address"] for entry in data["quantities"]] == list(seen.trace.values)
+    for entry in data["quantities"]:
+        array = seen.trace.array(entry["address"])
+        assert set(entry) == OF_A_QUANTITY | {"values"}
+        assert tuple(entry["shape"]) == array.shape
+        assert len(entry["axes"]) == array.ndim
+        finite = array[np.isfinite(array)]
+        assert (entry["min"], entry["max"]) == (finite.min(), finite.max())
+        assert entry["not_finite"] == array.size - finite.size
+        assert np.array_equal(np.array(entry["values"], dtype=array.dtype), array)  # "-inf" reads as −∞
+        assert all(name in seen.trace for name in entry["inputs"])
+
+
+def test_json_holds_the_values_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    def with_values(*arguments: str) -> set[str]:
+        _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", *arguments)
+        return {entry["address"] for entry in json.loads(out)["quantities"] if "values" in entry}
+
+    assert with_values() == set()
+    assert with_values("--at", "enc.0.self.weights") == {"enc.0.self.weights.h0", "enc.0.self.weights.h1"}
+    assert with_values("--at", "out.prob[hola]@0", "--at", "enc.0.self.WO") == {"out.prob", "enc.0.self.WO"}
+    assert with_values("--at", "memory", "--values", "none") == set()
+
+
+def test_json_is_the_same_every_time_and_everywhere(run_vidrio: Run) -> None:
+    arguments = ["look", "Hello world", "--model", "lesson", "--json", "--values", "all", "--beam", "3"]
+    first, second = run_vidrio(*arguments).stdout, run_vidrio(*arguments).stdout
+    assert first
+    assert first == second
+    assert str(Path(open_model("lesson").path)) not in first
+
+
+def test_json_of_a_what_if_tells_what_was_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    whatif = ["--scale", "src.embed=1e6", "--softmax", "naive"]
+    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", "--values", "all", *whatif)
+    data = json.loads(out, parse_constant=no_constant)
+    assert set(data) == KEYS | {"what_if"}
+    assert len(data["changes"]) == 2
+    assert data["what_if"]["first_nan"]
+    assert '"NaN"' in out
+
+
+# --- what it refuses --------------------------------------------------------------------------------------------------
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 1) -> str:
+    found, out, err = look_at(capsys, *arguments, "--model", "lesson")
+    assert (found, out) == (code, ""), err
+    assert "Traceback" not in err
+    return err
+
+
+def test_an_empty_text_is_said_to_be_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = look_at(capsys, "", "--model", "lesson")
+    assert (code, out) == (0, "The text is empty, and so is its translation. Nothing was computed.\n")
+    assert refused(capsys, "", "--at", "enc.0.self.weights.h0")
+    code, out, _ = look_at(capsys, " ", "--model", "lesson", "--json")
+    assert (code, json.loads(out)["translation"]) == (0, "")
+    assert look_at(capsys, "", "--model", "lesson", "--at", "enc.0.self.WQ.h0")[0] == 0, "parameters are always there"
+    for view in (["--step", "0"], ["--tree"], ["--embedding"], ["--heads"], ["--at", "enc.0"]):
+        assert refused(capsys, "", *view)
+
+
+def test_an_unknown_word_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = look_at(capsys, "hello xyzzy", "--model", "lesson")
+    assert "'xyzzy' is not in the vocabulary: it became the unknown token" in out
+
+
+@pytest.mark.parametrize(
+    ("address", "nearest"),
+    [
+        ("enc.0.self.weigths.h0", "enc.0.self.weights.h0"),
+        ("enc.9", "enc.5"),
+        ("dec.0.cros", "dec.0.cross"),
+        ("out.prob[holla]@0", "hola"),
+        ("enc.0.self.weights.h0[7,0]", "0 to 1"),
+        ("enc.0.self.weights.h0[0]", "2 indices"),
+        ("out.prob@99", "steps 0 to"),
+    ],
+)
+def test_an_unknown_address_is_answered_with_the_nearest(
+    address: str, nearest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert nearest in refused(capsys, "Hello world", "--at", address)
+
+
+@pytest.mark.parametrize("address", ["", " ", "[0]", "enc..0", "émil[", "1.2", "a b c", "@3", "enc.0[", "../../etc"])
+def test_nonsense_for_an_address(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "Hello world", "--at", address)
+
+
+def test_too_long_a_text_is_refused_with_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    limit = open_model("lesson").config.max_positions
+    assert f"{limit + 5} tokens" in refused(capsys, "hello " * (limit + 5))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--step", "-1"],
+        ["--beam", "0"],
+        ["--temperature", "0"],
+        ["--top-p", "1.5"],
+        ["--precision", "99"],
+        ["--dtype", "int8"],
+        ["--values", "all"],
+        ["--att", "enc.0"],
+    ],
+)
+def test_a_mistyped_option_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    refused(capsys, "Hello world", *arguments, code=2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--step", "99"],
+        ["--beam", "4", "--seed", "1"],
+        ["--tree", "--seed", "1"],
+        ["--without", "everything"],
+        ["--html", "no-such-folder-here/\0/page.html"],
+    ],
+)
+def test_what_cannot_be_done_is_exit_code_1(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    if "\0" in arguments[-1]:
+        pytest.importorskip("pwd", reason="only where paths hold no NUL")
+        arguments = ["--html", "/dev/null/page.html"]
+    refused(capsys, "Hello world", *arguments)
+
+
+def test_control_characters_in_a_text_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, err = look_at(capsys, "hello \x1b[31mworld\u202e", "--model", "lesson")
+    assert "\x1b" not in out + err
+    assert "\u202e" not in out + err
+
+
+def test_a_half_surrogate_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "U+D800" in refused(capsys, "hello \ud800")
+
+
+def test_a_reader_who_leaves_is_no_problem() -> None:
+    command = [sys.executable, "-m", "vidrio", "look", "Hello world", "--at", "enc", "--at", "dec"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+        assert process.wait(60) == 0
