@@ -75,4 +75,7 @@ def opened(model_name: str | None, dtype: str = "float64") -> "Opened":
 
 def given_text(text: str) -> str:
     """The TEXT argument; `-` is standard input, without its last line end."""
-    return click.get_text_stream("stdin", encoding="utf-8").read().removesuffix("\n") if text == "-" else text
+    if text != "-":
+        return text
+    stdin = click.get_text_stream("stdin", encoding="utf-8")
+    return str(stdin.read()).removesuffix("\n")

@@ -48,7 +48,8 @@ def _branch(seen: Look, record: Tree, place: int, rail: str, precision: int) -> 
         if going_on is None:
             return
         mark = "★" if going_on == record.best else "●"
-        yield from _line(seen, record.nodes[going_on], f"{rail}{mark} ", f"{rail}│   ", precision)
+        below = "│" if any(node.parent == going_on for node in record.nodes) else " "
+        yield from _line(seen, record.nodes[going_on], f"{rail}{mark} ", f"{rail}{below}   ", precision)
         place = going_on
 
 
