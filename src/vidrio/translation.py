@@ -105,6 +105,10 @@ class Scored:
     tokens: tuple[str, ...]
     log_probs: tuple[float, ...]
 
+    @property
+    def log_prob(self) -> float:
+        return sum(self.log_probs)
+
 
 def put_back(text: str, sentences: Iterable[Iterable[Sentence]]) -> tuple[str, tuple[Sentence, ...]]:
     """The translated sentences in the places of the originals, and where they stand now."""

@@ -1,0 +1,102 @@
+"""`vidrio evaluate MODEL --src F --ref F`: how good the translations of a test set are, how sure that is, how fast."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vidrio.commands._options import as_options, json_option, search_options
+
+if TYPE_CHECKING:
+    from vidrio.evaluate import Evaluation
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(short_help="Score a model on a test set: BLEU, chrF, TER.")
+@click.argument("model_name", metavar="[MODEL]", required=False)
+@click.option("--src", "source", type=FILE, required=True, help="What to translate, a sentence a line.")
+@click.option("--ref", "references", type=FILE, required=True, multiple=True, help="What is right. Repeatable.")
+@click.option("--against", metavar="MODEL|FILE", help="Another model, or a file of translations, to compare with.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
+@search_options
+@click.option("--engine", type=click.Choice(["auto", "fast", "glass"]), default="auto", show_default=True)
+@click.option(
+    "--tokenize",
+    type=click.Choice(["13a", "none", "intl", "char", "zh"]),
+    default="13a",
+    show_default=True,
+    help="How BLEU splits words.",
+)
+@click.option("--lowercase", is_flag=True, help="Upper and lower case are the same.")
+@json_option
+def evaluate(
+    model_name: str | None,
+    source: Path,
+    references: tuple[Path, ...],
+    against: str | None,
+    output: Path | None,
+    engine: str,
+    tokenize: str,
+    lowercase: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Translate a test set and score the translations.
+
+    MODEL is a folder or the name of a packaged model. Scores are sacreBLEU's, with signatures to quote and 95 %
+    confidence by bootstrap; --against tells whether another system differs, or whether that may be chance.
+    """
+    from vidrio import evaluate as evaluation
+    from vidrio.folder import write_atomically
+    from vidrio.translator import Translator
+
+    metrics = evaluation.usual_metrics(tokenize=tokenize, lowercase=lowercase)  # missing? Not after a long translation
+    sources, *right = evaluation.read_aligned([source, *references])
+    other = None
+    if against is not None and Path(against).is_file():
+        other, _ = evaluation.read_aligned([Path(against), source])
+    elif against is not None:
+        rival = Translator.load(against, engine=engine)
+        other = evaluation.translate_all(rival, sources, as_options(rival.config, given)).translations
+    translator = Translator.load(model_name, engine=engine)
+    options = as_options(translator.config, given)
+    found = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
+    if output is not None:
+        write_atomically(output, "".join(f"{line}\n" for line in found.run.translations).encode())
+    if as_json:
+        told = {"model": str(translator.folder), "source": str(source), "references": list(map(str, references))}
+        click.echo(json.dumps({**told, "against": against, **asdict(found)}, ensure_ascii=False, indent=2))
+    else:
+        click.echo(f"{translator.folder} on {source}")
+        click.echo("\n".join(_table(found, against)))
+
+
+def _table(found: "Evaluation", against: str | None) -> list[str]:
+    from vidrio.evaluate import CERTAIN
+
+    run = found.run
+    lines = [f"{found.lines:,} lines, beam {found.beam}, length penalty {found.length_penalty:g}", ""]
+    for n, score in enumerate(found.scores):
+        line = f"  {score.metric:<6} {score.value:7.2f} ± {score.half_width:<5.2f}"
+        if found.other_scores:
+            other = found.other_scores[n]
+            sure = "" if score.p is None or score.p < CERTAIN else "  may be chance"
+            line += f"  against {other.value:7.2f} ± {other.half_width:<5.2f}  p = {score.p:.3f}{sure}"
+        lines.append(line)
+    left_out = f"  (without {found.left_out:,} lines that are too long)" if found.left_out else ""
+    speed = f"{run.tokens_per_second:,.0f} tokens/s, {found.lines / max(run.seconds, 1e-9):,.0f} lines/s"
+    lines += [
+        "",
+        f"  {found.bits_per_character:.3f} bits per character of the reference{left_out}",
+        f"  {speed}: {run.tokens:,} tokens in {run.seconds:.1f} s",
+        f"  {run.cut:,} sentences did not come to an end",
+        "",
+        "± is the half width of the interval that holds 95 % of 1,000 bootstrap draws.",
+        "BLEU and chrF: higher is better. TER and bits: lower.",
+    ]
+    if found.other_scores:
+        lines.append(f"Compared with {against}. p: how often chance alone makes such a difference.")
+    return [*lines, "", *(f"{score.metric} {score.signature}" for score in found.scores)]

@@ -1,0 +1,83 @@
+"""`vidrio score`: the model's log-probability of given translations."""
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vidrio.commands._options import json_option, model_option
+from vidrio.errors import DataError
+
+if TYPE_CHECKING:
+    from vidrio.translation import Scored
+    from vidrio.translator import Translator
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+AT_ONCE = 512  # pairs
+
+
+@click.command(short_help="The model's log-probability of given translations.")
+@click.argument("pair", metavar="[SOURCE TRANSLATION]", nargs=-1)
+@model_option
+@click.option("--src", "source", type=FILE, help="Sources, one a line.")
+@click.option("--tgt", "target", type=FILE, help="Their translations, one a line.")
+@click.option("--engine", type=click.Choice(["auto", "fast", "glass"]), default="auto", show_default=True)
+@json_option
+def score(
+    pair: tuple[str, ...], model_name: str | None, source: Path | None, target: Path | None, engine: str, as_json: bool
+) -> None:
+    """How likely a model finds given translations: of SOURCE the TRANSLATION, or of the lines of two files.
+
+    For files, each line out holds the natural logarithm of the translation's probability, a tab, and its mean over
+    the tokens, the end token included.
+    """
+    if (len(pair), source is None, target is None) not in ((2, True, True), (0, False, False)):
+        raise click.UsageError("Give SOURCE and TRANSLATION, or --src and --tgt.")
+    from vidrio.translator import Translator
+
+    if source is not None and target is not None:
+        from vidrio.evaluate import read_aligned
+
+        sources, targets = read_aligned([source, target])
+    else:
+        sources, targets = [pair[0]], [pair[1]]
+    translator = Translator.load(model_name, engine=engine)
+    _refuse_too_long(translator, sources, targets)
+    for first in range(0, len(sources), AT_ONCE):
+        pairs = list(zip(sources[first : first + AT_ONCE], targets[first : first + AT_ONCE], strict=True))
+        for (text, translation), told in zip(pairs, translator.score(pairs), strict=True):
+            if as_json:
+                click.echo(json.dumps(_record(text, translation, told), ensure_ascii=False))
+            elif pair:
+                click.echo("\n".join(_table(told)))
+            else:
+                click.echo(f"{told.log_prob:.4f}\t{told.log_prob / len(told.tokens):.4f}")
+
+
+def _refuse_too_long(translator: "Translator", sources: list[str], targets: list[str]) -> None:
+    """Before anything is printed."""
+    pairs = enumerate(zip(sources, targets, strict=True), start=1)
+    long = [str(number) for number, pair in pairs if not translator.fits(*pair)]
+    if long:
+        raise DataError(
+            "a pair is scored as one sentence, and some are longer than the model's positions",
+            found=f"lines {', '.join(long[:8])}{' …' if len(long) > 8 else ''}",
+            do=f"split them; the model holds {translator.config.max_positions} tokens",
+        )
+
+
+def _record(text: str, translation: str, told: "Scored") -> dict[str, object]:
+    tokens = [{"token": t, "log_prob": p} for t, p in zip(told.tokens, told.log_probs, strict=True)]
+    return {"text": text, "translation": translation, "log_prob": told.log_prob, "tokens": tokens}
+
+
+def _table(told: "Scored") -> list[str]:
+    width = max(map(len, (*told.tokens, "token")))
+    rows = zip(told.tokens, told.log_probs, strict=True)
+    return [
+        f"{'token':<{width}}    log p        p",
+        *(f"{token:<{width}} {log_prob:8.4f} {math.exp(log_prob):8.4f}" for token, log_prob in rows),
+        f"{'all':<{width}} {told.log_prob:8.4f} {math.exp(told.log_prob):8.4f}",
+    ]
