@@ -1,0 +1,95 @@
+"""What must come through a translation whole: addresses, numbers, placeholders, tags, paths, emoji.
+
+`spans` finds it, `check` says what of it a translation has lost. A number may change its dress on the way (1,234.5 is
+1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; everything else counts character for character.
+"""
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+_TLDS = "com|org|net|edu|gov|mil|int|info|io|dev|app|ai|eu|uk|us|es|mx|ar|co|cl|pe|fr|de|it|pt|br|ch|nl|jp|cn|ru"
+_FILES = (
+    "py|js|ts|c|h|cpp|rs|go|java|rb|php|sh|html?|css|json|xml|ya?ml|toml|ini|cfg|csv|tsv|txt|md|rst|pdf|docx?|xlsx?|"
+    "pptx?|odt|png|jpe?g|gif|svg|webp|mp[34]|wav|ogg|zip|gz|xz|zst|tar|exe|dll|so|log|po|ipynb|sql"
+)
+_QUOTES = '"“”«»`<>'
+_MONEY = "€$£¥₹₽₩¢"
+_PICTURE = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
+_EMOJI = rf"{_PICTURE}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
+
+# Tried in this order at each place of the text. Each stops at white space or has a limit, so time grows with length.
+_KINDS = (
+    ("code", r"`[^`\n]{1,200}`"),
+    ("url", rf"(?:(?:https?|ftp|file)://|www\.)(?:[^\s(){_QUOTES}]|\([^\s(){_QUOTES}]*\))+(?<![.,;:!?…'’\]}}])"),
+    ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
+    ("tag", r"<!--(?:[^-]|-(?!->)){0,2000}-->|</?[A-Za-z][\w:.-]*(?:\s+[\w:@.-]+=[^<>]*)?\s*/?>"),
+    ("tag", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"),
+    ("placeholder", r"\{\{[^{}\n]{0,60}\}\}|[$\#%]\{[^{}\n]{1,60}\}|\{[\w.:,!%<>^=+-]{0,40}\}|\[\[[^\[\]\n]{1,60}\]\]"),
+    (
+        "placeholder",
+        r"%\([\w.-]{1,60}\)[sdifr]|%[A-Z_]{2,40}%|(?<!\d)%(?:\d{1,2}\$)?[-+0\#]?\d{0,4}(?:\.\d{1,4})?l{0,2}[sdiufxXgcp@]",
+    ),
+    ("placeholder", r"\$[A-Za-z_]\w*|%%"),
+    ("emoji", r"[0-9\#*]\ufe0f?\u20e3"),
+    (
+        "path",
+        r"(?<![\w/.:<])(?:~|\.{1,2})?/[\w@-][\w.@-]*(?:/[\w.@-]*)*(?<!\.)|(?<!\w)[A-Za-z]:\\[^\s\"<>|]+(?<![.,;:])",
+    ),
+    ("path", rf"(?<![\w.@-])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?![\w@])"),
+    ("domain", rf"(?<![\w.@-])[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{_TLDS})(?![\w@-])(?:/[^\s{_QUOTES}]*(?<![.,;:!?]))?"),
+    (
+        "date",
+        r"(?<![\w.,/-])(?:\d{4}-\d\d?-\d\d?(?:T[\d:.]+Z?)?|\d\d?(?:/\d\d?/|\.\d\d?\.|-\d\d?-)\d{2,4})(?![\w/]|[.,-]\d)",
+    ),
+    ("time", r"(?<![\w:])\d\d?:\d\d(?::\d\d)?(?![\w:])"),
+    ("version", r"(?<![\w.])(?:[vV]\d+(?:\.\d+)*|\d+(?:\.\d+){2,})(?:[-+][A-Za-z][\w.]*)?(?!\w)(?<!\.)"),
+    (
+        "number",
+        rf"(?<![\w.])(?:[{_MONEY}]\s?)?[-+−]?(?:\d{{1,3}}(?:[.,'’\u00a0\u202f ]\d{{3}})+(?!\d)|\d+)(?:[.,]\d+)?"
+        rf"(?:\s?[{_MONEY}%‰°](?!%))?",
+    ),
+    ("emoji", rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:\u200d{_EMOJI})*"),
+)
+_ANY = re.compile("|".join(f"(?P<{kind}_{i}>{pattern})" for i, (kind, pattern) in enumerate(_KINDS)))
+_BY_DIGITS = ("number", "date", "time", "version")
+
+
+class Span(NamedTuple):
+    """A place in a text, and what kind of thing stands there."""
+
+    start: int
+    end: int
+    kind: str
+
+
+class Missing(NamedTuple):
+    """What stands in the source and not in the translation."""
+
+    text: str
+    kind: str
+    start: int  # in the source
+
+
+def spans(text: str) -> list[Span]:
+    """Everything in a text that must come through whole, in order; nothing overlaps."""
+    return [Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _ANY.finditer(text)]
+
+
+def check(source: str, translation: str) -> list[Missing]:
+    """What a translation has lost of the source, each thing as often as it is lost."""
+    found = Counter(_digits(translation[s.start : s.end]) for s in spans(translation) if s.kind in _BY_DIGITS)
+    lost: list[Missing] = []
+    taken: Counter[str] = Counter()
+    for start, end, kind in spans(source):
+        text = source[start:end]
+        key = _digits(text) if kind in _BY_DIGITS else text
+        taken[key] += 1
+        there = found[key] if kind in _BY_DIGITS else translation.count(text)
+        if taken[key] > there:
+            lost.append(Missing(text, kind, start))
+    return lost
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))

@@ -1,0 +1,137 @@
+"""What must come through whole is found, and what a translation lost of it is told."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vidrio.text.protect import Missing, check, spans
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    return [(text[start:end], kind) for start, end, kind in spans(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("See https://example.org/a?b=c&d#e, or not.", [("https://example.org/a?b=c&d#e", "url")]),
+        ("(https://en.wikipedia.org/wiki/Glass_(film))", [("https://en.wikipedia.org/wiki/Glass_(film)", "url")]),
+        ("Go to www.example.com.", [("www.example.com", "url")]),
+        ("Read example.com/docs/a.html now", [("example.com/docs/a.html", "domain")]),
+        ("Write to ana.lopez+x@mail.example.co.uk!", [("ana.lopez+x@mail.example.co.uk", "email")]),
+        ("It costs €18.10.", [("€18.10", "number")]),
+        ("Cuesta 18,10 € y no $ 1,234.50", [("18,10 €", "number"), ("$ 1,234.50", "number")]),
+        ("1 234 567 people, 12%, -3.5 °", [("1 234 567", "number"), ("12%", "number"), ("-3.5 °", "number")]),
+        (
+            "on 2024-05-17 or 17/05/2024 or 17.5.24",
+            [("2024-05-17", "date"), ("17/05/2024", "date"), ("17.5.24", "date")],
+        ),
+        ("at 9:30 or 23:59:59", [("9:30", "time"), ("23:59:59", "time")]),
+        ("In 2020 100 came", [("2020", "number"), ("100", "number")]),
+        ("the 21st of 1, 2,3", [("21", "number"), ("1", "number"), ("2,3", "number")]),
+        ("Hello %1$s, %d of %(name)s: 100%% %-5.2f %ld", ["%1$s", "%d", "%(name)s", "100", "%%", "%-5.2f", "%ld"]),
+        (
+            "Hi {name}, {0}, {{ x }}, ${x}, $HOME, #{y}, %{z}",
+            ["{name}", "{0}", "{{ x }}", "${x}", "$HOME", "#{y}", "%{z}"],
+        ),
+        ("{price:.2f} and %PATH% and [[link]]", ["{price:.2f}", "%PATH%", "[[link]]"]),
+        ('a <b class="x y">bold</b><br/> &amp; &#39;', ['<b class="x y">', "</b>", "<br/>", "&amp;", "&#39;"]),
+        ("if a < b and c > d, x <- 3", ["3"]),
+        ("<!-- note --> text", [("<!-- note -->", "tag")]),
+        ("open /usr/local/bin, ~/notes.txt, ./run.sh.", ["/usr/local/bin", "~/notes.txt", "./run.sh"]),
+        (r"C:\Users\ana\a.txt and setup.py", [r"C:\Users\ana\a.txt", "setup.py"]),
+        ("and/or, he/she, km/h, 1/2", ["1", "2"]),
+        ("version 1.2.3, v2, v3.0-beta, 192.168.0.1.", ["1.2.3", "v2", "v3.0-beta", "192.168.0.1"]),
+        ("run `pip install x` twice", [("`pip install x`", "code")]),
+        ("hi 👩🏽\u200d🚀🇪🇸❤️1️⃣!", [("👩🏽\u200d🚀", "emoji"), ("🇪🇸", "emoji"), ("❤️", "emoji"), ("1️⃣", "emoji")]),
+        ("H2O, mp3, B2B and iPhone are words.", []),
+        ("No numbers. No addresses: nothing, e.g. this.", []),
+        ("I am 100% sure, 50% de descuento", ["100%", "50%"]),
+    ],
+)
+def test_what_is_found(text: str, wanted: list[str | tuple[str, str]]) -> None:
+    got = found(text)
+    assert [g if isinstance(w, tuple) else g[0] for g, w in zip(got, wanted, strict=False)] == wanted
+    assert len(got) == len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "lost"),
+    [
+        ("It costs €1,234.50.", "Cuesta 1.234,50 €.", []),
+        ("It costs €18.10.", "Cuesta 18h10.", ["€18.10"]),
+        ("It costs €18.10.", "Cuesta 18,01 €.", ["€18.10"]),
+        ("5 and 5", "5 y cinco", ["5"]),
+        ("Hello %1$s, %d", "Hola % 1 $ s, %d", ["%1$s"]),
+        ("Hi {name}", "Hola {nombre}", ["{name}"]),
+        ("Write to a@b.com about 2.0.1", "Escribe a a@b.com sobre 2.0.1", []),
+        ("Go 👍👍", "Ve 👍", ["👍"]),
+        ("See https://a.org/b", "Vea https: //a.org/b", ["https://a.org/b"]),
+        ("nothing", "nada 7", []),
+        ("", "", []),
+    ],
+)
+def test_what_a_translation_has_lost(source: str, translation: str, lost: list[str]) -> None:
+    assert [missing.text for missing in check(source, translation)] == lost
+
+
+def test_losses_tell_kind_and_place() -> None:
+    assert check("Pay €5 to {name}", "Paga") == [Missing("€5", "number", 4), Missing("{name}", "placeholder", 10)]
+
+
+pieces = st.lists(
+    st.sampled_from(
+        ["https://", "www.", "a.b", "@", "%", "%1$s", "{", "}", "{{x}}", "<", ">", "<b ", "&amp;", "1", ",", "."]
+    )
+    | st.text(max_size=3)
+).map("".join)
+
+
+@given(pieces)
+@settings(max_examples=400)
+def test_spans_are_in_order_and_a_copy_loses_nothing(text: str) -> None:
+    place = 0
+    for start, end, _ in spans(text):
+        assert place <= start < end <= len(text)
+        assert text[start:end].strip(), "never white space alone"
+        place = end
+    assert check(text, text) == []
+    assert check("", text) == []
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "1",
+        "1,",
+        "<",
+        "<a ",
+        "<a b=",
+        "<!--",
+        "{",
+        "{{",
+        "%",
+        "%1",
+        "www.",
+        "(",
+        "http://(",
+        "@",
+        "a@",
+        "a.",
+        "/a",
+        "&a",
+        "`",
+        "👍\u200d",
+    ],
+)
+def test_time_grows_with_length_and_no_faster(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = unit * (length // len(unit))
+        start = time.process_time()
+        spans(text)
+        return time.process_time() - start
+
+    assert seconds(100_000) < 40 * max(seconds(10_000), 0.01)
