@@ -1,4 +1,4 @@
-"""Receipts: recomputed independently, within a bound that is neither broken nor slack, and written so as to be redone."""
+"""Receipts: recomputed independently, within a bound neither broken nor slack, and written so that one can redo them."""
 
 import ast
 import math
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from traced import CHOICES, cells, make_machine, make_trace, run
 
+from traced import CHOICES, cells, make_machine, make_trace, run
 from vidrio.glass.expressions import (
     FLOAT64,
     PRECISIONS,
@@ -287,7 +287,8 @@ def test_latex_has_its_brackets_in_pairs() -> None:
         trace = make_trace(choice)
         for name in computed(trace):
             text = receipt(trace, At(name, (0,) * trace.array(name).ndim)).copy("latex")
-            assert text.count("{") == text.count("}") and text.count(r"\left") == text.count(r"\right"), text
+            assert text.count("{") == text.count("}"), text
+            assert text.count(r"\left") == text.count(r"\right"), text
             assert not re.search(r"\d[eE][-+]?\d", text)
 
 
@@ -330,7 +331,8 @@ def test_softmax_shows_its_maximum_and_its_sum() -> None:
     own = dict(bill(trace, "dec.0.self.weights.h0[2,1]").facts)
     scaled = trace.values["dec.0.self.scaled.h0"][2, :3]
     (where,) = (what for what in own if what.startswith("max"))
-    assert own[where] == scaled.max() and f"index {scaled.argmax()}" in where
+    assert own[where] == scaled.max()
+    assert f"index {scaled.argmax()}" in where
     assert trace.target_tokens[scaled.argmax()] in where
     assert own["hidden by the mask: terms that are exp(−∞) = 0"] == 4
     assert own["the sum of the 7 terms"] == pytest.approx(np.exp(scaled - scaled.max()).sum())
@@ -378,12 +380,13 @@ def test_a_number_that_nobody_used_says_so() -> None:
 @pytest.mark.parametrize("choice", ["paper", "classifier-pre-biases", "decoder-learned", "swish-learned-biases"])
 def test_the_way_down_meets_every_number_once_and_ends_at_parameters_and_ids(choice: str) -> None:
     trace = make_trace(choice, n_encoder_layers=1, n_decoder_layers=1)
-    for name in computed(trace)[::7] + ["out.prob"]:
+    for name in [*computed(trace)[::7], "out.prob"]:
         at = At(name, tuple(length - 1 for length in trace.array(name).shape))
         lines = walk(trace, at, 10**6)
         met = [line.receipt.at for line in lines]
         assert len(set(met)) == len(met)
-        assert lines[0].depth == 0 and lines[0].receipt.at == at
+        assert lines[0].depth == 0
+        assert lines[0].receipt.at == at
         counts: dict[str, int] = {}
         for one in met[1:]:
             counts[one.name] = counts.get(one.name, 0) + 1
@@ -434,6 +437,8 @@ def test_an_edited_number_tells_both_what_was_computed_and_what_went_on() -> Non
 
     trace = run(make_machine(), change)
     own = bill(trace, "enc.0.self.weights.h0[1,2]")
-    assert own.edited and own.value == 0.5 and own.compared.agrees
+    assert own.edited
+    assert own.value == 0.5
+    assert own.compared.agrees
     assert not bill(trace, "enc.0.self.weights.h0[1,1]").edited
     assert bill(trace, "enc.0.self.head.h0[1,0]").compared.agrees  # it goes on from 0.5

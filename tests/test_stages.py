@@ -1,8 +1,8 @@
 """The table of quantities is complete, in order, and about the numbers that are computed."""
 
 import pytest
-from traced import CHOICES, make_machine, make_trace
 
+from traced import CHOICES, make_machine, make_trace
 from vidrio.glass import recompute
 from vidrio.glass.stages import stages
 from vidrio.parameters import parameter_specs

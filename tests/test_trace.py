@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from parity_models import SOURCE, TARGET
 from traced import CHOICES, blank, make_machine, make_trace, run
-
 from vidrio.errors import AddressError
 from vidrio.glass.stepwise import trace_steps
 from vidrio.glass.trace import Address, parse_address

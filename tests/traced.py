@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from parity_models import SOURCE, TARGET, make_config, make_parameters
 
+from parity_models import SOURCE, TARGET, make_config, make_parameters
 from vidrio.glass.maths import Array, Tap, no_tap
 from vidrio.glass.trace import Trace
 from vidrio.glass.transformer import Machine, build, classify, translate_forced

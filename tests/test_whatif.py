@@ -1,0 +1,374 @@
+"""What-ifs: what they do to the numbers, what they refuse, and what is told of before and after."""
+
+import math
+
+import numpy as np
+import pytest
+
+from parity_models import SOURCE
+from traced import blank, make_machine, make_trace, run
+from vidrio.errors import ConfigError
+from vidrio.glass import changes
+from vidrio.glass.checking import check, every, recomputed_names
+from vidrio.glass.comparison import compare, first, layer_of
+from vidrio.glass.maths import softmax
+from vidrio.glass.receipts import locate, receipt
+from vidrio.glass.stepwise import trace_steps
+from vidrio.glass.trace import Trace, parse_address
+from vidrio.glass.whatif import WhatIf, parse
+
+
+def tried(
+    asked: list[tuple[str, str]], choice: str = "paper", dtype: type = np.float64, **sizes
+) -> tuple[Trace, Trace]:
+    """The trace before, and after these changes."""
+    machine = make_machine(choice, dtype, **sizes)
+    before = run(machine)
+    changed, change = parse(asked, before).apply(machine)
+    with np.errstate(all="ignore"):
+        after = run(changed, change)
+    return before, after
+
+
+def all_follow(trace: Trace) -> bool:
+    """Every number of a changed machine has a receipt of what the changed machine does."""
+    return not check(trace, every(trace, recomputed_names(trace))).exceptions
+
+
+# --- each change ------------------------------------------------------------------------------------------------------
+
+EVERY = [
+    ("without", "layer-norm"),
+    ("without", "residual"),
+    ("without", "positions"),
+    ("without", "scaling"),
+    ("without", "embedding-scale"),
+    ("without", "cross"),
+    ("without", "ffn"),
+    ("without", "enc.1"),
+    ("without", "dec.0.cross"),
+    ("softmax", "naive"),
+    ("softmax", "stable"),
+    ("mask", "causal"),
+    ("mask", "off"),
+    ("mask", "zeros"),
+    ("mask", "zero-after"),
+    ("mask", "zero-after-renormalised"),
+    ("heads-off", "enc.1.self.h0,dec.0.cross.h2"),
+    ("positions", "none"),
+    ("positions", "sinusoidal-halves"),
+    ("positions", "seed"),
+    ("divisor", "30"),
+    ("norm-epsilon", "0.5"),
+    ("change-dtype", "float16"),
+    ("change-dtype", "float32"),
+    ("set", "enc.0.self.WQ.h1[2,3]=0.5"),
+    ("set", "dec.0.cross.weights.h0[3,s28]=0.25"),
+    ("scale", "enc.0.ffn.W1=2"),
+    ("scale", "enc.0.self.scores.h0=2"),
+]
+UNCHANGED = {("softmax", "naive"), ("softmax", "stable"), ("mask", "causal"), ("mask", "zero-after-renormalised")}
+
+
+@pytest.mark.parametrize("change", EVERY, ids=" ".join)
+@pytest.mark.parametrize("choice", ["paper", "pre-gelu-halves", "swish-learned-biases"])
+def test_every_change_has_receipts_and_an_effect(choice: str, change: tuple[str, str]) -> None:
+    before, after = tried([change], choice)
+    assert all_follow(after)
+    moved = np.abs(after.array("out.prob").astype(np.float64) - before.array("out.prob")).max()
+    config = before.machine.config
+    same = change in UNCHANGED or change[1] == config.positions
+    same |= change[1] == "embedding-scale" and not config.scale_embeddings
+    assert moved < 1e-12 if same else moved > 1e-9
+
+
+def test_without_layer_norm_rows_go_on_as_they_are() -> None:
+    before, after = tried([("without", "layer-norm")])
+    np.testing.assert_array_equal(after.array("enc.0.self.norm.out"), after.array("enc.0.self.sum"))
+    assert "enc.0.self.norm.mean" not in after
+    np.testing.assert_array_equal(after.array("enc.0.self.sum"), before.array("enc.0.self.sum"))
+
+
+def test_without_residual_only_what_was_made_goes_on() -> None:
+    _, after = tried([("without", "residual")])
+    np.testing.assert_array_equal(after.array("enc.0.ffn.sum"), after.array("enc.0.ffn.out"))
+    np.testing.assert_array_equal(after.array("enc.in"), after.array("src.scaled") + after.array("src.positions"))
+
+
+def test_silent_sub_layers_and_heads_give_zeros() -> None:
+    before, after = tried([("without", "enc.1"), ("without", "cross"), ("heads-off", "dec.1.self.h1")])
+    for name in ("enc.1.self.out", "enc.1.ffn.out", "dec.0.cross.out", "dec.1.cross.out", "dec.1.self.head.h1"):
+        assert not after.array(name).any()
+        assert before.array(name).any()
+        assert after.computed[name].any()
+    assert after.array("enc.0.ffn.out").any()
+    assert after.array("dec.1.self.head.h0").any()
+
+
+def test_scaling_and_divisors() -> None:
+    _, after = tried([("without", "scaling")])
+    np.testing.assert_array_equal(after.array("enc.0.self.scaled.h0"), after.array("enc.0.self.scores.h0"))
+    _, after = tried([("divisor", "30")])
+    np.testing.assert_array_equal(after.array("enc.0.self.scaled.h0"), after.array("enc.0.self.scores.h0") / 30)
+    assert after.stages["enc.0.self.scaled.h0"].formula == "scores / 30"
+    _, after = tried([("without", "embedding-scale")])
+    np.testing.assert_array_equal(after.array("src.scaled"), after.array("src.embedding"))
+
+
+def test_masks() -> None:
+    later = np.triu(np.ones((7, 7), dtype=bool), 1)
+    for kind, name, value in (("zeros", "masked", 0.0), ("zero-after", "weights", 0.0), ("causal", "masked", -np.inf)):
+        _, after = tried([("mask", kind)])
+        assert (after.array(f"dec.0.self.{name}.h0")[later] == value).all()
+    _, after = tried([("mask", "off")])
+    np.testing.assert_array_equal(after.array("dec.0.self.masked.h0"), after.array("dec.0.self.scaled.h0"))
+    _, after = tried([("mask", "zeros")])
+    assert (after.array("dec.0.self.weights.h0")[later] > 0).all()  # 0 hides nothing
+    _, after = tried([("mask", "zero-after")])
+    assert after.array("dec.0.self.weights.h0").sum(axis=1)[:-1].max() < 1
+    before, after = tried([("mask", "zero-after-renormalised")])
+    np.testing.assert_allclose(after.array("out.prob"), before.array("out.prob"), rtol=1e-9)
+
+
+def test_the_notes_table_with_zeros_before_and_after_the_softmax() -> None:
+    """Row 0 has the scores 2, 1, 0.5. Zeros for the later two give 0.787, 0.107, 0.107; it should be 1, 0, 0."""
+    scores = np.array([[2.0, 1.0, 0.5], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    zeros = softmax(changes.zero_scores(scores, "masked", lambda name, value: value))
+    np.testing.assert_allclose(zeros[0], [0.786986042, 0.106506979, 0.106506979], atol=1e-9)
+    after = changes.zero_after(softmax(scores))
+    assert after[0, 0] < 1
+    assert not after[0, 1:].any()
+    np.testing.assert_array_equal(changes.zero_after_renormalised(softmax(scores))[0], [1, 0, 0])
+
+
+def test_the_naive_softmax_overflows_where_the_stable_one_does_not() -> None:
+    x = np.array([709.0, 710.0])
+    np.testing.assert_array_equal(changes.naive_softmax(x), [0.0, np.nan])
+    np.testing.assert_allclose(softmax(x), [0.268941421, 0.731058579], atol=1e-9)
+    x32 = np.array([88.0, 89.0], dtype=np.float32)
+    assert np.isnan(changes.naive_softmax(x32)[1])
+    assert changes.naive_softmax(x32).dtype == np.float32
+
+
+def test_the_slipped_positions_are_the_worked_examples() -> None:
+    expected = [[0, 1, 0, 1], [0.841470985, 0.999950000, 0.0001, 0.9999999999995]]
+    np.testing.assert_allclose(changes.slipped_sinusoidal(2, 4), expected, atol=1e-9)
+    trace = tried([("positions", "seed")], d_model=4)[1]
+    own = receipt(trace, locate(trace, parse_address("src.positions[1,1]")))
+    assert own.working(lambda value: f"{value:g}") == [
+        "cos(1 / 10000^(2 / 4))",
+        "cos(1 / 10000^0.5)",
+        "cos(1 / 100)",
+        "cos(0.01)",
+        "0.99995",
+    ]
+
+
+def test_parameters_are_changed_in_a_copy() -> None:
+    machine = make_machine()
+    before = run(machine)
+    whatif = parse(
+        [("set", "enc.0.self.WQ.h1[2,3]=0.5"), ("scale", "embed[t5,*]=3"), ("set", "enc.0.ffn.b1=0")], before
+    )
+    changed, tap = whatif.apply(machine)
+    ours, theirs = machine.parameters, changed.parameters
+    difference = theirs["enc.0.self.WQ"] - ours["enc.0.self.WQ"]
+    assert np.flatnonzero(difference).tolist() == [np.ravel_multi_index((1, 2, 3), difference.shape)]
+    assert theirs["enc.0.self.WQ"][1, 2, 3] == 0.5
+    np.testing.assert_array_equal(theirs["embed"][5], 3 * ours["embed"][5])
+    np.testing.assert_array_equal(np.delete(theirs["embed"], 5, 0), np.delete(ours["embed"], 5, 0))
+    assert not theirs["enc.0.ffn.b1"].any()
+    assert ours["enc.0.ffn.b1"].any()
+    assert tap("memory", np.ones(3)) is not None
+
+
+def test_learned_positions_that_are_changed_are_used() -> None:
+    before, after = tried([("set", "src.pos[1,*]=2")], "swish-learned-biases")
+    assert (after.array("src.positions")[1] == 2).all()
+    np.testing.assert_array_equal(after.array("src.positions")[0], before.array("src.positions")[0])
+
+
+def test_numbers_on_the_way_are_changed_by_place_or_token() -> None:
+    _, after = tried([("set", "enc.0.self.weights.h0[s3,s28]=0.5"), ("scale", "dec.0.self.V.h1[2,*]=-1")])
+    assert after.array("enc.0.self.weights.h0")[0, 3] == 0.5
+    np.testing.assert_array_equal(after.array("dec.0.self.V.h1")[2], -after.computed["dec.0.self.V.h1"][2])
+    np.testing.assert_array_equal(after.array("dec.0.self.V.h1")[1], after.computed["dec.0.self.V.h1"][1])
+
+
+def test_a_change_of_a_row_that_is_not_there_changes_nothing_and_says_so() -> None:
+    machine = make_machine()
+    before = run(machine)
+    whatif = parse([("set", "dec.0.self.Q.h0[6,0]=5")], before)
+    _, tap = whatif.apply(machine)
+    value = np.ones((3, 5))
+    assert tap("dec.0.self.Q.h0", value) is value
+    short = before.as_of(2)
+    assert any("nothing to change" in note for note in compare(before, short, whatif).notes)
+    assert not compare(before, before, whatif).notes
+
+
+def test_float16_overflows_quietly() -> None:
+    before, after = tried([("change-dtype", "float16"), ("scale", "enc.0.ffn.W1=1e30")])
+    assert before.array("memory").dtype == np.float64
+    assert after.array("memory").dtype == np.float16
+    assert np.isinf(after.machine.parameters["enc.0.ffn.W1"]).all()
+    assert all_follow(after)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("without", "layernorm"), "layer-norm"),
+        (("without", "enc.7"), "enc.1"),
+        (("softmax", "fast"), "naive, stable"),
+        (("mask", "on"), "causal, off, zeros"),
+        (("heads-off", "enc.1.self.h9"), "enc.1.self.h2"),
+        (("heads-off", ""), "the nearest"),
+        (("heads-off", "enc.1.self"), "enc.1.self.h0"),
+        (("positions", "cosine"), "sinusoidal"),
+        (("positions", "learned"), "no learned positions"),
+        (("divisor", "much"), "not a number"),
+        (("norm-epsilon", "0"), "not above 0"),
+        (("norm-epsilon", "-1"), "not above 0"),
+        (("change-dtype", "int8"), "float16, float32, float64"),
+        (("set", "enc.0.self.WQ.h1[2,3]"), "=VALUE"),
+        (("set", "enc.0.self.WQ.h1[2,3]=x"), "not a number"),
+        (("set", "enc.0.self.WQ[1,2,3]=1"), "enc.0.self.WQ.h0"),
+        (("set", "enc.0.self.WQ.h1[99,3]=1"), "0 to 11"),
+        (("set", "embed[s99,0]=1"), "t9"),
+        (("set", "dec.0.self.Q.h0[0,0]@2=1"), "leave out @2"),
+        (("set", "src.ids[0]=1"), "follows from the text"),
+        (("set", "out.choice[0]=1"), "follows from the text"),
+        (("set", "out.score[0]=1"), "follows from the text"),
+        (("scale", "nothing=2"), "the nearest"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_changed_is_refused_with_what_can(change: tuple[str, str], told: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse([change], make_trace())
+    assert told in str(refused.value)
+    assert f"--{change[0]} {change[1]}" in str(refused.value)
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse([("softmax", "fast"), ("mask", "off"), ("divisor", "much"), ("without", "enc.9")], make_trace())
+    assert all(word in str(refused.value) for word in ("fast", "much", "enc.9"))
+    assert "--mask" not in str(refused.value)
+
+
+def test_a_model_without_a_part_cannot_lose_it() -> None:
+    for change in (("mask", "off"), ("without", "cross"), ("heads-off", "dec.0.self.h0")):
+        with pytest.raises(ConfigError):
+            parse([change], make_trace("classifier"))
+
+
+# --- before and after -------------------------------------------------------------------------------------------------
+
+
+def test_nothing_changed_is_nothing_changed() -> None:
+    trace = make_trace()
+    compared = compare(trace, trace)
+    assert all(changed.largest == 0 for changed in compared.quantities)
+    assert all(changed.largest == 0 for _, changed in compared.layers)
+    assert compared.kl == (0.0,) * 7
+    assert (compared.first_nan, compared.first_infinite, compared.only_before, compared.notes) == (None, None, (), ())
+    assert not WhatIf()
+
+
+def test_the_largest_change_of_each_layer_is_told_in_the_order_of_the_way() -> None:
+    before, after = tried([("set", "dec.1.ffn.W1[3,4]=9")])
+    compared = compare(before, after)
+    layers = dict(compared.layers)
+    assert list(layers) == ["embed", "src", "enc", "enc.0", "enc.1", "memory", "tgt", "dec", "dec.0", "dec.1", "out"]
+    assert {layer for layer, changed in layers.items() if changed.largest} == {"dec.1", "dec", "out"}
+    by_name = {changed.name: changed for changed in compared.quantities}
+    parameter = by_name["dec.1.ffn.W1"]
+    assert (parameter.address, parameter.after) == ("dec.1.ffn.W1[3,4]", 9.0)
+    difference = np.abs(after.array("out.logits") - before.array("out.logits"))
+    assert by_name["out.logits"].largest == difference.max()
+    assert by_name["out.logits"].address == "out.logits[{},{}]".format(*np.unravel_index(difference.argmax(), (7, 29)))
+    assert layer_of("enc.10.self.Q.h0") == "enc.10"
+
+
+def test_how_far_probabilities_moved() -> None:
+    before, after = tried([("divisor", "1")])
+    p, q = before.array("out.prob"), after.array("out.prob")
+    np.testing.assert_allclose(compare(before, after).kl, (p * np.log(p / q)).sum(axis=1), rtol=1e-9)
+    before, after = tried([("divisor", "1")], "classifier")
+    assert len(compare(before, after).kl) == 1
+
+
+def test_steps_that_saw_other_words_are_not_compared() -> None:
+    before, after = make_trace(), make_trace()
+    after.target_tokens = [*after.target_tokens[:3], "t1", *after.target_tokens[4:]]
+    compared = compare(before, after)
+    assert compared.shared_steps == 3
+    assert len(compared.kl) == 3
+    after.values["dec.out"] = after.values["dec.out"].copy()
+    after.values["dec.out"][4] += 1  # a step that saw other words
+    assert all(changed.largest == 0 for changed in compare(before, after).quantities)
+    after.values["dec.out"][2] += 1
+    assert any(changed.largest for changed in compare(before, after).quantities)
+
+
+def test_the_first_nan_is_the_first_that_was_computed() -> None:
+    before, after = tried([("softmax", "naive"), ("divisor", "0.0001")])
+    assert first(before, np.isnan) is None
+    compared = compare(before, after)
+    assert compared.first_nan is not None
+    assert compared.first_nan.startswith("enc.0.self.weights.h0[")
+    address = parse_address(compared.first_nan)
+    assert math.isnan(after.number(address))
+    assert any(math.isnan(changed.largest) for changed in compared.quantities)
+    assert all_follow(after)  # NaN, and recomputed NaN
+    assert math.isnan(compared.kl[0])
+
+
+def test_the_first_nan_comes_by_step_and_not_by_row() -> None:
+    trace = make_trace()
+    for name, place in (("dec.0.self.Q.h0", (5, 1)), ("dec.1.ffn.out", (3, 2)), ("out.prob", (4, 0))):
+        trace.values[name] = trace.values[name].copy()
+        trace.values[name][place] = np.nan
+    assert first(trace, np.isnan) == "dec.1.ffn.out[3,2]@3"
+    trace.values["memory"] = trace.values["memory"].copy()
+    trace.values["memory"][4, 0] = np.nan
+    assert first(trace, np.isnan) == "memory[4,0]"
+    assert first(trace, np.isinf) is None  # the mask's −∞ is as it should be
+    trace.values["out.logits"] = trace.values["out.logits"].copy()
+    trace.values["out.logits"][2, 7] = np.inf
+    assert first(trace, np.isinf) == "out.logits[7]@2"
+
+
+def test_steps_run_by_themselves_are_compared_by_themselves() -> None:
+    machine = make_machine()
+    before = run(machine)
+    changed, change = parse([("mask", "off")], before).apply(machine)
+    after = blank(changed)
+    target = before.array("tgt.ids").tolist()
+    trace_steps(after, SOURCE, target, before.array("out.choice").tolist(), change)
+    compared = compare(before, after)
+    assert "each step was run by itself" in compared.notes[0]
+    assert compared.kl[0] < 1e-12 < compared.kl[3]  # at step 0 there is nothing later to see
+    assert all_follow(after)
+    by_name = {one.name: one for one in compared.quantities}
+    assert by_name["dec.1.self.Q.h0"].address.endswith("@6")
+    assert after.number(parse_address(by_name["dec.1.self.Q.h0"].address)) == by_name["dec.1.self.Q.h0"].after
+
+
+def test_a_later_rows_nan_reaches_earlier_ones_in_one_pass_only() -> None:
+    """0 · NaN is NaN: a hidden row takes nothing from its weight, and still spoils the sum."""
+    machine = make_machine()
+    asked = [("set", "dec.0.self.V.h0[4,0]=nan")]
+    before, one_pass = tried(asked)
+    changed, change = parse(asked, before).apply(machine)
+    steps = blank(changed)
+    trace_steps(steps, SOURCE, before.array("tgt.ids").tolist(), before.array("out.choice").tolist(), change)
+    assert np.isnan(one_pass.array("out.prob")[0]).any()
+    assert not np.isnan(steps.array("out.prob")[:4]).any()
+    assert np.isnan(steps.array("out.prob")[4:]).all()
+    assert first(steps, np.isnan) == "dec.0.self.V.h0[4,0]@4"
