@@ -67,7 +67,7 @@ def opened(model_name: str | None, dtype: str = "float64") -> "Opened":
 
     from vidrio.look import open_model
 
-    model = open_model(model_name, getattr(np, dtype))
+    model = open_model(model_name, {"float64": np.float64, "float32": np.float32}[dtype])
     which = "the default model" if model_name is None else "model"
     click.echo(f"{which}: {model.name} ({model.path})", err=True)
     return model
@@ -75,7 +75,13 @@ def opened(model_name: str | None, dtype: str = "float64") -> "Opened":
 
 def given_text(text: str) -> str:
     """The TEXT argument; `-` is standard input, without its last line end."""
+    import sys
+
+    from vidrio.errors import InputError
+
     if text != "-":
         return text
-    stdin = click.get_text_stream("stdin", encoding="utf-8")
-    return str(stdin.read()).removesuffix("\n")
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InputError("standard input is not UTF-8", found=str(error), do="convert it to UTF-8") from None
