@@ -184,7 +184,7 @@ def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISI
 
 def _deep_lines(lines: Sequence[Line], precision: int) -> Iterator[str]:
     show = digits(precision)
-    yield "What it is made from, each number once; the number in front is how far down it is."
+    yield "What it is made from, each number once; in front, how far down it lies."
     for line in lines:
         bill = line.receipt
         head = f"{line.depth:>3}  {' ' * min(line.depth, DEEPEST_INDENT)}{bill.at} = {show(bill.value)}"
