@@ -1,4 +1,4 @@
-"""Receipts: recomputed independently, within a bound neither broken nor slack, and written so as to be redone by hand."""
+"""Receipts: recomputed independently, within a bound neither broken nor slack, written so that one can redo them."""
 
 import ast
 import math

@@ -48,7 +48,7 @@ def why(address: str, text: str, model_name: str | None, precision: int, dtype: 
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
     vidrio why "dec.0.cross.weights.h1[1,hello]@1" "Hello world" --deep
     vidrio why "out.prob[hola]@0" "Hello world" --as spreadsheet
-    vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive --divisor 30
+    vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
     from vidrio.errors import InputError
     from vidrio.report import receipt as report
