@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vidrio.text import protect
 from vidrio.text.protect import Missing, check, spans
 
 
@@ -135,3 +136,10 @@ def test_time_grows_with_length_and_no_faster(unit: str) -> None:
         return time.process_time() - start
 
     assert seconds(100_000) < 40 * max(seconds(10_000), 0.01)
+
+
+@given(st.text(st.sampled_from("aB .,:;-'()!?%$€£¥ñ🙂→☺️©®ー#[]{}<>/\\~`@&^=+*_v19٣\u20e3✓…“—\n"), max_size=12))
+@settings(max_examples=500)
+def test_a_text_without_any_sign_of_something_protected_has_nothing_protected(text: str) -> None:
+    if not protect._SIGN.search(text):
+        assert not protect._ANY.search(text)
