@@ -408,3 +408,18 @@ def test_why_to_copy(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert code == 0
     assert len(out.splitlines()) == 1
     assert out.startswith("=") == (kind == "spreadsheet")
+
+
+def test_an_edit_that_shows_a_row_a_later_one_is_traced_step_by_step() -> None:
+    tried = look_changed(open_model("lesson"), "hello world", [("set", "dec.0.self.weights.h0[0,1]=0.5")])
+    assert tried.after.trace.steps
+    assert tried.after.disagreement <= tried.after.tolerance
+    assert report.run(tried, report.Which(every=True)).agrees
+
+
+def test_unknown_words_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["why", "memory[0,0]", "hello xyzzy"], ["check", "hello xyzzy", "memory"]):
+        code, out, err = vidrio(capsys, *arguments, "--model", "lesson")
+        assert code == 0
+        assert "'xyzzy' is not in the vocabulary" in err
+        assert "vocabulary" not in out

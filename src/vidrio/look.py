@@ -235,7 +235,12 @@ def _translated(seen: Look, change: Tap, target: Ids | None) -> Look:
     if stopped:
         return replace(seen, translation=seen.model.target_tokenizer.decode(taken))
     if found:
-        seen = replace(seen, disagreement=_disagreement(trace.values["out.logits"], found[0], taken, end, seen.options))
+        disagreement = _disagreement(trace.values["out.logits"], found[0], taken, end, seen.options)
+        if disagreement > seen.tolerance and change is not no_tap and not trace.steps:
+            # The change lets a row see later ones: a weight above the diagonal, say. One pass was not the truth.
+            trace_steps(trace, seen.source_ids, target_ids, taken, change)
+            disagreement = _disagreement(trace.values["out.logits"], found[0], taken, end, seen.options)
+        seen = replace(seen, disagreement=disagreement)
     else:
         found = [finish(taken, trace.values["out.score"].tolist(), end, seen.options)]
     return replace(seen, hypotheses=found, translation=seen.model.target_tokenizer.decode(found[0].ids))

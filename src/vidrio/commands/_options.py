@@ -7,7 +7,7 @@ import click
 
 if TYPE_CHECKING:
     from vidrio.config import ModelConfig
-    from vidrio.look import Opened
+    from vidrio.look import Look, Opened
     from vidrio.search import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,3 +85,11 @@ def given_text(text: str) -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n")
     except UnicodeDecodeError as error:
         raise InputError("standard input is not UTF-8", found=str(error), do="convert it to UTF-8") from None
+
+
+def tell_unknown(seen: "Look") -> None:
+    """A note for each word that the vocabulary does not hold."""
+    from vidrio.show import visible
+
+    for word in seen.unknown:
+        click.echo(f"note: {visible(word)!r} is not in the vocabulary: it became the token for unknown words", err=True)

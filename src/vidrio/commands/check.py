@@ -13,6 +13,7 @@ from vidrio.commands._options import (
     model_option,
     opened,
     search_options,
+    tell_unknown,
     text_argument,
 )
 from vidrio.commands.whatif_options import take_asked, whatif_options
@@ -56,6 +57,7 @@ def check(text: str, addresses: tuple[str, ...], model_name: str | None, dtype: 
     model = opened(model_name, dtype)
     forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
     tried = look_changed(model, given_text(text), asked, options=as_options(model.config, given), target=forced)
+    tell_unknown(tried.after)
     which = report.Which(addresses, count, every, seed)
     outcome = report.run(tried, which, progress=_progress if not as_json else None)
     if as_json:

@@ -13,6 +13,7 @@ from vidrio.commands._options import (
     opened,
     precision_option,
     search_options,
+    tell_unknown,
     text_argument,
 )
 from vidrio.commands.whatif_options import take_asked, whatif_options
@@ -61,6 +62,7 @@ def why(address: str, text: str, model_name: str | None, precision: int, dtype: 
     model = opened(model_name, dtype)
     forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
     tried = look_changed(model, given_text(text), asked, options=as_options(model.config, given), target=forced)
+    tell_unknown(tried.after)
     trace, file = tried.after.trace, model.path / "model.safetensors"
     if tried.after.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")

@@ -19,7 +19,7 @@ _OUTPUTS = ("out.logits", "out.prob")
 def trace_steps(
     trace: Trace, source_ids: Sequence[int], target_ids: Sequence[int], choice_ids: Sequence[int], change: Tap = no_tap
 ) -> None:
-    """Fill an empty trace with what decoding step by step, all rows afresh at each step, really computes.
+    """Fill a trace with what decoding step by step, all rows afresh at each step, really computes.
 
     `name[…]@t` then reads step t. Without `@`, decoder quantities are those of the last step, and row t of an output is
     what step t gave out.

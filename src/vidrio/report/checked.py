@@ -141,7 +141,7 @@ def _recomputed(outcome: Outcome) -> Iterator[str]:
     checked = outcome.checked
     yield wrap(
         f"Recomputed  {checked.count:,} of the run's {outcome.computed:,} numbers, in {len(checked.quantities):,} "
-        "quantities, each from its inputs, with Python's floats",
+        f"{'quantity' if len(checked.quantities) == 1 else 'quantities'}, each from its inputs, with Python's floats",
         hang=" " * 12,
     )
     if checked.largest_at is None:
