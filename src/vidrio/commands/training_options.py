@@ -88,12 +88,12 @@ def _step(
     smoothing: float | None,
     history: bool,
 ) -> str:
-    from vidrio.learn.seen import Rules
+    from vidrio.learn.rules import first_step, next_step
     from vidrio.report.training_json import to_json
     from vidrio.report.training_numbers import gradient, life
     from vidrio.report.training_seen import overview, run
 
-    rules = Rules.of(model.path, model.config, smoothing)
+    rules = next_step(model.path, model.config, smoothing) if lives else first_step(model.path, smoothing)
     seen, looked = run(model, text, asked["target"], rules)
     if asked["as_json"]:
         return to_json(seen, looked, rules, gradients, lives)

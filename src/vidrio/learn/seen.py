@@ -8,7 +8,6 @@ numbers are the model's own and can be recomputed by hand; a real step sees many
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,30 +19,11 @@ from vidrio.learn.batches import Batch, collate
 from vidrio.learn.loss import smoothed_cross_entropy
 from vidrio.learn.optimiser import Adam, clip
 from vidrio.learn.plain import in_memory
-from vidrio.learn.recipe import Recipe, Stop
+from vidrio.learn.rules import Rules
 from vidrio.learn.train import objective, predict
 from vidrio.learn.weights import Weights
 
 MOVES = tuple(10.0**-n for n in range(1, 10))  # how far a parameter is moved to check its gradient
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How the next step is made: from a run as it stands, or as a first one."""
-
-    smoothing: float
-    longest: float  # that the gradient may be; 0 for no bound
-    rate: float
-    decay: float = 0.0
-    adam: Adam | None = None  # what it remembers; None: nothing yet
-    told: str = "There is no run to go on with, so Adam's means begin at 0."
-    rate_told: str = "the highest of the default recipe"
-
-    @staticmethod
-    def of(folder: Path, config: ModelConfig, smoothing: float | None = None) -> "Rules":
-        """Those of the run that made a model, if its state is still there; else those of the default recipe."""
-        recipe = Recipe(stop=Stop(steps=1))
-        return Rules(recipe.smoothing if smoothing is None else smoothing, recipe.clip, recipe.rate)
 
 
 @dataclass(frozen=True)
@@ -172,6 +152,8 @@ class Seen:
 
     def life(self, place: int, rules: Rules) -> "Life":
         """One parameter in the next step of the optimiser, which is taken on copies."""
+        if rules.weights is not None and self.weights is not rules.weights:
+            return replace(self, weights=rules.weights).life(place, rules)  # there the run goes on, with that gradient
         weights, gradient = self.weights.flat.clone(), self.gradient.clone()
         adam = rules.adam or Adam.start(weights)
         length = clip(gradient, rules.longest)

@@ -14,7 +14,8 @@ from vidrio.report.training_numbers import parameter
 from vidrio.report.training_seen import disagreement, names_of, words
 
 if TYPE_CHECKING:
-    from vidrio.learn.seen import Rules, Seen
+    from vidrio.learn.rules import Rules
+    from vidrio.learn.seen import Seen
 
 
 def to_json(

@@ -9,7 +9,8 @@ from vidrio.look import Look
 from vidrio.show import PRECISION, WIDTH, left, number, right, table, text_width, wrap
 
 if TYPE_CHECKING:
-    from vidrio.learn.seen import Difference, Life, Rules, Seen
+    from vidrio.learn.rules import Rules
+    from vidrio.learn.seen import Difference, Life, Seen
 
 LOSS_DECIMALS = 12  # of the losses whose difference is taken
 
@@ -88,7 +89,7 @@ def _life(x: "Life", address: Address, rules: "Rules", precision: int) -> Iterat
         return f"({figures(value, precision)})" if value < 0 else figures(value, precision)
 
     yield f"{address}: {figures(x.value, precision)} → {figures(x.new, precision)}"
-    yield wrap(f"The next step on this pair alone: step {x.step}. {rules.told}", indent="  ")
+    yield wrap(f"Step {x.step}, taken on this pair alone. {rules.told}", indent="  ")
     b1, b2 = f"{x.beta1:g}", f"{x.beta2:g}"
     rest1, rest2 = f"{1 - x.beta1:g}", f"{1 - x.beta2:g}"
     lines = [

@@ -16,7 +16,8 @@ from vidrio.report.machine import describe
 from vidrio.show import PRECISION, WIDTH, bar, cut, left, number, table, text_width, visible, wrap
 
 if TYPE_CHECKING:
-    from vidrio.learn.seen import Rules, Seen
+    from vidrio.learn.rules import Rules
+    from vidrio.learn.seen import Seen
 
 TOKEN = 16  # columns
 

@@ -1,0 +1,106 @@
+"""Where a translator is good and where it is not: by sentence, by length, by how rare the words are.
+
+chrF (sacreBLEU's, of one sentence or of some) compares letters, so it tells apart what is nearly right and what is not.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+
+LENGTHS = (1, 6, 11, 16, 21, 31, 51)  # words of the source at which a group begins
+SEEN = (0, 1, 2, 10, 100, 1000)  # times that training has seen a word, likewise
+NUMBERS = {0: "never", 1: "once"}
+MOST_LINES = 500_000  # of training that words are counted in
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One held-out sentence, what should have come out, what did, and how alike the two are."""
+
+    source: str
+    reference: str
+    translation: str
+    chrf: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some of the sentences or words, with one figure about them."""
+
+    name: str
+    count: int
+    value: float
+
+
+def judged(sources: Sequence[str], references: Sequence[str], translations: Sequence[str]) -> list[Judged]:
+    """Each sentence with its own chrF."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    metric = CHRF()
+    return [
+        Judged(source, reference, translation, float(metric.sentence_score(translation, [reference]).score))
+        for source, reference, translation in zip(sources, references, translations, strict=True)
+    ]
+
+
+def by_length(sentences: Sequence[Judged]) -> list[Group]:
+    """The chrF of sentences of about the same length, counted in words of the source."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    groups: dict[str, list[Judged]] = {name: [] for name in _names(LENGTHS)}
+    for sentence in sentences:
+        groups[_group(max(1, len(sentence.source.split())), LENGTHS)].append(sentence)
+    metric = CHRF()
+
+    def chrf(some: Sequence[Judged]) -> float:
+        return float(metric.corpus_score([s.translation for s in some], [[s.reference for s in some]]).score)
+
+    return [Group(name, len(some), chrf(some)) for name, some in groups.items() if some]
+
+
+def by_rarity(sentences: Sequence[Judged], seen: Counter[str]) -> list[Group]:
+    """Of the references' words, by how often training has seen them: the share that the translations have too."""
+    counts: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for sentence in sentences:
+        wanted, there = Counter(words(sentence.reference)), Counter(words(sentence.translation))
+        for word, times in wanted.items():
+            group = _group(seen[word], SEEN)
+            counts[group] += times
+            found[group] += min(times, there[word])
+    return [Group(name, counts[name], found[name] / counts[name]) for name in _names(SEEN) if counts[name]]
+
+
+def count_words(texts: Iterable[str]) -> tuple[Counter[str], int]:
+    """How often each word stands in the texts, and in how many texts it was looked for."""
+    counts: Counter[str] = Counter()
+    looked_at = 0
+    for text in islice(texts, MOST_LINES):
+        counts.update(words(text))
+        looked_at += 1
+    return counts, looked_at
+
+
+def targets(pairs: Path) -> Iterator[str]:
+    """The second column of a file of pairs."""
+    with pairs.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield line[:-1].partition("\t")[2]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text: runs of letters and digits, in lower case."""
+    return re.findall(r"\w+", text.lower())
+
+
+def _group(value: int, starts: Sequence[int]) -> str:
+    return _names(starts)[sum(value >= start for start in starts) - 1]
+
+
+def _names(starts: Sequence[int]) -> list[str]:
+    """`1–5`, `6–10`, …, `51 or more`; `never` and `once` for 0 and 1."""
+    ranges = [NUMBERS.get(a, str(a)) if b == a + 1 else f"{a:,}–{b - 1:,}" for a, b in pairwise(starts)]
+    return [*ranges, f"{starts[-1]:,} or more"]
