@@ -1,11 +1,14 @@
 """What-ifs: what they do to the numbers, what they refuse, and what is told of before and after."""
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from parity_models import SOURCE
+from small_models import write_model
 from traced import blank, make_machine, make_trace, run
 from vidrio.errors import ConfigError
 from vidrio.glass import changes
@@ -16,6 +19,9 @@ from vidrio.glass.receipts import locate, receipt
 from vidrio.glass.stepwise import trace_steps
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.whatif import WhatIf, parse
+from vidrio.look import open_model
+from vidrio.report.changed import as_data, look_changed, tell
+from vidrio.report.manifest import json_text
 
 
 def tried(
@@ -372,3 +378,38 @@ def test_a_later_rows_nan_reaches_earlier_ones_in_one_pass_only() -> None:
     assert not np.isnan(steps.array("out.prob")[:4]).any()
     assert np.isnan(steps.array("out.prob")[4:]).all()
     assert first(steps, np.isnan) == "dec.0.self.V.h0[4,0]@4"
+
+
+# --- in words ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ([("softmax", "naive"), ("divisor", "0.0001")], ["first NaN: enc.0.self.weights.h0[0,0]", "became NaN"]),
+        ([("mask", "off")], ["each step was run by", "dec.0"]),
+        ([("mask", "causal")], ["Nothing changed: every number is the same."]),
+        ([("without", "layer-norm")], ["No longer computed: enc.0.self.norm.mean", "The largest change in each layer"]),
+        ([("set", "dec.0.self.Q.h0[2,1]=9"), ("without", "positions")], ["--set dec.0.self.Q.h0[2,1]=9", "before"]),
+    ],
+    ids=str,
+)
+def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: list[str]) -> None:
+    seen = look_changed(open_model("lesson"), "hello world", asked)
+    text = tell(seen)
+    assert all(part in text for part in told), text
+    assert max(map(len, text.splitlines())) <= 80
+    data = json.loads(json_text(as_data(seen)))
+    assert [change["asked"] for change in data["changes"]] == [f"--{option} {words}" for option, words in asked]
+    assert data["before"] == seen.before.translation == "hola mundo"
+
+
+def test_a_classifier_is_compared_too(tmp_path: Path) -> None:
+    write_model(tmp_path, shape="encoder", target_vocabulary=0, n_classes=3)
+    text = tell(look_changed(open_model(tmp_path), "bala core", [("without", "ffn")]))
+    assert "before  class" in text
+    assert "How far the probabilities moved (KL, in nats)" in text
+
+
+def test_without_text_nothing_can_change() -> None:
+    assert "nothing can change" in tell(look_changed(open_model("lesson"), "", [("softmax", "naive")]))

@@ -90,7 +90,8 @@ def _lines(tried: Tried, precision: int) -> Iterator[str]:
     if compared.kl:
         shown = ", ".join(number(kl, precision) for kl in compared.kl[:8]) + ", …" * (len(compared.kl) > 8)
         yield ""
-        yield wrap(f"How far the next word's probabilities moved, step by step (KL, in nats): {shown}", hang="  ")
+        what = "next word's probabilities moved, step by step" if compared.shared_steps else "probabilities moved"
+        yield wrap(f"How far the {what} (KL, in nats): {shown}", hang="  ")
     if compared.only_before:
         left = len(compared.only_before) - 4
         names = ", ".join(compared.only_before[:4]) + f" and {left} more" * (left > 0)
