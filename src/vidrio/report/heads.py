@@ -9,7 +9,7 @@ from vidrio.glass.trace import Trace
 from vidrio.parameters import source_table, target_table
 from vidrio.report.again import Again
 from vidrio.report.measures import cosines, heads, neighbours
-from vidrio.show import NO_BREAK, PRECISION, cut, matrix, number, shade, table, wrap
+from vidrio.show import NO_BREAK, PRECISION, WIDTH, cut, matrix, number, shade, table, text_width, wrap
 
 NEIGHBOURS = 5
 
@@ -18,17 +18,22 @@ def overview(trace: Trace, again: Again, precision: int = PRECISION) -> str:
     """Every head in a line: how spread out it is, and its largest weight."""
     if not trace.values:
         raise InputError("the text is empty, so no attention was computed")
-    rows = []
+    rows, wheres = [], []
     for head in heads(trace):
         stage = trace.stages[head.address]
-        asks = trace.axis_tokens(head.address, stage.axes[0])[head.row]
-        asked = trace.axis_tokens(head.address, stage.axes[1])[head.column]
         spread = shade(head.entropy / head.most) if head.most else " "
-        rows.append([
-            head.address, number(head.entropy, precision), spread, number(head.most, precision),
-            number(head.largest, precision), f"[{head.row},{head.column}] {cut(asks, 10)} → {cut(asked, 10)}",
-        ])  # fmt: skip
-    drawn = table(rows, ["head", "entropy", "", "at most", "largest", "where"], "l.l..l")
+        numbers = [number(value, precision) for value in (head.entropy, head.most, head.largest)]
+        rows.append([head.address, numbers[0], spread, numbers[1], numbers[2]])
+        places = ((stage.axes[0], head.row), (stage.axes[1], head.column))
+        wheres.append((f"[{head.row},{head.column}]", *(trace.axis_tokens(head.address, a)[i] for a, i in places)))
+    drawn = table(rows, ["head", "entropy", "", "at most", "largest"], "l.l..")
+    head_line, *lines = drawn.splitlines()
+    room = WIDTH - max(map(text_width, lines)) - max(len(place) for place, *_ in wheres) - len("   → ")
+    lines = [
+        f"{line}  {place} {cut(asks, max(4, room // 2))} → {cut(asked, max(4, room // 2))}"
+        for line, (place, asks, asked) in zip(lines, wheres, strict=True)
+    ]
+    drawn = "\n".join([f"{head_line}  where", *lines])
     note = (
         "Entropy: −Σ w log₂ w of a row, in bits, mean over the rows: 0 where each row looks at one place only, "
         "“at most” where it looks at all that it may see alike. The bar is entropy / at most. “world → hello”: "

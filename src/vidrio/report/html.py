@@ -273,7 +273,8 @@ class _Drawer:
     def table(self, name: str, caption: str = "") -> str:
         trace, stage = self.trace, self.trace.stages[name]
         names = [trace.axis_tokens(name, axis) or None for axis in stage.axes]
-        limits = [(24 if self.large else 48) if tokens else (8 if self.large else LIMIT) for tokens in names]
+        whole, part = (24, 8) if self.large else (48, LIMIT)
+        limits = [whole if all(names) else part if self.large or not tokens else whole for tokens in names]
         return matrix(
             trace.array(name), name, names[0], names[-1], self.precision, (limits[0], limits[-1]),
             shaded=stage.operation.endswith("softmax"), caption=caption,
