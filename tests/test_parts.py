@@ -1,9 +1,10 @@
-"""A sentence that is too long for a model, in parts that are not."""
+"""What of a text is given to a model: its sentences, or parts of them; never what is to be copied."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.parts import in_halves, in_parts
+from vidrio.text import protect
+from vidrio.text.parts import in_halves, in_parts, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
@@ -44,7 +45,67 @@ def test_a_very_long_line_without_a_space_is_cut_in_time_that_grows_with_its_len
 
 def test_halves_meet_at_the_white_space_nearest_to_the_middle():
     assert in_halves("one two three four") == [(0, 7), (8, 18)]
-    assert in_halves("Donaudampfschifffahrt") == []
-    assert in_halves(" one") == []
-    assert in_halves("") == []
+    assert in_halves("Donaudampfschifffahrt") is None
+    assert in_halves("") is None
     assert in_halves("a   b") == [(0, 1), (4, 5)]
+    assert in_halves("- - - - one") == [(8, 11)]
+
+
+def translated(text, longest=128):
+    return [text[a:b] for a, b in translatable(text, TOKENIZER, longest)]
+
+
+def test_what_has_no_words_of_its_own_is_not_translated():
+    for text in (
+        "",
+        " \n",
+        "-",
+        "…",
+        "5",
+        "€18.10",
+        "♪ ♪",
+        "🙂",
+        "%1$s",
+        "https://example.org/a/b",
+        "a.b@example.com",
+        "* * *",
+    ):
+        assert translated(text) == []
+    assert translated("* Hello 7!") == ["* Hello 7!"]
+    assert translated("Hello.\n***\nhttps://example.org\nBye.") == ["Hello.", "Bye."]
+
+
+def test_a_sentence_is_not_divided_inside_a_tag():
+    text = 'See <a title="One. Two. Three." href="x">this</a> now. Then go.'
+    assert translated(text) == ['See <a title="One. Two. Three." href="x">this</a> now.', "Then go."]
+
+
+def test_a_long_address_is_taken_out_of_a_sentence_that_has_to_be_cut():
+    address = "https://example.org/" + "a" * 300
+    assert translated(f"Look at {address}, my friend, or not.", 40) == ["Look at", "my friend, or not."]
+
+
+def test_words_around_what_was_lost_are_translated_by_themselves():
+    def again(sentence, translation):
+        spans = without_lost(sentence, translation)
+        return None if spans is None else [sentence[a:b] for a, b in spans]
+
+    assert again("Hello {name}, good morning.", "Hola {name}, buenos días.") is None
+    assert again("Hello {name}, good morning.", "Hola nombre, buenos días.") == ["Hello", "good morning."]
+    assert again("It costs €18.10.", "Cuesta 18,10 €.") is None
+    assert again("5 dogs and 6 cats", "5 perros y gatos") == ["5 dogs and", "cats"]
+    assert again("¡{a}!", "x") == []
+
+
+words_st = st.lists(st.sampled_from(["Hello ", "{x} ", "5, ", "a.b@c.de "])).map("".join)
+
+
+@given(text=st.text("ab.,!?¿ \n<>{}1/:€@", max_size=60) | words_st)
+def test_what_is_left_out_of_the_sentences_has_no_words_but_protected_ones(text):
+    spans = list(translatable(text, TOKENIZER, 128))
+    left, at = [], 0
+    for a, b in [*spans, (len(text), len(text))]:
+        left.append((at, a))
+        at = b
+    protected = [n for span in protect.spans(text) for n in range(span.start, span.end)]
+    assert not [n for a, b in left for n in range(a, b) if text[n].isalpha() and n not in protected]

@@ -19,6 +19,7 @@ from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
 from vidrio.folder import read_config
+from vidrio.text import protect
 from vidrio.translator import Translator
 
 
@@ -53,7 +54,9 @@ def counted(folder):
     return translator
 
 
-sentence_st = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(lambda words: " ".join(words).capitalize() + ".")
+sentence_st = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(
+    lambda words: " ".join(words).capitalize() + "."
+)
 gap_st = st.text(" \n\t\r\u00a0\u2003", min_size=1, max_size=4)
 
 
@@ -108,6 +111,31 @@ def test_what_does_not_come_to_an_end_is_tried_again_in_halves(folder):
     assert [sentence.source for sentence in found.sentences] == ["bala", "core", "dila", "gare"]
     assert not any(sentence.best.ended for sentence in found.sentences)
     assert translator.engine.calls == 3  # the whole, both halves together, all quarters together
+
+
+protected_st = st.sampled_from(
+    [
+        "https://example.org/a?b=c",
+        "ana@example.com",
+        "{name}",
+        "%1$s",
+        "{{ x }}",
+        "<b>",
+        "€18.10",
+        "1,234.5",
+        "17",
+        "🙂",
+        "$HOME",
+    ]
+)
+mixed_st = st.lists(st.sampled_from(WORDS) | protected_st | st.sampled_from([",", ".", "!", "\n"]), max_size=14)
+
+
+@given(words=mixed_st)
+def test_addresses_numbers_and_placeholders_come_through_whole_whatever_the_model_does(translator, words):
+    """The model here knows none of them, and translates into nonsense: what is copied cannot be lost."""
+    text = " ".join(words)
+    assert protect.check(text, translator.translate(text).text) == []
 
 
 def test_duplicates_are_translated_once(folder):

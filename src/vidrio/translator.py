@@ -25,8 +25,7 @@ from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
 from vidrio.folder import About, read_config
 from vidrio.search import Options, default_options
-from vidrio.text.parts import in_halves, in_parts
-from vidrio.text.sentences import split
+from vidrio.text.parts import in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.translation import Scored, Sentence, Translation, moved, put_back
 
@@ -139,7 +138,8 @@ class Translator:
 
     def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
         options = replace(options, max_length=min(options.max_length, self.config.max_positions))
-        plans = [list(self._spans(text)) for text in texts]
+        longest = min(LONGEST, self.config.max_positions - self.config.source_end)
+        plans = [list(translatable(text, self._source, longest)) for text in texts]
         wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)
         found = memory.recall(wanted)
         new = [sentence for sentence in wanted if sentence not in found]
@@ -151,31 +151,30 @@ class Translator:
             for text, plan in zip(texts, plans, strict=True)
         ]
 
-    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where the sentences of a text stand; those that are too long in parts."""
-        longest = min(LONGEST, self.config.max_positions - self.config.source_end)
-        for start, end in split(text):
-            if (
-                len(text[start:end].encode()) < longest
-            ):  # a token is a byte or more, and a space is put before the first
-                yield start, end
-            else:
-                yield from in_parts(text, start, end, self._source, longest)
-
     def _find(self, sentences: Sequence[str], options: Options) -> list[tuple[Sentence, ...]]:
-        """The translation of each sentence by itself; of its halves, where it did not come to an end."""
+        """The translation of each sentence by itself, or of parts of it, with what stands between them to be copied.
+
+        Parts are the words around a number, an address or a placeholder that did not come through (what is copied
+        cannot be lost); and its halves, where the translation did not come to an end.
+        """
         close = [self.config.special.end] if self.config.source_end else []
         one_line = [LINE_BREAK.sub(" ", sentence) for sentence in sentences]  # text may be wrapped at a fixed width
         sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
         found: list[tuple[Sentence, ...]] = []
+        parts: dict[int, list[tuple[int, int]]] = {}
         for sentence, ids, hypotheses in zip(sentences, sources, self.engine.search(sources, options), strict=True):
             texts = tuple(self._target.decode(hypothesis.ids) for hypothesis in hypotheses)
-            found.append((Sentence(sentence, texts[0], tuple(hypotheses), texts, ids, self._unknown(sentence, ids)),))
-        halves = {n: spans for n, (one,) in enumerate(found) if not one.best.ended and (spans := in_halves(one.source))}
-        wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in halves.items() for a, b in spans))
-        again = dict(zip(wanted, self._find(wanted, options), strict=True)) if wanted else {}
-        for n, spans in halves.items():
-            found[n] = tuple(part for a, b in spans for part in moved(again[sentences[n][a:b]], a))
+            one = Sentence(sentence, texts[0], tuple(hypotheses), texts, ids, self._unknown(sentence, ids))
+            again = without_lost(sentence, one.text)
+            if again is None and not one.best.ended:
+                again = in_halves(sentence)
+            if again is not None:
+                parts[len(found)] = again
+            found.append((one,))
+        wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in parts.items() for a, b in spans))
+        by_itself = dict(zip(wanted, self._find(wanted, options), strict=True)) if wanted else {}
+        for n, spans in parts.items():
+            found[n] = tuple(part for a, b in spans for part in moved(by_itself[sentences[n][a:b]], a))
         return found
 
     def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:

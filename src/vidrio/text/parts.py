@@ -1,13 +1,69 @@
-"""A sentence that is too long for a model, in parts that are not: cut where it hurts least."""
+"""What of a text a model is given to translate: whole sentences, or parts of one where it has to be cut."""
 
-from collections.abc import Iterator
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 
+from vidrio.text import protect
+from vidrio.text.sentences import split
 from vidrio.text.tokenizer import Tokenizer
 
 Span = tuple[int, int]
 
-CLOSING = ",;:)]}»”—–"  # a clause may end here
+CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
+CLOSED = re.compile(rf"\A[\s{re.escape(CLOSING)}]+")
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
+LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
+
+
+def translatable(text: str, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
+    """The sentences of a text that have words, those of more than `longest` tokens in parts.
+
+    Symbols, numbers and addresses that stand alone are no sentences: they are their own translation.
+    """
+    protected = protect.spans(text)
+    for start, end in undivided(split(text), protected):
+        inside = within(protected, start, end)
+        if not any(around(text, start, end, inside)):
+            continue
+        if len(text[start:end].encode()) < longest:  # a token is a byte or more, and a space is put before the first
+            yield start, end
+        else:
+            for a, b in around(text, start, end, [span for span in inside if span.end - span.start > LONG]):
+                yield from in_parts(text, a, b, tokenizer, longest)
+
+
+def undivided(sentences: Iterable[Span], protected: Sequence[protect.Span]) -> list[Span]:
+    """The sentences; neighbours as one, if something protected (a tag with a text in it) reaches over their border."""
+    whole: list[Span] = []
+    for start, end in sentences:
+        before = bisect_left(protected, (whole[-1][1],)) if whole else 0
+        if before and protected[before - 1].end > whole[-1][1]:
+            whole[-1] = (whole[-1][0], end)
+        else:
+            whole.append((start, end))
+    return whole
+
+
+def within(protected: Sequence[protect.Span], start: int, end: int) -> Sequence[protect.Span]:
+    """Those of the protected places (in order) that lie in text[start:end]."""
+    return protected[bisect_left(protected, (start,)) : bisect_left(protected, (end,))]
+
+
+def around(text: str, start: int, end: int, taken: Iterable[protect.Span]) -> Iterator[Span]:
+    """What of text[start:end] has words, but for the places that are taken."""
+    at = start
+    for place in taken:
+        yield from worded(text, at, place.start)
+        at = place.end
+    yield from worded(text, at, end)
+
+
+def worded(text: str, start: int, end: int) -> Iterator[Span]:
+    """The span without white space, and without what closed the clause before it; nothing if it has no letter."""
+    part = text[start:end]
+    if any(character.isalpha() for character in part):
+        yield start + len(part) - len(CLOSED.sub("", part)), start + len(part.rstrip())
 
 
 def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
@@ -32,13 +88,15 @@ def cut_place(window: str, tokenizer: Tokenizer, longest: int) -> int:
     return (clauses or spaces or places)[-1] or len(window)
 
 
-def in_halves(sentence: str) -> list[Span]:
-    """Its two halves, cut at the white space nearest to the middle; nothing if there is none."""
+def in_halves(sentence: str) -> list[Span] | None:
+    """Its two halves, cut at the white space nearest to the middle; one without words is left out. None if there is
+    no white space."""
     middle = len(sentence) / 2
     spaces = [i for i, character in enumerate(sentence) if character.isspace()]
-    place = min(spaces, key=lambda i: abs(i - middle), default=0)
-    halves = [*stripped(sentence, 0, place), *stripped(sentence, place, len(sentence))]
-    return halves if len(halves) == 2 else []
+    if not spaces:
+        return None
+    place = min(spaces, key=lambda i: abs(i - middle))
+    return [*worded(sentence, 0, place), *worded(sentence, place, len(sentence))]
 
 
 def stripped(text: str, start: int, end: int) -> Iterator[Span]:
@@ -47,3 +105,12 @@ def stripped(text: str, start: int, end: int) -> Iterator[Span]:
     if kept := part.strip():
         first = start + len(part) - len(part.lstrip())
         yield first, first + len(kept)
+
+
+def without_lost(sentence: str, translation: str) -> list[Span] | None:
+    """What to translate by itself so that the rest can be copied: the words around everything protected that the
+    translation has lost. None if it has lost nothing."""
+    lost = [
+        protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(sentence, translation)
+    ]
+    return list(around(sentence, 0, len(sentence), lost)) if lost else None

@@ -52,7 +52,7 @@ _KINDS = (
     ("emoji", rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:\u200d{_EMOJI})*"),
 )
 _ANY = re.compile("|".join(f"(?P<{kind}_{i}>{pattern})" for i, (kind, pattern) in enumerate(_KINDS)))
-# What at least one of these must stand in, or nothing is there to be found. Most sentences have none, and this is quick.
+# One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
 _SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\\u00a9\u00ae\u2049-\U0010ffff]|\\w[.]\\w")
 _BY_DIGITS = ("number", "date", "time", "version")
 
