@@ -73,7 +73,7 @@ class Receipt:
 
     at: At
     stage: Stage
-    heads: tuple[str, ...]  # the tokens of its indices, "" where there is none
+    tokens: tuple[str, ...]  # of its indices, "" where there is none
     value: float  # what went on from here
     compared: Compared
     dtype: str
@@ -146,7 +146,7 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
     return Receipt(
         at=at,
         stage=stage,
-        heads=heads(here, at),
+        tokens=tokens_of(here, at),
         value=here.array(at.name)[at.place].item(),
         compared=compared(cells, stage, at.place, node),
         dtype=precision_of(trace).name,
@@ -160,7 +160,7 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
     )
 
 
-def heads(trace: Trace, at: At) -> tuple[str, ...]:
+def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
     """What the indices stand for: the tokens of rows and columns, where they stand for tokens."""
     found = []
     for axis, i in zip(trace.stages[at.name].axes, at.place, strict=True):

@@ -55,7 +55,7 @@ def _place(bill: Receipt) -> Iterator[str]:
     words = ("row", "column") if len(bill.at.place) == 2 else ("place",)
     parts = [
         f"{word} {i}" + (f": {visible(token)}" if token else "")
-        for word, i, token in zip(words, bill.at.place, bill.heads, strict=True)
+        for word, i, token in zip(words, bill.at.place, bill.tokens, strict=True)
     ]
     if parts:
         yield wrap(",   ".join(part.replace(" ", NO_BREAK) for part in parts), indent="  ")
@@ -196,7 +196,7 @@ def _made(bill: Receipt, precision: int) -> str:
     if bill.stage.kind == "parameter":
         return "   a parameter"
     if bill.stage.kind == "input":
-        return f"   the id of {visible(bill.heads[0])}" if bill.heads[0] else "   an id"
+        return f"   the id of {visible(bill.tokens[0])}" if bill.tokens[0] else "   an id"
     return f" = {bill.formula if isinstance(bill.expression, Number) else bill.working(digits(precision))[0]}"
 
 
@@ -227,7 +227,7 @@ def _data(bill: Receipt, file: Path | None) -> dict[str, Any]:
     stage, result = bill.stage, bill.compared
     return {
         "address": str(bill.at),
-        "tokens": list(bill.heads),
+        "tokens": list(bill.tokens),
         "kind": stage.kind,
         "operation": stage.operation,
         "says": stage.says,
