@@ -25,6 +25,7 @@ LARGE = 200_000  # numbers; of a run beyond it the page draws one head of many, 
 SMALL = 20_000  # parameters; up to here the page holds them too
 TOP = 5
 BLANK_LINE = "\n\n"
+LONG = ' class="long"'
 PARTS = {"self": "Self-attention", "cross": "Cross-attention: reading the source", "ffn": "Feed-forward"}
 
 
@@ -55,10 +56,9 @@ def part(trace: Trace, where: str, precision: int = PRECISION) -> str:
 
 
 def _header(seen: Look) -> Iterator[str]:
-    yield (
-        f'<header>\n<h1>{text(seen.text) or "(an empty text)"} <span class="arrow">→</span> '
-        f"{text(seen.translation) or '(nothing)'}</h1>"
-    )
+    long = LONG * (len(seen.text + seen.translation) > 80)
+    before, after = text(seen.text) or "(an empty text)", text(seen.translation) or "(nothing)"
+    yield f'<header>\n<h1{long}>{before} <span class="arrow">→</span> {after}</h1>'
     yield f'<p class="status">{text(describe(seen))}</p>'
     if seen.empty:
         yield "<p>The text is empty, and so is its translation. Nothing was computed.</p>"
@@ -113,7 +113,10 @@ def _sections(seen: Look, again: Again, precision: int) -> Iterator[tuple[str, s
 
 
 def _steps(seen: Look, precision: int) -> Iterator[str]:
-    yield "<p>At each step the decoder reads the source and its own words so far, and gives every word a chance.</p>"
+    yield (
+        "<p>At each step the decoder reads the source and its own words so far, and gives every word of the vocabulary "
+        "a probability.</p>"
+    )
     head = (
         '<th scope="col" class="word">after</th><th scope="col" class="word">comes</th><th scope="col">log p</th>'
         f'<th scope="col" class="word" colspan="{2 * TOP}">the likeliest</th>'
@@ -130,7 +133,8 @@ def _steps(seen: Look, precision: int) -> Iterator[str]:
 def _receipts(seen: Look, precision: int) -> Iterator[str]:
     """How each chosen word came to its number and its probability, with the numbers put in."""
     trace = seen.trace
-    yield "<h3>Receipts</h3>"
+    about = "how each word came to its probability, with the numbers put in"
+    yield f"<details><summary>Receipts <span>{about}</span></summary>"
     for t, token in enumerate(trace.chosen_tokens):
         parts = []
         for address in (
@@ -147,9 +151,9 @@ def _receipts(seen: Look, precision: int) -> Iterator[str]:
             )
             parts.append(escape("\n".join(lines)))
         yield (
-            f"<details><summary>Step {t}: how <b>{text(token)}</b> came to its probability</summary>"
-            f"<pre>{BLANK_LINE.join(parts)}</pre></details>"
+            f"<details><summary>Step {t}: <b>{text(token)}</b></summary><pre>{BLANK_LINE.join(parts)}</pre></details>"
         )
+    yield "</details>"
 
 
 def _drawn(precision: int) -> Callable[[float], str]:
