@@ -118,7 +118,7 @@ def receipt_text(trace: Trace, address: str, precision: int) -> Iterator[str]:
     """The receipt of one number of the lesson's own machine."""
     told = printed.receipt_of(trace, locate(trace, parse_address(address)))
     tokens = [f"{axis} {i} {show.visible(head)}".rstrip() for axis, i, head in
-              zip(told.stage.axes, told.at.place, told.heads, strict=True)]  # fmt: skip
+              zip(told.stage.axes, told.at.place, told.tokens, strict=True)]  # fmt: skip
     yield f"{told.at} = {show.number(told.value, precision)}"
     yield show.wrap(f"  {told.stage.says}. {told.stage.place}. {', '.join(tokens)}", hang="  ")
     yield ""
