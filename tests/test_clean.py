@@ -130,6 +130,7 @@ def test_a_held_out_sentence_is_recognised() -> None:
         ("The dog sleeps in the big garden.", "otra cosa", "near-copy of a held-out sentence"),
         ("dog sleeps in the garden", "otra cosa", "near-copy of a held-out sentence"),
         ("The cat sleeps in the house.", "otra cosa", ""),
+        ("Perro en el jardín.", "duerme en el jardín", ""),
         ("El perro duerme en el jardín.", "The dog sleeps in the garden.", ""),  # sides do not mix
     ]:
         assert apart.fault(source, target) == reason, source

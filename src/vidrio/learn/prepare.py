@@ -9,18 +9,18 @@ Nothing is done again while the files that the pairs come from and the wishes ar
 
 import json
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from vidrio.errors import DataError
 from vidrio.folder import write_atomically
 from vidrio.learn.pairs import Corpus
 from vidrio.learn.progress import Progress, silent
-from vidrio.learn.sift import Wishes, sift
+from vidrio.learn.sift import Kept, Wishes, sift
 from vidrio.learn.tally import Tally
 
 PARTS = ("train", "dev", "test")
@@ -69,31 +69,50 @@ def prepare(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: P
         return there
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "data.json").unlink(missing_ok=True)
-    tally, counts, of_corpus = Tally(), dict.fromkeys(PARTS, 0), [0] * len(corpora)
-    paths = [folder / f"{part}.tsv.part" for part in PARTS]
-    files = [path.open("w", encoding="utf-8", newline="\n") for path in paths]
-    try:
-        for source, target, part, corpus in sift(corpora, wishes, tally, folder / "pairs.part", progress):
-            files[part].write(f"{source}\t{target}\n")
-            counts[PARTS[part]] += 1
-            of_corpus[corpus] += not part
-        for file, path in zip(files, paths, strict=True):
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-            path.replace(path.with_suffix(""))
-    except OSError as error:
-        raise DataError(f"the pairs cannot be written to {folder}", found=str(error.strerror), do="make room") from None
-    finally:
-        for file, path in zip(files, paths, strict=True):
-            with suppress(OSError):  # what could not be written cannot be written at the end either
-                file.close()
-            path.unlink(missing_ok=True)
+    tally, of_corpus = Tally(), [0] * len(corpora)
+
+    def kept() -> Iterator[Kept]:
+        for pair in sift(corpora, wishes, tally, folder / "pairs.part", progress):
+            of_corpus[pair.corpus] += not pair.part
+            yield pair
+
+    counts = write_pairs([folder / f"{part}.tsv" for part in PARTS], kept())
     shares = (Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True))
-    prepared = Prepared(folder, key, tally, counts, tuple(shares))
+    prepared = Prepared(folder, key, tally, dict(zip(PARTS, counts, strict=True)), tuple(shares))
     text = json.dumps(prepared.to_json(), indent=2, ensure_ascii=False) + "\n"
     write_atomically(folder / "data.json", text.encode())
     return prepared
+
+
+def write_pairs(paths: Sequence[Path], pairs: Iterable[Kept]) -> list[int]:
+    """Write the pairs of part 0, 1 … to these files, all of them whole or none; how many there are of each."""
+    counts = [0] * len(paths)
+    halves = [path.with_name(f"{path.name}.part") for path in paths]
+    try:
+        with ExitStack() as stack:
+            files = [half.open("w", encoding="utf-8", newline="\n") for half in halves]
+            for file in files:
+                stack.callback(_closed, file)
+            for source, target, part, _ in pairs:
+                files[part].write(f"{source}\t{target}\n")
+                counts[part] += 1
+            for file in files:
+                file.flush()
+                os.fsync(file.fileno())
+        for half, path in zip(halves, paths, strict=True):
+            half.replace(path)
+    except OSError as error:
+        where = f"the pairs cannot be written to {paths[0].parent}"
+        raise DataError(where, found=str(error.strerror), do="make room, or write elsewhere") from None
+    finally:
+        for half in halves:
+            half.unlink(missing_ok=True)
+    return counts
+
+
+def _closed(file: IO[str]) -> None:
+    with suppress(OSError):  # what could not be written cannot be written at the end either
+        file.close()
 
 
 def key_of(corpora: Sequence[Corpus], wishes: Wishes) -> str:

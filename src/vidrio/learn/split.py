@@ -96,7 +96,10 @@ class Apart:
 
 
 def _one_word_less(folded: str) -> list[str]:
-    """The sentence, and it without each of its words: sentences that share one of these differ in one word at most."""
+    """The sentence, and it without each of its words: sentences that share one of these differ in one word at most.
+
+    None for a short sentence: those are alike by nature.
+    """
     words = folded.split()
     if len(words) < _FEWEST_WORDS:
         return []
@@ -104,7 +107,7 @@ def _one_word_less(folded: str) -> list[str]:
 
 
 def _repeats(folded: str, nearly: set[str]) -> bool:
-    return folded in nearly or any(text in nearly for text in _one_word_less(folded))
+    return any(text in nearly for text in _one_word_less(folded))
 
 
 def _mixed(keys: Keys) -> Keys:

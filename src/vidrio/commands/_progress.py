@@ -1,0 +1,42 @@
+"""A bar on the terminal for what takes longer than two seconds; nothing where stderr is no terminal."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vidrio.learn.progress import Advance
+
+_PATIENCE = 2.0  # seconds
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator["Advance"]:
+    """`with progress("reading", total) as advance: … advance(done since last time)`; a total of 0 is not known."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    begun, done_so_far = time.monotonic(), 0
+    bar: Any = None
+    task: Any = None
+
+    def advance(done: int) -> None:
+        nonlocal bar, task, done_so_far
+        done_so_far += done
+        if bar is None and time.monotonic() - begun > _PATIENCE:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            bar = Progress(console=Console(stderr=True), transient=True)
+            bar.start()
+            task = bar.add_task(title, total=total or None)
+        if bar is not None:
+            bar.update(task, completed=done_so_far)
+
+    try:
+        yield advance
+    finally:
+        if bar is not None:
+            bar.stop()

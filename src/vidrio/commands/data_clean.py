@@ -1,0 +1,52 @@
+"""`vidrio data clean`: the pairs worth learning from, in one file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vidrio.commands._cleaning import cleaning_options, read_options
+from vidrio.commands._options import json_option
+from vidrio.commands._progress import progress
+
+
+@click.command(name="clean", short_help="Write the pairs worth learning from to one file.")
+@click.argument("files", nargs=-1, required=True)
+@click.option("--to", required=True, type=click.Path(dir_okay=False, path_type=Path), help="A .tsv file to write.")
+@click.option("--held-out", type=click.IntRange(0), default=0, help="Hold so many pairs out, a tenth at most.")
+@click.option("--held-out-to", type=click.Path(dir_okay=False, path_type=Path), help="Where to write those.")
+@cleaning_options
+@json_option
+def command(
+    files: tuple[str, ...], to: Path, held_out: int, held_out_to: Path | None, as_json: bool, **given: Any
+) -> None:
+    """Write the pairs worth learning from, source and target, a tab between; tell what was left out and why.
+
+    Held-out pairs share no source and no target with the others, and no other differs from them in a single word only.
+    """
+    from dataclasses import replace
+
+    from vidrio.learn.prepare import write_pairs
+    from vidrio.learn.sift import sift
+    from vidrio.learn.tally import Tally
+
+    if bool(held_out) != (held_out_to is not None):
+        raise click.UsageError("--held-out and --held-out-to go together")
+    found, wishes = read_options(files, given, least=1)
+    paths = [to] + ([held_out_to] if held_out_to else [])
+    inputs = {path.resolve() for corpus in (*found, *wishes.apart) for path in corpus.paths}
+    if len({path.resolve() for path in paths} | inputs) < len(paths) + len(inputs):
+        raise click.UsageError("what is written must not be what is read")
+    tally = Tally()
+    work = to.with_name(f"{to.name}.pairs.part")
+    pairs = sift(found, replace(wishes, held_out=(held_out,) if held_out else ()), tally, work, progress)
+    counts = write_pairs(paths, pairs)
+    if as_json:
+        written = dict(zip(map(str, paths), counts, strict=True))
+        click.echo(json.dumps({"written": written, **tally.to_json()}, ensure_ascii=False, indent=1))
+        return
+    for path, count in zip(paths, counts, strict=True):
+        click.echo(f"{count:,} pairs in {path}")
+    for reason, count in tally.reasons():
+        click.echo(f"{count:,} left out: {reason}")

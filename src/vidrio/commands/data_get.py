@@ -1,0 +1,33 @@
+"""`vidrio data get`: pairs by name, with where they come from and under which licence."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from vidrio.commands._options import json_option
+from vidrio.commands._progress import progress
+
+
+@click.command(name="get", short_help="Fetch pairs by name, with their licence.")
+@click.argument("name")
+@click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="The file to write. [by the name, here]")
+@click.option("--mirror", default="", envvar="VIDRIO_MIRROR", help="Fetch https://HOST/PATH from MIRROR/HOST/PATH.")
+@json_option
+def command(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
+    """Fetch the pairs NAME: tatoeba:eng-spa, opus:CORPUS:en-es, or mtdata:ID (with mtdata installed).
+
+    Beside FILE.tsv, FILE.tsv.origin.json tells licence and attribution; both go into the card of a model that learns
+    from it. A fetch that was stopped goes on where it was.
+    """
+    from vidrio.learn.sources import get
+
+    path, origin = get(name, to, progress, mirror=mirror)
+    if as_json:
+        click.echo(json.dumps({"file": str(path), **asdict(origin)}, ensure_ascii=False, indent=1))
+        return
+    click.echo(f"{origin.pairs:,} pairs in {path}")
+    click.echo(f"sha256 {origin.checksum}")
+    click.echo(f"licence: {origin.licence.splitlines()[0]}")
+    click.echo(f"attribution: {origin.attribution}")
