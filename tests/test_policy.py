@@ -54,6 +54,8 @@ LIBRARIES = {
     "torch": ("learn",),
     "sacrebleu": ("evaluate", "learn"),
     "zstandard": ("learn",),
+    "pyarrow": ("learn",),
+    "datasets": ("learn",),
 }
 START_UP = ("__init__", "__main__", "cli", "errors", "config")
 

@@ -42,7 +42,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("if a < b and c > d, x <- 3", ["3"]),
         ("<!-- note --> text", [("<!-- note -->", "tag")]),
         ("open /usr/local/bin, ~/notes.txt, ./run.sh.", ["/usr/local/bin", "~/notes.txt", "./run.sh"]),
-        (r"C:\Users\ana\a.txt and setup.py", [r"C:\Users\ana\a.txt", "setup.py"]),
+        (r"C:\Data\ana\a.txt and setup.py", [r"C:\Data\ana\a.txt", "setup.py"]),
         ("and/or, he/she, km/h, 1/2", ["1", "2"]),
         ("version 1.2.3, v2, v3.0-beta, 192.168.0.1.", ["1.2.3", "v2", "v3.0-beta", "192.168.0.1"]),
         ("run `pip install x` twice", [("`pip install x`", "code")]),
