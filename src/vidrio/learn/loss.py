@@ -21,7 +21,8 @@ def smoothed_cross_entropy(
     With smoothing ε the right answer is not "this word, surely" but 1 − ε on this word and ε spread over all V words. A
     target below 0 stands for no prediction (padding) and is left out.
     """
-    loss, nll = _Loss.apply(rows_ND, W_VD, b_V, targets_N, smoothing)  # type: ignore[no-untyped-call]
+    learning = torch.is_grad_enabled()
+    loss, nll = _Loss.apply(rows_ND, W_VD, b_V, targets_N, smoothing, learning)  # type: ignore[no-untyped-call]
     return loss, nll
 
 
@@ -30,7 +31,13 @@ class _Loss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, all_rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, all_targets_N: Tensor, smoothing: float
+        ctx: Any,
+        all_rows_ND: Tensor,
+        W_VD: Tensor,
+        b_V: Tensor | None,
+        all_targets_N: Tensor,
+        smoothing: float,
+        learning: bool,
     ) -> tuple[Tensor, Tensor]:
         real = (all_targets_N >= 0).nonzero().squeeze(1)
         some_left_out = len(real) < len(all_targets_N)
@@ -43,19 +50,24 @@ class _Loss(torch.autograd.Function):
         grad_rows = torch.empty_like(rows_ND)
         grad_W = torch.zeros(W_VD.shape, dtype=wide, device=W_VD.device)
         grad_b = None if b_V is None else torch.zeros(V, dtype=wide, device=W_VD.device)
+        # Σ_v logit_v of a row is the row times the sum of all words' rows.
+        W_sum_D, b_sum = W_VD.sum(0, dtype=wide), 0.0 if b_V is None else b_V.sum(dtype=wide)
         size = max(1, CHUNK // V)
         for start in range(0, len(rows_ND), size):
             rows, targets = rows_ND[start : start + size], targets_N1[start : start + size]
             logits = F.linear(rows, W_VD, b_V)
             p = logits.softmax(-1)
-            log_p = p.gather(1, targets).to(wide).clamp_min(torch.finfo(wide).tiny).log_()
+            p_right = p.gather(1, targets).to(wide)
+            log_p = p_right.clamp_min(torch.finfo(wide).tiny).log_()
             # Σ_v log p_v = Σ_v logit_v − V log Σ exp, and log Σ exp = logit − log p of any one word.
             log_sum = logits.gather(1, targets).to(wide) - log_p
-            mean_log_p = logits.mean(1, keepdim=True, dtype=wide) - log_sum
+            mean_log_p = (rows.to(wide) @ W_sum_D + b_sum).unsqueeze(1) / V - log_sum
             nll -= log_p.sum(dtype=torch.float64)
             loss -= ((1 - smoothing) * log_p + smoothing * mean_log_p).sum(dtype=torch.float64)
+            if not learning:
+                continue
             grad_logits = p.sub_(smoothing / V) if smoothing else p
-            grad_logits.scatter_add_(1, targets, torch.full_like(targets, smoothing - 1, dtype=p.dtype))
+            grad_logits.scatter_(1, targets, (p_right - smoothing / V - (1 - smoothing)).to(p.dtype))
             torch.mm(grad_logits, W_VD, out=grad_rows[start : start + size])
             grad_W += grad_logits.t() @ rows
             if grad_b is not None:
@@ -70,4 +82,4 @@ class _Loss(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_rows, grad_W, grad_b = ctx.saved_tensors
         by = grads[0]
-        return grad_rows * by, grad_W * by, None if grad_b is None else grad_b * by, None, None
+        return grad_rows * by, grad_W * by, None if grad_b is None else grad_b * by, None, None, None

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+PIECE = 1 << 16  # parameters
+
 
 @dataclass
 class Adam:
@@ -24,13 +26,17 @@ class Adam:
     def update(self, flat: Tensor, gradient: Tensor, rate: float, decay: Tensor | None = None) -> None:
         """One step, in place: against the gradient's mean, as far as `rate` where the gradient is steady."""
         self.step += 1
-        self.mean.lerp_(gradient, 1 - self.beta1)
-        self.square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
-        if decay is not None:  # not through the gradient: that is the W in AdamW
-            flat.addcmul_(flat, decay, value=-rate)
         mean_grown, square_grown = self.grown
-        root = (self.square / square_grown).sqrt_().add_(self.epsilon)
-        flat.addcdiv_(self.mean, root, value=-rate / mean_grown)
+        # A piece at a time, which stays in a CPU's cache from the first line to the last.
+        size = PIECE if flat.device.type == "cpu" else len(flat)
+        pieces = zip(*(whole.split(size) for whole in (flat, gradient, self.mean, self.square)), strict=True)
+        for n, (w, g, mean, square) in enumerate(pieces):
+            mean.lerp_(g, 1 - self.beta1)
+            square.mul_(self.beta2).addcmul_(g, g, value=1 - self.beta2)
+            if decay is not None:  # not through the gradient: that is the W in AdamW
+                w.addcmul_(w, decay[n * size : (n + 1) * size], value=-rate)
+            root = (square / square_grown).sqrt_().add_(self.epsilon)
+            w.addcdiv_(mean, root, value=-rate / mean_grown)
 
     @property
     def grown(self) -> tuple[float, float]:

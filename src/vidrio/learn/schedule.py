@@ -7,12 +7,13 @@ in passes over the data, or in minutes of a time budget: the schedule does not c
 import math
 from dataclasses import dataclass
 
+LONGEST_WARMUP = 0.1  # of the training, however many steps that are
 KINDS = ("inverse-sqrt", "linear", "cosine", "constant")
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A shape, its highest rate and the number of steps that lead up to it."""
+    """A shape, its highest rate and the number of steps up to it: fewer where they would be more than a tenth."""
 
     kind: str
     peak: float
@@ -20,8 +21,8 @@ class Schedule:
 
     def rate(self, step: int, share: float) -> float:
         """The learning rate of a step (the first is 1) when `share` of the training, 0 to 1, is over."""
-        warmth = min(1.0, step / max(1, self.warmup))
         share = min(1.0, max(0.0, share))
+        warmth = min(1.0, max(step / max(1, self.warmup), share / LONGEST_WARMUP))
         after = {
             "inverse-sqrt": math.sqrt(max(1, self.warmup) / max(step, self.warmup, 1)),  # Eq. 3
             "linear": 1 - share,

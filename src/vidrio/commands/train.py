@@ -1,0 +1,148 @@
+"""`vidrio train pairs.tsv --to my-model`: from a file of sentence pairs to a translator; nothing else is needed."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vidrio.commands.recipe_options import Grouped, as_choices, as_material, train_options
+
+if TYPE_CHECKING:
+    from vidrio.learn.progress import Advance
+    from vidrio.learn.run import Learned
+    from vidrio.learn.tasks import Material
+
+LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
+
+
+@click.command(cls=Grouped)
+@click.argument("pairs", nargs=-1, required=True)
+@click.option("--to", required=True, type=click.Path(path_type=Path), help="The model's folder; a run there goes on.")
+@click.option("--task", type=click.Choice(["translate", "classify", "generate"]), default="translate")
+@click.option("--device", help="cpu, cuda, cuda:1 … [a GPU, if there is one]")
+@click.option("--threads", type=click.IntRange(1), help="CPU threads. [all cores]")
+@train_options
+def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
+    """Learn to translate from PAIRS: a table with two columns, or two files with aligned lines.
+
+    Reads, cleans and counts; holds sentences out; learns a tokenizer; chooses a size; trains; evaluates; writes the
+    model. Stop it at any moment: the same command goes on where it was.
+
+    With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
+    """
+    material, choices = as_material(pairs, given), as_choices(given)
+    from vidrio.learn.run import run, use_machine
+    from vidrio.learn.together import join, leave
+
+    use_machine(given["threads"])
+    together = join()
+    console = Console(quiet=not together.leads)
+    try:
+        learned = run(
+            to, material, choices, say=console.say, watch=console.watch, progress=console.progress, together=together
+        )
+        if together.leads:
+            finish(learned, to, material, console)
+    finally:
+        console.close()
+        leave()
+
+
+def finish(learned: "Learned", folder: Path, material: "Material", console: "Console") -> None:
+    """Judge the model on sentences that it has never seen, and write it."""
+    from vidrio.commands.train_ending import judge, write
+
+    scores, warnings = judge(learned)
+    for score in scores:
+        console.say(f"{score.metric} {score.value:.2f}   {score.signature}")
+    for warning in warnings:
+        console.say(f"warning: {warning}")
+    write(learned, folder, material, scores, warnings, sys.argv[1:], console.say)
+    console.say(f"wrote {folder}")
+    if learned.plan.task == "translate":
+        console.say(f'try it: vidrio translate --model {folder} "…"')
+
+
+class Console:
+    """What the learner sees on stderr: a moving line in a terminal, now and then a line elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live: Any = None
+        self.bar: Any = None
+        self.told = 0.0
+        if not quiet and sys.stderr.isatty():
+            from rich.console import Console as Terminal
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.fields[told]}"))
+            self.live = Progress(*columns, TimeElapsedColumn(), console=Terminal(stderr=True), transient=True)
+            self.live.start()
+
+    def say(self, text: str) -> None:
+        if self.quiet:
+            return
+        if self.live:
+            self.live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            click.echo(text, err=True)
+
+    def watch(self, record: dict[str, Any]) -> None:
+        """One line of metrics."""
+        if self.quiet:
+            return
+        if record["kind"] == "validation":
+            self.say(validation_line(record))
+            for source, translation in record.get("samples", [])[:1]:
+                self.say(f"    {source}\n    {translation}")
+            return
+        if self.live:
+            if self.bar is None:
+                self.bar = self.live.add_task("training", total=1.0, told="")
+            self.live.update(self.bar, completed=record["share"], told=step_line(record))
+        elif time.monotonic() - self.told > LINE_EVERY:
+            self.told = time.monotonic()
+            self.say(step_line(record))
+
+    @contextmanager
+    def progress(self, title: str, total: int) -> Iterator["Advance"]:
+        """A bar for what takes long before training begins."""
+        if self.live is None:
+            yield lambda done: None
+            return
+        bar = self.live.add_task(title, total=total, told="")
+        try:
+            yield lambda done: self.live.advance(bar, done)
+        finally:
+            self.live.remove_task(bar)
+
+    def close(self) -> None:
+        if self.live:
+            self.live.stop()
+            self.live = None
+
+
+def step_line(record: dict[str, Any]) -> str:
+    """Where the training is."""
+    left = record["seconds"] / record["share"] * (1 - record["share"]) if record["share"] else 0
+    parts = [
+        f"step {record['step']:,}",
+        f"{record['share']:.0%}" if record["share"] else "",
+        f"loss {record['loss']:.3f}",
+        f"{record['tokens_per_second']:,.0f} tokens/s",
+        f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left" if left else "",
+    ]
+    return "  ".join(part for part in parts if part)
+
+
+def validation_line(record: dict[str, Any]) -> str:
+    """How good it is so far."""
+    figures = [f"{name} {record[name]:.3f}" for name in ("loss",) if name in record]
+    figures += [f"{name} {record[name]:.1f}" for name in ("bleu", "chrf", "accuracy") if name in record]
+    return (
+        f"validation at step {record['step']:,}: " + "  ".join(figures) + ("  (best so far)" if record["best"] else "")
+    )

@@ -1,0 +1,123 @@
+"""The end of `vidrio train`: an honest judgement, a model card, the model folder and what is made from it."""
+
+import platform
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vidrio.folder import About
+from vidrio.parameters import count
+
+if TYPE_CHECKING:
+    from vidrio.evaluate import Score
+    from vidrio.learn.run import Learned
+    from vidrio.learn.tasks import Material
+
+LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
+
+
+def judge(learned: "Learned") -> tuple[list["Score"], list[str]]:
+    """The scores on sentences that the model has never seen, and what must be said beside them."""
+    from vidrio.evaluate import Score, corpus_scores, usual_metrics
+    from vidrio.learn.judge import scores as quick_scores
+
+    if not learned.translations:
+        value = learned.state.best_score or 0.0
+        return [Score(learned.plan.recipe.metric, value, value, 0.0, "on the validation set")], []
+    sources, references = (list(side) for side in zip(*learned.task.test, strict=True))
+    scores, _ = corpus_scores(learned.translations, [references], usual_metrics())
+    chrf, copied = (quick_scores(texts, references)["chrf"].value for texts in (learned.translations, sources))
+    if chrf > copied:
+        return scores, []
+    return scores, [
+        f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
+        "do not use it; it needs more pairs or more time."
+    ]
+
+
+def write(
+    learned: "Learned",
+    folder: Path,
+    material: "Material",
+    scores: Sequence["Score"],
+    warnings: Sequence[str],
+    command: Sequence[str],
+    say: Callable[[str], None],
+) -> None:
+    """The model folder; for a translator also the fast engine's files and the report."""
+    plan, state, task = learned.plan, learned.state, learned.task
+    limits = (*LIMITS, *warnings)
+    source, target = material.languages
+    about = About(
+        name=folder.resolve().name,
+        source_language=source,
+        target_language=target,
+        labels=list(task.labels),
+        provenance={
+            "data": [str(name) for name in material.names],
+            "pairs": task.pairs,
+            "left out": dict(task.tally.reasons()),
+            "command": shlex.join(["vidrio", *command]),
+            "preset": plan.preset,
+            "recipe": plan.recipe.to_json(),
+            "steps": state.step,
+            "passes": round(state.epoch, 2),
+            "seconds": round(state.seconds),
+            "best step": state.best_step,
+            "machine": f"{platform.system()} {platform.machine()}",
+        },
+        scores=[asdict(score) for score in scores],
+    )
+    learned.write(folder, about, card(learned, about, scores, limits))
+    if plan.task != "translate":
+        return
+    from vidrio.fast.export import export
+    from vidrio.report.training import Ending, write_report
+
+    say("exporting for the fast engine …")
+    export(folder)
+    sources, references = zip(*task.test, strict=True) if task.test else ((), ())
+    ending = Ending(
+        sources=sources,
+        references=references,
+        translations=learned.translations,
+        scores=scores,
+        limits=LIMITS,
+        warnings=warnings,
+    )
+    say(f"report: {write_report(folder, ending, folder / 'run' / 'data' / 'data.json')}")
+
+
+def card(learned: "Learned", about: About, scores: Sequence["Score"], limits: Sequence[str]) -> str:
+    """README.md: what this model is, in a minute's reading."""
+    p, c, task = about.provenance, learned.config, learned.plan.task
+    does = {"translate": "translates", "classify": "tells the classes of texts", "generate": "writes on"}[task]
+    languages = " → ".join(filter(None, (about.source_language, about.target_language)))
+    layers = " + ".join(
+        str(n) for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there
+    )
+    vocabulary = max(c.source_vocabulary, c.target_vocabulary)
+    lines = [
+        f"# {about.name}\n",
+        f"A Transformer that {does}{f' ({languages})' if languages else ''}, trained with vidrio.\n",
+        f"- {count(c):,} parameters: {layers} layers, {c.d_model} wide, {c.n_heads} heads, {c.norm}-norm, "
+        f"a vocabulary of {vocabulary:,} tokens",
+        f"- Learned from {p['pairs']['train']:,} {'texts' if task == 'generate' else 'pairs'}: {', '.join(p['data'])}",
+        "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on",
+        f"- {p['steps']:,} steps, {p['passes']:g} passes over the data, {p['seconds']:,} seconds, "
+        f"in {learned.plan.recipe.precision}",
+        f"- Command: `{p['command']}`\n",
+        f"## Scores\n\nOn {len(learned.task.test) or p['pairs']['dev']:,} held-out texts"
+        + (
+            f", beam {c.decoding.beam}, length penalty {c.decoding.length_penalty:g}.\n"
+            if learned.translations
+            else ".\n"
+        ),
+        "| metric | score | counted as |\n|---|---|---|",
+        *(f"| {s.metric} | {s.value:.2f} | `{s.signature}` |" for s in scores),
+        "\n## Limits\n",
+        *(f"- {limit}" for limit in limits),
+    ]
+    return "\n".join(lines) + "\n"
