@@ -50,7 +50,7 @@ def show_training(
         if own["smoothing"] is not None:
             raise click.UsageError("--smoothing goes with --training, --gradient or --life")
         return False
-    fitting = {"as_json", "addresses" if own["history"] else "target"}
+    fitting = {"as_json", "target", "addresses"} if own["history"] else {"as_json", "target"}
     others = [name for name, value in asked.items() if value not in (None, False, ()) and name not in fitting]
     if changed or others or (own["history"] and (own["training"] or own["gradients"] or own["lives"])):
         view = "--history" if own["history"] else "--training, --gradient and --life"
@@ -69,7 +69,10 @@ def _history(model: "Opened", text: str, options: "Options", precision: int, ask
 
     if len(asked["addresses"]) > 1:
         raise click.UsageError("--history tells one attention: give --at once")
-    told = ages.history(model, text, options, *asked["addresses"])
+    target = None
+    if asked["target"] is not None and model.config.has_decoder:
+        target = [*model.target_tokenizer.encode(asked["target"]), model.config.special.end]
+    told = ages.history(model, text, options, "".join(asked["addresses"]), target)
     if asked["as_json"]:
         return json.dumps(told.to_json(), ensure_ascii=False, indent=1) + "\n"
     return ages.as_text(told, precision) + "\n"

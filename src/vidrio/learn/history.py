@@ -2,9 +2,9 @@
 
     MODEL/run/snapshots/step-00000064/model.safetensors
 
-A model changes most in its first steps, so snapshots are taken at steps 0, 1, 2, 4, 8, …; when they become too many,
-those at 2, 8, 32, … go again, and so on. Which steps stay depends on the last step alone, so a run that was killed and
-goes on leaves the same ones. Reading them needs no PyTorch.
+A model changes the less the longer it has learned, so snapshots are taken at steps 0, 1, 2, 4, 8, …; when they become
+too many, step 0 stays and the earliest of the others go. Which ones are there depends on the last step alone, so a run
+that was killed and goes on leaves the same ones. Reading them needs no PyTorch.
 """
 
 from collections.abc import Mapping
@@ -26,11 +26,9 @@ def is_due(step: int) -> bool:
 
 
 def kept_steps(step: int, most: int = MOST) -> list[int]:
-    """The steps whose snapshots are there once `step` is done: 0, and at most so many powers of 2, evenly chosen."""
-    powers, stride = step.bit_length(), 1
-    while -(-powers // stride) > most:
-        stride *= 2
-    return [0, *(1 << power for power in range(0, powers, stride))]
+    """The steps whose snapshots are there once `step` is done: 0, and the last powers of 2."""
+    powers = [1 << power for power in range(step.bit_length())]
+    return [0, *powers[-most:]]
 
 
 def keep_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:

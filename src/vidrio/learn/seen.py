@@ -145,8 +145,9 @@ class Seen:
         ]
 
     def best_move(self, place: int) -> float:
-        """∛ε, and in proportion for a parameter larger than 1."""
-        return float(np.cbrt(np.finfo(np.float64).eps)) * max(1.0, abs(float(self.weights.flat[place])))
+        """About ∛ε, and in proportion for a parameter larger than 1; of two digits, as it is printed."""
+        best = float(np.cbrt(np.finfo(np.float64).eps)) * max(1.0, abs(float(self.weights.flat[place])))
+        return float(f"{best:.1e}")
 
     # --- what becomes of one parameter --------------------------------------------------------------------------------
 

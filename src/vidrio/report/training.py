@@ -231,8 +231,8 @@ def _ages(told: History) -> Iterator[str]:
         rows.append(f'<tr><th scope="row">{age.name}</th><td class="said">{said}</td>{cells}</tr>')
     tokens = "".join(f'<th scope="col">{text(token)}</th>' for token in told.tokens)
     yield (
-        f"<p>“{text(told.text)}”, by the snapshots that the run kept; “now” is the model as it is. On the right: how "
-        f"probable each token of today's translation was, those before it given.</p>"
+        f"<p>“{text(told.text)}”, at the steps of which there is a snapshot; “kept” is the model that the run has "
+        f"chosen. On the right: how probable each token of its translation was, those before it given.</p>"
     )
     yield scrolling(
         "ages", f'<th scope="col">step</th><th scope="col" class="word">it said</th>{tokens}', "".join(rows)

@@ -22,25 +22,26 @@ from vidrio.search import Options, default_options
 from vidrio.show import PRECISION, WIDTH, cut, number, table, text_width, visible, wrap
 
 TOKEN = 16  # columns
-ROOM = 10  # tokens more than twice the translation's that a young model may babble
+ROOM = 10  # tokens more than twice the source's that a young model may babble
+FOLLOWED = 16  # tokens of the translation
 
 
 @dataclass(frozen=True)
 class Age:
-    """A model at one age, on one text. The last age, the model as it is, has no step."""
+    """A model at one age, on one text. The last age, the model that was kept, has no step."""
 
     step: int | None
     says: str
     ended: bool
     log_p: float  # of what it says
-    p: Sequence[float]  # of each token of what the model says as it is, those before it given
+    p: Sequence[float]  # of each token that is followed, those before it given
     reads: Sequence[str] = ()  # for each of them the source token with the largest share of the cross-attention,
     share: Sequence[float] = ()  # that share,
     entropy: Sequence[float] = ()  # and how spread out all shares are, in bits
 
     @property
     def name(self) -> str:
-        return "now" if self.step is None else f"{self.step:,}"
+        return "kept" if self.step is None else f"{self.step:,}"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class History:
 
     model: str
     text: str
-    tokens: Sequence[str]  # what the model says as it is (or the class)
+    tokens: Sequence[str]  # those that are followed: given, or what the model says as it is (or the class)
+    left_out: int  # tokens after them
     source_tokens: Sequence[str]
     attention: str  # whose shares are told; empty where nothing crosses
     heads: int  # whose mean they are
@@ -59,8 +61,11 @@ class History:
         return {"kind": "vidrio-history", "format": 1, **asdict(self)}
 
 
-def history(model: Opened, text: str, options: Options | None = None, where: str = "") -> History:
-    """Run every age of a model on a text. `where` is the cross-attention to tell: `dec.1.cross`, or one head of it."""
+def history(
+    model: Opened, text: str, options: Options | None = None, where: str = "", target: Sequence[int] | None = None
+) -> History:
+    """Run every age of a model on a text. `where` is the cross-attention to tell: `dec.1.cross`, or one head of it;
+    `target` is the translation to follow, if it is not to be what the model says as it is."""
     kept = snapshots(model.path / "run")
     if not kept:
         raise InputError(
@@ -69,19 +74,25 @@ def history(model: Opened, text: str, options: Options | None = None, where: str
             do="train one: `vidrio train` keeps some on the way; or look at a model that was trained so",
         )
     options = options or default_options(model.config)
+    babble = (
+        2 * len((model.source_tokenizer if model.config.has_encoder else model.target_tokenizer).encode(text)) + ROOM
+    )
+    options = replace(options, max_length=min(options.max_length, babble))
     now = look(model, text, options=options)
     if now.empty or (now.result is None and model.config.has_decoder):
         raise InputError("there is nothing to follow", found=f"TEXT {text!r} leaves nothing to compute")
-    options = replace(options, max_length=min(options.max_length, 2 * len(now.chosen_ids) + ROOM))
+    every = list(now.chosen_ids if target is None else target)
+    followed = every[:FOLLOWED]
     attention, names = _attention(now, where)
     dtype = next(iter(model.machine.parameters.values())).dtype.type
     ages = []
     for step, folder in kept:
         young = replace(model, machine=build(model.config, read_parameters(folder), dtype))
-        ages.append(_age(step, look(young, text, options=options), now, names))
-    ages.append(_age(None, now, now, names))
-    tokens = now.trace.chosen_tokens or [now.translation]
-    return History(model.name, text, list(tokens), list(now.trace.source_tokens), attention, len(names), ages)
+        ages.append(_age(step, look(young, text, options=options), followed, now, names))
+    ages.append(_age(None, now, followed, now, names))
+    tokens = [now.trace.vocabulary[i] for i in followed] or [now.translation]
+    sources = list(now.trace.source_tokens)
+    return History(model.name, text, tokens, len(every) - len(followed), sources, attention, len(names), ages)
 
 
 def _attention(now: Look, where: str) -> tuple[str, list[str]]:
@@ -101,12 +112,12 @@ def _attention(now: Look, where: str) -> tuple[str, list[str]]:
     return where, names
 
 
-def _age(step: int | None, seen: Look, now: Look, names: Sequence[str]) -> Age:
+def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look, names: Sequence[str]) -> Age:
     if seen.result is None:
         prob_C = seen.trace.values["out.prob"]
         taken = int(np.argmax(now.trace.values["out.prob"]))
         return Age(step, seen.translation, True, float(np.log(prob_C.max())), [float(prob_C[taken])])
-    forced = look(seen.model, seen.text, options=seen.options, target=now.chosen_ids)
+    forced = look(seen.model, seen.text, options=seen.options, target=followed)
     p_T = np.exp(forced.trace.values["out.score"])
     age = Age(step, seen.translation, seen.result.ended, seen.result.log_prob, p_T.tolist())
     if not names:
@@ -131,7 +142,7 @@ def _heading(told: History) -> Iterator[str]:
     kept = told.ages[:-1]
     yield wrap(
         f"{told.model} at {len(told.ages)} ages: after steps {', '.join(age.name for age in kept)} of its training, "
-        f"and as it is now (which may be an average of its last steps).",
+        f"and as it was kept at the end (the best on held-out sentences, and a mean over steps, if the run chose so).",
         hang="  ",
     )
 
@@ -149,7 +160,8 @@ def _said(told: History, precision: int) -> Iterator[str]:
 
 def _sure(told: History, precision: int) -> Iterator[str]:
     words = " ".join(visible(token) for token in told.tokens)
-    yield wrap(f"How sure it is of “{words}”: p of each token, those before it given", hang="  ")
+    more = f" … ({told.left_out} more tokens)" if told.left_out else ""
+    yield wrap(f"How sure it is of “{words}”{more}: p of each token, those before it given", hang="  ")
     columns = [
         [cut(token, TOKEN), *(number(age.p[t], precision) for age in told.ages)] for t, token in enumerate(told.tokens)
     ]

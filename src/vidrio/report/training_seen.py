@@ -149,9 +149,10 @@ def losses(seen: "Seen", looked: Look, precision: int) -> Iterator[str]:
         instead = "" if seen.ranks_T[t] == 1 else f"{cut(names[best], TOKEN)} {_p(seen.log_p_TV[t, best], precision)}"
         p, nll = _p(seen.log_p_T[t], precision), number(nll_T[t], precision)
         rows.append([str(t), cut(word, TOKEN), p, nll, str(seen.ranks_T[t]), instead])
+    likelier = "likelier" if any(row[-1] for row in rows) else ""
     if len(rows) > 1:
         rows += [["", "sum", "", number(nll_T.sum(), precision)], ["", "mean", "", number(nll_T.mean(), precision)]]
-    head = ["place", "should say", "p", "−log p", "rank", "likelier" if any(row[-1] for row in rows[:-2]) else ""]
+    head = ["place", "should say", "p", "−log p", "rank", likelier]
     yield from (f"  {line}" for line in table(rows, head, "rl..rl").splitlines())
     first = f"−log {_p(seen.log_p_T[0], precision)} = {number(nll_T[0], precision)}"
     yield wrap(
