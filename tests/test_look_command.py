@@ -111,7 +111,16 @@ def test_standard_input_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 KEYS = {
     *("kind", "format", "vidrio", "model", "changes", "dtype", "text", "pieces", "source_tokens", "target_tokens"),
-    *("chosen_tokens", "labels", "translation", "search", "hypotheses", "one_pass_differs_from_steps_by", "sizes"),
+    *(
+        "chosen_tokens",
+        "labels",
+        "translation",
+        "search",
+        "hypotheses",
+        "one_pass_differs_from_steps_by",
+        "sizes",
+        "tree",
+    ),
     "quantities",
 }
 OF_A_QUANTITY = {
@@ -161,6 +170,17 @@ def test_json_is_the_same_every_time_and_everywhere(run_vidrio: Run) -> None:
     assert first
     assert first == second
     assert str(Path(open_model("lesson").path)) not in first
+
+
+def test_json_holds_the_search_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", "--tree", "--beam", "2")
+    tree = json.loads(out)["tree"]
+    place, words = tree["best"], []
+    while place >= 0:
+        words.insert(0, tree["nodes"][place]["word"])
+        place = tree["nodes"][place]["parent"]
+    assert words == ["hola", "mundo", "EOS"]
+    assert all(node["fate"] == "kept" or node["why"] for node in tree["nodes"])
 
 
 def test_json_of_a_what_if_tells_what_was_changed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,6 +258,10 @@ def test_too_long_a_text_is_refused_with_the_limit(capsys: pytest.CaptureFixture
         ["--dtype", "int8"],
         ["--values", "all"],
         ["--att", "enc.0"],
+        ["--json", "--heads"],
+        ["--json", "--html", "-"],
+        ["--html", "-", "--ipynb", "-"],
+        ["--at", "enc.0", "--html", "-"],
     ],
 )
 def test_a_mistyped_option_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,6 +138,8 @@ def test_cut_keeps_to_the_width_and_leaves_nothing_invisible(text: str, width: i
 
 def test_control_characters_cannot_reach_the_terminal() -> None:
     assert show.visible("a\x1b[31m\nb\u202e") == "a<U+001B>[31m\\nb<U+202E>"
+    assert show.visible("👩\u200d👧") == "👩\u200d👧"
+    assert show.visible("\u200d") == "<U+200D>"
 
 
 @given(st.text(alphabet="ab c ", max_size=200), st.integers(10, 40))

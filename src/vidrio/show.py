@@ -18,6 +18,7 @@ LONGEST_TOKEN = 16  # columns on the screen
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _BARS = "▁▂▃▄▅▆▇█"
+_JOINERS = "\u200c\u200d"
 
 # --- one number -------------------------------------------------------------------------------------------------------
 
@@ -78,10 +79,16 @@ def shape(array: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """Text without anything that could move a terminal's cursor: control and direction characters are written out."""
+    """Text without anything that could move a terminal's cursor: control and direction characters are written out.
+
+    The joiners of Persian, of Indic scripts and of emoji stay where they join.
+    """
     return "".join(
-        c if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") else _written_out(c)
-        for c in text
+        c
+        if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        or (c in _JOINERS and 0 < i < len(text) - 1)
+        else _written_out(c)
+        for i, c in enumerate(text)
     )
 
 

@@ -58,22 +58,43 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     from vidrio.report import changed
     from vidrio.search import Tree
 
+    search = {name: asked.pop(name) for name in SEARCH}
+    whatif, target = take_asked(asked), asked.pop("target")
+    refuse_what_cannot_be_combined(**asked)
     text = given_text(text)
     model = opened(model_name, dtype)
-    search = {name: asked.pop(name) for name in SEARCH}
-    whatif = take_asked(asked)
     options = as_options(model.config, search)
-    lead_on = again(text, model_name, dtype, asked["target"], search, whatif)
-    if show_training(model, text, options, lead_on, precision, asked, changed=bool(whatif)):
-        return
     tree = Tree() if asked["show_tree"] and options.sampling is None else None
-    given = asked.pop("target")
-    target = None if given is None else _forced(model, given)
-    tried = changed.look_changed(model, text, whatif, options=options, target=target, tree=tree)
+    forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
+    tried = changed.look_changed(model, text, whatif, options=options, target=forced, tree=tree)
+    lead_on = again(text, model_name, dtype, target, search, whatif)
     show(tried, precision, lead_on, model_name=model_name, whatif=whatif, **asked)
 
 
 SEARCH = ("beam", "length_penalty", "max_length", "temperature", "top_k", "top_p", "min_p", "seed")
+
+
+def refuse_what_cannot_be_combined(
+    *,
+    as_json: bool,
+    values: str | None,
+    show_heads: bool,
+    show_embedding: bool,
+    steps: tuple[int, ...],
+    show_tree: bool,
+    addresses: tuple[str, ...],
+    html: str | None,
+    ipynb: str | None,
+) -> None:
+    """Standard output holds one thing: text, JSON, a page or a notebook."""
+    if values and not as_json:
+        raise click.UsageError("--values says what --json holds: give --json too")
+    views = {"--heads": show_heads, "--embedding": show_embedding, "--step": bool(steps)}
+    text = [*(name for name, asked in views.items() if asked)]
+    text += [name for name, asked in (("--at", addresses), ("--tree", show_tree)) if asked and not as_json]
+    taken = [*text[:1], *["--json"] * as_json, *["--html -"] * (html == "-"), *["--ipynb -"] * (ipynb == "-")]
+    if len(taken) > 1:
+        raise click.UsageError(f"{' and '.join(taken)} would all go to standard output: ask for one at a time")
 
 
 def again(
@@ -110,8 +131,6 @@ def show(
     from vidrio.report import changed, heads, machine, manifest, notebook, quantity, searched
     from vidrio.report import html as pages
 
-    if values and not as_json:
-        raise click.UsageError("--values says what --json holds: give --json too")
     seen = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
     if as_json:
         what_if = changed.as_data(tried) if tried.whatif else None
@@ -122,7 +141,7 @@ def show(
     if show_embedding:
         views.append(heads.embeddings(seen.trace, precision))
     views += [searched.step(seen, step, lead_on, precision) for step in steps]
-    if show_tree:
+    if show_tree and not as_json:
         views.append(searched.tree(seen, precision))
     if html is not None:
         write(html, pages.page(seen, lead_on, precision))
@@ -145,8 +164,3 @@ def write(path: str, content: str) -> None:
         return
     write_atomically(Path(path), content.encode())
     click.echo(f"wrote {path} ({len(content.encode()):,} bytes)", err=True)
-
-
-def _forced(model: Any, target: str) -> list[int]:
-    """The ids of a given translation, with the end token."""
-    return [*model.target_tokenizer.encode(target), model.config.special.end]

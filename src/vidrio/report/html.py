@@ -171,7 +171,7 @@ def _step_rows(seen: Look, precision: int) -> Iterator[str]:
         ]
         for c in likeliest(seen, t, TOP):
             name = f"<b>{text(c.token)}</b>" if c.taken else text(c.token)
-            name += " ✗" * (c.forbidden and not seen.forced)
+            name += " ✗" * c.forbidden
             cells.append(f'<td class="word">{name}</td>')
             cells.append(cell(number(c.p, precision), c.p, f"out.prob[{c.id}]@{t}", shaded=True))
         yield f"<tr>{''.join(cells)}</tr>"

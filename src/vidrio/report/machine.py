@@ -59,7 +59,8 @@ def headline(seen: Look) -> Iterator[str]:
     """What went in and came out, and which machine it was."""
     yield wrap(f"{visible(seen.text)} → {visible(seen.translation) or '(nothing)'}", hang="  ")
     if seen.result and not seen.result.ended and not seen.forced:
-        yield wrap(f"(cut: it had not ended after {len(seen.chosen_ids)} tokens, the longest allowed)")
+        steps = len(seen.chosen_ids)
+        yield wrap(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
     for change in seen.changes:
         yield wrap(f"! Changed: {change}", hang="  ")
     if seen.trace.steps:

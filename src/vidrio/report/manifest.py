@@ -18,6 +18,7 @@ from vidrio.glass.trace import Trace, parse_address
 from vidrio.look import Look, Opened
 from vidrio.parameters import count
 from vidrio.report.quantity import under
+from vidrio.search import Tree
 
 FORMAT = 1
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
@@ -44,10 +45,18 @@ def manifest(seen: Look) -> dict[str, Any]:
         "translation": seen.translation,
         "search": asdict(seen.options) if searched else None,
         "hypotheses": [{"text": decode(h.ids), **asdict(h)} for h in seen.hypotheses],
+        "tree": None if seen.tree is None or not seen.tree.nodes else _tree(seen, seen.tree),
         "one_pass_differs_from_steps_by": seen.disagreement,
         "sizes": dict(trace.sizes),
         "quantities": [quantity(trace, name) for name in trace.values],
     }
+
+
+def _tree(seen: Look, tree: Tree) -> dict[str, Any]:
+    """Every hypothesis that the search considered; `parent` is the place of another in this list, -1 the start."""
+    words = seen.trace.vocabulary
+    nodes = [{"word": words[node.token], **asdict(node)} for node in tree.nodes]
+    return {"prefix": list(tree.prefix), "best": tree.best, "nodes": nodes}
 
 
 def identity(model: Opened) -> dict[str, Any]:

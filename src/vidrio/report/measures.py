@@ -97,7 +97,7 @@ def likeliest(seen: Look, step: int, count: int) -> list[Candidate]:
             trace.vocabulary[i],
             float(prob_V[i]),
             drawn_from.get(i, 0.0),
-            bool(np.isneginf(allowed_V[i])),
+            not seen.forced and bool(np.isneginf(allowed_V[i])),
             i == taken,
         )
         for i in ([*order, taken] if taken not in order else order)
