@@ -6,6 +6,8 @@ on exactly: on a CPU the losses that follow are the same to the last bit.
 
 import json
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -102,7 +104,8 @@ def train(
     steps = gather(examples, recipe, state)
     if state.step == 0:
         keeper.snapshot()
-    try:
+    state.ended = recipe.stop.share(state.step, state.epoch, state.seconds) >= 1  # it may have been told to go further
+    with Interruption() as interruption:
         while not state.ended:
             before = state.share, state.epoch
             take_step(next(steps), examples, state, recipe, clock, together)
@@ -116,13 +119,12 @@ def train(
                 synchronise(state, recipe, together)
                 state.seconds = clock.now()
                 keeper.save()
-            elif keeper.is_due():
+            elif keeper.is_due() or interruption.asked:
                 keeper.save()
             if is_due(state.step):
                 keeper.snapshot()
-    except KeyboardInterrupt:
-        keeper.save()
-        raise
+            if interruption.asked:
+                raise KeyboardInterrupt
     return state
 
 
@@ -201,6 +203,28 @@ def predict(net: model.Network, batch: Batch) -> Tensor:
     if not net.config.has_decoder:
         return model.pool(memory, batch.source_lengths_B)
     return model.decode(net, batch.target_BT, memory, model.padding(batch.source_BS, batch.source_lengths_B))
+
+
+class Interruption:
+    """Ctrl-C and a polite kill wait for the end of a step, so that the run can be saved; a second one does not wait."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.before: dict[int, Any] = {}
+
+    def __enter__(self) -> "Interruption":
+        if threading.current_thread() is threading.main_thread():
+            self.before = {number: signal.signal(number, self.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def ask(self, number: int, frame: object) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
 
 
 # --- telling, judging, keeping ----------------------------------------------------------------------------------------

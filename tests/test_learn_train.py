@@ -1,0 +1,315 @@
+"""The loop: it learns, it stops for a reason, and it goes on exactly after whatever has happened to it."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from vidrio.config import ModelConfig, SpecialIds
+from vidrio.errors import ConfigError, RunError
+from vidrio.learn import checkpoint, train
+from vidrio.learn.batches import Examples
+from vidrio.learn.decode import translate
+from vidrio.learn.model import Network
+from vidrio.learn.plain import in_memory
+from vidrio.learn.recipe import Recipe, Stop, sized
+from vidrio.learn.train import State
+from vidrio.learn.weights import Weights
+from vidrio.parameters import random_parameters
+
+torch.set_num_threads(1)
+STEPS = Recipe(stop=Stop(steps=60), rate=3e-3, warmup=20, batch_tokens=400, dropout=0.1, validations=6)
+
+
+def backwards(count: int, seed: int = 0) -> list[tuple[list[int], list[int]]]:
+    """A language that says everything backwards."""
+    random = np.random.default_rng(seed)
+    sources = [random.integers(4, 14, size=random.integers(2, 7)).tolist() for _ in range(count)]
+    return [(source, source[::-1]) for source in sources]
+
+
+def small_config(**changes: Any) -> ModelConfig:
+    sizes = {"d_model": 32, "n_heads": 4, "d_head": 8, "d_ff": 64, "n_encoder_layers": 1, "n_decoder_layers": 1}
+    return sized("tiny", 14, SpecialIds(), **{**sizes, **changes})
+
+
+def begin(config: ModelConfig, seed: int = 1) -> State:
+    return State.start(Weights.from_arrays(config, random_parameters(config, np.random.default_rng(seed))))
+
+
+@pytest.fixture(scope="module")
+def examples() -> Examples:
+    return in_memory(backwards(500))
+
+
+def no_scores(net: Network) -> dict[str, float]:
+    return {"loss": float(net.weights["embed"].float().norm().detach())}
+
+
+def losses(run: Path) -> list[tuple[int, float]]:
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [(record["step"], record["loss"]) for record in records if record["kind"] == "step"]
+
+
+def go_on(run: Path, config: ModelConfig) -> State:
+    found = train.resume(run, config, torch.device("cpu"))
+    assert found is not None
+    return found[0]
+
+
+# --- it learns --------------------------------------------------------------------------------------------------------
+
+
+def test_it_learns_to_say_things_backwards() -> None:
+    config = small_config(n_encoder_layers=2, n_decoder_layers=2)
+    held_out = backwards(60, seed=9)
+
+    def validate(net: Network) -> dict[str, float]:
+        told = translate(net, [np.array(source) for source, _ in held_out], beam=1)
+        return {"accuracy": float(np.mean([a == b for a, (_, b) in zip(told, held_out, strict=True)]))}
+
+    recipe = replace(STEPS, stop=Stop(steps=400), batch_tokens=800, dropout=0.0, metric="accuracy", validations=4)
+    state = train.train(in_memory(backwards(3000)), begin(config), recipe, validate)
+    assert state.best_score is not None
+    assert state.best_score > 0.6
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_loss_falls(examples: Examples, precision: str, tmp_path: Path) -> None:
+    train.train(examples, begin(small_config()), replace(STEPS, precision=precision), no_scores, run=tmp_path)
+    told = [loss for _, loss in losses(tmp_path)]
+    assert told[-1] < told[0] - 0.2
+
+
+def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
+    """Two batches to a step give the gradient of both together: not their mean, since they differ in size."""
+    config = small_config()
+    recipe = replace(STEPS, stop=Stop(steps=1), dropout=0.0, accumulate=2, average=0.0)
+    state = train.train(examples, begin(config), recipe, no_scores)
+    steps = train.gather(examples, recipe, begin(config))
+    together = np.concatenate(next(steps)[2])
+    weights = begin(config).weights
+    batch = train.collate(examples, together, config)
+    gradient, _ = train.gradient_of(weights, batch, recipe, (1, 1, 0))
+    gradient /= batch.n_predictions
+    train.clip(gradient, recipe.clip)
+    torch.testing.assert_close(state.adam.mean, gradient * 0.1, rtol=1e-4, atol=1e-7)
+
+
+# --- it goes on exactly -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop_at", [1, 23, 40, 59])
+def test_an_interrupted_run_goes_on_to_the_last_bit(
+    examples: Examples, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small_config()
+    whole = train.train(examples, begin(config), STEPS, no_scores, run=tmp_path / "whole")
+
+    original = train.take_step
+
+    def counted(step: Any, examples: Examples, state: State, *others: Any) -> None:
+        if state.step + 1 == stop_at:
+            signal.raise_signal(signal.SIGINT)  # Ctrl-C in the middle of a step
+        original(step, examples, state, *others)
+
+    monkeypatch.setattr(train, "take_step", counted)
+    with pytest.raises(KeyboardInterrupt):
+        train.train(examples, begin(config), STEPS, no_scores, run=tmp_path / "parts")
+    monkeypatch.undo()
+    assert go_on(tmp_path / "parts", config).step == stop_at
+    resumed = train.train(examples, go_on(tmp_path / "parts", config), STEPS, no_scores, run=tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    for name, tensor in whole.tensors().items():
+        assert torch.equal(tensor, resumed.tensors()[name]), name
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from test_learn_train import *
+state = train.resume(Path(sys.argv[1]), small_config(), torch.device("cpu"))
+state = state[0] if state else begin(small_config())
+recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
+train.train(in_memory(backwards(500)), state, recipe, no_scores, run=Path(sys.argv[1]))
+"""
+
+
+def start_to_be_killed(run: Path) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    return subprocess.Popen([sys.executable, "-c", KILLED, str(run)], env=environment)
+
+
+def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
+    """SIGKILL, three times, whatever it is doing; what is left behind at the end is what an undisturbed run leaves."""
+    random = np.random.default_rng(4)
+    kills = 0
+    while kills < 3:
+        process = start_to_be_killed(tmp_path)
+        before = (tmp_path / "metrics.jsonl").stat().st_size if kills else 0
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "metrics.jsonl").exists() or (tmp_path / "metrics.jsonl").stat().st_size <= before:
+            assert process.poll() is None, "it ended by itself"
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(float(random.uniform(0, 0.5)))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+    state = go_on(tmp_path, small_config())
+    assert 0 < state.step < 2000
+    # Not to the end, which would take long: as far as it had come, in one go.
+    told = [pair for pair in losses(tmp_path) if pair[0] <= state.step]
+    recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
+    undisturbed = begin(small_config())
+    heard: list[tuple[int, float]] = []
+
+    class FarEnough(Exception):
+        pass
+
+    def watch(record: dict[str, Any]) -> None:
+        if record["kind"] == "step":
+            heard.append((record["step"], record["loss"]))
+        if record["step"] == state.step and record["kind"] == "validation":
+            raise FarEnough
+
+    with pytest.raises(FarEnough):
+        train.train(in_memory(backwards(500)), undisturbed, recipe, no_scores, watch=watch)
+    assert told == heard
+    for name, tensor in undisturbed.tensors().items():
+        assert torch.equal(tensor, state.tensors()[name]), name
+
+
+def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_path: Path) -> None:
+    config = small_config()
+    whole = train.train(examples, begin(config), STEPS, no_scores, run=tmp_path)
+    latest = tmp_path / checkpoint.LATEST
+    for damage in (latest.read_bytes()[:1000], latest.read_bytes()[:-5000] + bytes(5000)):  # cut short; zeros in it
+        latest.write_bytes(damage)
+        found = train.resume(tmp_path, config, torch.device("cpu"))
+        assert found is not None
+        state, told = found
+        assert "state.safetensors is damaged" in told
+        assert state.step == 50
+        resumed = train.train(examples, state, STEPS, no_scores)
+        assert torch.equal(resumed.weights.flat, whole.weights.flat)
+    (tmp_path / checkpoint.PREVIOUS).write_bytes(b"")
+    with pytest.raises(RunError, match="cannot go on"):
+        train.resume(tmp_path, config, torch.device("cpu"))
+
+
+def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Path) -> None:
+    config = small_config()
+    train.train(examples, begin(config), STEPS, no_scores, run=tmp_path)
+    good = (tmp_path / checkpoint.LATEST).read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (10_000, limits[1])
+    )  # no file may grow beyond: a write fails, as on a full disk
+    try:
+        with pytest.raises(RunError, match="cannot be written"):
+            checkpoint.save_state(tmp_path, go_on(tmp_path, config).tensors(), {"step": 99})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (tmp_path / checkpoint.LATEST).read_bytes() == good
+    assert not list(tmp_path.glob(".*part"))
+    assert go_on(tmp_path, config).step == 60
+
+
+def test_half_a_line_of_metrics_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 20, "loss": 1}\n{"step": 40, "loss": 0.5}\n{"step": 60, "lo')
+    train.forget_after(path, 20)
+    assert path.read_text() == '{"step": 20, "loss": 1}\n'
+
+
+def test_more_steps_than_before_go_on(examples: Examples, tmp_path: Path) -> None:
+    config = small_config()
+    train.train(examples, begin(config), STEPS, no_scores, run=tmp_path)
+    longer = replace(STEPS, stop=Stop(steps=80))
+    assert train.train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80
+    assert (
+        train.train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80
+    )  # nothing left to do
+
+
+# --- it stops for a reason --------------------------------------------------------------------------------------------
+
+
+def test_a_loss_that_comes_apart_is_told(examples: Examples, tmp_path: Path) -> None:
+    recipe = replace(STEPS, rate=1e30, warmup=0, clip=0.0)
+    with pytest.raises(RunError, match="not a number"):
+        train.train(examples, begin(small_config()), recipe, no_scores, run=tmp_path)
+
+
+def test_a_loss_that_does_not_move_is_told(examples: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "PROOF", 40)
+    with pytest.raises(RunError, match="does not move"):
+        train.train(examples, begin(small_config()), replace(STEPS, rate=1e-12), no_scores)
+
+
+def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
+    scores = iter([3.0, 2.0, 2.5, 2.0, 9.0, 1.0])
+    kept = {}
+
+    def validate(net: Network) -> dict[str, float]:
+        score = next(scores)
+        kept[score] = net.weights["embed"].detach().clone()
+        return {"loss": score}
+
+    recipe = replace(STEPS, patience=3)
+    state = train.train(examples, begin(small_config()), recipe, validate)
+    assert (state.step, state.best_step, state.best_score) == (50, 20, 2.0)  # 60 would have been better: too late
+    best = Weights(state.weights.config, state.best)
+    # Two validations scored 2.0; only a better one replaces the best.
+    assert not torch.equal(best.views(best.flat)["embed"], kept[2.0])
+
+
+def test_time_is_a_budget(examples: Examples) -> None:
+    began = time.monotonic()
+    state = train.train(examples, begin(small_config()), replace(STEPS, stop=Stop(seconds=1.5)), no_scores)
+    assert 1.5 <= time.monotonic() - began < 6
+    assert state.share == 1
+    assert state.step > 10
+
+
+def test_until_converged_validates_each_epoch(examples: Examples, tmp_path: Path) -> None:
+    scores = iter([5.0, 4.0, 4.5, 4.5])
+    recipe = replace(STEPS, stop=Stop(converged=True), schedule="inverse-sqrt", patience=2)
+    state = train.train(examples, begin(small_config()), recipe, lambda net: {"loss": next(scores)}, run=tmp_path)
+    assert state.epoch == 4
+    told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [record["epoch"] for record in told if record["kind"] == "validation"] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"dropout": 1.0}, "dropout"),
+        ({"rate": 0.0}, "rate"),
+        ({"schedule": "zigzag"}, "schedule"),
+        ({"metric": "beauty"}, "metric"),
+        ({"precision": "float16"}, "precision"),
+        ({"batch_tokens": 0}, "batch_tokens"),
+        ({"stop": Stop(converged=True), "schedule": "linear"}, "needs an end"),
+    ],
+)
+def test_an_impossible_recipe_is_refused(changes: dict[str, Any], word: str) -> None:
+    with pytest.raises(ConfigError, match=word):
+        replace(STEPS, **changes)
+
+
+def test_exactly_one_end() -> None:
+    for wrong in ({}, {"steps": 5, "seconds": 3.0}, {"steps": -1}):
+        with pytest.raises(ConfigError):
+            Stop(**wrong)  # type: ignore[arg-type]
