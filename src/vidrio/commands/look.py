@@ -15,7 +15,7 @@ from vidrio.commands._options import (
     search_options,
     text_argument,
 )
-from vidrio.commands.training_options import show_training, training_options
+from vidrio.commands.training_options import show_training, take_training, training_options
 from vidrio.commands.whatif_options import Asked, as_typed, take_asked, whatif_options
 
 if TYPE_CHECKING:
@@ -58,16 +58,19 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     from vidrio.report import changed
     from vidrio.search import Tree
 
-    search = {name: asked.pop(name) for name in SEARCH}
-    whatif, target = take_asked(asked), asked.pop("target")
-    refuse_what_cannot_be_combined(**asked)
     text = given_text(text)
     model = opened(model_name, dtype)
+    search = {name: asked.pop(name) for name in SEARCH}
+    whatif = take_asked(asked)
     options = as_options(model.config, search)
+    lead_on = again(text, model_name, dtype, asked["target"], search, whatif)
+    if show_training(model, text, options, lead_on, precision, asked, changed=bool(whatif)):
+        return
+    given = asked.pop("target")
+    refuse_what_cannot_be_combined(**asked)
     tree = Tree() if asked["show_tree"] and options.sampling is None else None
-    forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
-    tried = changed.look_changed(model, text, whatif, options=options, target=forced, tree=tree)
-    lead_on = again(text, model_name, dtype, target, search, whatif)
+    target = None if given is None else [*model.target_tokenizer.encode(given), model.config.special.end]
+    tried = changed.look_changed(model, text, whatif, options=options, target=target, tree=tree)
     show(tried, precision, lead_on, model_name=model_name, whatif=whatif, **asked)
 
 

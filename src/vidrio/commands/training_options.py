@@ -1,6 +1,7 @@
 """What `vidrio look` shows of training: one step on a pair, and the ages of a model. The options, and what they do."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -21,7 +22,20 @@ _OPTIONS = (
     ),
     click.option("--history", is_flag=True, help="The same text at every age of the model, from random to trained."),
 )
-NAMES = ("training", "gradients", "lives", "smoothing", "history")
+_NAMES = ("training", "gradients", "lives", "smoothing", "history")
+
+
+@dataclass(frozen=True)
+class TrainingAsked:
+    """Which views of training, and of what."""
+
+    training: bool
+    gradients: tuple[str, ...]
+    lives: tuple[str, ...]
+    smoothing: float | None
+    history: bool
+    attention: str  # that --history tells
+    as_json: bool
 
 
 def training_options(command: F) -> F:
@@ -31,76 +45,71 @@ def training_options(command: F) -> F:
     return command
 
 
+def take_training(asked: dict[str, Any], *, changed: bool) -> TrainingAsked | None:
+    """The views of training among a command's arguments, which lose their options; None if there are none.
+
+    They are views of their own: what else was asked for must be nothing, or fit.
+    """
+    own = {name: asked.pop(name) for name in _NAMES}
+    step, history = bool(own["training"] or own["gradients"] or own["lives"]), own["history"]
+    if own["smoothing"] is not None and not step:
+        raise click.UsageError("--smoothing goes with --training, --gradient or --life")
+    if not (step or history):
+        return None
+    fitting = {"as_json", "addresses"} if history else {"as_json"}
+    others = [name for name, value in asked.items() if value not in (None, False, ()) and name not in fitting]
+    if changed or others or (step and history):
+        view = "--history" if history else "--training, --gradient and --life"
+        raise click.UsageError(f"{view}: not together with what-ifs or other views")
+    if history and len(asked["addresses"]) > 1:
+        raise click.UsageError("--history tells one attention: give --at once")
+    return TrainingAsked(**own, attention="".join(asked["addresses"]), as_json=asked["as_json"])
+
+
 def show_training(
+    asked: TrainingAsked,
     model: "Opened",
     text: str,
+    target: str | None,
     options: "Options",
     again: "Again",
     precision: int,
-    asked: dict[str, Any],
-    *,
-    changed: bool,
-) -> bool:
-    """Print the views of training that were asked for, and say whether there were any.
-
-    The options of NAMES are taken out of `asked`; what else was asked for must be nothing, or fit.
-    """
-    own = {name: asked.pop(name) for name in NAMES}
-    if not any(own[name] for name in NAMES if name != "smoothing"):
-        if own["smoothing"] is not None:
-            raise click.UsageError("--smoothing goes with --training, --gradient or --life")
-        return False
-    fitting = {"as_json", "target", "addresses"} if own["history"] else {"as_json", "target"}
-    others = [name for name, value in asked.items() if value not in (None, False, ()) and name not in fitting]
-    if changed or others or (own["history"] and (own["training"] or own["gradients"] or own["lives"])):
-        view = "--history" if own["history"] else "--training, --gradient and --life"
-        raise click.UsageError(f"{view}: views of their own, not together with what-ifs or other views")
-    if own["history"]:
-        click.echo(_history(model, text, options, precision, asked), nl=False)
+) -> None:
+    """Print the views that were asked for."""
+    if asked.history:
+        click.echo(_history(asked, model, text, target, options, precision), nl=False)
     else:
-        click.echo(_step(model, text, again, precision, asked, **own), nl=False)
-    return True
+        click.echo(_step(asked, model, text, target, again, precision), nl=False)
 
 
-def _history(model: "Opened", text: str, options: "Options", precision: int, asked: dict[str, Any]) -> str:
+def _history(
+    asked: TrainingAsked, model: "Opened", text: str, target: str | None, options: "Options", precision: int
+) -> str:
     import json
 
     from vidrio.report import training_history as ages
 
-    if len(asked["addresses"]) > 1:
-        raise click.UsageError("--history tells one attention: give --at once")
-    target = None
-    if asked["target"] is not None and model.config.has_decoder:
-        target = [*model.target_tokenizer.encode(asked["target"]), model.config.special.end]
-    told = ages.history(model, text, options, "".join(asked["addresses"]), target)
-    if asked["as_json"]:
+    forced = None
+    if target is not None and model.config.has_decoder:
+        forced = [*model.target_tokenizer.encode(target), model.config.special.end]
+    told = ages.history(model, text, options, asked.attention, forced)
+    if asked.as_json:
         return json.dumps(told.to_json(), ensure_ascii=False, indent=1) + "\n"
     return ages.as_text(told, precision) + "\n"
 
 
-def _step(
-    model: "Opened",
-    text: str,
-    again: "Again",
-    precision: int,
-    asked: dict[str, Any],
-    *,
-    training: bool,
-    gradients: tuple[str, ...],
-    lives: tuple[str, ...],
-    smoothing: float | None,
-    history: bool,
-) -> str:
+def _step(asked: TrainingAsked, model: "Opened", text: str, target: str | None, again: "Again", precision: int) -> str:
     from vidrio.learn.rules import first_step, next_step
     from vidrio.report.training_json import to_json
     from vidrio.report.training_numbers import gradient, life
     from vidrio.report.training_seen import overview, run
 
-    rules = next_step(model.path, model.config, smoothing) if lives else first_step(model.path, smoothing)
-    seen, looked = run(model, text, asked["target"], rules)
-    if asked["as_json"]:
-        return to_json(seen, looked, rules, gradients, lives)
-    views = [overview(seen, looked, again, precision)] if training else []
-    views += [gradient(seen, looked, where, precision) for where in gradients]
-    views += [life(seen, looked, rules, where, precision) for where in lives]
+    smoothing = asked.smoothing
+    rules = next_step(model.path, model.config, smoothing) if asked.lives else first_step(model.path, smoothing)
+    seen, looked = run(model, text, target, rules)
+    if asked.as_json:
+        return to_json(seen, looked, rules, asked.gradients, asked.lives)
+    views = [overview(seen, looked, again, precision)] if asked.training else []
+    views += [gradient(seen, looked, where, precision) for where in asked.gradients]
+    views += [life(seen, looked, rules, where, precision) for where in asked.lives]
     return "\n\n".join(views) + "\n"
