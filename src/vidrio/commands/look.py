@@ -58,19 +58,20 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     from vidrio.report import changed
     from vidrio.search import Tree
 
+    search = {name: asked.pop(name) for name in SEARCH}
+    whatif, target = take_asked(asked), asked.pop("target")
+    training = take_training(asked, changed=bool(whatif))
+    refuse_what_cannot_be_combined(**asked)
     text = given_text(text)
     model = opened(model_name, dtype)
-    search = {name: asked.pop(name) for name in SEARCH}
-    whatif = take_asked(asked)
     options = as_options(model.config, search)
-    lead_on = again(text, model_name, dtype, asked["target"], search, whatif)
-    if show_training(model, text, options, lead_on, precision, asked, changed=bool(whatif)):
+    lead_on = again(text, model_name, dtype, target, search, whatif)
+    if training is not None:
+        show_training(training, model, text, target, options, lead_on, precision)
         return
-    given = asked.pop("target")
-    refuse_what_cannot_be_combined(**asked)
     tree = Tree() if asked["show_tree"] and options.sampling is None else None
-    target = None if given is None else [*model.target_tokenizer.encode(given), model.config.special.end]
-    tried = changed.look_changed(model, text, whatif, options=options, target=target, tree=tree)
+    forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
+    tried = changed.look_changed(model, text, whatif, options=options, target=forced, tree=tree)
     show(tried, precision, lead_on, model_name=model_name, whatif=whatif, **asked)
 
 
