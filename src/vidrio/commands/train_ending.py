@@ -1,12 +1,15 @@
 """The end of `vidrio train`: an honest judgement, a model card, the model folder and what is made from it."""
 
+import os
 import platform
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vidrio import __version__
 from vidrio.folder import About
 from vidrio.parameters import count
 
@@ -66,7 +69,9 @@ def write(
             "passes": round(state.epoch, 2),
             "seconds": round(state.seconds),
             "best step": state.best_step,
-            "machine": f"{platform.system()} {platform.machine()}",
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
+            "device": learned.weights.flat.device.type,
+            "versions": versions(),
         },
         scores=[asdict(score) for score in scores],
     )
@@ -88,6 +93,12 @@ def write(
         warnings=warnings,
     )
     say(f"report: {write_report(folder, ending, folder / 'run' / 'data' / 'data.json')}")
+
+
+def versions() -> dict[str, str]:
+    """Of everything that has a say in what comes out."""
+    libraries = ("numpy", "torch", "tokenizers", "sacrebleu", "ctranslate2")
+    return {"vidrio": __version__, "python": platform.python_version()} | {name: version(name) for name in libraries}
 
 
 def card(learned: "Learned", about: About, scores: Sequence["Score"], limits: Sequence[str]) -> str:

@@ -83,6 +83,12 @@ def heading(seen: "Seen", looked: Look) -> Iterator[str]:
     yield wrap(f"{visible(looked.text)} → {answer}   (the right answer, given)", hang="  ")
     yield ""
     yield wrap(f"The machine  {describe(looked)}", hang=" " * 13)
+    for word in looked.unknown:
+        yield wrap(f"! {visible(word)!r} is not in the vocabulary: the unknown token stands for it.", hang="  ")
+    if looked.model.config.has_decoder and looked.model.config.special.unk in seen.expected:
+        yield wrap(
+            "! The vocabulary does not hold all of the right answer: it would teach the unknown token.", hang="  "
+        )
     differs = disagreement(seen, looked)
     if differs <= looked.tolerance * max(1.0, float(np.abs(seen.logits_TV).max())):
         yield wrap(f"Checked: every logit is the glass engine's, to {differs:.1e}. No dropout here.", hang="  ")
