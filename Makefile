@@ -30,7 +30,6 @@ hello: $(READY) ## install Vidrio and translate TEXT="Hello world"
 	@"$(VENV)/bin/python" -c 'import os, shlex, sys; text = os.environ["TEXT"]; print(shlex.join([sys.argv[1], "look"]), f"\"{text}\"" if not set(text) & set("\"$$`\\!") else shlex.quote(text))' "$(VENV)/bin/vidrio"
 
 test: $(READY_TEST) ## every test but the slow ones: code, style, types, pages
-	@sh tests/install_chromium.sh
 	@$(RUN_TESTS); status=$$?; [ -n "$(STATUS)" ] || exit $$status; echo $$status > "$(STATUS)"
 
 slow: $(READY_TEST) ## the slow tests
@@ -78,4 +77,5 @@ $(READY_TEST): $(REQUIREMENTS) | python
 	@echo 'Installing Vidrio and what its tests need into $(VENV_TEST) …' >&2
 	@"$(PYTHON)" -m venv "$(VENV_TEST)"
 	@"$(VENV_TEST)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,documents,dev]'
+	@sh tests/install_chromium.sh
 	@touch "$@"
