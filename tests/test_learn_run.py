@@ -1,0 +1,298 @@
+"""From the user's files to a model: each task learns, a run is held to how it was begun, nonsense is told."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from vidrio.cli import main
+from vidrio.errors import DataError, RunError
+from vidrio.folder import read_config, read_parameters
+from vidrio.glass import transformer
+from vidrio.learn import run as runs
+from vidrio.learn.recipe import Stop, choose_preset
+from vidrio.learn.run import Choices, Learned
+from vidrio.learn.tasks import Material
+from vidrio.text.tokenizer import Tokenizer
+
+torch.set_num_threads(1)
+NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+NUMEROS = ["uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez"]
+SMALL = {"d_model": 32, "n_heads": 4, "d_ff": 64, "n_encoder_layers": 1, "n_decoder_layers": 1}
+QUICK = Choices(
+    preset="tiny",
+    device="cpu",
+    sizes=SMALL,
+    recipe={"rate": 5e-3, "dropout": 0.0, "precision": "float32", "validations": 2, "batch_tokens": 800},
+    stop=Stop(steps=150),
+)
+
+
+def number_pairs(count: int) -> list[tuple[str, str]]:
+    """Numbers in English and Spanish, up to four in a row."""
+    choices = [row for length in (1, 2, 3, 4) for row in product(range(10), repeat=length)]
+    order = np.random.default_rng(0).permutation(len(choices))[:count]
+    return [
+        (" ".join(NUMBERS[n] for n in choices[i]).capitalize(), " ".join(NUMEROS[n] for n in choices[i]).capitalize())
+        for i in order
+    ]
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "numbers.tsv"
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in number_pairs(1500)), encoding="utf-8")
+    return path
+
+
+def learn(folder: Path, pairs: Path, choices: Choices = QUICK, **changes: Any) -> tuple[Learned, list[str]]:
+    said: list[str] = []
+    material = Material(names=(str(pairs),), **{"tokenizer": "word", "vocabulary": 60, **changes})
+    return runs.run(folder, material, choices, say=said.append), said
+
+
+# --- each task learns -------------------------------------------------------------------------------------------------
+
+
+def test_it_learns_to_translate(pairs: Path, tmp_path: Path) -> None:
+    learned, said = learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=250)))
+    right = sum(told == wanted for told, (_, wanted) in zip(learned.translations, learned.task.test, strict=True))
+    assert right / len(learned.task.test) > 0.6
+    assert any("to learn from" in line for line in said)
+    learned_sources = {line.split("\t")[0] for line in (tmp_path / "model/run/data/train.tsv").read_text().splitlines()}
+    assert not learned_sources & {source for source, _ in learned.task.test}
+
+
+def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
+    """Which of two words comes first: no bag of words can tell."""
+    rows = [f"{a} {b} {c}\t{'yes' if 'two' in (a, b, c) else 'no'}" for a, b, c in product(NUMBERS, repeat=3)]
+    path = tmp_path / "classes.tsv"
+    path.write_text("\n".join(rows) + "\n")
+    learned, _ = learn(tmp_path / "model", path, replace(QUICK, task="classify"))
+    assert learned.task.labels == ("no", "yes")
+    assert learned.state.best_score is not None
+    assert learned.state.best_score > 95  # always "no" would be 73
+    # The written model classifies in glass/ as it did while learning.
+    learned.write(tmp_path / "model", runs.About(name="numbers", labels=list(learned.task.labels)), "card\n")
+    config, about = read_config(tmp_path / "model")
+    machine = transformer.build(config, read_parameters(tmp_path / "model"))
+    tokenizer = Tokenizer.load(tmp_path / "model" / "tokenizer.json", config.special)
+    for text, label in (("nine two five", "yes"), ("nine three five", "no")):
+        ids = [*tokenizer.encode(text), config.special.end]
+        assert about.labels[int(np.argmax(transformer.classify(machine, ids)))] == label
+
+
+def test_it_learns_to_write_on(tmp_path: Path) -> None:
+    """Counting: after a number comes the next. One in ten is all that can be guessed without having learned it."""
+    path = tmp_path / "counting.txt"
+    lines = [
+        " ".join(NUMBERS[(first + n) % 10] for n in range(length)) for first in range(10) for length in range(2, 12)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    learned, _ = learn(tmp_path / "model", path, replace(QUICK, task="generate"))
+    machine = transformer.build(learned.config, learned.weights.to_arrays())
+    tokenizer = learned.task.target
+    assert tokenizer is not None
+    start = learned.config.special.start
+    for told, following in (("three four five", "six"), ("nine ten", "one")):
+        prob_TV = transformer.translate_forced(machine, [], [start, *tokenizer.encode(told)])
+        assert tokenizer.token(int(prob_TV[-1].argmax())) == following
+
+
+# --- a run is held to how it was begun --------------------------------------------------------------------------------
+
+
+def test_a_run_goes_on_and_tells_what_has_changed(pairs: Path, tmp_path: Path) -> None:
+    short = replace(QUICK, stop=Stop(steps=20))
+    learn(tmp_path / "model", pairs, short)
+    _, said = learn(tmp_path / "model", pairs, replace(short, stop=None, recipe={}, sizes={}, preset=""))
+    assert any("going on from step 20" in line for line in said)  # and what was not given stays as it was
+    longer = replace(QUICK, stop=Stop(steps=30), recipe={**QUICK.recipe, "rate": 1e-3})
+    learned, said = learn(tmp_path / "model", pairs, longer)
+    assert learned.state.step == 30
+    assert any("changed: rate 0.005 → 0.001" in line for line in said)
+
+
+def test_what_cannot_change_is_refused_by_name(pairs: Path, tmp_path: Path) -> None:
+    short = replace(QUICK, stop=Stop(steps=2))
+    learn(tmp_path / "model", pairs, short)
+    refused: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({"sizes": {**SMALL, "d_model": 64}}, {}, "d_model 32 → 64"),
+        ({"recipe": {**QUICK.recipe, "batch_tokens": 900}}, {}, "batch_tokens 800 → 900"),
+        ({"recipe": {**QUICK.recipe, "seed": 9}}, {}, "seed 1 → 9"),
+        ({}, {"vocabulary": 12}, "the tokenizer"),
+        ({"sizes": {**SMALL, "norm": "post"}}, {}, "norm pre → post"),
+    ]
+    for changes, material, told in refused:
+        with pytest.raises(RunError, match="cannot change") as error:
+            learn(tmp_path / "model", pairs, replace(short, **changes), **material)
+        assert told in str(error.value)
+    changed = tmp_path / "other.tsv"
+    changed.write_text(pairs.read_text() + "Twelve\tDoce\n")
+    with pytest.raises(RunError, match="the sentence pairs"):
+        learn(tmp_path / "model", changed, short)
+
+
+def test_a_folder_of_something_else_is_not_touched(pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"miaow")
+    with pytest.raises(RunError, match="not empty"):
+        learn(tmp_path / "photos", pairs)
+    with pytest.raises(RunError, match="is a file"):
+        learn(pairs, pairs)
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
+
+
+# --- choosing ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pairs", "seconds", "speed", "preset"),
+    [
+        (29_000, 0.0, 5e11, "tiny"),  # few pairs: small, however much time there is
+        (300_000, 0.0, 5e11, "small"),
+        (300_000, 1800.0, 1e10, "tiny"),  # a slow machine
+        (3_000_000, 0.0, 5e11, "base"),
+        (3_000_000, 40_000.0, 5e11, "small"),  # too little time for more
+        (30_000_000, 864_000.0, 1e14, "big"),
+    ],
+)
+def test_a_size_for_the_data_the_machine_and_the_time(pairs: int, seconds: float, speed: float, preset: str) -> None:
+    assert choose_preset(pairs, 30 * pairs, 8000, seconds, speed) == preset
+
+
+def test_heads_share_the_width_that_is_asked_for(pairs: Path, tmp_path: Path) -> None:
+    learned, _ = learn(
+        tmp_path / "m", pairs, replace(QUICK, sizes={**SMALL, "d_model": 48, "n_heads": 3}, stop=Stop(steps=1))
+    )
+    assert (learned.config.d_model, learned.config.n_heads, learned.config.d_head) == (48, 3, 16)
+
+
+def test_batches_leave_small_data_some_steps_in_each_pass() -> None:
+    assert runs.batch_for("tiny", 1_000_000) == 4096
+    assert runs.batch_for("tiny", 20_000) == 1000
+    assert runs.batch_for("tiny", 100) == 256
+
+
+# --- nonsense ---------------------------------------------------------------------------------------------------------
+
+
+def test_three_pairs_are_too_few(tmp_path: Path) -> None:
+    path = tmp_path / "few.tsv"
+    path.write_text("one\tuno\ntwo\tdos\nthree\ttres\n")
+    with pytest.raises(DataError, match="too few"):
+        learn(tmp_path / "model", path)
+    assert not (tmp_path / "model" / "config.json").exists()
+
+
+def test_one_class_is_nothing_to_tell_apart(tmp_path: Path) -> None:
+    path = tmp_path / "one.tsv"
+    path.write_text("".join(f"{number} apples\tfruit\n" for number in range(50)))
+    with pytest.raises(DataError, match="tell apart"):
+        learn(tmp_path / "model", path, replace(QUICK, task="classify"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ([], 2, "Missing argument 'PAIRS...'"),
+        (["pairs.tsv"], 2, "Missing option '--to'"),
+        (["nowhere.tsv", "--to", "m"], 1, "there is no file nowhere.tsv"),
+        (["pairs.tsv", "--to", "m", "--time", "soon"], 2, "'soon' is no time"),
+        (["pairs.tsv", "--to", "m", "--time", "5m", "--steps", "3"], 2, "exclude each other"),
+        (["pairs.tsv", "--to", "m", "--d-model", "33", "--heads", "3"], 1, "d_model is 33"),
+        (["pairs.tsv", "--to", "m", "--dropout", "1.5"], 1, "dropout is 1.5"),
+        (["pairs.tsv", "--to", "pairs.tsv"], 1, "is a file"),
+    ],
+)
+def test_the_commands_mistakes_are_told(
+    arguments: list[str],
+    code: int,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in number_pairs(60)))
+    assert main(["train", *arguments]) == code
+    assert told in capsys.readouterr().err
+    assert not Path("m/config.json").exists()
+
+
+A_MINUTE_LESS = "--steps 60 --validations 2 --languages en,es --rate 0.005"
+
+
+def test_the_command_makes_a_translator(
+    run_vidrio: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """All that a newcomer types, and some steps fewer: a model folder that translates, judged and described."""
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in number_pairs(1500)))
+    command = f"train pairs.tsv --to m {A_MINUTE_LESS}".split()
+    done = run_vidrio(*command)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    for told in ("kept 1,", "to learn from", "parameters", "validation at step", "BLEU", "wrote m"):
+        assert told in done.stderr
+    config, about = read_config(tmp_path / "m")
+    assert config.has_encoder
+    assert {score["metric"] for score in about.scores} >= {"BLEU", "TER"}
+    assert all(score["signature"] for score in about.scores)
+    card = (tmp_path / "m" / "README.md").read_text()
+    assert about.provenance["command"] in card
+    assert (tmp_path / "m" / "report.html").exists()
+    translated = run_vidrio("translate", "--model", "m", "One two")
+    assert translated.returncode == 0, translated.stderr
+    again = run_vidrio(*command)
+    assert "going on from step 60" in again.stderr
+
+
+# --- several processes ------------------------------------------------------------------------------------------------
+
+TOGETHER = """
+import sys, torch
+from pathlib import Path
+from dataclasses import replace
+from test_learn_train import *
+from vidrio.learn.together import join, leave
+torch.set_num_threads(1)
+together = join()
+recipe = replace(STEPS, stop=Stop(steps=40), accumulate=2, validations=2)
+state = train.train(in_memory(backwards(500)), begin(small_config()), recipe, no_scores, together=together)
+if together.leads:
+    Path(sys.argv[1]).write_bytes(state.weights.flat.numpy().tobytes())
+leave()
+"""
+
+
+def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
+    """The same global batch in two gloo processes: the same parameters, but for the order of a sum."""
+    script = tmp_path / "together.py"
+    script.write_text(TOGETHER)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    found = []
+    for processes in (1, 2):
+        out = tmp_path / f"{processes}.bin"
+        command = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node",
+            str(processes),
+        ]
+        done = subprocess.run(
+            [*command, str(script), str(out)], env=environment, capture_output=True, timeout=120, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(np.frombuffer(out.read_bytes(), dtype=np.float32))
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-4)
+    assert np.abs(found[0]).max() > 0.1
