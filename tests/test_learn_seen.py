@@ -250,6 +250,15 @@ def test_a_run_of_another_model_is_refused(trained: Path, tmp_path: Path) -> Non
         next_step(tmp_path / "model", config)
 
 
+@pytest.mark.parametrize("plan", ["{}", '{"recipe": 3}', '{"task": "translate", "recipe": {"stop": {}, "speed": 3}}'])
+def test_a_plan_that_is_none_is_told(tmp_path: Path, plan: str) -> None:
+    write_model(tmp_path / "model")
+    (tmp_path / "model" / "run").mkdir()
+    (tmp_path / "model" / "run" / "plan.json").write_text(plan)
+    with pytest.raises(RunError, match="is no plan of a run"):
+        first_step(tmp_path / "model")
+
+
 # --- snapshots --------------------------------------------------------------------------------------------------------
 
 

@@ -141,7 +141,7 @@ def test_the_curves_are_those_of_the_metrics(trained: Path, page: str) -> None:
     validations = [r["loss"] for r in told if r["kind"] == "validation"]
     label = re.search(r'aria-label="(loss: [^"]+)"', page)
     assert label is not None
-    for name, values in (("training, with dropout", losses), ("held out", validations)):
+    for name, values in (("training", losses), ("held out", validations)):
         assert re.search(rf"{name} from {short(values[0])} at step \d+ to {short(values[-1])} at step 150", label[1])
     drawn = page.partition('<section id="curves">')[2].partition("</section>")[0]
     assert drawn.count("<svg") == 5  # loss, BLEU, chrF, rate, tokens a second

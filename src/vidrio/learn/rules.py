@@ -69,4 +69,8 @@ def recipe_of(folder: Path) -> Recipe:
     path = folder / "run" / "plan.json"
     if not path.exists():
         return Recipe(stop=Stop(steps=1))
-    return Plan.from_json(read_json(path, what=f"the plan of the run {path.parent}")).recipe
+    plan = read_json(path, what=f"the plan of the run {path.parent}")
+    try:
+        return Plan.from_json(plan).recipe
+    except (TypeError, KeyError, AttributeError) as error:
+        raise RunError(f"{path} is no plan of a run", found=str(error), do="move that folder away") from None

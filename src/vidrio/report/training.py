@@ -31,6 +31,8 @@ from vidrio.show_html import text
 
 SAMPLES = 5  # of the best, the usual and the worst sentences
 LONGEST_SAMPLE = 400  # characters of a translation
+HELD_OUT = {"dev": "validation", "test": "the judgement at the end"}
+TOLD_ELSEWHERE = ("command", "pairs", "left out")  # of what a run tells of itself
 PICTURES = 3  # sentences whose attention is drawn
 LONGEST_PICTURE = 14  # tokens of either side
 DROPPED = 3  # samples of pairs left out, for each reason
@@ -246,7 +248,7 @@ def _data(data: dict[str, Any]) -> Iterator[str]:
     """What was read, what was left out and why."""
     tally = Tally.from_json(data["report"])
     pairs = data["pairs"]
-    others = " and ".join(f"{n:,} to {name}" for name, n in pairs.items() if name != "train" and n)
+    others = " and ".join(f"{pairs[name]:,} to {what}" for name, what in HELD_OUT.items() if pairs.get(name))
     yield (
         f"<p>{tally.read:,} pairs were read, {tally.kept:,} kept, {tally.skipped:,} left out. Of those kept, "
         f"{pairs['train']:,} went to training{f', {others}' if others else ''}.</p>"
@@ -280,7 +282,8 @@ def _told(provenance: dict[str, Any]) -> Iterator[str]:
     if command := provenance.get("command"):
         yield f"<pre>{text(str(command))}</pre>"
     pairs = "".join(
-        f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in flat(provenance) if name != "command"
+        f"<dt>{text(name)}</dt><dd>{text(value)}</dd>"
+        for name, value in flat({name: value for name, value in provenance.items() if name not in TOLD_ELSEWHERE})
     )
     if pairs:
         yield f"<dl>{pairs}</dl>"

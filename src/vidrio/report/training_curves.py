@@ -47,7 +47,7 @@ def panels(records: Sequence[Record]) -> Iterator[str]:
         curves(
             "loss: the mean of −log p of a token, without smoothing",
             [
-                Curve("training, with dropout", of(steps, "loss")),
+                Curve("training", of(steps, "loss")),
                 Curve("held out", of(validations, "loss"), marked=True),
             ],
             minutes,
