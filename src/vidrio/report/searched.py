@@ -9,7 +9,7 @@ from vidrio.look import Look
 from vidrio.report.again import Again
 from vidrio.report.measures import likeliest
 from vidrio.report.quantity import draw, heading
-from vidrio.search import Node, Tree
+from vidrio.search import Tree
 from vidrio.show import PRECISION, bar, cut, left, matrix, number, table, text_width, visible, wrap
 
 TOP = 10
@@ -24,7 +24,7 @@ def tree(seen: Look, precision: int = PRECISION) -> str:
         raise InputError(
             "this run has no search tree", found="no beam search took place", do="look at a text with --beam 4 --tree"
         )
-    lines = list(_branch(seen, seen.tree, -1, "", precision))
+    lines = list(_Drawing(seen, seen.tree, precision).branch(-1, ""))
     start = " ".join(map(visible, seen.trace.target_tokens[: 1 + len(seen.options.prefix)]))
     note = (
         f"Read downwards: a line follows the one above it on the same rail; ├ and └ are tokens that were considered "
@@ -34,51 +34,54 @@ def tree(seen: Look, precision: int = PRECISION) -> str:
     return "\n".join([wrap(note), "", f"● {start}", *lines])
 
 
-def _branch(seen: Look, record: Tree, place: int, rail: str, precision: int) -> Iterator[str]:
-    """What follows a node: what was considered besides, a rail further in, then what went on, on the same rail."""
-    while True:
-        children = [i for i, node in enumerate(record.nodes) if node.parent == place]
-        going_on = _trunk(record, children)
-        besides = [i for i in children if i != going_on]
-        for child in besides:
-            last = child == besides[-1] and going_on is None
-            below = rail + (" " if last else "│")
-            yield from _line(seen, record.nodes[child], rail + ("└ " if last else "├ "), f"{below}   ", precision)
-            yield from _branch(seen, record, child, f"{below} ", precision)
-        if going_on is None:
-            return
-        mark = "★" if going_on == record.best else "●"
-        below = "│" if any(node.parent == going_on for node in record.nodes) else " "
-        yield from _line(seen, record.nodes[going_on], f"{rail}{mark} ", f"{rail}{below}   ", precision)
-        place = going_on
+class _Drawing:
+    """The tree, with what drawing it asks again and again: who follows whom, how long each lived, which is best."""
 
+    def __init__(self, seen: Look, record: Tree, precision: int) -> None:
+        self.words, self.record, self.precision = seen.trace.vocabulary, record, precision
+        self.children: dict[int, list[int]] = {}
+        self.age = [0] * len(record.nodes)  # steps that a hypothesis or one of its continuations lived on
+        for place, node in enumerate(record.nodes):
+            self.children.setdefault(node.parent, []).append(place)
+        for place, node in reversed(list(enumerate(record.nodes))):  # a parent stands before its children
+            if node.parent >= 0 and node.fate != "dropped":
+                self.age[node.parent] = max(self.age[node.parent], self.age[place] + 1)
+        self.best_way = set()
+        place = record.best
+        while place >= 0:
+            self.best_way.add(place)
+            place = record.nodes[place].parent
 
-def _trunk(record: Tree, children: list[int]) -> int | None:
-    """The child to draw on the same rail: the way to the best hypothesis, else the one that lived longest."""
-    alive = [i for i in children if record.nodes[i].fate != "dropped"]
-    if not alive:
-        return None
-    on_the_way = set()
-    place = record.best
-    while place >= 0:
-        on_the_way.add(place)
-        place = record.nodes[place].parent
-    return max(alive, key=lambda i: (i in on_the_way, _age(record, i), -i))
+    def branch(self, place: int, rail: str) -> Iterator[str]:
+        """What follows a node: what was considered besides, a rail further in, then what went on, on the same rail."""
+        while True:
+            children = self.children.get(place, [])
+            going_on = self.trunk(children)
+            besides = [child for child in children if child != going_on]
+            for child in besides:
+                last = child == besides[-1] and going_on is None
+                below = rail + (" " if last else "│")
+                yield from self.line(child, rail + ("└ " if last else "├ "), f"{below}   ")
+                yield from self.branch(child, f"{below} ")
+            if going_on is None:
+                return
+            mark = "★" if going_on == self.record.best else "●"
+            below = "│" if going_on in self.children else " "
+            yield from self.line(going_on, f"{rail}{mark} ", f"{rail}{below}   ")
+            place = going_on
 
+    def trunk(self, children: list[int]) -> int | None:
+        """The child to draw on the same rail: the way to the best hypothesis, else the one that lived longest."""
+        alive = [child for child in children if self.record.nodes[child].fate != "dropped"]
+        return max(alive, key=lambda child: (child in self.best_way, self.age[child], -child), default=None)
 
-def _age(record: Tree, place: int) -> int:
-    """How many more steps a hypothesis or one of its continuations lived."""
-    ages = [1 + _age(record, i) for i, n in enumerate(record.nodes) if n.parent == place and n.fate != "dropped"]
-    return max(ages, default=0)
-
-
-def _line(seen: Look, node: Node, lead: str, hang: str, precision: int) -> Iterator[str]:
-    token = cut(seen.trace.vocabulary[node.token], 16)
-    first = f"{lead}{left(token, max(0, 24 - text_width(lead)))}"
-    numbers = f"log p {number(node.total, precision)}  score {number(node.score, precision)}"
-    yield f"{first}  {numbers}  {node.fate}"
-    if node.why:
-        yield wrap(node.why, indent=hang)
+    def line(self, place: int, lead: str, hang: str) -> Iterator[str]:
+        node = self.record.nodes[place]
+        first = f"{lead}{left(cut(self.words[node.token], 16), max(0, 24 - text_width(lead)))}"
+        total, score = number(node.total, self.precision), number(node.score, self.precision)
+        yield f"{first}  log p {total}  score {score}  {node.fate}"
+        if node.why:
+            yield wrap(node.why, indent=hang)
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
