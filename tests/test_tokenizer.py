@@ -128,6 +128,15 @@ def test_words_as_in_the_lesson() -> None:
             Tokenizer.of_words(words, names=SpecialNames(None, None, "SOS", "EOS"), lowercase=False).encode(imitation)
 
 
+def test_a_lesson_s_vocabulary_is_read_back_as_it_was(tmp_path: Path) -> None:
+    for names in (SpecialNames(None, None, "SOS", "EOS"), SpecialNames("PAD", "UNK", None, "EOS")):
+        tokenizer = Tokenizer.of_words(["hello", "SOS", "EOS", "hola"], names=names)
+        tokenizer.save(tmp_path / "t.json")
+        again = Tokenizer.load(tmp_path / "t.json")
+        assert (again.special, again.vocabulary()) == (tokenizer.special, tokenizer.vocabulary())
+        assert again.encode("Hello hola") == tokenizer.encode("Hello hola")
+
+
 def test_unknown_words_are_told(learned: dict[str, Tokenizer]) -> None:
     pieces = learned["word"].pieces("Hello elephant!")
     assert [(p.token, p.unknown) for p in pieces] == [("Hello", False), ("<unk>", True), ("!", False)]

@@ -173,7 +173,8 @@ def _layout(path: Path, form: str, columns: tuple[str, str] | None, languages: t
     else:
         _, record = next(_READERS[form](path, Tally()), (0, None))
         if record is None:
-            raise DataError(f"{path} holds no sentence pairs", found="no record", do="give a file with pairs")
+            found = "no line is a JSON object" if form == "jsonl" else "no record"
+            raise DataError(f"{path} holds no sentence pairs", found=found, do="give a file with pairs")
         layout = _of_record(record, columns, languages)
         shown = ", ".join(record)
     if layout is None:

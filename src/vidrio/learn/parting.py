@@ -1,5 +1,6 @@
 """Where two files that should be aligned part: the line from which they fit better when one is shifted."""
 
+from array import array
 from pathlib import Path
 from zlib import crc32
 
@@ -26,11 +27,11 @@ def parting(source: Path, target: Path) -> DataError:
 
 def _features(path: Path) -> NDArray[np.int64]:
     """Of each line its length, and a checksum of its digits (0 without any)."""
-    rows = []
+    rows = array("q")
     for line in read_lines(path):
         digits = "".join(filter(str.isdigit, line.text))
-        rows.append((len(line.text.strip()), crc32(digits.encode()) if digits else 0))
-    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+        rows.extend((len(line.text.strip()), crc32(digits.encode()) if digits else 0))
+    return np.frombuffer(rows, dtype=np.int64).reshape(-1, 2)
 
 
 def _line(longer: NDArray[np.int64], shorter: NDArray[np.int64]) -> int:
