@@ -176,6 +176,8 @@ def test_files_that_part_are_told_with_the_place(tmp_path: Path) -> None:
 def test_a_file_with_one_column_has_no_pairs(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"does not have two columns(.|\n)*found: Hello"):
         pairs_of(write(tmp_path / "p.tsv", "Hello\nworld\n"))
+    with pytest.raises(DataError, match="found: a·b"):
+        pairs_of(write(tmp_path / "p.tsv", "a\x1bb\n"))
     with pytest.raises(DataError, match="no second file with the translations"):
         pairs_of(write(tmp_path / "p.txt", "Hello\nworld\n"))
 

@@ -180,7 +180,8 @@ def _layout(path: Path, form: str, columns: tuple[str, str] | None, languages: t
     if layout is None:
         asked = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
         do = "name the columns: --columns source,target or --columns 1,2"
-        raise DataError(f"{path} does not have {asked}", found=shown[:300], do=do)
+        shown = "".join(c if c.isprintable() else "·" for c in shown[:300])
+        raise DataError(f"{path} does not have {asked}", found=shown, do=do)
     return layout
 
 
