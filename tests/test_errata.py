@@ -25,7 +25,7 @@ EXPECTED = {
         "by the slip, position 2": [0.909297427, 0.999800007, 0.000200000, 0.999999999998],
         "right E, row of World": [2.841470985, 3.540302306, 4.009999833, 5.999950000],
     },
-    2: {"cos 0.01": 0.999950000417, "to two decimals": 1.0},
+    2: {"cos 0.01": 0.999950000417},
     3: {
         "Q1, matrices of the text": [[8, 8, 3], [9.99, 9.99, 4]],
         "Q1, matrices of the code": [[8, 3, 3], [9.99, 3.99, 4]],
@@ -52,10 +52,10 @@ EXPECTED = {
         "right": [[0.268941421, 0.731058579]],
     },
     6: {"largest difference": 4.2e-8},
-    7: {"17.05231849 / 9.9206152789297": 1.718877107, "to three decimals": 1.719},
+    7: {"17.05231849 / 9.9206152789297": 1.718877107},
     8: {
-        "row 1, σ + 10⁻⁶ (as printed)": [1.718876935, -0.563653394, -0.403707466, -0.751516075],
-        "row 1, √(σ² + 10⁻⁵) (right)": [1.718877021, -0.563653422, -0.403707486, -0.751516113],
+        "as printed, row 1 by σ + 10⁻⁶": [1.718876935, -0.563653394, -0.403707466, -0.751516075],
+        "right, row 1 by √(σ² + 10⁻⁵)": [1.718877021, -0.563653422, -0.403707486, -0.751516113],
     },
     10: {
         "the two rows differ by, after six encoder blocks": 1.087e-5,
@@ -120,10 +120,13 @@ def test_a_decoder_layer_has_a_self_attention_and_a_cross_attention() -> None:
 
 
 def test_without_the_mask_the_last_row_moves_from_two_layers_on() -> None:
-    for what, moved in errata_post.mask(draws=12).items():
-        assert moved[0] == 0, what
-        assert (moved[1:] > 1e-6).all(), what
-    assert moved.max() > 1e-3
+    """How far depends on what is drawn; that it moves does not."""
+    figures = errata_post.mask(draws=12)
+    for what, moved in figures.items():
+        if "decoder reads" not in what:
+            assert moved[0] == 0, what
+            assert (moved[1:] > 1e-6).all(), what
+    assert max(moved.max() for what, moved in figures.items() if "at most" in what) > 0.1
 
 
 def test_a_sum_over_axis_1_of_one_row_is_refused() -> None:
@@ -132,10 +135,10 @@ def test_a_sum_over_axis_1_of_one_row_is_refused() -> None:
 
 def test_the_printed_program_hardly_looks_at_the_sentence() -> None:
     """4,000 draws of another generator gave: 87.7 % the same answer to another sentence, 0.95 % `hola mundo …`."""
-    figures = errata_post.redrawn(draws=150, seed=3)
-    assert 0.78 < figures["share with the same answer to how ?"] < 0.96
-    assert figures["share that begins with hola mundo"] < 0.06
-    assert figures["different answers to hello world"] > 75
+    figures = errata_post.redrawn(draws=80, seed=3)
+    assert 0.75 < figures["share with the same answer to how ?"] < 0.97
+    assert figures["share that begins with hola mundo"] < 0.08
+    assert figures["different answers to hello world"] > 40
 
 
 def test_scores_need_the_transpose_and_the_softmax() -> None:
@@ -189,6 +192,12 @@ def test_the_command(run_vidrio: Run) -> None:
     assert everything.stdout.count("\nSlip ") + everything.stdout.startswith("Slip ") == 33
     assert max(map(len, everything.stdout.splitlines())) <= 80
     assert not [line for line in everything.stdout.splitlines() if line != line.rstrip()]
+
+
+def test_json_has_no_nan(run_vidrio: Run) -> None:
+    told = run_vidrio("lesson", "errata", "5", "--json").stdout
+    figures = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))[0]["computed"]
+    assert figures["softmax [709, 710] as printed"] == [[0.0, "nan"]]
 
 
 def test_the_command_as_json(run_vidrio: Run) -> None:

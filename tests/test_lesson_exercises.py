@@ -2,8 +2,11 @@
 
 import io
 import itertools
+import json
 import sys
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +14,20 @@ import pytest
 from vidrio.cli import main
 from vidrio.glass.stages import stages
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
+from vidrio.lessons.as_data import json_text
 from vidrio.lessons.exercise_attention import WIDTHS, measure_attentions, measure_feed_forward, measure_positions
-from vidrio.lessons.exercise_choosing import CORPUS, END, START, counted_model, measure_counted, measure_missed
+from vidrio.lessons.exercise_choosing import CORPUS, END, START, counted_model
 from vidrio.lessons.exercises import EXERCISES
 from vidrio.lessons.machines import random_machine
 from vidrio.show import text_width
 
 SEEDS = (0, 1, 2)
+
+
+@cache
+def measured(number: int) -> Any:
+    """What an exercise measures, once for all tests."""
+    return EXERCISES[number - 1].measure()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -27,6 +37,12 @@ def test_1_without_positions_rows_only_move_with_their_words(seed: int) -> None:
     assert none.first_word_change < 1e-12
     assert sine.difference > 0.01
     assert sine.first_word_change > 1e-5
+
+
+def test_1_the_trained_model_needs_its_positions() -> None:
+    with_them, without = (measured(1).translated[kind] for kind in ("sinusoidal", "none"))
+    assert (with_them.first, with_them.second) == ("hola mundo EOS", "mundo hola EOS")
+    assert without.first == without.second != with_them.first
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -78,8 +94,8 @@ def test_4_each_row_by_itself_and_bent(seed: int) -> None:
 
 
 def test_5_the_decoder_goes_step_by_step() -> None:
-    seen = exercise_running.measure_speed(n_source=20, n_target=20)
-    assert seen.passes == {"encoder": 1, "decoder, all at once": 1, "decoder, kept": 20, "decoder, anew": 20}
+    seen = measured(5)
+    assert seen.passes == {"encoder": 1, "decoder, all at once": 1, "decoder, kept": 24, "decoder, anew": 24}
     work = seen.multiplications
     assert work["decoder, anew"] > 5 * work["decoder, kept"]
     assert work["decoder, kept"] < work["decoder, all at once"]  # all at once also computes what the mask hides
@@ -88,14 +104,25 @@ def test_5_the_decoder_goes_step_by_step() -> None:
 
 
 def test_6_gradients_reach_the_bottom_with_both() -> None:
-    reaches = {
-        name: exercise_running.measure_depth(*way, seeds=range(4)).reaches
-        for name, way in exercise_running.WAYS.items()
-    }
+    reaches = {name: depth.reaches for name, depth in measured(6).depth.items()}
     assert 0.05 < reaches["residual and norm"] < 20
     assert reaches["norm only"] < 0.5 * reaches["residual and norm"]
     assert reaches["residual only"] > 50
     assert reaches["neither"] < 0.02
+
+
+def test_6_what_each_of_them_does() -> None:
+    seen = measured(6)
+    assert seen.nan["naive"] == {"residual and norm": 0, "norm only": 0, "residual only": 1, "neither": 1}
+    assert set(seen.nan["stable"].values()) == {0}
+    sizes = {name: depth.values[-1] for name, depth in seen.depth.items()}
+    assert sizes["residual and norm"] == pytest.approx(1, abs=0.01)
+    assert sizes["norm only"] == pytest.approx(1, abs=0.01)
+    assert sizes["residual only"] > 10
+    assert sizes["neither"] < 0.01
+    apart = {name: medians[-1] for name, medians in seen.apart.items()}
+    assert apart["norm only"] == apart["neither"] == 0  # without the way past attention the words are gone
+    assert apart["residual and norm"] > 0.1
 
 
 def test_6_the_gradient_is_the_gradient() -> None:
@@ -130,7 +157,7 @@ def test_7_logits_become_probabilities() -> None:
 
 
 def test_8_greedy_misses_the_likeliest_sentence() -> None:
-    seen = measure_counted()
+    seen = measured(8).counted
     sentences = sorted(set(CORPUS), key=lambda line: -_probability(line))
     assert _sentence(seen, "greedy") != sentences[0]
     assert _sentence(seen, "beam 2") == sentences[0] == " ".join(seen.words[i] for i in seen.best.ids)
@@ -161,7 +188,7 @@ def test_8_the_counted_model_is_a_distribution() -> None:
 
 
 def test_8_wider_beams_miss_less() -> None:
-    missed = measure_missed(n_models=40)
+    missed = measured(8).missed
     assert missed[1] > 0.1
     assert missed[1] > missed[2] >= missed[4]
 
@@ -176,11 +203,29 @@ def test_question_and_answer(number: int, capsys: pytest.CaptureFixture[str]) ->
     question = capsys.readouterr()
     assert question.out.startswith(f"{number}. {exercise.question[:40]}")
     assert f"vidrio lesson exercises {number} --answer" in question.out
-    assert main(["lesson", "exercises", str(number), "--answer", "--precision", "3"]) == 0
-    answer = capsys.readouterr()
-    assert question.err == answer.err == ""
-    assert len(answer.out.splitlines()) > 20 > len(question.out.splitlines())
-    assert max(map(text_width, answer.out.splitlines())) <= 80
+    assert question.err == ""
+    for precision in (0, 3, 5):
+        answer = "\n".join(exercise.tell(measured(number), precision)).splitlines()
+        assert len(answer) > 20 > len(question.out.splitlines())
+        assert max(map(text_width, answer)) <= 80
+
+
+def test_the_answer_is_measured_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lesson", "exercises", "4", "--answer"]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert "\n".join(EXERCISES[3].tell(measured(4), 4)) in told.out
+
+
+def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lesson", "exercises", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["question"] == EXERCISES[0].question
+    assert told["measured"]["translated"]["none"]["first"] == told["measured"]["translated"]["none"]["second"]
+    assert main(["lesson", "exercises", "--json"]) == 0
+    assert [one["question"] for one in json.loads(capsys.readouterr().out)] == [e.question for e in EXERCISES]
+    for number in range(2, 9):
+        json.loads(json_text(measured(number)), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
 
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,7 +252,9 @@ def test_a_terminal_waits_for_enter(
     assert ("Two linear maps" in captured.out) == answered
 
 
-@pytest.mark.parametrize(("arguments", "code"), [(["9"], 1), (["0"], 1), (["five"], 2), (["5", "--precision", "0"], 2)])
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["9"], 1), (["0"], 1), (["five"], 2), (["5", "--precision", "18"], 2)]
+)
 def test_nonsense_is_refused(arguments: Sequence[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "exercises", *arguments]) == code
     assert capsys.readouterr().err

@@ -8,7 +8,20 @@ import pytest
 
 from vidrio.cli import main
 from vidrio.glass.changes import naive_softmax
-from vidrio.lessons.nan_draws import E_SD, RECIPES, Draws, Outcome, Recipe, blocks, exp_limit, exp_vanishes, run
+from vidrio.lessons.nan_draws import (
+    E_SD,
+    RECIPES,
+    Draws,
+    Learned,
+    Outcome,
+    Recipe,
+    blocks,
+    exp_limit,
+    exp_vanishes,
+    run,
+)
+from vidrio.lessons.runs import Lesson
+from vidrio.lessons.values import trained
 from vidrio.show import text_width
 
 Array = np.ndarray
@@ -147,6 +160,7 @@ def test_a_median_of_mostly_nan_is_none() -> None:
 def test_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "nan", "--draws", "60"]) == 0
     text = capsys.readouterr().out
+    assert "Training keeps the words apart" in text
     assert max(map(text_width, text.splitlines())) <= 80
     rows = [line for line in text.splitlines() if line.startswith(("naive ", "stable "))]
     assert ["100 %" in row for row in rows[:4]] == [True, True, True, True]
@@ -164,6 +178,7 @@ def test_the_report(capsys: pytest.CaptureFixture[str]) -> None:
         ["--residual", "--blocks", "1"],
         ["--spread", "1e5"],
         ["--spread", "1e-9"],
+        ["--softmax", "naive", "--precision", "0"],
     ],
 )
 def test_any_choice_is_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,7 +196,26 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(len(r["largest_by_block"]) == 6 for r in told["recipes"])
 
 
-@pytest.mark.parametrize("arguments", [["--draws", "0"], ["--softmax", "exact"], ["--spread", "0"], ["--blocks", "x"]])
+def test_learned_numbers_neither_explode_nor_forget(capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = {recipe: run(recipe, Learned()) for recipe in RECIPES}
+    assert {seen.nan_share for seen in outcomes.values()} == {0.0}
+    for recipe, seen in outcomes.items():
+        assert (seen.apart[0, -1] > 1) == recipe.residual, recipe
+    own = Lesson("trained", trained()).run("whole").array("memory")
+    assert outcomes[Recipe("stable", True, True)].apart[0, -1] == np.abs(own[0] - own[1]).max()
+    assert main(["lesson", "nan", "--as", "trained"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(text_width, text.splitlines())) <= 80
+    assert "the two rows differ by 1.72" in " ".join(text.split())
+    for extra in (["--softmax", "naive", "--residual", "--layer-norm"], ["--dtype", "float32"], ["--json"]):
+        assert main(["lesson", "nan", "--as", "trained", *extra]) == 0
+    assert main(["lesson", "nan", "--as", "trained", "--draws", "5"]) == 2
+    assert "--draws: of use with drawn matrices only" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--draws", "0"], ["--spread", "nan"], ["--softmax", "exact"], ["--spread", "0"], ["--blocks", "x"]]
+)
 def test_nonsense_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "nan", *arguments]) == 2
     assert "Error" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The second document's lesson: its slips' right values, its claims measured, every section readable."""
 
+import json
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ from vidrio.glass.positions import sinusoidal
 from vidrio.glass.transformer import encode
 from vidrio.lessons import notes_attention, notes_positions, notes_text
 from vidrio.lessons.machines import random_machine
-from vidrio.lessons.notes import SECTIONS, teller
+from vidrio.lessons.notes import SECTIONS, measure_and_tell
 from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, leak, masked, measure_heads
 from vidrio.show import text_width
 
@@ -117,8 +118,8 @@ def test_two_sums_are_wrong() -> None:
 
 def test_forced_rows_are_aligned_and_blind_to_the_future() -> None:
     seen = notes_text.measure_forcing()
-    assert list(seen.trace.target_tokens) == [seen.values.start, "hola", "mundo"]
-    assert seen.expected == ["hola", "mundo", seen.values.end]
+    assert list(seen.trace.target_tokens) == ["SOS", "hola", "mundo"]
+    assert seen.expected == ["hola", "mundo", "EOS"]
     assert (seen.prob_T > 0.9).all()  # it has learned this sentence
     assert seen.moved_T[:2].tolist() == [0, 0]
     assert seen.moved_T[2] > 0
@@ -138,7 +139,7 @@ def test_special_tokens() -> None:
 
 
 def test_every_step_names_numbers_that_there_are() -> None:
-    _, trace = notes_text.first_step()
+    trace = notes_text.first_step()
     assert len(notes_text.STEPS) == 10
     for step in notes_text.STEPS:
         for address in step.addresses:
@@ -146,7 +147,7 @@ def test_every_step_names_numbers_that_there_are() -> None:
 
 
 def test_the_logit_by_hand_is_the_logit(capsys: pytest.CaptureFixture[str]) -> None:
-    _, trace = notes_text.first_step()
+    trace = notes_text.first_step()
     word = int(trace.values["out.logits"][0].argmax())
     text = notes_text._logit_by_hand(trace, word, 12)
     product = text[text.index("it =") + 4 : text.rindex("=")].replace("\n", " ")
@@ -158,7 +159,7 @@ def test_the_logit_by_hand_is_the_logit(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-@pytest.mark.parametrize("precision", ["4", "9"])
+@pytest.mark.parametrize("precision", ["0", "4", "17"])
 def test_every_section_reads_in_80_columns(section: str, precision: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "notes", section, "--precision", precision]) == 0
     captured = capsys.readouterr()
@@ -181,7 +182,8 @@ def test_every_section_reads_in_80_columns(section: str, precision: str, capsys:
     ],
 )
 def test_slips_are_flagged_where_they_happen(section: str, slips: tuple[int, ...]) -> None:
-    text = "\n".join(teller(section)(4))
+    measure, tell = measure_and_tell(section)
+    text = "\n".join(tell(measure(), 4))
     for number in slips:
         assert f"Slip {number}," in text
 
@@ -194,6 +196,18 @@ def test_the_list_and_all(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     places = [told.index(f"{section}: {says}") for section, says in SECTIONS.items()]
     assert places == sorted(places)
+
+
+def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lesson", "notes", "all", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert list(told) == list(SECTIONS)
+    assert [row["printed"] for row in told["sums"]["rows"] if row["wrong"]] == [5292.638, 15409.093]
+    assert told["mask"]["table"]["hidden"][1][:2] == pytest.approx([0.308458, 0.691542], abs=1e-6)
+    assert told["mask"]["far"]["renormalised"][0] == ["nan", "nan"]
+    assert told["structure"]["out.prob"][0][8] == max(told["structure"]["out.prob"][0])  # hola
+    assert main(["lesson", "notes", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)) == list(SECTIONS)
 
 
 def test_an_unknown_section_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -224,6 +224,13 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["parameters"]["total"] == 3010 == told["bytes"]["float32"] / 4
 
 
+def test_the_glossary_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lesson", "sizes", "--glossary", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["glossary"]
+    assert [term["change"] for term in told][:2] == ["V 37,000 → 74,000", "batch 1 → 2"]
+    assert told[0]["parameters"] == [63_045_632, 81_989_632]
+
+
 def test_resized_keeps_the_heads_inside_the_model() -> None:
     config = resized(PRESETS["base"], {"d_model": 768, "heads": 12, "vocabulary": 100, "d_ff": None})
     assert (config.d_model, config.n_heads, config.d_head, config.source_vocabulary) == (768, 12, 64, 100)

@@ -238,8 +238,21 @@ def test_a_file_too_large_or_missing_is_refused(tmp_path: Path, monkeypatch: pyt
 def test_binary_rubbish_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(LessonError, match="is not TOML"):
+    with pytest.raises(LessonError, match="is not UTF-8 text") as caught:
         values_file.read(path, None)
+    assert "byte 0x80 in line 2" in str(caught.value)
+
+
+def test_a_file_of_another_editor_is_read(tmp_path: Path) -> None:
+    """With the mark that some editors put before UTF-8, and their line ends."""
+    path = tmp_path / "my.toml"
+    path.write_bytes(b'\xef\xbb\xbfsentence = "world"\r\n')
+    assert values_file.read(path, values_file.of_the_post()).source_ids == [2]
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(LessonError, match="cannot be written"):
+        values_file.write(tmp_path, some_values(), force=True)
 
 
 def test_a_file_stays_unless_forced(tmp_path: Path) -> None:
@@ -266,7 +279,7 @@ def test_numbers_of_any_size_can_be_walked_with(size: float, tmp_path: Path) -> 
         lesson = Lesson(mode, read(text, tmp_path), own=True)
         every = steps(lesson.values.config)
         for n, step in enumerate(every, 1):
-            assert step.title in "\n".join(step_text(lesson, n, 42, step, 4, "AGAIN"))
+            assert step.title in "\n".join(step_text(lesson, every, n, 4, "AGAIN"))
 
 
 def test_values_as_a_model_folder_and_back(tmp_path: Path) -> None:

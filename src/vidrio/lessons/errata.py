@@ -6,9 +6,8 @@ spot; no right figure is written down.
 Read next: errata_post.py (1 to 24), errata_notes.py (25 to 33).
 """
 
-import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
@@ -19,8 +18,11 @@ import numpy as np
 
 from vidrio import show
 from vidrio.errors import LessonError
+from vidrio.lessons.as_data import json_text
 
 DOCUMENTS = {"post": "The Random Transformer", "notes": "the notes on the Transformer"}
+
+RIGHT_IN_A_ROW = (5, 8, 15)  # slips whose right side is a row of numbers that the walk does not show itself
 
 Figures = Mapping[str, Any]  # what it is: the number or numbers
 
@@ -37,12 +39,16 @@ class Slip:
     why: str
 
     @property
-    def figures(self) -> Figures:
-        """Both sides, computed now; nothing where the slip is not a matter of numbers."""
+    def compute(self) -> Callable[[], Figures] | None:
+        """What computes both sides; None where the slip is not a matter of numbers."""
         from vidrio.lessons import errata_notes, errata_post
 
-        live = {**errata_post.LIVE, **errata_notes.LIVE}.get(self.number)
-        return live() if live else {}
+        return {**errata_post.LIVE, **errata_notes.LIVE}.get(self.number)
+
+    @property
+    def figures(self) -> Figures:
+        """Both sides, computed now."""
+        return self.compute() if self.compute else {}
 
 
 @cache
@@ -61,6 +67,18 @@ def slip(number: int) -> Slip:
 def flag(number: int) -> str:
     """A slip in the middle of a lesson: what is printed, what is right, and why."""
     return "\n".join(_told(slip(number), "! "))
+
+
+def flag_with_numbers(number: int, precision: int) -> Iterator[str]:
+    """The same with the right numbers, where they are a row or two."""
+    one = slip(number)
+    yield flag(number)
+    if number in RIGHT_IN_A_ROW:
+        for what, value in one.figures.items():
+            if what.startswith("right"):
+                yield from _figure(what, value, max(precision, 8))
+    if one.compute:
+        yield f"    numbers  vidrio lesson errata {number}"
 
 
 def _told(one: Slip, mark: str = "") -> Iterator[str]:
@@ -101,11 +119,11 @@ def as_json(slips: Sequence[Slip]) -> str:
         {
             **asdict(one),
             "document": DOCUMENTS[one.document],
-            "computed": {what: np.asarray(value).tolist() for what, value in one.figures.items()},
+            "computed": one.figures,
         }
         for one in slips
     ]
-    return json.dumps(told, indent=2, ensure_ascii=False)
+    return json_text(told)
 
 
 def as_list() -> Iterator[str]:

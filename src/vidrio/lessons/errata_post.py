@@ -1,7 +1,6 @@
 """Slips 1 to 24: the first document. Each number is computed where it is asked for."""
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,39 +8,28 @@ from typing import Any
 import numpy as np
 
 from vidrio.glass.attention import causal
-from vidrio.glass.changes import naive_softmax, slipped_sinusoidal, unmasked, with_divisor
+from vidrio.glass.changes import naive_softmax, slipped_sinusoidal, unmasked
 from vidrio.glass.maths import Array, layer_norm, no_tap, softmax
 from vidrio.glass.positions import sinusoidal
 from vidrio.glass.stages import stages
+from vidrio.glass.trace import Trace
 from vidrio.glass.transformer import Machine, decode, encode, feed_forward, norm, predict
 from vidrio.lessons import printed
 from vidrio.lessons.errata import Figures
 from vidrio.lessons.machines import largest_difference
+from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import Values
 from vidrio.lessons.values_file import of_the_post
 from vidrio.lessons.values_reader import draw
 from vidrio.parameters import parameter_specs
 
-
-def _first_layer(machine: Machine, values: Values) -> dict[str, Array]:
-    """Everything up to the first layer's output, by address."""
-    seen: dict[str, Array] = {}
-
-    def tap(name: str, value: Array) -> Array:
-        seen[name] = value
-        return value
-
-    one = replace(machine, config=replace(machine.config, n_encoder_layers=1))
-    encode(one, values.source_ids, tap)
-    return seen
+DECODER_LAYERS = (1, 2, 3, 6)
 
 
-def _as_printed(parameters: Mapping[str, Array] | None = None) -> dict[str, Array]:
-    """The first layer by the post's arithmetic, / 30, with other parameters where they are given."""
+def _by_thirty(parameters: Mapping[str, Array] | None = None) -> Trace:
+    """The encoder by the post's arithmetic, / 30, with other parameters where they are given."""
     values = of_the_post()
-    changed = {**values.parameters, **(parameters or {})}
-    machine = printed.as_printed(replace(values, parameters=changed).machine())
-    return _first_layer(with_divisor(machine, printed.DIVISOR), values)
+    return Lesson("printed", replace(values, parameters={**values.parameters, **(parameters or {})})).run("by-30")
 
 
 def _unit_norm(x_LD: Array, epsilon: float = 1e-5) -> Array:
@@ -57,25 +45,24 @@ def _printed_norm(x_LD: Array) -> Array:
 
 def positions() -> Figures:
     right, slipped = sinusoidal(3, 4), slipped_sinusoidal(3, 4)
-    values = of_the_post()
     return {
         "right row of position 1": right[1],
         "by the slip": slipped[1],
         "right row of position 2": right[2],
         "by the slip, position 2": slipped[2],
-        "right E, row of World": _first_layer(values.machine(), values)["enc.in"][1],
+        "right E, row of World": Lesson("corrected", of_the_post()).run("whole").array("enc.in")[1],
     }
 
 
 def rounding() -> Figures:
-    return {"cos 0.01": math.cos(0.01), "to two decimals": round(math.cos(0.01), 2)}
+    return {"cos 0.01": math.cos(0.01), "to two decimals": f"{math.cos(0.01):.2f}"}
 
 
 def matrices() -> Figures:
     own = of_the_post().parameters
     WQ, WK = own["enc.0.self.WQ"].copy(), own["enc.0.self.WK"].copy()
     WQ[0], WK[1] = printed.WQ1_OF_THE_TEXT, printed.WK2_OF_THE_TEXT
-    code, text = _as_printed(), _as_printed({"enc.0.self.WQ": WQ, "enc.0.self.WK": WK})
+    code, text = _by_thirty(), _by_thirty({"enc.0.self.WQ": WQ, "enc.0.self.WK": WK})
     told = {
         "Q1": "Q.h0",
         "scores1": "scores.h0",
@@ -87,8 +74,8 @@ def matrices() -> Figures:
     }
     figures: dict[str, Any] = {}
     for what, address in told.items():
-        figures[f"{what}, matrices of the text"] = text[f"enc.0.self.{address}"]
-        figures[f"{what}, matrices of the code"] = code[f"enc.0.self.{address}"]
+        figures[f"{what}, matrices of the text"] = text.array(f"enc.0.self.{address}")
+        figures[f"{what}, matrices of the code"] = code.array(f"enc.0.self.{address}")
     return figures
 
 
@@ -106,7 +93,7 @@ def overflow() -> Figures:
 
 
 def reminder() -> Figures:
-    Z = _as_printed()["enc.0.self.out"]
+    Z = _by_thirty().array("enc.0.self.out")
     return {
         "Z from the W that is printed": Z,
         "Z as repeated": printed.REMINDER_Z,
@@ -116,15 +103,15 @@ def reminder() -> Figures:
 
 def truncation() -> Figures:
     quotient = 17.05231849 / 9.9206152789297
-    return {"17.05231849 / 9.9206152789297": quotient, "to three decimals": round(quotient, 3)}
+    return {"17.05231849 / 9.9206152789297": quotient, "to three decimals": f"{quotient:.3f}"}
 
 
 def epsilon() -> Figures:
-    x_SD = _as_printed()["enc.0.self.sum"]
+    x_SD = _by_thirty().array("enc.0.self.sum")
     flat = np.array([[1.0, 1.0, 1.0, 1.00001]])
     return {
-        "row 1, σ + 10⁻⁶ (as printed)": _printed_norm(x_SD)[0],
-        "row 1, √(σ² + 10⁻⁵) (right)": _unit_norm(x_SD)[0],
+        "as printed, row 1 by σ + 10⁻⁶": _printed_norm(x_SD)[0],
+        "right, row 1 by √(σ² + 10⁻⁵)": _unit_norm(x_SD)[0],
         "they differ by": largest_difference(_printed_norm(x_SD)[0], _unit_norm(x_SD)[0]),
         "a nearly flat row, 1 1 1 1.00001, as printed": _printed_norm(flat)[0],
         "the same, right": _unit_norm(flat)[0],
@@ -132,10 +119,8 @@ def epsilon() -> Figures:
 
 
 def twice_added() -> Figures:
-    values = of_the_post()
-    machine = printed.as_printed(values.machine())
-    seen = _first_layer(machine, values)
-    x_SD, Z_SD = seen["enc.in"], seen["enc.0.self.norm.out"]
+    trace = Lesson("printed", of_the_post()).run("whole")
+    machine, x_SD, Z_SD = trace.machine, trace.array("enc.in"), trace.array("enc.0.self.norm.out")
 
     def block(inside: Array) -> Array:
         return norm(machine, Z_SD + feed_forward(machine, inside, "enc.0.ffn", no_tap), "enc.0.ffn.norm", no_tap)
@@ -162,29 +147,32 @@ def attentions() -> Figures:
     return {"attentions in a decoder layer": ", ".join(found)}
 
 
-def mask(draws: int = 40, seed: int = 1) -> Figures:
+def mask(draws: int = 60, seed: int = 1) -> Figures:
     """How far the last of three rows moves when the mask is left out, with fresh parameters for each draw."""
     values = of_the_post()
     ids = [values.config.special.start, *values.tokenizer.encode("hola mundo")]
-    figures = {}
+    figures: dict[str, Any] = {
+        "the decoder reads": "SOS hola mundo and the post's assumed memory, in 1, 2, 3 and 6 layers"
+    }
     for spread in (1.0, 0.5):
         generator = np.random.Generator(np.random.PCG64(seed))
-        medians = []
-        for layers in (1, 2, 3, 6):
-            config = replace(values.config, n_decoder_layers=layers, n_encoder_layers=1)
-            moved = []
-            for _ in range(draws):
-                drawn = draw(parameter_specs(config), generator)
-                own = {name: array if name.endswith("gain") else array * spread for name, array in drawn.items()}
-                machine = replace(values, config=config, parameters=own).machine()
-                rows = [
-                    decode(replace(machine, mask=how), ids, printed.ASSUMED_MEMORY)[-1] for how in (causal, unmasked)
-                ]
-                moved.append(largest_difference(*rows))
-            medians.append(statistics.median(moved))
-        what = f"parameters from N(0, {spread:g}²), median of {draws} draws"
-        figures[f"the last row moves by, with 1, 2, 3 and 6 decoder layers ({what})"] = np.array(medians)
+        moved = np.array(
+            [[_unmasking(values, layers, spread, generator, ids) for _ in range(draws)] for layers in DECODER_LAYERS]
+        )
+        what = f"parameters from N(0, {spread:g}²), {draws} draws"
+        figures[f"the last row moves by, median ({what})"] = np.median(moved, axis=1)
+        figures[f"and at most ({what})"] = moved.max(axis=1)
     return figures
+
+
+def _unmasking(values: Values, layers: int, spread: float, generator: np.random.Generator, ids: Sequence[int]) -> float:
+    """How far the last row moves without the mask, in one drawn decoder of so many layers."""
+    config = replace(values.config, n_decoder_layers=layers, n_encoder_layers=1)
+    drawn = draw(parameter_specs(config), generator)
+    own = {name: array if name.endswith("gain") else array * spread for name, array in drawn.items()}
+    machine = replace(values, config=config, parameters=own).machine()
+    rows = [decode(replace(machine, mask=how), ids, printed.ASSUMED_MEMORY)[-1] for how in (causal, unmasked)]
+    return largest_difference(*rows)
 
 
 def cross_norm() -> Figures:

@@ -3,18 +3,21 @@
 `measure_…` runs an experiment and returns its numbers; `tell_…` prints them. Nothing is written down beforehand.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from vidrio import show
 from vidrio.glass.attention import multi_head, see_all
+from vidrio.glass.changes import with_positions
 from vidrio.glass.maths import Array
 from vidrio.glass.stages import stages
 from vidrio.glass.trace import Trace
 from vidrio.glass.transformer import decode, encode, feed_forward, predict, translate_forced
-from vidrio.lessons.machines import Recorder, largest_difference, random_machine
+from vidrio.lessons.machines import Recorder, largest_difference, random_machine, told_difference
+from vidrio.lessons.runs import Lesson, greedy
+from vidrio.lessons.values import trained
 
 # --- 1: what is the positional encoding for? --------------------------------------------------------------------------
 
@@ -43,25 +46,69 @@ def measure_positions(kind: str, seed: int = 0) -> Swapped:
     return Swapped(memory_SD, other_SD[list(MAN_BITES_DOG)], largest_difference(first, other))
 
 
-def tell_positions(precision: int) -> Iterator[str]:
+@dataclass(frozen=True)
+class Translated:
+    """What the lessons' trained model makes of two words in both orders."""
+
+    positions: str
+    first: str
+    second: str
+
+
+TWO_ORDERS = ("hello world", "world hello")
+
+
+def measure_translations(kind: str) -> Translated:
+    """Translate both with these positions."""
+    values = trained()
+    texts = []
+    for sentence in TWO_ORDERS:
+        lesson = Lesson("trained", replace(values, sentence=sentence))
+        ids = greedy(lesson, with_positions(lesson.machine, kind))
+        texts.append(" ".join(values.vocabulary[i] for i in ids[1:]))
+    return Translated(kind, *texts)
+
+
+@dataclass(frozen=True)
+class WordOrder:
+    """Without positions and with the paper's: an untrained encoder's rows, and the trained model's translations."""
+
+    rows: dict[str, Swapped]
+    translated: dict[str, Translated]
+
+
+def measure_word_order() -> WordOrder:
+    kinds = ("none", "sinusoidal")
+    return WordOrder(
+        {kind: measure_positions(kind) for kind in kinds}, {kind: measure_translations(kind) for kind in kinds}
+    )
+
+
+def tell_positions(seen: WordOrder, precision: int) -> Iterator[str]:
     yield show.wrap(
         "It tells attention the order of the words. Attention by itself does not see it: every row asks every other, "
         "and a sum does not depend on the order of its terms. Here are an untrained encoder's rows (2 layers, D 4) for "
         "two sentences with the same words."
     )
     for kind, title in (("none", "Without positions"), ("sinusoidal", "With the paper's positions (§3.5)")):
-        seen = measure_positions(kind)
+        swapped = seen.rows[kind]
         yield f"\n{title}\n\ndog bites man"
-        yield show.matrix(seen.memory_SD, DOG_BITES_MAN, (), precision)
+        yield show.matrix(swapped.memory_SD, DOG_BITES_MAN, (), precision)
         yield "\nman bites dog, the rows put back into the order dog, bites, man"
-        yield show.matrix(seen.swapped_SD, DOG_BITES_MAN, (), precision)
-        yield f"\nlargest difference of a row: {_small(seen.difference)}"
-        yield f"largest difference of the first word's probability: {_small(seen.first_word_change)}"
+        yield show.matrix(swapped.swapped_SD, DOG_BITES_MAN, (), precision)
+        yield f"\nlargest difference of a row: {told_difference(swapped.difference)}"
+        yield f"largest difference of the first word's probability: {told_difference(swapped.first_word_change)}"
     yield "\n" + show.wrap(
         "Without positions the rows move with their words and change by nothing but rounding (sums were added up in "
         "another order), so the decoder reads the same from both sentences. With positions every row knows where it "
         "stands, and the sentences differ."
     )
+    yield "\nWhat the lessons' trained model says, with its positions and without\n"
+    rows = [
+        [text, *(getattr(seen.translated[kind], which) for kind in ("sinusoidal", "none"))]
+        for text, which in zip(TWO_ORDERS, ("first", "second"), strict=True)
+    ]
+    yield show.table(rows, ["", "with positions", "without"])
 
 
 # --- 2: self-attention and encoder–decoder attention ------------------------------------------------------------------
@@ -106,13 +153,12 @@ def measure_attentions(seed: int = 0) -> Attentions:
     return Attentions(before, changes(run((0, 1, dog), target)), changes(run(source, (3, 4, 5, 6, dog))))
 
 
-def tell_attentions(precision: int) -> Iterator[str]:
+def tell_attentions(seen: Attentions, precision: int) -> Iterator[str]:
     yield show.wrap(
         "By where queries, keys and values come from; the arithmetic is the same function. In self-attention all three "
         "are made from one sequence. In encoder–decoder attention (cross-attention) the decoder's rows ask, and the "
         "encoder's output, the memory, is asked."
     )
-    seen = measure_attentions()
     table = stages(seen.trace.machine.config)
     rows = []
     for name, says in KINDS.items():
@@ -127,7 +173,9 @@ def tell_attentions(precision: int) -> Iterator[str]:
     sums = ", ".join(show.number(float(total), precision) for total in weights.sum(axis=1))
     yield f"sums of the rows: {sums}"
     yield "\nChange one word and see what moves (largest difference):\n"
-    rows = [[name, _small(seen.source_changed[name]), _small(seen.target_changed[name])] for name in CROSS]
+    rows = [
+        [name, told_difference(seen.source_changed[name]), told_difference(seen.target_changed[name])] for name in CROSS
+    ]
     yield show.table(rows, ["", "last source word", "last target word"])
     yield "\n" + show.wrap(
         "The source reaches cross-attention through K and V only, the target through Q only; the weights depend on "
@@ -140,6 +188,7 @@ def tell_attentions(precision: int) -> Iterator[str]:
 
 N_TOKENS = 16
 ORDERED_KEYS = 6  # 6! = 720 orders
+QUERIES = 20_000
 WIDTHS = (1, 2, 4, 16, 64, 256, 1024)
 
 
@@ -149,7 +198,7 @@ class Width:
 
     d_head: int
     rank: int  # of the matrix of scores
-    orders: int  # in how many orders 20,000 random queries put six random keys
+    orders: int  # in how many orders QUERIES random queries put six random keys
     spread: float  # standard deviation of the scores
     entropy: float  # of the weights without √K, in bits, mean of the rows
     largest: float  # weight of a row, mean, without √K
@@ -170,7 +219,7 @@ def measure_width(d_head: int, seed: int = 0) -> Width:
     multi_head(machine, x_LD, x_LD, name="enc.0.self", mask=see_all, tap=scaled)
     scores_LL = plain["enc.0.self.scores.h0"]
     weights_LL, calm_LL = plain["enc.0.self.weights.h0"], scaled["enc.0.self.weights.h0"]
-    queries, keys = generator.standard_normal((20_000, d_head)), generator.standard_normal((ORDERED_KEYS, d_head))
+    queries, keys = generator.standard_normal((QUERIES, d_head)), generator.standard_normal((ORDERED_KEYS, d_head))
     return Width(
         d_head,
         int(np.linalg.matrix_rank(scores_LL)),
@@ -189,17 +238,20 @@ def entropy(weights_LM: Array) -> float:
     return float(-(weights_LM * logs).sum(axis=1).mean())
 
 
-def tell_width(precision: int) -> Iterator[str]:
-    widths = [measure_width(d_head) for d_head in WIDTHS]
+def measure_widths() -> list[Width]:
+    return [measure_width(d_head) for d_head in WIDTHS]
+
+
+def tell_width(widths: Sequence[Width], precision: int) -> Iterator[str]:
     yield show.wrap(
         "Too small: a head cannot tell much apart. The scores Q Kᵀ are products of L × K and K × L matrices, so their "
         "rank is at most K. With K = 1 a query is one number: it puts the keys into one order or into the reverse of "
-        "it, and no third. Measured with random queries and keys:"
+        f"it, and no third. Counted with {QUERIES:,} random queries, which may miss rare orders:"
     )
     rows = [[str(w.d_head), str(w.rank), f"{w.orders}"] for w in widths[:-2]]
     yield ""
     yield show.table(
-        rows, ["K", f"rank of {N_TOKENS} × {N_TOKENS} scores", f"orders of {ORDERED_KEYS} keys, of 720"], "rrr"
+        rows, ["K", f"rank of {N_TOKENS} × {N_TOKENS} scores", f"orders of {ORDERED_KEYS} keys met, of 720"], "rrr"
     )
     yield "\n" + show.wrap(
         "Too large: each score is a sum of K products, so scores spread like √K, and the softmax of widely spread "
@@ -281,8 +333,7 @@ def measure_feed_forward(seed: int = 0) -> FeedForward:
     )
 
 
-def tell_feed_forward(precision: int) -> Iterator[str]:
-    seen = measure_feed_forward()
+def tell_feed_forward(seen: FeedForward, precision: int) -> Iterator[str]:
     yield show.wrap(
         "Two linear maps with an activation between them: FFN(x) = max(0, x W1 + b1) W2 + b2 (Eq. 2). The first widens "
         "each row (512 → 2048 in the paper, 4 → 8 here), ReLU sets what is negative to 0, the second narrows it again. "
@@ -295,14 +346,10 @@ def tell_feed_forward(precision: int) -> Iterator[str]:
     h, a = seen.hidden_LF[0, 0], seen.active_LF[0, 0]
     yield f"\nBy hand: active[0,0] = max(0, {show.number(h, precision)}) = {show.number(a, precision)}"
     yield f"ReLU set {seen.silenced:.0%} of the hidden numbers to 0."
-    yield f"Rows 0 and 2 of x are equal; their outputs differ by {_small(seen.same_rows)}."
-    yield f"Row 3 changed by 1 in every place: the other rows' outputs moved by {_small(seen.others_moved)}."
+    yield f"Rows 0 and 2 of x are equal; their outputs differ by {told_difference(seen.same_rows)}."
+    yield f"Row 3 changed by 1 in every place: the other rows' outputs moved by {told_difference(seen.others_moved)}."
     yield "\n" + show.wrap(
         "Why the activation? Without it the two maps would be one: a sum of inputs gives the sum of outputs. "
-        f"|f(a) + f(b) − f(a + b) − f(0)| is {_small(seen.bend)} with ReLU and {_small(seen.bend_without)} without it."
+        f"|f(a) + f(b) − f(a + b) − f(0)| is {told_difference(seen.bend)} with ReLU and "
+        f"{told_difference(seen.bend_without)} without it."
     )
-
-
-def _small(value: float) -> str:
-    """A difference: exactly 0, or with its size."""
-    return "0" if value == 0 else f"{value:.2g}"

@@ -35,10 +35,10 @@ class Chosen:
 
 
 def measure_probabilities() -> Chosen:
-    values, trace = first_step()
+    trace = first_step()
     logits_V = trace.values["out.logits"][0]
     return Chosen(
-        values.vocabulary,
+        trace.vocabulary,
         trace.values["dec.out"][0],
         logits_V,
         trace.values["out.prob"][0],
@@ -46,8 +46,7 @@ def measure_probabilities() -> Chosen:
     )
 
 
-def tell_probabilities(precision: int) -> Iterator[str]:
-    seen = measure_probabilities()
+def tell_probabilities(seen: Chosen, precision: int) -> Iterator[str]:
     yield show.wrap(
         "By a linear layer and a softmax (§3.4). The linear layer turns the decoder's last row, D numbers, into one "
         "number for each word of the vocabulary, a logit; the softmax makes them positive and sum to 1."
@@ -149,8 +148,20 @@ def measure_missed(n_models: int = 60, length: int = 3) -> dict[int, float]:
     return {beam: count / n_models for beam, count in missed.items()}
 
 
-def tell_greedy(precision: int) -> Iterator[str]:
-    seen = measure_counted()
+@dataclass(frozen=True)
+class Greedy:
+    """The counted model, and how often searches miss the likeliest sentence of others."""
+
+    counted: Compared
+    missed: dict[int, float]  # by the width of the beam
+
+
+def measure_greedy() -> Greedy:
+    return Greedy(measure_counted(), measure_missed())
+
+
+def tell_greedy(measured: Greedy, precision: int) -> Iterator[str]:
+    seen = measured.counted
     yield show.wrap(
         "Because the likeliest word now may lead where only unlikely words follow. What counts is the probability of "
         "the whole sentence, the product of its words' probabilities."
@@ -159,15 +170,15 @@ def tell_greedy(precision: int) -> Iterator[str]:
     for line in dict.fromkeys(CORPUS):
         yield f"  {line}" + (f"   (× {CORPUS.count(line)})" if CORPUS.count(line) > 1 else "")
     for name, tree in seen.trees.items():
-        yield f"\n{name}: {_sentence(seen.found[name], seen.words)}"
+        yield f"\n{name}: {_sentence(seen.found[name], seen.words, precision)}"
         yield from _drawn(tree, seen.words, precision)
-    yield "\n" + f"of all sentences the likeliest: {_sentence(seen.best, seen.words)}"
+    yield "\n" + f"of all sentences the likeliest: {_sentence(seen.best, seen.words, precision)}"
     greedy = seen.found["greedy"]
     factors = " · ".join(show.number(float(np.exp(p)), precision) for p in greedy.token_log_probs)
-    yield f"By hand, greedy: {factors} = {show.number(float(np.exp(greedy.log_prob)), precision)}"
-    missed = measure_missed()
+    total = show.number(float(np.exp(greedy.log_prob)), precision)
+    yield show.wrap(f"By hand, greedy: {factors} = {total}", hang="  ")
     yield "\n60 untrained translators, 5 words, sentences of 3 words, all 125 compared\n"
-    rows = [["greedy" if beam == 1 else f"beam {beam}", f"{share:.0%}"] for beam, share in missed.items()]
+    rows = [["greedy" if beam == 1 else f"beam {beam}", f"{share:.0%}"] for beam, share in measured.missed.items()]
     yield show.table(rows, ["", "likeliest sentence missed"], "lr")
     yield "\n" + show.wrap(
         "A beam keeps several beginnings alive and misses it less often; only trying everything is certain. The "
@@ -177,9 +188,9 @@ def tell_greedy(precision: int) -> Iterator[str]:
     )
 
 
-def _sentence(hypothesis: Hypothesis, words: Sequence[str]) -> str:
+def _sentence(hypothesis: Hypothesis, words: Sequence[str], precision: int) -> str:
     text = " ".join(words[i] for i in hypothesis.ids)
-    return f"{text}, probability {np.exp(hypothesis.log_prob):.4f}"
+    return f"{text}, probability {show.number(float(np.exp(hypothesis.log_prob)), precision)}"
 
 
 def _drawn(tree: Tree, words: Sequence[str], precision: int) -> Iterator[str]:

@@ -76,8 +76,7 @@ def _seconds(way: Callable[[], Array]) -> float:
     return time.perf_counter() - began
 
 
-def tell_speed(precision: int) -> Iterator[str]:
-    seen = measure_speed()
+def tell_speed(seen: Speed, precision: int) -> Iterator[str]:
     yield show.wrap(
         "Because word t cannot be computed before word t − 1 is known. The encoder has the whole sentence and sends "
         "all its rows through at once; the decoder goes through all its layers once for every word. In training, where "
@@ -169,7 +168,28 @@ def gradient(machine: Machine, layer: int, x_LD: Array, direction_LD: Array, h: 
     return slopes
 
 
-def tell_depth(precision: int) -> Iterator[str]:
+@dataclass(frozen=True)
+class Depths:
+    """The four ways to build the layers, by name."""
+
+    nan: dict[str, dict[str, float]]  # softmax: way: the share of draws that come to NaN
+    depth: dict[str, Depth]
+    apart: dict[str, list[float | None]]  # how far two rows are apart, block by block, with small matrices
+
+
+def measure_depths() -> Depths:
+    def nan_shares(softmax: str) -> dict[str, float]:
+        return {name: run(Recipe(softmax, *way), Draws(200)).nan_share for name, way in WAYS.items()}
+
+    small = Draws(200, spread=0.25)
+    return Depths(
+        {softmax: nan_shares(softmax) for softmax in ("naive", "stable")},
+        {name: measure_depth(*way) for name, way in WAYS.items()},
+        {name: run(Recipe("stable", *way), small).medians("apart") for name, way in WAYS.items()},
+    )
+
+
+def tell_depth(measured: Depths, precision: int) -> Iterator[str]:
     yield show.wrap(
         "Residual connections give the gradient a way down and the words a way up past every layer; layer norm keeps "
         "the numbers at one size on that way. Each alone is not enough. The document brings them in against NaN, which "
@@ -177,13 +197,9 @@ def tell_depth(precision: int) -> Iterator[str]:
     )
     yield "\n" + flag(10)
     yield "\nNaN in six blocks, 200 draws (vidrio lesson nan)\n"
-    draws = Draws(200)
-    rows = []
-    for softmax_kind in ("naive", "stable"):
-        outcomes = [run(Recipe(softmax_kind, residual, norm), draws) for residual, norm in WAYS.values()]
-        rows.append([f"{softmax_kind} softmax", *(f"{outcome.nan_share:.0%}" for outcome in outcomes)])
+    rows = [[f"{kind} softmax", *(f"{share:.0%}" for share in by.values())] for kind, by in measured.nan.items()]
     yield show.table(rows, ["", *WAYS], "lrrrr")
-    seen = {name: measure_depth(*way) for name, way in WAYS.items()}
+    seen = measured.depth
     for title, quantity in (
         ("Size of the numbers that come into each layer", "values"),
         ("Size of the gradient there, for a loss at the top (central differences)", "gradients"),
@@ -205,12 +221,11 @@ def tell_depth(precision: int) -> Iterator[str]:
     p = seen["neither"].gradients
     yield f"\nBy hand: neither, layer 0 / layer {DEPTH - 1} = {p[0]:.3g} / {p[-1]:.3g} = {p[0] / p[-1]:.3g}"
     yield "\nAnd the words: how far two rows are apart, matrices drawn from N(0, 1/16)\n"
-    apart = {
-        name: run(Recipe("stable", residual, norm), Draws(200, spread=0.25)).medians("apart")
-        for name, (residual, norm) in WAYS.items()
-    }
     rows = [
-        [str(b + 1), *("-" if (a := medians[b]) is None else show.number(a, precision) for medians in apart.values())]
+        [
+            str(b + 1),
+            *("-" if (a := medians[b]) is None else show.number(a, precision) for medians in measured.apart.values()),
+        ]
         for b in range(6)
     ]
     yield show.table(rows, ["block", *WAYS], "r....")

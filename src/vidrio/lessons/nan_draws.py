@@ -14,7 +14,8 @@ import numpy as np
 from vidrio.config import ModelConfig
 from vidrio.glass.changes import with_dtype, with_softmax, without_layer_norm, without_residual
 from vidrio.glass.maths import Array
-from vidrio.glass.transformer import Machine, build, encoder_layer
+from vidrio.glass.transformer import Machine, build, encode, encoder_layer
+from vidrio.lessons.values import trained
 from vidrio.parameters import parameter_specs, random_parameters
 
 # The encoder's input as the document prints it, embeddings and positions added up (with its slips: `lesson errata 1`).
@@ -75,6 +76,11 @@ class Draws:
         machine = build(self.config, random_parameters(self.config, np.random.default_rng(0)))
         return with_dtype(machine, DTYPES[self.dtype])
 
+    @property
+    def x_SD(self) -> Array:
+        """What comes into the first block."""
+        return E_SD.astype(DTYPES[self.dtype])
+
     def __iter__(self) -> Iterator[dict[str, Array]]:
         """Draw after draw, each the parameters of all blocks. More draws begin with the same ones."""
         specs = {
@@ -89,11 +95,40 @@ class Draws:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """The trained lesson's encoder in the place of drawn ones: one stack, and what it makes of `hello world`."""
+
+    dtype: str = "float64"
+    count: int = 1
+
+    @cached_property
+    def plain(self) -> Machine:
+        return with_dtype(trained().machine(), DTYPES[self.dtype])
+
+    @property
+    def blocks(self) -> int:
+        return self.plain.config.n_encoder_layers
+
+    @cached_property
+    def x_SD(self) -> Array:
+        seen: dict[str, Array] = {}
+
+        def tap(name: str, value: Array) -> Array:
+            return seen.setdefault(name, value)
+
+        encode(self.plain, trained().source_ids, tap)
+        return seen["enc.in"]
+
+    def __iter__(self) -> Iterator[dict[str, Array]]:
+        yield dict(self.plain.parameters)
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What became of every draw, block by block: arrays of draws × blocks, NaN from a draw's first NaN on."""
 
     recipe: Recipe
-    draws: Draws
+    draws: Draws | Learned
     largest: Array  # the largest |x| that left the block
     score: Array  # the largest |score| that entered a softmax in the block
     apart: Array  # the largest difference between the two rows
@@ -156,16 +191,15 @@ class Outcome:
         }
 
 
-def run(recipe: Recipe, draws: Draws) -> Outcome:
-    """Send E through the blocks of every draw."""
+def run(recipe: Recipe, draws: Draws | Learned) -> Outcome:
+    """Send the rows through the blocks of every draw."""
     machine = recipe.machine(draws.plain)
     kept = {name: np.full((draws.count, draws.blocks), np.nan) for name in ("largest", "score", "apart", "agree")}
     overflowed = 0
     limit = exp_limit(draws.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         for d, parameters in enumerate(draws):
-            x_SD = E_SD.astype(DTYPES[draws.dtype])
-            for b, seen in blocks(machine, parameters, x_SD):
+            for b, seen in blocks(machine, parameters, draws.x_SD):
                 kept["score"][d, b] = seen.score
                 if np.isnan(seen.out_SD).any():
                     overflowed += recipe.softmax == "naive" and seen.highest > limit

@@ -5,23 +5,25 @@ together; then the NaN are gone. Which of the two did it, and what was wrong? He
 many draws, with the softmax as the document writes it or with the row's maximum taken off first.
 """
 
-import json
+import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from vidrio import show
 from vidrio.glass.maths import softmax
+from vidrio.lessons.as_data import json_text
 from vidrio.lessons.errata import flag
 from vidrio.lessons.nan_draws import (
     BLOCKS,
     DTYPES,
-    E_SD,
     RECIPES,
     Draws,
+    Learned,
     Outcome,
     Recipe,
     blocks,
@@ -29,9 +31,12 @@ from vidrio.lessons.nan_draws import (
     exp_vanishes,
     run,
 )
+from vidrio.lessons.step import counted
 
 
 @click.command("nan")
+@click.option("--as", "numbers", type=click.Choice(["drawn", "trained"]), default="drawn", show_default=True,
+              help="Random matrices, or those of the lessons' trained model.")  # fmt: skip
 @click.option("--softmax", type=click.Choice(["naive", "stable"]), help="Only blocks with this softmax.")
 @click.option("--residual/--no-residual", default=None, help="Only blocks with, or without, residual connections.")
 @click.option("--layer-norm/--no-layer-norm", default=None, help="Only blocks with, or without, layer norm.")
@@ -41,9 +46,10 @@ from vidrio.lessons.nan_draws import (
 @click.option("--spread", type=click.FloatRange(0, 1e6, min_open=True), default=1.0, show_default=True,
               help="Standard deviation of the matrices' entries.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="float64", show_default=True)
-@click.option("--precision", type=click.IntRange(1, 17), default=show.PRECISION, show_default=True)
+@click.option("--precision", type=click.IntRange(0, 17), default=show.PRECISION, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The measured numbers as JSON.")
 def command(
+    numbers: str,
     softmax: str | None,
     residual: bool | None,
     layer_norm: bool | None,
@@ -61,6 +67,7 @@ def command(
     vidrio lesson nan                               all eight ways to build them
     vidrio lesson nan --softmax stable              four of them
     vidrio lesson nan --softmax naive --no-residual --no-layer-norm    one, closely
+    vidrio lesson nan --as trained                  the same with numbers that were learned
     """
     recipes = [
         recipe
@@ -69,14 +76,27 @@ def command(
         and residual in (None, recipe.residual)
         and layer_norm in (None, recipe.layer_norm)
     ]
-    draws = Draws(count, seed, n_blocks, spread, dtype)
+    draws: Draws | Learned = Draws(count, seed, n_blocks, spread, dtype)
+    settings = {"draws": count, "seed": seed, "blocks": n_blocks, "spread": spread, "dtype": dtype}
+    if math.isnan(spread):
+        raise click.UsageError("--spread is a number above 0.")
+    if numbers == "trained":
+        _refuse({"--draws": "count", "--seed": "seed", "--blocks": "n_blocks", "--spread": "spread"})
+        draws, settings = Learned(dtype), {"as": "trained", "dtype": dtype}
     outcomes = [run(recipe, draws) for recipe in _shown_on_a_terminal(recipes)]
     if as_json:
-        settings = {"draws": count, "seed": seed, "blocks": n_blocks, "spread": spread, "dtype": dtype}
-        click.echo(json.dumps(settings | {"recipes": [outcome.to_json() for outcome in outcomes]}, indent=1))
+        click.echo(json_text(settings | {"recipes": [outcome.to_json() for outcome in outcomes]}))
         return
     lines = tell_one(outcomes[0], precision) if len(outcomes) == 1 else tell(outcomes, precision)
     click.echo("\n".join(lines))
+
+
+def _refuse(options: Mapping[str, str]) -> None:
+    """What is of no use with trained numbers must not seem to be."""
+    source = click.get_current_context().get_parameter_source
+    given = [option for option, name in options.items() if source(name) is ParameterSource.COMMANDLINE]
+    if given:
+        raise click.UsageError(f"{', '.join(given)}: of use with drawn matrices only; those of --as trained are given.")
 
 
 def _shown_on_a_terminal(recipes: Sequence[Recipe]) -> Iterator[Recipe]:
@@ -95,7 +115,7 @@ def tell(outcomes: Sequence[Outcome], precision: int) -> Iterator[str]:
     """Several ways to build the blocks, side by side, and what they show."""
     draws = outcomes[0].draws
     yield _setting(draws)
-    yield f"\nAfter {draws.blocks} blocks; medians over the draws\n"
+    yield f"\nAfter {counted(draws.blocks, 'block')}" + ("; medians over the draws\n" if draws.count > 1 else "\n")
     yield show.table(
         [_row(outcome, precision) for outcome in outcomes],
         ["softmax", "residual", "norm", "NaN", "largest", "a block", "rows differ by", "under 0.001"],
@@ -107,6 +127,9 @@ def tell(outcomes: Sequence[Outcome], precision: int) -> Iterator[str]:
         "of draws in which it is less."
     )
     by_recipe = {outcome.recipe: outcome for outcome in outcomes}
+    if isinstance(draws, Learned):
+        yield from _tell_learned(by_recipe)
+        return
     for title, tell_part, recipe in (
         ("Why NaN? Scores too large for exp", _tell_cause, Recipe("stable", residual=False, layer_norm=False)),
         ("Where the first NaN appears", _tell_first, Recipe("naive", residual=False, layer_norm=False)),
@@ -117,28 +140,36 @@ def tell(outcomes: Sequence[Outcome], precision: int) -> Iterator[str]:
             yield from tell_part(by_recipe[recipe], precision)
     if len(outcomes) == len(RECIPES):
         yield "\nWhat the eight rows say\n"
-        yield from _tell_conclusion(by_recipe)
+        yield from _tell_conclusion(by_recipe, draws)
 
 
 def tell_one(outcome: Outcome, precision: int) -> Iterator[str]:
     """One way to build the blocks, block by block, and its first draw."""
     yield _setting(outcome.draws)
-    yield f"\n{outcome.recipe}: NaN in {outcome.nan_share:.1%} of the draws; medians by block\n"
+    if isinstance(outcome.draws, Learned):
+        yield f"\n{outcome.recipe}: {'NaN' if outcome.nan_share else 'no NaN'}\n"
+    else:
+        yield f"\n{outcome.recipe}: NaN in {outcome.nan_share:.1%} of the draws; medians by block\n"
     yield _by_block(outcome, precision)
     low, high = outcome.interval("largest")
-    if np.isfinite(high):
+    if outcome.draws.count > 1 and np.isfinite(high):
         yield f"95 % interval of the last median of the largest number: {_short(low)} … {_short(high)}"
     if outcome.nan_share:
         yield "\nWhere the first NaN appears\n"
         yield from _tell_first(outcome, precision)
-    if outcome.nan_share < 1 and (outcome.apart[:, -1] > 0).any():
+    if outcome.draws.count > 1 and outcome.nan_share < 1 and (outcome.apart[:, -1] > 0).any():
         yield "\nHow far the two rows are apart after the last block\n"
         yield from _difference_histogram(outcome)
-    yield "\nThe first draw, block by block\n"
+    yield "\nBlock by block\n" if isinstance(outcome.draws, Learned) else "\nThe first draw, block by block\n"
     yield from _tell_draw(outcome, precision)
 
 
-def _setting(draws: Draws) -> str:
+def _setting(draws: Draws | Learned) -> str:
+    if isinstance(draws, Learned):
+        return show.wrap(
+            f"The encoder of the lessons' trained model: {counted(draws.blocks, 'block')} of the same sizes, its own "
+            f"matrices, biases and gains, on its rows for hello world; {draws.dtype}."
+        )
     return show.wrap(
         f"{draws.blocks} encoder blocks, D 4, 2 heads, K 3, F 8, on the document's E; every matrix and bias drawn from "
         f"N(0, {draws.spread**2:g}), anew in every block. {draws.count:,} draws, the same for each way to build the "
@@ -252,7 +283,7 @@ def _tell_draw(outcome: Outcome, precision: int) -> Iterator[str]:
     limit = exp_limit(draws.dtype)
     machine = outcome.recipe.machine(draws.plain)
     with np.errstate(over="ignore", invalid="ignore"):
-        for b, seen in blocks(machine, next(iter(draws)), E_SD.astype(DTYPES[draws.dtype])):
+        for b, seen in blocks(machine, next(iter(draws)), draws.x_SD):
             mark = f", above {limit:.2f}" if seen.highest > limit else ""
             yield f"block {b + 1}: highest score {_short(seen.highest, precision)}{mark}"
             yield show.matrix(seen.out_SD, ("Hello", "World"), (), precision)
@@ -260,7 +291,22 @@ def _tell_draw(outcome: Outcome, precision: int) -> Iterator[str]:
                 return
 
 
-def _tell_conclusion(by_recipe: dict[Recipe, Outcome]) -> Iterator[str]:
+def _tell_learned(by_recipe: dict[Recipe, Outcome]) -> Iterator[str]:
+    full, cut = (by_recipe.get(Recipe("stable", residual=on, layer_norm=True)) for on in (True, False))
+    if full is None or cut is None:
+        return
+    score = max(score for outcome in by_recipe.values() for score in outcome.medians("score") if score is not None)
+    apart, gone = full.apart[0, -1], cut.apart[0, -1]
+    yield ""
+    yield show.wrap(
+        f"These matrices are small: no score is above {_short(score)}, far from where exp overflows, so no way to "
+        "build the blocks makes NaN. And the words stay: with residual connections and layer norm, as they were "
+        f"trained, the two rows differ by {_short(apart)} after the last block; without residual connections by "
+        f"{_short(gone)}."
+    )
+
+
+def _tell_conclusion(by_recipe: dict[Recipe, Outcome], draws: Draws) -> Iterator[str]:
     def nan(softmax: str, residual: bool, layer_norm: bool) -> str:
         return f"{100 * by_recipe[Recipe(softmax, residual, layer_norm)].nan_share:.4g} %"
 
@@ -282,12 +328,11 @@ def _tell_conclusion(by_recipe: dict[Recipe, Outcome]) -> Iterator[str]:
         "scores stay small enough for exp.",
         hang="   ",
     )
-    draws = calm.draws
     spreads = [draws.spread * factor for factor in (1, 0.5, 0.25, 0.1)]
     yield show.wrap(
         "4. No NaN is not the same as sense: the rows become equal. Here residual connections do matter, if matrices "
-        "are small enough not to drown the row that they are added to, as trained ones are. How far the rows differ "
-        "after the last block, with layer norm:",
+        "are small enough not to drown the row that they are added to. Training keeps the words apart (--as trained). "
+        "How far the rows differ after the last block, with layer norm:",
         hang="   ",
     )
     yield ""
@@ -306,6 +351,7 @@ def _apart_with(spread: float, residual: bool, draws: Draws) -> str:
 
 def _short(value: float, precision: int = 3) -> str:
     """A number of any size in few characters."""
+    precision = max(1, precision)
     if value != 0 and not 1e-3 <= abs(value) < 1e5:
         return f"{value:.{max(1, precision - 1)}e}"
     return f"{value:.{precision}g}" if abs(value) < 10 else f"{value:.{precision + 1}g}"

@@ -1,11 +1,13 @@
 """The second document, section by section, with its slips put right and every claim computed: `vidrio lesson notes`."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
 from vidrio import show
 from vidrio.errors import LessonError, nearest
+from vidrio.lessons.as_data import json_text
 
 # section: (what it is about, where it is told); in the document's order
 SECTIONS = {
@@ -19,25 +21,27 @@ SECTIONS = {
 }
 
 
-def teller(section: str) -> Callable[[int], Iterator[str]]:
-    """The function that tells a section."""
+def measure_and_tell(section: str) -> tuple[Callable[[], Any], Callable[[Any, int], Iterator[str]]]:
+    """What measures a section's numbers, and what tells them with a precision."""
     from vidrio.lessons import notes_attention, notes_positions, notes_text
 
-    return {
-        "positions": notes_positions.tell_positions,
-        "sums": notes_positions.tell_sums,
-        "heads": notes_attention.tell_heads,
-        "mask": notes_attention.tell_mask,
-        "tokens": notes_text.tell_tokens,
-        "structure": notes_text.tell_structure,
-        "forcing": notes_text.tell_forcing,
-    }[section]
+    pairs: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Iterator[str]]]] = {
+        "positions": (notes_positions.measure_positions, notes_positions.tell_positions),
+        "sums": (notes_positions.measure_sums, notes_positions.tell_sums),
+        "heads": (notes_attention.measure_heads, notes_attention.tell_heads),
+        "mask": (notes_attention.measure_mask, notes_attention.tell_mask),
+        "tokens": (notes_text.measure_tokens, notes_text.tell_tokens),
+        "structure": (notes_text.first_step, notes_text.tell_structure),
+        "forcing": (notes_text.measure_forcing, notes_text.tell_forcing),
+    }
+    return pairs[section]
 
 
 @click.command("notes")
 @click.argument("section", required=False)
-@click.option("--precision", type=click.IntRange(1, 17), default=show.PRECISION, show_default=True)
-def command(section: str | None, precision: int) -> None:
+@click.option("--precision", type=click.IntRange(0, 17), default=show.PRECISION, show_default=True, help="Decimals.")
+@click.option("--json", "as_json", is_flag=True, help="What is measured, as JSON.")
+def command(section: str | None, precision: int, as_json: bool) -> None:
     """The second document, section by section, put right and computed.
 
     \b
@@ -45,6 +49,9 @@ def command(section: str | None, precision: int) -> None:
     vidrio lesson notes mask         one of them
     vidrio lesson notes all          all of them
     """
+    if section is None and as_json:
+        click.echo(json_text(SECTIONS))
+        return
     if section is None:
         click.echo("The second document; read a section with `vidrio lesson notes SECTION`:\n")
         click.echo(show.table([[f"  {name}", says] for name, says in SECTIONS.items()]))
@@ -57,9 +64,14 @@ def command(section: str | None, precision: int) -> None:
             found=f"nearest: {nearest(section, [*SECTIONS, 'all'], count=2)}",
             do=f"choose one of {', '.join(SECTIONS)}, all",
         )
-    for name in SECTIONS if section == "all" else (section,):
+    chosen = tuple(SECTIONS) if section == "all" else (section,)
+    if as_json:
+        click.echo(json_text({name: measure_and_tell(name)[0]() for name in chosen}))
+        return
+    for name in chosen:
+        measure, tell = measure_and_tell(name)
         click.echo(f"{name}: {SECTIONS[name]}\n")
-        for text in teller(name)(precision):
+        for text in tell(measure(), precision):
             click.echo(text)
-        if section == "all":
-            click.echo("")
+        if name != chosen[-1]:
+            click.echo("\n")

@@ -11,7 +11,7 @@ from vidrio.glass.changes import with_mask, zero_after, zero_after_renormalised,
 from vidrio.glass.maths import Array, no_tap, softmax
 from vidrio.glass.transformer import decode, predict
 from vidrio.lessons.errata import flag
-from vidrio.lessons.machines import Recorder, largest_difference, random_machine
+from vidrio.lessons.machines import Recorder, largest_difference, random_machine, told_difference
 from vidrio.lessons.notes_positions import CAT_SENTENCE
 
 # --- the mask ---------------------------------------------------------------------------------------------------------
@@ -63,7 +63,23 @@ def leak(kind: str, seed: int = 0) -> float:
     return largest_difference(one, other)
 
 
-def tell_mask(precision: int) -> Iterator[str]:
+@dataclass(frozen=True)
+class Mask:
+    """The document's table, a row of scores, and scores that differ much, masked; and what leaks in a decoder."""
+
+    table: Masked
+    row: Masked  # of scores 2, 1, 0.5
+    far: Masked  # of scores 0, 2000
+    leak: float  # how far the first row's prediction moves with the last word: −∞ on the scores
+    leak_of_zeros: float  # the same with 0 on the scores
+
+
+def measure_mask() -> Mask:
+    small, far = np.array([[2.0, 1.0, 0.5]] * 3), np.array([[0.0, 2000.0], [0.0, 0.0]])
+    return Mask(masked(np.log(PRINTED_WEIGHTS)), masked(small), masked(far), leak("causal"), leak("zeros"))
+
+
+def tell_mask(measured: Mask, precision: int) -> Iterator[str]:
     yield "weights = softmax(mask(Q Kᵀ / √K))"
     yield "mask: −∞ where the column is later than the row     §3.2.3"
     yield "\nThe document's table\n"
@@ -75,7 +91,7 @@ def tell_mask(precision: int) -> Iterator[str]:
         "them are log p, since softmax(log p) = p."
     )
     yield "\n" + flag(29)
-    seen = masked(np.log(PRINTED_WEIGHTS))
+    seen = measured.table
     yield "\nRight: −∞ on the scores, then softmax; row t is shared out among words 0 … t\n"
     yield show.matrix(seen.hidden, CAT_SENTENCE, CAT_SENTENCE, max(precision, 6))
     a, b = PRINTED_WEIGHTS[1, :2]
@@ -85,26 +101,24 @@ def tell_mask(precision: int) -> Iterator[str]:
     yield show.matrix(seen.zero_scores, CAT_SENTENCE, CAT_SENTENCE, precision)
     yield "By hand: [0,0] = 0.268 / (0.268 + 5 · exp(0)) = " + show.number(0.268 / 5.268, precision)
     yield "the future keeps of each row: " + " ".join(f"{share:.3f}" for share in future_share(seen.zero_scores))
-    small = np.array([[2.0, 1.0, 0.5]] * 3)
-    kept = masked(small)
     yield "a row of scores 2, 1, 0.5, the last two to be hidden:"
-    yield "  zeros  " + " ".join(f"{w:.9f}" for w in kept.zero_scores[0])
-    yield "  −∞     " + " ".join(f"{w:.9f}" for w in kept.hidden[0])
+    yield "  zeros  " + " ".join(f"{w:.9f}" for w in measured.row.zero_scores[0])
+    yield "  −∞     " + " ".join(f"{w:.9f}" for w in measured.row.hidden[0])
     yield "\nZeros after the softmax: the future is hidden, but the rows no longer sum to 1\n"
     zeroed = zero_after(PRINTED_WEIGHTS)
     yield show.matrix(zeroed, CAT_SENTENCE, CAT_SENTENCE, 3)
     yield "sums of the rows: " + " ".join(f"{total:.3f}" for total in zeroed.sum(axis=1))
     difference = largest_difference(seen.renormalised, seen.hidden)
     yield f"\nEach row divided by its sum: the right weights again (difference {difference:.1g})."
-    ruined = masked(np.array([[0.0, 2000.0], [0.0, 0.0]]))
+    ruined = measured.far
     yield show.wrap(
         "It breaks where the hidden scores are much larger: for scores 0 and 2000 the first row is "
         f"{' '.join(show.number(w, 1) for w in ruined.renormalised[0])} (0 / 0), with −∞ it is "
         f"{' '.join(show.number(w, 1) for w in ruined.hidden[0])}."
     )
     yield "\nIn a decoder the last word is changed. The first row's probabilities move by"
-    yield f"  −∞ on the scores   {leak('causal'):.2g}"
-    yield f"  0 on the scores    {leak('zeros'):.2g}"
+    yield f"  −∞ on the scores   {told_difference(measured.leak)}"
+    yield f"  0 on the scores    {told_difference(measured.leak_of_zeros)}"
     yield show.wrap(
         "Trained like that it learns to read the answer from the next row, and has no next row when it translates."
     )
@@ -174,8 +188,7 @@ def measure_heads(seed: int = 0) -> Heads:
     )
 
 
-def tell_heads(precision: int) -> Iterator[str]:
-    seen = measure_heads()
+def tell_heads(seen: Heads, precision: int) -> Iterator[str]:
     yield "head_h = Attention(x W_h^Q, x W_h^K, x W_h^V)"
     yield "out = Concat(head_1, …, head_H) W^O     §3.2.2"
     yield "\n" + flag(30)
@@ -197,7 +210,7 @@ def tell_heads(precision: int) -> Iterator[str]:
     q, k, score = seen.values["self.Q.h0"][0], seen.values["self.K.h0"][0], seen.values["self.scores.h0"][0, 0]
     terms = " + ".join(f"({show.number(q[i], precision)})({show.number(k[i], precision)})" for i in range(2))
     yield f"\nBy hand: scores_0[0,0] = Σ_{D_HEAD} Q_0[0,i] K_0[0,i]"
-    yield f"  = {terms} + … = {show.number(score, precision)}"
+    yield show.wrap(f"= {terms} + … = {show.number(score, precision)}", indent="  ", hang="    ")
     yield f"  divided by √{D_HEAD} = {show.number(score / D_HEAD**0.5, precision)}"
     yield "\nDoes a head see part of the row? x[2,500], in the last quarter, is changed by 1\n"
     rows = [
@@ -206,9 +219,9 @@ def tell_heads(precision: int) -> Iterator[str]:
     ]
     yield show.table(rows, ["", "its queries move by", "if rows were sliced"])
     yield "\n" + show.wrap(
-        "Every head's projection reads all 512 numbers and makes 128 new ones of them. Slicing is the special case of "
-        f"projections that are 0 outside their quarter (difference {seen.slices_as_heads:g}): heads could not choose "
-        "what they look at."
+        "Every head's projection reads all 512 numbers and makes 128 new ones of them. Slicing is the special case in "
+        "which each projection copies its own quarter and has 0 everywhere else (difference "
+        f"{seen.slices_as_heads:g}): heads could not choose what they look at."
     )
     yield "\nWhat W^O is for: head 0's output is changed; the columns of the result that move\n"
     yield f"  with W^O     {seen.mixed:.0%}"

@@ -1,7 +1,8 @@
 """The second document on words in and words out: special tokens, teacher forcing, and the way from end to end."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from vidrio.glass.maths import Array
 from vidrio.glass.trace import Trace, parameter_array
 from vidrio.glass.transformer import translate_forced
 from vidrio.lessons.errata import flag
-from vidrio.lessons.values import Values, trained
+from vidrio.lessons.runs import Lesson
+from vidrio.lessons.values import trained
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.text.vocabulary import SpecialNames
 
@@ -31,20 +33,23 @@ def small_tokenizer() -> Tokenizer:
     return Tokenizer.of_words(["¿", "qué", "te", "parece", "el", "próximo", "domingo", "?"], names=NAMES)
 
 
-def tell_tokens(precision: int) -> Iterator[str]:
+def measure_tokens() -> dict[str, Any]:
+    """The document's question between start and end, and the vocabulary."""
     tokenizer = small_tokenizer()
-    special = tokenizer.special
+    ids = [tokenizer.special.start, *tokenizer.encode(QUESTION), tokenizer.special.end]
+    return {"vocabulary": tokenizer.vocabulary(), "tokens": [tokenizer.token(i) for i in ids], "ids": ids}
+
+
+def tell_tokens(seen: dict[str, Any], precision: int) -> Iterator[str]:
+    tokenizer = small_tokenizer()
     yield "ids = [start] + tokens + [end]"
     yield f"\nThe document's example: '[start] {QUESTION} [end]'\n"
-    ids = tokenizer.encode(QUESTION)
-    whole = [special.start, *ids, special.end]
-    yield show.table(
-        [["token", *(tokenizer.token(i) for i in whole)], ["id", *map(str, whole)]],
-        align="l" + "r" * len(whole),
-        gap=" ",
-    )
+    whole = seen["ids"]
+    rows = [["token", *seen["tokens"]], ["id", *map(str, whole)]]
+    yield show.table(rows, align="l" + "r" * len(whole), gap=" ")
     yield f"\nBy hand: {tokenizer.size} tokens are known; domingo has the id {tokenizer.id('domingo')}:"
-    yield show.wrap(", ".join(f"{i} {token}" for i, token in enumerate(tokenizer.vocabulary())), indent="  ", hang="  ")
+    known = (f"{i}{show.NO_BREAK}{token}" for i, token in enumerate(seen["vocabulary"]))
+    yield show.wrap(", ".join(known), indent="  ", hang="  ")
     yield "\nThe four special tokens\n"
     yield show.table([[kind, name, str(tokenizer.id(name)), says] for kind, name, says in PURPOSES])
     for title, text in (
@@ -56,7 +61,8 @@ def tell_tokens(precision: int) -> Iterator[str]:
     yield f"\nBack to text, special tokens left out: {tokenizer.decode(whole)!r}"
     yield "\nTwo sentences in one batch, the shorter one padded\n"
     short = tokenizer.encode("el domingo")
-    padded = [*short, *[special.pad] * (len(ids) - len(short))]
+    ids = whole[1:-1]
+    padded = [*short, *[tokenizer.special.pad] * (len(ids) - len(short))]
     yield show.matrix(np.array([ids, padded]), (), (), precision)
     yield show.wrap(
         "Padding has to be masked like the future, with −∞ on its scores. What this package explains with "
@@ -73,7 +79,6 @@ FRENCH = ("Le", "chat", "s'est", "assis")
 class Forced:
     """One pass of the lesson's model over a given translation, and over it with the last input word changed."""
 
-    values: Values
     trace: Trace
     expected: list[str]
     prob_T: Array  # of the expected word after each row
@@ -82,7 +87,7 @@ class Forced:
 
 def measure_forcing() -> Forced:
     """Force `hello world` → `hola mundo` through the model."""
-    values = replace(trained(), sentence="hello world")
+    values = trained()  # of `hello world`
     special, words = values.config.special, values.vocabulary
     taken = [words.index("hola"), words.index("mundo"), special.end]
     inputs = [special.start, *taken[:-1]]
@@ -90,7 +95,6 @@ def measure_forcing() -> Forced:
     prob_TV = translate_forced(trace.machine, values.source_ids, inputs, trace.tap)
     other_TV = translate_forced(trace.machine, values.source_ids, [*inputs[:-1], words.index("hello")])
     return Forced(
-        values,
         trace,
         [words[i] for i in taken],
         prob_TV[np.arange(len(taken)), taken],
@@ -98,7 +102,7 @@ def measure_forcing() -> Forced:
     )
 
 
-def tell_forcing(precision: int) -> Iterator[str]:
+def tell_forcing(seen: Forced, precision: int) -> Iterator[str]:
     yield "loss = − Σ_t log p(y_t | y_0 … y_{t−1}, x)"
     yield "row t sees the true words before t, and predicts word t"
     yield "\n" + flag(33)
@@ -106,7 +110,6 @@ def tell_forcing(precision: int) -> Iterator[str]:
     rows = [["in", "<sos>", *FRENCH], ["out", *FRENCH, "<eos>"]]
     yield show.table(rows)
     yield f"\n{len(FRENCH) + 1} rows in, {len(FRENCH) + 1} rows out: the same sentence, shifted by one place."
-    seen = measure_forcing()
     yield "\nLive, on the lessons' trained model"
     yield f"source: {' '.join(seen.trace.source_tokens)}; the translation is given, not searched for\n"
     rows = [
@@ -122,7 +125,7 @@ def tell_forcing(precision: int) -> Iterator[str]:
     yield f"By hand: row 0, −log {show.number(p, precision)} = {show.number(-float(np.log(p)), precision)}"
     yield "\nprobabilities of all rows (out.prob)"
     columns = [seen.expected.index(word) for word in dict.fromkeys(seen.expected)]
-    ids = [seen.values.vocabulary.index(seen.expected[c]) for c in columns]
+    ids = [seen.trace.vocabulary.index(seen.expected[c]) for c in columns]
     yield show.matrix(
         seen.trace.values["out.prob"][:, ids], seen.trace.target_tokens, [seen.expected[c] for c in columns], precision
     )
@@ -193,20 +196,15 @@ STEPS = (
 )
 
 
-def first_step() -> tuple[Values, Trace]:
+def first_step() -> Trace:
     """The first decoding step of `hello world` on the lesson's model."""
-    values = replace(trained(), sentence="hello world")
-    words, start = values.vocabulary, values.config.special.start
-    trace = Trace(values.machine(), [words[i] for i in values.source_ids], [words[start]], vocabulary=words)
-    translate_forced(trace.machine, values.source_ids, [start], trace.tap)
-    return values, trace
+    return Lesson("trained", trained()).run("whole").as_of(0)
 
 
-def tell_structure(precision: int) -> Iterator[str]:
+def tell_structure(trace: Trace, precision: int) -> Iterator[str]:
     yield "text → tokens → ids → embeddings + positions → encoder → memory"
     yield "       memory, words so far → decoder → logits → probabilities → next word"
     yield "\n" + flag(32)
-    values, trace = first_step()
     yield "\nLive, the first word of hello world on the lessons' trained model"
     for number, step in enumerate(STEPS, 1):
         yield f"\n{number:2}. {step.says}"
@@ -218,7 +216,7 @@ def tell_structure(precision: int) -> Iterator[str]:
     order = np.argsort(-prob_V)[:5]
     yield "\nThe likeliest first words\n"
     rows = [
-        [values.vocabulary[i], show.number(logits_V[i], precision), show.number(prob_V[i], precision)] for i in order
+        [trace.vocabulary[i], show.number(logits_V[i], precision), show.number(prob_V[i], precision)] for i in order
     ]
     yield show.table(rows, ["word", "logit", "p"], "lrr")
     yield "\n" + _logit_by_hand(trace, int(order[0]), precision)

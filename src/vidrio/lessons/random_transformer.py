@@ -8,6 +8,7 @@ Read next: step.py, runs.py, values.py.
 
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -15,6 +16,7 @@ from vidrio.config import ModelConfig
 from vidrio.errors import LessonError
 from vidrio.glass.attention import divisor
 from vidrio.lessons import values_file, walk_report
+from vidrio.lessons.as_data import json_text
 from vidrio.lessons.runs import MODES, Lesson
 from vidrio.lessons.step import Step
 from vidrio.lessons.steps_decoder import decoder_steps
@@ -66,7 +68,7 @@ def _refuse_too_long(values: Values) -> None:
 @click.option("--write-model", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="As a model folder.")
 @click.option("--force", is_flag=True, help="Write over what is there.")
 @click.option("--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals.")
-@click.option("--json", "wants_json", is_flag=True, help="The steps as JSON, numbers in full.")
+@click.option("--json", "wants_json", is_flag=True, help="As JSON, numbers in full.")
 def command(
     mode: str | None,
     only: int | None,
@@ -98,20 +100,19 @@ def command(
         return
     every = steps(lesson.values.config)
     if wants_list:
-        click.echo("\n".join(walk_report.index(every)))
+        click.echo(json_text(walk_report.index_data(every)) if wants_json else "\n".join(walk_report.index(every)))
         return
     chosen = list(enumerate(every, 1))[slice(*_chosen(len(every), only, first, last))]
     if why is not None:
         trace = (chosen[0][1] if only else every[0]).trace(lesson)
-        click.echo("\n".join(walk_report.receipt_text(trace, why, precision)))
+        told = json_text(walk_report.receipt_data(trace, why)) if wants_json else ""
+        click.echo(told or "\n".join(walk_report.receipt_text(trace, why, precision)))
     elif wants_json:
-        click.echo(walk_report.as_json(lesson, chosen))
+        click.echo(json_text(walk_report.walk_data(lesson, chosen)))
     else:
         again = _again(mode, values, sentence)
-        for n, step in chosen:
-            click.echo("\n".join(walk_report.step_text(lesson, n, len(every), step, precision, f"{again} --step {n}")))
-            if (n, step) != chosen[-1]:
-                click.echo("\n")
+        texts = ("\n".join(walk_report.step_text(lesson, every, n, precision, again)) for n, _ in chosen)
+        click.echo("\n\n\n".join(texts))
 
 
 def _chosen(count: int, only: int | None, first: int | None, last: int | None) -> tuple[int, int]:
@@ -135,7 +136,10 @@ def _write(lesson: Lesson, out: Path | None, folder: Path | None, *, force: bool
     if folder is not None:
         if folder.exists() and not force:
             raise LessonError(f"{folder} is there already", do="give another name, or --force to write over it")
-        lesson.values.write_model(folder)
+        try:
+            lesson.values.write_model(folder)
+        except OSError as error:
+            raise values_file.cannot_write(folder, error) from None
         if lesson.values.score_divisor != divisor(lesson.values.config.d_head):
             click.echo("Note: a model folder divides scores by √d_head; your score_divisor is not in it.", err=True)
         click.echo(f'Written: {folder}. Try: vidrio look "{lesson.values.sentence}" --model {folder}', err=True)
@@ -145,6 +149,6 @@ def _again(mode: str | None, values: Path | None, sentence: str | None) -> str:
     """The command line that comes back to the same numbers."""
     parts = ["vidrio lesson random-transformer"]
     parts += [f"--as {mode}"] if mode else []
-    parts += [f"--values {values}"] if values else []
-    parts += [f'--sentence "{sentence}"'] if sentence else []
+    parts += [f"--values {quote(str(values))}"] if values else []
+    parts += [f"--sentence {quote(sentence)}"] if sentence else []
     return " ".join(parts)

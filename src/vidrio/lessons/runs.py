@@ -33,11 +33,6 @@ class Lesson:
     values: Values
     own: bool = False  # the reader's own values: the post's results do not belong to them
 
-    @property
-    def as_the_post(self) -> bool:
-        """Whether the numbers are the post's, so that its intermediate results can stand in where it drew them."""
-        return self.mode == "printed" and not self.own
-
     @cached_property
     def machine(self) -> Machine:
         machine = self.values.machine()
@@ -54,6 +49,14 @@ class Lesson:
     @cached_property
     def runs(self) -> dict[str, Trace]:
         return {}
+
+    def says(self, name: str) -> str:
+        """What is computed in a run."""
+        if name != "generation":
+            return SAYS[name]
+        table = "" if self.values.generation_VD is None else "with the second table of embeddings"
+        program = "no positions and no mask, as in the post's program" if self.mode == "printed" else ""
+        return "; ".join(filter(None, (table, program))) or SAYS["whole"]
 
     def run(self, name: str) -> Trace:
         """One of RUNS, computed once."""
@@ -134,8 +137,7 @@ def _by_thirty(lesson: Lesson) -> Trace:
 
 
 def _reminder(lesson: Lesson) -> Trace:
-    given = {"enc.0.self.out": printed.REMINDER_Z} if lesson.as_the_post else {}
-    return _encoded(lesson, with_divisor(lesson.machine, printed.DIVISOR), given)
+    return _encoded(lesson, with_divisor(lesson.machine, printed.DIVISOR), {"enc.0.self.out": printed.REMINDER_Z})
 
 
 def _bare(lesson: Lesson) -> Trace:
@@ -149,8 +151,6 @@ def _bare_by_thirty(lesson: Lesson) -> Trace:
 
 def _at_sos(lesson: Lesson, given: Mapping[str, Array]) -> Trace:
     """The first decoding step, with the post's numbers where it goes on from a draw of its own."""
-    if not lesson.as_the_post:
-        return lesson.run("whole")
     start = lesson.values.config.special.start
     first = _translated(lesson, lesson.machine, [start, start], given)
     return _translated(lesson, lesson.machine, [start, int(first.values["out.prob"][0].argmax())], given)
@@ -199,6 +199,6 @@ SAYS = {
     "decoder": "the first decoding step, from the post's own numbers",
     "linear": "the output layer on the post's assumed row",
     "softmax": "the softmax of the logits that the post's probabilities belong to",
-    "generation": "the second table of embeddings, if there is one",
 }
-PRINTED_SAYS = {"generation": "the second table of embeddings; no positions and no mask, as in the post's program"}
+# Runs on numbers of the post, and what stands for them where the numbers are the reader's own.
+WITHOUT_THE_POST = {"reminder": "by-30", "decoder": "whole", "linear": "whole", "softmax": "whole"}

@@ -16,7 +16,15 @@ from vidrio.lessons.runs import Lesson
 from vidrio.parameters import count, source_table
 
 MOST_WORDS = 40  # of a vocabulary, shown
+LONGEST_ABOUT = 1000  # characters
 TOP = 5
+
+READING = (
+    "src.ids above is an address: every number has one, and --why takes it. enc.0.self.K.h1 are the keys of the "
+    "encoder's layer 0, self-attention, head 1; counting begins at 0. §3.4 and Eq. 1 are places in the paper Attention "
+    "Is All You Need. Rows × columns are told in letters: S words of the source, T of the target, D width of a row, "
+    "K of a head, E of all heads side by side, F of the feed-forward network, V words of the vocabulary."
+)
 
 
 @dataclass(frozen=True)
@@ -46,11 +54,22 @@ def vocabulary(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     shown = [f"{i} {show.visible(word)}".replace(" ", show.NO_BREAK) for i, word in enumerate(words[:MOST_WORDS])]
     if len(words) > MOST_WORDS:
         shown.append(f"and {len(words) - MOST_WORDS} more")
-    ids = trace.values["src.ids"].tolist()
-    picked = ", ".join(f"{show.visible(words[i])} is {i}" for i in ids)
-    told = {"The vocabulary": ", ".join(shown), "The sentence": picked, "The numbers": lesson.values.about}
+    about = show.visible(lesson.values.about[:LONGEST_ABOUT])
+    told = {"The vocabulary": ", ".join(shown), "The sentence": ", ".join(_picked(lesson)), "The numbers": about}
     lines = [show.wrap(f"{what}: {text}", hang="  ") for what, text in told.items()]
+    lines += ["", "How to read the steps", "", show.wrap(READING)]
     return Aside(lines, {"vocabulary": list(words), "sentence": lesson.values.sentence})
+
+
+def _picked(lesson: Lesson) -> Iterator[str]:
+    """Each word of the sentence, and its id."""
+    tokenizer, unknown = lesson.values.tokenizer, lesson.values.config.special.unk
+    for piece in tokenizer.pieces(lesson.values.sentence):
+        word = show.visible(lesson.values.sentence[piece.start : piece.end].strip())
+        if piece.unknown:
+            yield f"{word} is not in the vocabulary and becomes {tokenizer.token(unknown)}, {unknown}"
+        else:
+            yield f"{show.visible(piece.token)} is {piece.id}"
 
 
 def cosines(lesson: Lesson, trace: Trace, precision: int) -> Aside:
@@ -61,11 +80,8 @@ def cosines(lesson: Lesson, trace: Trace, precision: int) -> Aside:
         a, b = rows[:2]
         dot, norms = show.number(float(a @ b), precision), [show.number(math.sqrt(r @ r), precision) for r in (a, b)]
         value = show.number(float(table[0, 1]), precision)
-        lines += [
-            "",
-            "By hand: a · b / (|a| |b|) for the first two",
-            f"  = {dot} / ({norms[0]} * {norms[1]}) = {value}",
-        ]
+        worked = show.wrap(f"= {dot} / ({norms[0]} * {norms[1]}) = {value}", indent="  ", hang="    ")
+        lines += ["", "By hand: a · b / (|a| |b|) for the first two", worked]
     return Aside(lines, {"cosines": table.tolist()})
 
 
@@ -78,7 +94,9 @@ def softmax_of_three(lesson: Lesson, trace: Trace, precision: int) -> Aside:
         show.vector(shares, (), precision),
         "",
         "By hand: the first is e^1 / (e^1 + e^2 + e^3)",
-        f"  = {exps[0]} / ({' + '.join(exps)}) = {show.number(float(shares[0]), precision)}",
+        show.wrap(
+            f"= {exps[0]} / ({' + '.join(exps)}) = {show.number(float(shares[0]), precision)}", indent="  ", hang="    "
+        ),
     ]
     return Aside(lines, {"x": x.tolist(), "softmax": shares.tolist()})
 
@@ -88,9 +106,12 @@ def growth(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     layers = range(lesson.values.config.n_encoder_layers)
     blocks = [np.abs(trace.values[f"enc.{n}.ffn.out"]).max() for n in layers]
     where = first(trace, np.isnan)
-    rows = [[f"block {n}", show.number(float(largest), precision)] for n, largest in enumerate(blocks)]
-    lines = [show.table(rows, ["", "largest |number|"], "lr")]
-    lines.append(f"The first NaN: {where}" if where else "No NaN.")
+    rows = [[f"enc.{n}", show.number(float(largest), precision)] for n, largest in enumerate(blocks)]
+    lines = [show.table(rows, ["block", "largest |number|"], "lr")]
+    calm = (
+        "No NaN: the softmax takes the largest score of a row off first." if lesson.mode == "corrected" else "No NaN."
+    )
+    lines.append(f"The first NaN: {where}" if where else calm)
     lines.append("Thousands of such stacks, switch by switch: vidrio lesson nan")
     return Aside(lines, {"largest": [float(value) for value in blocks], "first_nan": where})
 

@@ -4,7 +4,6 @@ The first document ends with the paper's numbers (512, 6 + 6, 2048, 8 heads, 64)
 means. Here they are counted, for the paper's sizes and for any other.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError, InputError
 from vidrio.folder import read_config
 from vidrio.lessons import counting
+from vidrio.lessons.as_data import json_text
 from vidrio.lessons.errata import flag
 
 
@@ -54,14 +54,16 @@ PRESETS = {
 @click.option("--vocabulary", type=click.IntRange(1, 1 << 24), help="V: tokens known.")
 @click.option("--source-tokens", "-s", type=click.IntRange(1, 4096), default=20, show_default=True)
 @click.option("--target-tokens", "-t", type=click.IntRange(1, 4096), default=20, show_default=True)
-@click.option("--glossary", is_flag=True, help="The second document's six sizes: what each is and costs.")
+@click.option(
+    "--glossary", "wants_glossary", is_flag=True, help="The second document's six sizes: what each is and costs."
+)
 @click.option("--json", "as_json", is_flag=True, help="The counts as JSON.")
 def command(
     preset: str | None,
     model: str | None,
     source_tokens: int,
     target_tokens: int,
-    glossary: bool,
+    wants_glossary: bool,
     as_json: bool,
     **sizes: int | None,
 ) -> None:
@@ -87,8 +89,11 @@ def command(
     if any(sizes.values()):
         name += ", resized"
     if as_json:
-        click.echo(json.dumps(report(config, source_tokens, target_tokens), indent=1))
-    elif glossary:
+        counts = report(config, source_tokens, target_tokens)
+        if wants_glossary:
+            counts["glossary"] = glossary(config, source_tokens, target_tokens)
+        click.echo(json_text(counts))
+    elif wants_glossary:
         click.echo("\n".join(tell_glossary(config, name, source_tokens, target_tokens)))
     else:
         click.echo("\n".join(tell(config, name, source_tokens, target_tokens)))
@@ -288,15 +293,15 @@ def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str
         (
             "sequence length",
             "how many tokens a text has, and how many the model can hold. Every row looks at every other, so the "
-            "scores grow with its square; all other products with its first power. It costs parameters only where "
-            f"positions are learned (here they are {c.positions}).",
+            "scores and the mixing of values by them grow with its square; all other products with its first power. It "
+            f"costs parameters only where positions are learned (here they are {c.positions}).",
             f"S, T {n_source}, {n_target} → {2 * n_source}, {2 * n_target}",
             _counts(longer, 2 * n_source, 2 * n_target),
         ),
         (
             "embedding dimension",
-            "how many numbers stand for a token, all the way up. Embedding and feed-forward grow with it; attention, "
-            "whose heads widen with it, with its square.",
+            "how many numbers stand for a token, all the way up. Embedding and feed-forward grow with it; the matrices "
+            "of attention, whose heads widen with it, with its square.",
             f"D {c.d_model} → {2 * c.d_model}, K {c.d_head} → {2 * c.d_head}",
             _counts(replace(c, d_model=2 * c.d_model, d_head=2 * c.d_head), n_source, n_target),
         ),

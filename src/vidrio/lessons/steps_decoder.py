@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from vidrio.config import ModelConfig
 from vidrio.lessons import sidelights
-from vidrio.lessons.step import Step
+from vidrio.lessons.step import Step, counted
 
 
 def decoder_steps(config: ModelConfig) -> Iterator[Step]:
@@ -96,7 +96,7 @@ def _decoder(config: ModelConfig) -> Iterator[Step]:
         slips=[16],
     )
     yield Step(
-        title=f"{config.n_decoder_layers} decoder layers",
+        title=counted(config.n_decoder_layers, "decoder layer"),
         section="Decoder: the random decoder",
         says="Every layer reads the same memory.",
         shows=["dec.0.ffn.norm.out", f"{last}.ffn.norm.out", "dec.out"],
@@ -144,8 +144,10 @@ def _words_out() -> Iterator[Step]:
     yield Step(
         title="A table for the whole vocabulary",
         section=section + "the vocabulary's embeddings",
-        says="For the generation every word needs a row. In a trained model, words of like meaning have rows of like "
-        "direction; drawn ones have not.",
+        says="For the generation every word needs a row.",
+        of_the_post="In a trained model, words of like meaning tend to have rows of like direction; these were drawn.",
+        learned="This is the table of the source: hola and mundo never stand there, so their rows have learned nothing "
+        "and their cosines mean nothing. The target has a table of its own.",
         sidelight=sidelights.table_for_generation,
         run="generation",
     )
@@ -153,7 +155,9 @@ def _words_out() -> Iterator[Step]:
         title="Word after word",
         section=section + "the random encoder-decoder",
         says="The chosen word is put behind the others and everything is asked again, until the end token comes or the "
-        "program has had enough. Numbers that were not trained make words, not translations.",
+        "program has had enough.",
+        of_the_post="Numbers that were not trained make words, not translations.",
+        learned="These numbers were trained: the words are the translation, and it ends by itself.",
         shows=["memory", "out.choice"],
         run="generation",
         drawn=True,

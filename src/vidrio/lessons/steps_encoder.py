@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from vidrio.config import ModelConfig
 from vidrio.lessons import sidelights
-from vidrio.lessons.step import Step
+from vidrio.lessons.step import Step, counted
 
 
 def encoder_steps(config: ModelConfig) -> Iterator[Step]:
@@ -36,15 +36,18 @@ def _into_the_encoder() -> Iterator[Step]:
     yield Step(
         title="How alike two words are",
         section="Encoder: embedding the text, cosine similarity",
-        says="The cosine of the angle between two rows: 1 for the same direction, 0 for nothing in common, -1 for "
-        "opposite. Trained rows of unlike words are far from 1.",
+        says="The cosine of the angle between two rows: 1 for the same direction, 0 for a right angle, -1 for opposite "
+        "directions.",
+        of_the_post="Rows of unlike words should not be so alike; the post says so itself: it chose its numbers for "
+        "easy sums.",
+        learned="These two point nearly the same way; the model tells them apart by the little that is left.",
         sidelight=sidelights.cosines,
     )
     yield Step(
         title="Where a word stands",
         section="Encoder: positional encoding",
-        says="The rows do not say which word came first, so every position gets a row of its own: sines and cosines of "
-        "different wavelengths, the same for every sentence.",
+        says="The rows do not say which word came first, so every position gets a row of its own, the same for every "
+        "sentence. The paper takes sines and cosines of different wavelengths.",
         shows=["src.positions"],
         by_hand=["src.positions[-1,0]", "src.positions[-1,1]"],
         slips=[1, 2],
@@ -114,25 +117,26 @@ def _attention(config: ModelConfig) -> Iterator[Step]:
     yield Step(
         title="Values are mixed by the weights",
         section=section + "values times weights",
-        says="The head's output: each row is a mix of all rows of V. Where a weight is almost 1 the row is almost that "
-        "one value, so the words' rows come out (nearly) equal.",
+        says="The head's output: each row is a mix of all rows of V, by that row's weights.",
+        of_the_post="Here both words take nearly everything from world, so their rows come out (nearly) equal.",
         shows=["enc.0.self.head.h0"],
         by_hand=["enc.0.self.head.h0[0,0]"],
         slips=[24],
     )
-    if config.n_heads > 1:
-        yield Step(
-            title="The other heads",
-            section=section + "second head",
-            says="The same five steps with other matrices: softmax(Q Kᵀ / √K) V.",
-            shows=_heads(config, "Q K V scores weights head", first=1),
-            by_hand=["enc.0.self.head.h1[0,0]"],
-        )
+    yield Step(
+        title="The other heads",
+        section=section + "second head",
+        says="The same five steps with other matrices: softmax(Q Kᵀ / √K) V."
+        if config.n_heads > 1
+        else "There is one head only.",
+        shows=_heads(config, "Q K V scores weights head", first=1),
+        by_hand=["enc.0.self.head.h1[0,0]"],
+    )
     yield Step(
         title="What if scores are divided by 30",
         section=section + "a larger divisor",
-        says="The post's way out of weights that are 0 and 1: divide by 30 instead of √3. It is a trick for these "
-        "large numbers; layer norm will be the remedy. With smaller scores both words count.",
+        says="The post's way out of weights that are 0 and 1: divide by 30 instead of √K. Smaller scores give more "
+        "even weights. It is a trick for its large numbers; layer norm will be the remedy.",
         shows=_heads(config, "scaled weights head"),
         by_hand=["enc.0.self.weights.h0[0,0]"],
         run="by-30",
@@ -158,6 +162,7 @@ def _attention(config: ModelConfig) -> Iterator[Step]:
 
 def _feed_forward(config: ModelConfig) -> Iterator[Step]:
     ffn, last = "enc.0.ffn", f"enc.{config.n_encoder_layers - 1}"
+    blocks, layers = (counted(config.n_encoder_layers, what) for what in ("block", "layer"))
     yield Step(
         title="The feed-forward network",
         section="Encoder: feed-forward layer",
@@ -172,16 +177,18 @@ def _feed_forward(config: ModelConfig) -> Iterator[Step]:
     yield Step(
         title="One block",
         section="Encoder: the random encoder",
-        says="Attention and feed-forward network, one after the other, and nothing else yet.",
+        says="Attention and feed-forward network, one after the other, and nothing else yet. Scores are divided by √K "
+        "again.",
         shows=["enc.in", f"{ffn}.out"],
         run="bare",
         drawn=True,
     )
     yield Step(
-        title=f"{config.n_encoder_layers} blocks, one after the other",
+        title=f"{blocks}, one after the other",
         section="Encoder: the random encoder, six of them",
-        says="Without anything to hold them, numbers grow from block to block. A softmax by the plain formula then "
-        "meets numbers whose exponential is beyond every float, and ∞ / ∞ is NaN.",
+        says="Nothing holds the numbers between the blocks: large matrices make them grow, small ones shrink. Where "
+        "scores are so large that their exponential is no float any more, the softmax by the plain formula is ∞ / ∞, "
+        "which is NaN.",
         shows=["memory"],
         run="bare",
         drawn=True,
@@ -235,9 +242,9 @@ def _feed_forward(config: ModelConfig) -> Iterator[Step]:
         slips=[9],
     )
     yield Step(
-        title=f"{config.n_encoder_layers} layers: the memory",
+        title=f"{layers}: the memory",
         section="Encoder: six encoders with residual and norm",
-        says="What the encoder hands to the decoder. Whether anything of the two words is left in it, their rows tell.",
+        says="What the encoder hands to the decoder. Whether it still tells the words apart, their rows show.",
         shows=[f"{last}.ffn.norm.out", "memory"],
         drawn=True,
         sidelight=sidelights.rows_apart,

@@ -91,7 +91,7 @@ def of_a_model(folder: Path) -> Values:
             do="use an encoder-decoder with one vocabulary of words; `vidrio look --model` takes any model",
         )
     return Values(
-        about=f"Trained numbers: the model {about.name or folder.name}.",
+        about=f"They were learned: the model {about.name or folder.name}.",
         sentence="hello world",
         vocabulary=tuple(tokenizer.vocabulary()),
         config=replace(config, decoding=DecodingDefaults()),  # the walk has its own way to choose words

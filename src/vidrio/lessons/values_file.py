@@ -55,14 +55,25 @@ def write(path: Path, values: Values, *, force: bool = False) -> None:
     """Write values to the last bit; a file that is there already stays, unless forced."""
     if path.exists() and not force:
         raise LessonError(f"{path} is there already", do="give another name, or --force to write over it")
-    write_atomically(path, "".join(f"{line}\n" for line in lines(values)).encode())
+    try:
+        write_atomically(path, "".join(f"{line}\n" for line in lines(values)).encode())
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def cannot_write(path: Path, error: OSError) -> LessonError:
+    return LessonError(f"{path} cannot be written", found=error.strerror or str(error), do="give another place")
 
 
 def parse(data: bytes, base: Values | None, *, where: str) -> Values:
     """Values from the text of a file; all that is wrong with it is told at once."""
     try:
-        content = tomllib.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or a whole number of thousands of digits
+        content = tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found = f"byte 0x{data[error.start]:02X} in line {line}"
+        raise LessonError(f"{where} is not UTF-8 text", found=found, do="save it as UTF-8") from None
+    except (ValueError, RecursionError) as error:  # not TOML, or a whole number of thousands of digits
         raise LessonError(f"{where} is not TOML", found=str(error), do="mend the line named") from None
     reader = Reader(content, base)
     values = reader.values()

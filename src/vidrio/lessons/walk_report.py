@@ -1,7 +1,6 @@
 """The walk as text in 80 columns, and as data."""
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from vidrio.glass.maths import Array
 from vidrio.glass.receipts import Receipt, locate
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.lessons import printed
-from vidrio.lessons.errata import flag, slip
-from vidrio.lessons.runs import PRINTED_SAYS, SAYS, Lesson
+from vidrio.lessons.errata import flag_with_numbers, slip
+from vidrio.lessons.runs import Lesson
 from vidrio.lessons.sidelights import Aside, Sidelight
 from vidrio.lessons.step import Step
 from vidrio.models import LESSON
@@ -35,17 +34,18 @@ def index(steps: Sequence[Step]) -> Iterator[str]:
         yield show.wrap(section, indent=show.left(f"{n:3}  {step.title}", 48), hang=" " * 48).rstrip()
 
 
-def step_text(lesson: Lesson, n: int, count: int, step: Step, precision: int, again: str) -> Iterator[str]:
-    """One step: where, what, the numbers, one of them by hand, and where to ask on."""
-    trace = step.trace(lesson)
-    yield f"{n} of {count}  {step.title}"
-    yield "=" * min(show.WIDTH, show.text_width(f"{n} of {count}  {step.title}"))
+def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, again: str) -> Iterator[str]:
+    """Step n of all steps: where, what, the numbers, one of them by hand, and where to ask on."""
+    step = every[n - 1]
+    trace, run = step.trace(lesson), step.run_in(lesson)
+    title = f"{n} of {len(every)}  {step.title}"
+    yield title
+    yield "=" * min(show.WIDTH, show.text_width(title))
     yield show.wrap(f"In the post: {step.section}", hang="  ")
-    run = step.run_in(lesson)
-    if run != "whole":
-        yield show.wrap(f"Computed: {PRINTED_SAYS.get(run, SAYS[run]) if lesson.mode == 'printed' else SAYS[run]}.")
+    if any(before.run_in(lesson) != "whole" for before in every[:n]):  # else nobody doubts which run it is
+        yield show.wrap(f"Computed: {lesson.says(run)}.", hang="  ")
     yield ""
-    yield show.wrap(step.says)
+    yield show.wrap(step.told(lesson))
     for name in step.shows:
         yield ""
         yield from _quantity(trace, name, precision)
@@ -56,15 +56,21 @@ def step_text(lesson: Lesson, n: int, count: int, step: Step, precision: int, ag
         if _names_a_number(trace, address):
             yield ""
             yield from by_hand(trace, address, precision)
-    for note in _notes(lesson, step):
+    for note in _notes(lesson, step, precision):
         yield ""
-        yield note
+        yield from note
     if step.by_hand and _names_a_number(trace, step.by_hand[0]):
         address = _placed(trace, step.by_hand[0])
         yield "\nAsk on:"
-        yield f'  {again} --why "{address}"'
+        yield _on_one_line_or_two(f"  {again} --step {n}", f'--why "{address}"')
         if lesson.mode == "trained" and not lesson.own and run == "whole":
             yield f'  vidrio why "{address}" "{lesson.values.sentence}" --model {LESSON}'
+
+
+def _on_one_line_or_two(command: str, option: str) -> str:
+    """A command to copy, broken as a shell joins it again."""
+    whole = f"{command} {option}"
+    return whole if show.text_width(whole) <= show.WIDTH else f"{command} \\\n    {option}"
 
 
 def _beside(sidelight: Sidelight, lesson: Lesson, trace: Trace, precision: int) -> Aside:
@@ -127,15 +133,12 @@ def receipt_text(trace: Trace, address: str, precision: int) -> Iterator[str]:
     else:
         yield from _by_hand(told, precision)
         yield ""
-        yield show.table(
-            [
-                ["the model", repr(told.compared.model)],
-                ["worked out again", repr(told.compared.recomputed)],
-                ["difference", f"{told.compared.difference:.2g}"],
-                ["rounding explains up to", f"{told.compared.tolerance:.2g}"],
-            ]
-        )
-        yield "" if told.compared.agrees else "They do not agree."
+        again = told.compared
+        rows = [["the model", repr(again.model)], ["worked out again", repr(again.recomputed)]]
+        rows.append(["difference", f"{again.difference:.2g}"])
+        rows += [["rounding explains up to", f"{again.tolerance:.2g}"]] if again.difference else []
+        yield show.table(rows)
+        yield "" if again.agrees else "They do not agree."
         yield show.wrap(f"Made from: {_some([f'{at} = {plain(x, precision)}' for at, x in told.inputs])}", hang="  ")
     yield show.wrap(f"Goes into: {_some(list(told.used_by)) or 'nothing further'}", hang="  ")
 
@@ -145,19 +148,19 @@ def _some(texts: list[str], most: int = 12) -> str:
     return joined + (f" and {len(texts) - most} more" if len(texts) > most else "")
 
 
-def _notes(lesson: Lesson, step: Step) -> Iterator[str]:
+def _notes(lesson: Lesson, step: Step, precision: int) -> Iterator[Iterable[str]]:
     if lesson.own or lesson.mode == "trained":
         return
     if step.drawn:
-        yield show.wrap(
-            "Drawn: the post takes random numbers here, without a seed, and its figures cannot be made again. These "
-            "were drawn once (step 1 says how)."
-        )
+        yield ["Drawn: the post's own random numbers are lost; step 1 says where these are from."]
     for number in step.slips:
         if lesson.mode == "corrected":
-            yield f"{flag(number)}\n    numbers  vidrio lesson errata {number}"
+            yield flag_with_numbers(number, precision)
         else:
-            yield show.wrap(f"! Slip {number}: {slip(number).printed}. Right: vidrio lesson errata {number}", hang="  ")
+            line = show.wrap(
+                f"! Slip {number}: {slip(number).printed}. Right: vidrio lesson errata {number}", hang="  "
+            )
+            yield [line]
 
 
 def plain(value: float, precision: int) -> str:
@@ -210,32 +213,48 @@ def _quantity_data(trace: Trace, name: str) -> dict[str, Any]:
         "latex": stage.latex,
         "place": stage.place,
         "given": name in trace.computed,
-        "values": finite(array),
+        "values": array,
     }
+
+
+def receipt_data(trace: Trace, address: str) -> dict[str, Any]:
+    told = printed.receipt_of(trace, locate(trace, parse_address(address)))
+    return {
+        "address": str(told.at),
+        "tokens": told.tokens,
+        "says": told.stage.says,
+        "place": told.stage.place,
+        "value": told.value,
+        "made_from": {str(at): value for at, value in told.inputs},
+        "goes_into": told.used_by,
+        **({"formula": told.formula, "working": told.working(), "check": _check(told)} if told.inputs else {}),
+    }
+
+
+def _check(told: Receipt) -> dict[str, Any]:
+    again = told.compared
+    return {
+        "recomputed": again.recomputed,
+        "difference": again.difference,
+        "rounding_explains": again.tolerance if again.difference else None,
+        "agrees": again.agrees,
+    }
+
+
+def index_data(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    return [{"step": n, "title": step.title, "section": step.section} for n, step in enumerate(steps, 1)]
 
 
 def _by_hand_data(trace: Trace, address: str) -> dict[str, Any]:
     told = printed.receipt_of(trace, locate(trace, parse_address(_placed(trace, address))))
-    return {"address": str(told.at), "formula": told.formula, "working": told.working(), "value": finite(told.value)}
+    return {"address": str(told.at), "formula": told.formula, "working": told.working(), "value": told.value}
 
 
-def finite(value: Any) -> Any:
-    """Numbers for JSON, which has no NaN and no ∞: those are written as text."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, list):
-        return [finite(part) for part in value]
-    if isinstance(value, dict):
-        return {key: finite(part) for key, part in value.items()}
-    return value if not isinstance(value, float) or np.isfinite(value) else str(value)
-
-
-def as_json(lesson: Lesson, chosen: Sequence[tuple[int, Step]]) -> str:
-    data = {
+def walk_data(lesson: Lesson, chosen: Sequence[tuple[int, Step]]) -> dict[str, Any]:
+    return {
         "lesson": "random-transformer",
         "as": lesson.mode,
         "about": lesson.values.about,
         "sentence": lesson.values.sentence,
         "steps": [step_data(lesson, n, step) for n, step in chosen],
     }
-    return json.dumps(finite(data), ensure_ascii=False, indent=1, allow_nan=False)
