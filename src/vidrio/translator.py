@@ -12,11 +12,11 @@ translation; a sentence that is too long for the model is translated in parts. N
 import os
 import re
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import overload
 
@@ -31,7 +31,10 @@ from vidrio.translation import Scored, Sentence, Translation, moved, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
-AT_ONCE = 512  # lines that a stream works on together
+# A stream works on so many characters together as take this long: large batches are fast, but who waits wants to see
+# something, and who interrupts wants it to end. What comes out does not depend on it.
+SECONDS = 1.5
+FEWEST, FIRST, MOST = 1_000, 16_000, 400_000
 REMEMBERED = 20_000  # sentences whose translation a stream keeps, in case they come again
 
 
@@ -46,6 +49,7 @@ class Translator:
         options = default_options(config)
         nameless = range(self._target.size, config.target_vocabulary)  # rows of the embedding without a token
         self.options = replace(options, suppressed=(*options.suppressed, *nameless))
+        self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
 
     @staticmethod
     def load(
@@ -84,8 +88,7 @@ class Translator:
 
     def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
         """A translation for each text, in order; texts are read as they are needed."""
-        left = iter(texts)
-        for translations in self.stream_chunks(iter(lambda: list(islice(left, AT_ONCE)), []), options):
+        for translations in self.stream_chunks(in_chunks(iter(texts), lambda: self.at_once), options):
             yield from translations
 
     def stream_chunks(
@@ -98,7 +101,7 @@ class Translator:
         try:
             for chunk in chunks:
                 if chunk:
-                    pending.append(pool.submit(self._translate, chunk, options or self.options, memory))
+                    pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
                 while pending and (len(pending) > 2 or not chunk):
                     yield pending.popleft().result()
             while pending:
@@ -135,6 +138,13 @@ class Translator:
     def _pair_ids(self, source: str, target: str) -> tuple[list[int], list[int]]:
         close = [self.config.special.end] if self.config.source_end else []
         return [*self._source.encode(source), *close], self._target.encode(target)
+
+    def _timed(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
+        began = time.perf_counter()
+        translations = self._translate(texts, options, memory)
+        per_second = sum(map(len, texts)) / (time.perf_counter() - began)
+        self.at_once = round(min(max(SECONDS * per_second, FEWEST), MOST))
+        return translations
 
     def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
         options = replace(options, max_length=min(options.max_length, self.config.max_positions))
@@ -181,6 +191,16 @@ class Translator:
         if self.config.special.unk not in ids:
             return ()
         return tuple(sentence[piece.start : piece.end] for piece in self._source.pieces(sentence) if piece.unknown)
+
+
+def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:
+    """Some texts at a time, of about `size()` characters together."""
+    for text in texts:
+        chunk, length, most = [text], len(text), size()
+        while length < most and (text_or_none := next(texts, None)) is not None:
+            chunk.append(text_or_none)
+            length += len(text_or_none) + 1
+        yield chunk
 
 
 class Memory:

@@ -5,7 +5,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from queue import Empty, Queue
 from types import FrameType
@@ -13,8 +12,7 @@ from typing import BinaryIO
 
 from vidrio.errors import DataError
 
-LINES = 512  # worked on together
-CHARACTERS = 64 * 1024  # the same for long lines
+READ_AT_ONCE = 64 * 1024  # bytes
 
 
 class Decoder:
@@ -39,41 +37,48 @@ class Decoder:
             return raw.decode("utf-8", errors="replace")
 
 
-def chunks_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[list[str]]:
-    """The lines of a file, some hundred at a time."""
-    lines = (decode(line.removesuffix(b"\n")) for line in file)
-    for line in lines:
-        chunk, size = [line], len(line)
-        while len(chunk) < LINES and size < CHARACTERS and (more := next(lines, None)) is not None:
-            chunk.append(more)
-            size += len(more)
-        yield chunk
+def lines_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[str]:
+    """The lines of a file, read as they are needed."""
+    return (decode(line.removesuffix(b"\n")) for line in file)
 
 
-def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str]) -> Iterator[list[str]]:
-    """The lines of a pipe or terminal as they come. An empty chunk before waiting: what is there gets its answer."""
+def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callable[[], int]) -> Iterator[list[str]]:
+    """The lines of a pipe or terminal as they come, about `size()` characters at a time if there are so many.
+
+    An empty chunk comes before waiting: what is there gets its answer.
+    """
     queue: Queue[list[bytes] | OSError | None] = Queue(maxsize=4)
     threading.Thread(target=_read, args=(descriptor, queue), daemon=True).start()
+    lines: list[str] = []
+    length = 0
     while True:
         try:
-            lines = queue.get_nowait()
+            read = queue.get_nowait()
         except Empty:
+            if lines:
+                yield lines
             yield []
-            lines = queue.get()
-        if lines is None:
-            return
-        if isinstance(lines, OSError):
-            raise lines
-        left = iter(lines)
-        while chunk := [decode(line) for line in islice(left, LINES)]:
-            yield chunk
+            lines, length = [], 0
+            read = queue.get()
+        if isinstance(read, OSError):
+            raise read
+        if read is None:
+            break
+        for line in read:
+            lines.append(decode(line))
+            length += len(line)
+            if length >= size():
+                yield lines
+                lines, length = [], 0
+    if lines:
+        yield lines
 
 
 def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None:
     """In its own thread. Not through sys.stdin, whose lock would not let the program end while a read is waiting."""
     rest: list[bytes] = []
     try:
-        while data := os.read(descriptor, CHARACTERS):
+        while data := os.read(descriptor, READ_AT_ONCE):
             *lines, last = data.split(b"\n")
             if lines:
                 queue.put([b"".join([*rest, lines[0]]), *lines[1:]])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from vidrio.commands._lines import Decoder, chunks_of_file, chunks_of_pipe, resumed, skipped, write_lines
+from vidrio.commands._lines import Decoder, chunks_of_pipe, lines_of_file, resumed, skipped, write_lines
 from vidrio.commands._options import as_options, json_option, model_option, search_options
 from vidrio.errors import DataError
 
@@ -100,7 +100,7 @@ def translate(
     if text is not None:
         click.echo("\n".join(work.on_text(text)))
     else:
-        with _opened(target, resume) as (file, done), _reading(source, errors) as (chunks, progress):
+        with _opened(target, resume) as (file, done), _reading(source, errors, translator) as (chunks, progress):
             for lines in work.on_lines(skipped(chunks, done)):
                 write_lines(lines, file)
                 progress()
@@ -231,16 +231,20 @@ def _opened(target: Path | None, resume: bool) -> Iterator[tuple[BinaryIO, int]]
 
 
 @contextmanager
-def _reading(source: Path | None, errors: str) -> Iterator[tuple[Iterator[list[str]], Callable[[], None]]]:
+def _reading(
+    source: Path | None, errors: str, translator: "Translator"
+) -> Iterator[tuple[Iterator[list[str]], Callable[[], None]]]:
     """Chunks of lines, and what to call when some of them are done."""
+    from vidrio.translator import in_chunks
+
     decode = Decoder("standard input" if source is None else str(source), errors)
     if source is None:
         if sys.stdin.isatty():
             click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
-        yield chunks_of_pipe(sys.stdin.fileno(), decode), lambda: None
+        yield chunks_of_pipe(sys.stdin.fileno(), decode, lambda: translator.at_once), lambda: None
     else:
         with source.open("rb") as file, _progress(file) as progress:
-            yield chunks_of_file(file, decode), progress
+            yield in_chunks(lines_of_file(file, decode), lambda: translator.at_once), progress
     if decode.replaced:
         click.echo(f"vidrio: {decode.replaced} lines were not UTF-8; what could not be read is now �", err=True)
 

@@ -12,7 +12,7 @@ from vidrio.search import Hypothesis, Ids, Options
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 
-BATCH_TOKENS = 2048  # of the source; more only costs memory (benchmarks/translate_speed.py)
+BATCH_TOKENS = 1024  # of the source; more is no faster (benchmarks/translate_speed.py) and costs memory
 
 _seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
 
