@@ -282,6 +282,19 @@ def test_numbers_of_any_size_can_be_walked_with(size: float, tmp_path: Path) -> 
             assert step.title in "\n".join(step_text(lesson, every, n, 4, "AGAIN"))
 
 
+def test_a_word_of_any_length_is_cut(tmp_path: Path) -> None:
+    from vidrio.lessons.random_transformer import steps
+    from vidrio.lessons.runs import Lesson
+    from vidrio.lessons.walk_report import step_text
+
+    lesson = Lesson(
+        "corrected", read(f'draw=1\nvocabulary=["SOS","EOS","world","{"x" * 100_000}"]\nsentence="world"', tmp_path)
+    )
+    every = steps(lesson.values.config)
+    for n in (1, 37, 38, 40, 41):
+        assert len("\n".join(step_text(lesson, every, n, 4, "AGAIN"))) < 5000
+
+
 def test_values_as_a_model_folder_and_back(tmp_path: Path) -> None:
     values = replace(values_file.of_the_post(), generation_VD=None)
     values.write_model(tmp_path / "model")

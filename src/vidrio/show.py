@@ -109,9 +109,13 @@ def cut(text: str, width: int) -> str:
     text = visible(text)
     if text_width(text) <= width:
         return text
-    while text and text_width(text) > width - 1:
-        text = text[:-1]
-    return text + "…"
+    kept, used = 0, 0
+    for c in text:
+        used += text_width(c)
+        if used > width - 1:
+            break
+        kept += 1
+    return text[:kept] + "…"
 
 
 def left(text: str, width: int) -> str:

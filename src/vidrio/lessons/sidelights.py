@@ -17,6 +17,7 @@ from vidrio.parameters import count, source_table
 
 MOST_WORDS = 40  # of a vocabulary, shown
 LONGEST_ABOUT = 1000  # characters
+LONGEST_WORD = 40  # columns
 TOP = 5
 
 READING = (
@@ -51,7 +52,7 @@ def _cosines(rows: Array) -> Array:
 
 def vocabulary(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     words = lesson.values.vocabulary
-    shown = [f"{i} {show.visible(word)}".replace(" ", show.NO_BREAK) for i, word in enumerate(words[:MOST_WORDS])]
+    shown = [f"{i}{show.NO_BREAK}{show.cut(word, LONGEST_WORD)}" for i, word in enumerate(words[:MOST_WORDS])]
     if len(words) > MOST_WORDS:
         shown.append(f"and {len(words) - MOST_WORDS} more")
     about = show.visible(lesson.values.about[:LONGEST_ABOUT])
@@ -65,11 +66,11 @@ def _picked(lesson: Lesson) -> Iterator[str]:
     """Each word of the sentence, and its id."""
     tokenizer, unknown = lesson.values.tokenizer, lesson.values.config.special.unk
     for piece in tokenizer.pieces(lesson.values.sentence):
-        word = show.visible(lesson.values.sentence[piece.start : piece.end].strip())
+        word = show.cut(lesson.values.sentence[piece.start : piece.end].strip(), LONGEST_WORD)
         if piece.unknown:
             yield f"{word} is not in the vocabulary and becomes {tokenizer.token(unknown)}, {unknown}"
         else:
-            yield f"{show.visible(piece.token)} is {piece.id}"
+            yield f"{show.cut(piece.token, LONGEST_WORD)} is {piece.id}"
 
 
 def cosines(lesson: Lesson, trace: Trace, precision: int) -> Aside:
