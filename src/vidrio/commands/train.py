@@ -104,6 +104,9 @@ class Console:
             if self.bar is None:
                 self.bar = self.live.add_task("training", total=1.0, told="")
             self.live.update(self.bar, completed=record["share"], told=step_line(record))
+            if record["share"] >= 1:
+                self.live.remove_task(self.bar)
+                self.bar = None
         elif time.monotonic() - self.told > LINE_EVERY:
             self.told = time.monotonic()
             self.say(step_line(record))

@@ -32,7 +32,7 @@ from vidrio.learn.schedule import Schedule
 from vidrio.learn.together import Together
 from vidrio.learn.weights import Weights
 
-TELL = 20  # steps between two lines of metrics
+TELL = 10  # steps between two lines of metrics
 SAVE = 300  # seconds between two saved states, besides those at validations
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
 PROOF = 500  # steps after which the loss must have moved

@@ -1,0 +1,229 @@
+"""How fast training is, beside JoeyNMT 2.3.0, in one run on the same machine.
+
+    python benchmarks/train_speed.py [--data ../shared/data/multi30k] [--seconds 60] [--rounds 2] [--threads 2]
+
+The same sentences (Multi30k English to German), cut into the same tokens (our BPE, 8,000 for both languages), the
+same model (d 256, feed-forward 1024, 8 heads, 4 + 2 layers, one table for source, target and output), the same batches
+by size (4,096 tokens on the longer side), dropout 0.1 at the same places, label smoothing 0.1, Adam. JoeyNMT computes
+in float32, which is all it offers on a CPU; Vidrio in what it chooses for the machine. Told are tokens of source and
+target, padding left out, in a second of training; validation is left out on both sides. The two take turns.
+
+JoeyNMT is installed into an environment of its own, which stays in --work for the next time.
+"""
+
+import argparse
+import json
+import lzma
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import venv
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from vidrio.config import SpecialIds
+from vidrio.learn import train
+from vidrio.learn.batches import Examples
+from vidrio.learn.memory import keep_memory
+from vidrio.learn.plain import in_memory
+from vidrio.learn.recipe import Recipe, Stop, choose_precision, sized
+from vidrio.learn.weights import Weights
+from vidrio.parameters import count, random_parameters
+from vidrio.text.tokenizer import Tokenizer
+
+VOCABULARY, BATCH, DROPOUT = 8000, 4096, 0.1
+WARM = 10  # seconds at the beginning of each turn that are not counted
+PEER = ["joeynmt==2.3.0", "importlib_metadata", "sentencepiece==0.2.0"]
+PEER_CONFIG = """
+name: speed
+model_dir: {folder}/model
+use_cuda: False
+data:
+  train: {folder}/train
+  dev: {folder}/dev
+  dataset_type: plain
+  src: &side
+    lang: en
+    level: word
+    lowercase: False
+    max_length: 200
+    voc_file: {folder}/vocabulary.txt
+  trg:
+    <<: *side
+    lang: de
+testing: {{beam_size: 1, eval_metrics: [bleu]}}
+training:
+  optimizer: adam
+  adam_betas: [0.9, 0.98]
+  learning_rate: 0.0005
+  scheduling: warmupinversesquareroot
+  learning_rate_warmup: 500
+  learning_rate_min: 0.0
+  label_smoothing: 0.1
+  clip_grad_norm: 1.0
+  normalization: tokens
+  batch_size: {batch}
+  batch_type: token
+  epochs: 100
+  logging_freq: 2
+  validation_freq: 1000000
+  shuffle: True
+model:
+  tied_embeddings: True
+  tied_softmax: True
+  encoder: &layers
+    type: transformer
+    num_layers: 4
+    num_heads: 8
+    embeddings: {{embedding_dim: 256, scale: True}}
+    hidden_size: 256
+    ff_size: 1024
+    dropout: {dropout}
+    layer_norm: pre
+    activation: relu
+  decoder:
+    <<: *layers
+    num_layers: 2
+"""
+
+
+def sentences(data: Path, side: str) -> list[str]:
+    with lzma.open(data / "raw" / f"train.{side}.xz", "rt", encoding="utf-8") as file:
+        return [line.rstrip("\n") for line in file]
+
+
+def ours(examples: Examples, special: SpecialIds, vocabulary: int, seconds: float, extra_dropout: float) -> float:
+    """Tokens a second of the real training loop, after it has warmed up."""
+    config = sized("small", vocabulary, special)
+    recipe = Recipe(
+        stop=Stop(seconds=seconds + WARM),
+        rate=5e-4,
+        schedule="constant",
+        batch_tokens=2 * BATCH,
+        dropout=DROPOUT,
+        attention_dropout=extra_dropout,
+        activation_dropout=extra_dropout,
+        precision=choose_precision(torch.device("cpu")),
+        validations=1,
+    )
+    weights = Weights.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
+    told: list[dict[str, float]] = []
+    train.train(examples, train.State.start(weights), recipe, lambda net: {"loss": 0.0}, watch=told.append)
+    steps = [record for record in told if record["kind"] == "step"]
+    return mean_speed([(r["seconds"], r["tokens_per_second"]) for r in steps])
+
+
+def mean_speed(told: list[tuple[float, float]]) -> float:
+    """The mean over time of speeds told at these moments, each for the time since the one before, once warm."""
+    warm = [pair for pair in told if pair[0] >= told[0][0] + WARM]
+    if len(warm) < 2:
+        raise SystemExit("too few measurements: give more --seconds")
+    spans = [(b[0] - a[0], b[1]) for a, b in pairwise(warm)]
+    return sum(span * speed for span, speed in spans) / sum(span for span, _ in spans)
+
+
+def peer_python(work: Path) -> Path:
+    """JoeyNMT's own environment, made once."""
+    python = work / "joeynmt" / "bin" / "python"
+    if not (work / "joeynmt" / ".ready").exists():
+        print("installing JoeyNMT …", file=sys.stderr)
+        venv.create(work / "joeynmt", with_pip=True, clear=True)
+        for packages in ([f"torch=={torch.__version__.split('+')[0]}"], PEER):
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+        (work / "joeynmt" / ".ready").touch()
+    return python
+
+
+def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides: float) -> float:
+    """Tokens a second of `joeynmt train`, as it logs them itself (of the target), times source and target by target."""
+    config = folder / "config.yaml"
+    config.write_text(PEER_CONFIG.format(folder=folder, batch=BATCH, dropout=DROPOUT))
+    environment = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "PATH": "/usr/bin:/bin"}
+    command = [str(python), "-m", "joeynmt", "train", str(config), "--skip-test"]
+    subprocess.run(["rm", "-rf", str(folder / "model")], check=True)
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        told: list[tuple[float, float]] = []
+        try:
+            while process.poll() is None and (len(told) < 3 or told[-1][0] - told[0][0] < seconds + WARM):
+                subprocess.run(["sleep", "1"], check=True)
+                told = logged((folder / "log").read_text())
+        finally:
+            process.kill()
+            process.wait()
+    if len(told) < 3:
+        raise SystemExit(f"JoeyNMT told nothing:\n{(folder / 'log').read_text()[-3000:]}")
+    return both_sides * mean_speed(told)
+
+
+def logged(text: str) -> list[tuple[float, float]]:
+    """(seconds, tokens a second) of each line of JoeyNMT's log."""
+    found = re.findall(r"(\d\d):(\d\d):(\d\d),\d+ - INFO.*?Tokens per Sec:\s+([\d.]+)", text)
+    return [(3600 * int(h) + 60 * int(m) + int(s), float(speed)) for h, m, s, speed in found]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/multi30k"), help="with raw/train.en.xz")
+    parser.add_argument("--seconds", type=float, default=60, help="of each turn, besides warming up")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "vidrio-benchmarks")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    keep_memory()
+
+    english, german = sentences(given.data, "en"), sentences(given.data, "de")
+    tokenizer = Tokenizer.learn([*english, *german], "bpe", VOCABULARY)
+    ids = [tokenizer.encode_batch(side) for side in (english, german)]
+    examples = in_memory(list(zip(*ids, strict=True)))
+    counts = [sum(map(len, side)) + len(side) for side in ids]  # with the end tokens
+    special = tokenizer.special
+
+    given.work.mkdir(parents=True, exist_ok=True)
+    python = peer_python(given.work)
+    folder = given.work / "data"
+    folder.mkdir(exist_ok=True)
+    for language, side in zip(("en", "de"), ids, strict=True):
+        lines = [" ".join(tokenizer.token(i) for i in sentence) + "\n" for sentence in side]
+        (folder / f"train.{language}").write_text("".join(lines), encoding="utf-8")
+        (folder / f"dev.{language}").write_text("".join(lines[:10]), encoding="utf-8")
+    (folder / "vocabulary.txt").write_text("\n".join(tokenizer.vocabulary()) + "\n", encoding="utf-8")
+
+    speeds: dict[str, list[float]] = {"vidrio": [], "vidrio, dropout as in the paper": [], "joeynmt": []}
+    for turn in range(given.rounds):
+        speeds["vidrio"].append(ours(examples, special, tokenizer.size, given.seconds, DROPOUT))
+        speeds["joeynmt"].append(theirs(python, folder, given.seconds, given.threads, sum(counts) / counts[1]))
+        speeds["vidrio, dropout as in the paper"].append(ours(examples, special, tokenizer.size, given.seconds, 0.0))
+        print(
+            f"turn {turn + 1}: " + ", ".join(f"{name} {told[-1]:,.0f}" for name, told in speeds.items()),
+            file=sys.stderr,
+        )
+
+    config = sized("small", tokenizer.size, special)
+    print(f"model: {count(config):,} parameters; {sum(counts):,} tokens a pass; {given.threads} threads; {cpu()}")
+    print(f"vidrio computes in {choose_precision(torch.device('cpu'))}, torch {torch.__version__}")
+    middle = {name: statistics.median(told) for name, told in speeds.items()}
+    for name, told in speeds.items():
+        print(f"{name:32} {middle[name]:8,.0f} tokens/s   (turns: {min(told):,.0f} to {max(told):,.0f})")
+    print(f"ratio, same dropout: {middle['vidrio'] / middle['joeynmt']:.1f}")
+    print(json.dumps({"speeds": speeds, "ratio": middle["vidrio"] / middle["joeynmt"]}))
+
+
+def cpu() -> str:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    main()
