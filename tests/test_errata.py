@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from vidrio.errors import LessonError
-from vidrio.lessons import errata_notes, errata_post
+from vidrio.lessons import errata_notes, errata_post, printed
 from vidrio.lessons.errata import DOCUMENTS, errata, flag, slip
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -104,6 +104,36 @@ def test_the_computed_figures_are_right(number: int) -> None:
     for what, expected in EXPECTED[number].items():
         tolerance = HALF.get(number, 6e-10)
         np.testing.assert_allclose(figures[what], expected, rtol=0, atol=tolerance, err_msg=what)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            printed.SIX_BLOCKS,
+            "-0.335849 -1.44504571 1.21698183 0.56391289 / -0.33583947 -1.44504861 1.21698606 0.56390202",
+        ),
+        (
+            printed.SIX_DECODER_BLOCKS,
+            "0.25919176 1.49913566 -1.14331487 -0.61501256 / 0.25956188 1.49896896 -1.14336934 -0.61516151",
+        ),
+        (
+            printed.GENERATING,
+            "1.14747807 -1.5941759 0.36847675 0.07822107 / 1.14747705 -1.59417696 0.36847441 0.07822551",
+        ),
+        (printed.SELF_NORM_OF_SOS, "0.17236212 1.54684892 -1.0828824 -0.63632864"),
+        (printed.CROSS_NORM_OF_SOS, "-0.44406723 1.6552893 -0.19984632 -1.01137575"),
+        (printed.FEED_FORWARD_NORM_OF_SOS, "-0.97650182 0.81470137 -2.79122044 -3.39192873"),
+        (
+            printed.REMINDER_Z,
+            "11.46394281 -13.18016469 -11.59340253 -17.04387833 / 11.62608569 -13.47454934 -11.87126395 -17.49263674",
+        ),
+        (printed.WQ1_OF_THE_TEXT, "0 0 0 / 1 1 0 / 0 0 1 / 1 1 0"),
+        (printed.WK2_OF_THE_TEXT, "0 1 1 / 1 0 1 / 1 0 1 / 0 1 0"),
+    ],
+)
+def test_what_is_compared_with_is_what_the_post_prints(rows: np.ndarray, text: str) -> None:
+    assert rows.tolist() == [[float(number) for number in row.split()] for row in text.split("/")]
 
 
 def test_the_likeliest_word_of_the_printed_logits_is_not_hola() -> None:

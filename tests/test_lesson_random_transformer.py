@@ -292,6 +292,27 @@ def test_numbers_that_the_post_goes_on_with_are_marked() -> None:
     assert not any(step.trace(CORRECTED).computed for step in steps(CORRECTED.values.config))
 
 
+def test_what_the_post_goes_on_with_is_what_it_prints() -> None:
+    assert PRINTED.run("linear").array("dec.out").tolist() == [[1, 0, 1, 0]]
+    logits = "-0.39929948 0.96345013 2.77090264 0.25651866 -0.84738762 -1.67834992 -0.29583529 -3.55515281"
+    assert_printed(PRINTED.run("softmax").array("out.logits")[0, :8].tolist(), logits.split())
+    assert PRINTED.run("decoder").array("dec.0.self.out").tolist() == [
+        [2.19334924, 10.61851198, -4.50089666, -2.76366551]
+    ]
+    assert PRINTED.run("decoder").array("dec.0.cross.out").tolist() == [
+        [1.57651431, 4.92489307, -0.08644448, -0.46776051]
+    ]
+
+
+def test_a_rounded_position_agrees_as_far_as_it_was_rounded() -> None:
+    """0.84 and 0.99 are what the post made of 0.8415 and 0.99995."""
+    for column, printed_value in ((0, 0.84), (1, 0.99)):
+        bill = printed.receipt_of(PRINTED.run("whole"), At("src.positions", (1, column)))
+        assert bill.value == printed_value
+        assert bill.compared.agrees
+        assert bill.compared.difference > 1e-3
+
+
 def test_what_the_post_contradicts_comes_out_right() -> None:
     trace = PRINTED.run("decoder")
     right = [0.084271292, 1.602923270, -0.854085977, -0.833108584]
@@ -503,6 +524,7 @@ def test_another_sentence(run_vidrio: Run) -> None:
 def test_a_model_folder_for_look(run_vidrio: Run, tmp_path: Path) -> None:
     assert run_vidrio(*WALK, "--as", "corrected", "--write-model", "mine").returncode == 0
     assert (tmp_path / "mine" / "config.json").is_file()
+    assert "the post's slips are not in it" in run_vidrio(*WALK, "--write-model", "printed").stderr
     assert run_vidrio(*WALK, "--write-model", "mine").returncode == 1
 
 

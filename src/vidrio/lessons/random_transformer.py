@@ -140,6 +140,11 @@ def _write(lesson: Lesson, out: Path | None, folder: Path | None, *, force: bool
             lesson.values.write_model(folder)
         except OSError as error:
             raise values_file.cannot_write(folder, error) from None
+        if lesson.mode == "printed":
+            click.echo(
+                "Note: a model folder is computed with as --as corrected does; the post's slips are not in it.",
+                err=True,
+            )
         if lesson.values.score_divisor != divisor(lesson.values.config.d_head):
             click.echo("Note: a model folder divides scores by √d_head; your score_divisor is not in it.", err=True)
         click.echo(f'Written: {folder}. Try: vidrio look "{lesson.values.sentence}" --model {folder}', err=True)
