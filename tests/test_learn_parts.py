@@ -1,6 +1,7 @@
 """The parts of learning, each by itself: gradients, loss, dropout, schedules, batches, Adam."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from vidrio.learn.dropout import KeepAll, dropout
 from vidrio.learn.optimiser import Adam, clip
 from vidrio.learn.plain import in_memory
 from vidrio.learn.weights import Weights
+from vidrio.text.bpe_dropout import Dropout
+from vidrio.text.tokenizer import Tokenizer
 
 F64 = torch.float64
 
@@ -343,6 +346,28 @@ def test_a_batch_is_shifted_by_one() -> None:
     assert batch.target_BT.tolist() == [[special.start, 4, 8, 9], [special.start, 10, special.pad, special.pad]]
     assert batch.expected_BT.tolist() == [[4, 8, 9, special.end], [10, special.end, IGNORE, IGNORE]]
     assert (batch.n_predictions, batch.n_tokens) == (6, 11)
+
+
+def test_words_are_split_otherwise_by_key_alone() -> None:
+    texts = ["the lowest river", "slower and slower", "low tide", "a newer river"] * 3
+    tokenizer = Tokenizer.learn(texts, "bpe", 320)
+    ids = tokenizer.encode_batch(texts)
+    dropout = Dropout(tokenizer)
+    examples = replace(in_memory([(one, one) for one in ids]), resplit=(dropout, batches.no_resplit))
+    config = make_config(source_vocabulary=320, target_vocabulary=320)
+    which = np.arange(len(texts))
+    plain, first, again, other = (
+        collate(examples, which, config, rate, key)
+        for rate, key in ((0.0, (1,)), (0.5, (1,)), (0.5, (1,)), (0.5, (2,)))
+    )
+    assert torch.equal(first.source_BS, again.source_BS)
+    assert not torch.equal(first.source_BS, other.source_BS)
+    assert int(first.source_lengths_B.sum()) > int(plain.source_lengths_B.sum())
+    assert torch.equal(first.target_BT, plain.target_BT)
+    for row, length, text in zip(first.source_BS, first.source_lengths_B, texts, strict=True):
+        assert tokenizer.decode(row[: length - 1].tolist()) == text
+    short = replace(config, max_positions=int(plain.source_lengths_B.max()))
+    assert torch.equal(collate(examples, which, short, 0.9, (1,)).source_BS, plain.source_BS)  # else it would not fit
 
 
 def test_weight_decay_spares_gains_and_biases() -> None:

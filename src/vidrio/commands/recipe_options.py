@@ -79,6 +79,7 @@ _RECIPE = (
     click.option("--dropout", type=float, help="[by the number of pairs]"),
     click.option("--attention-dropout", "attention_dropout", type=float),
     click.option("--activation-dropout", "activation_dropout", type=float),
+    click.option("--subword-dropout", "subword_dropout", type=float, help="Of BPE merges; splits words otherwise."),
     click.option("--clip", type=float, help="Longest gradient; 0: any."),
     click.option("--weight-decay", "weight_decay", type=float),
     click.option("--average", type=float, help="How much of the parameters' running mean stays at each step."),

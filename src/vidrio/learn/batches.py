@@ -4,7 +4,7 @@ The order is a function of the seed and the epoch alone: whoever knows seed, epo
 next, so a run can stop anywhere and go on exactly.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,10 @@ from torch import Tensor
 from vidrio.config import ModelConfig
 
 Ids = NDArray[np.integer[Any]]
+# Ids and lengths of some sentences, a rate, where random numbers come from → ids and lengths, split otherwise.
+Resplit = Callable[
+    [NDArray[np.int64], NDArray[np.int64], float, np.random.Generator], tuple[NDArray[np.int64], NDArray[np.int64]]
+]
 Repeats = Sequence[tuple[int, float]]  # so many pairs, each so many times in an epoch; then so many others …
 IGNORE = -1  # a target that is padding: nothing to predict
 
@@ -36,6 +40,7 @@ class Examples:
     source: Side
     target: Side
     repeats: Repeats
+    resplit: tuple[Resplit, Resplit] | None = None  # how each side's words may be split otherwise: BPE dropout
 
 
 @dataclass(frozen=True)
@@ -99,14 +104,23 @@ def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> lis
     return [batches[i] for i in random.permutation(len(batches))]
 
 
-def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
-    """Look the pairs up and pad them to the longest."""
+def collate(
+    examples: Examples, which: Ids, config: ModelConfig, split_rate: float = 0.0, key: Sequence[int] = ()
+) -> Batch:
+    """Look the pairs up, split their words otherwise if that is wished, and pad them to the longest."""
     special = config.special
+    source, target = (side.gather(which) for side in (examples.source, examples.target))
+    if split_rate and examples.resplit is not None:
+        others = [
+            resplit(*side, split_rate, np.random.default_rng([*key, n]))
+            for n, (resplit, side) in enumerate(zip(examples.resplit, (source, target), strict=True))
+        ]
+        if all(lengths.max(initial=0) < config.max_positions for _, lengths in others):  # it makes sentences longer
+            source, target = others
     source_BS, source_lengths = np.zeros((len(which), 0), dtype=np.int64), np.zeros(len(which), dtype=np.int64)
     if config.has_encoder:
         end = [special.end] if config.source_end else []
-        source_BS, source_lengths = pad(*examples.source.gather(which), special.pad, after=end)
-    target = examples.target.gather(which)
+        source_BS, source_lengths = pad(*source, special.pad, after=end)
     if config.has_decoder:
         target_BT, lengths = pad(*target, special.pad, before=[special.start])
         expected_BT, _ = pad(*target, IGNORE, after=[special.end])
@@ -121,6 +135,13 @@ def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
         int(lengths.sum()),
         int(source_lengths.sum() + lengths.sum()),
     )
+
+
+def no_resplit(
+    ids: NDArray[np.int64], lengths: NDArray[np.int64], rate: float, random: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Classes, or nothing at all, have no words."""
+    return ids, lengths
 
 
 def pad(

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FIRST, LARGEST = 1 << 16, 1 << 22  # bytes drawn at once: more each time, for a large model
+FIRST, LARGEST = 1 << 16, 1 << 20  # bytes drawn at once: more each time, as far as the cache holds them
 
 
 class Dropout(Protocol):

@@ -67,7 +67,9 @@ class _Loss(torch.autograd.Function):
             if not learning:
                 continue
             grad_logits = p.sub_(smoothing / V) if smoothing else p
-            grad_logits.scatter_(1, targets, (p_right - smoothing / V - (1 - smoothing)).to(p.dtype))
+            places = targets.squeeze(1) + V * torch.arange(len(rows), device=rows.device)
+            right = (p_right - smoothing / V - (1 - smoothing)).to(p.dtype)
+            grad_logits.view(-1).index_copy_(0, places, right.squeeze(1))
             torch.mm(grad_logits, W_VD, out=grad_rows[start : start + size])
             grad_W += grad_logits.t() @ rows
             if grad_b is not None:

@@ -73,6 +73,7 @@ class Recipe:
     dropout: float = 0.1
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
+    subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise now and then
     clip: float = 1.0
     weight_decay: float = 0.0
     average: float = 0.999  # of the parameters: how much of the mean stays at each step
@@ -89,7 +90,8 @@ class Recipe:
 
     def _problems(self) -> list[tuple[str, bool]]:
         rates = {
-            name: getattr(self, name) for name in ("dropout", "attention_dropout", "activation_dropout", "smoothing")
+            name: getattr(self, name)
+            for name in ("dropout", "attention_dropout", "activation_dropout", "subword_dropout", "smoothing")
         }
         return [
             *((f"{name} is {value}, not from 0 to below 1", not 0 <= value < 1) for name, value in rates.items()),

@@ -16,6 +16,7 @@ from vidrio.config import DecodingDefaults, ModelConfig
 from vidrio.errors import RunError
 from vidrio.folder import About, read_json, write_atomically, write_config, write_parameters
 from vidrio.learn import model
+from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.decode import translate
 from vidrio.learn.memory import keep_memory
 from vidrio.learn.progress import Progress, silent
@@ -37,6 +38,7 @@ from vidrio.learn.together import Together
 from vidrio.learn.train import State, Watch, resume, train
 from vidrio.learn.weights import Weights
 from vidrio.parameters import count, random_parameters
+from vidrio.text.bpe_dropout import Dropout
 
 MINUTES = 30  # a run takes, unless it is told when to stop
 WARMUP = 500  # steps; fewer where the whole run is short
@@ -139,9 +141,10 @@ def run(
         together.wait()
     for line in told_plan(plan, device, task):
         say(line)
+    examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
     state, line = begin(home, plan, device)
     say(line)
-    state = train(task.examples, state, plan.recipe, task.validate, run=home, watch=watch, together=together)
+    state = train(examples, state, plan.recipe, task.validate, run=home, watch=watch, together=together)
     best = Weights(plan.config, state.best)
     say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
     say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
@@ -175,6 +178,12 @@ def begin(home: Path, plan: Plan, device: torch.device) -> tuple[State, str]:
     random = np.random.default_rng([plan.recipe.seed, 0])
     weights = Weights.from_arrays(plan.config, random_parameters(plan.config, random), device=str(device))
     return State.start(weights), f"beginning with random parameters, seed {plan.recipe.seed}"
+
+
+def with_subword_dropout(task: Task) -> Examples:
+    """The examples, with the means to split their words otherwise."""
+    sides = [Dropout(tokenizer) if tokenizer else no_resplit for tokenizer in (task.source, task.target)]
+    return replace(task.examples, resplit=(sides[0], sides[1]))
 
 
 def translate_test(best: Weights, plan: Plan, task: Task) -> list[str]:

@@ -150,9 +150,9 @@ def take_step(step: Step, examples: Examples, state: State, recipe: Recipe, cloc
     sums = torch.zeros(4, dtype=torch.float64)  # loss, predictions, tokens, seconds
     for place, indices in enumerate(step[2]):
         if place % together.size == together.rank:
-            batch = collate(examples, indices, weights.config).to(weights.flat.device)
-            # Every random number depends on (seed, step, place) alone.
-            part, nll = gradient_of(weights, batch, recipe, (recipe.seed, number, place))
+            key = (recipe.seed, number, place)  # every random number depends on it alone
+            batch = collate(examples, indices, weights.config, recipe.subword_dropout, key).to(weights.flat.device)
+            part, nll = gradient_of(weights, batch, recipe, key)
             gradient += part
             sums += torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
     sums[3] = clock.now() if together.leads else 0
