@@ -1,6 +1,7 @@
 """The NaN laboratory reproduces what was found with the document's own code, and says why."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -71,6 +72,22 @@ def test_the_rows_collapse() -> None:
     assert outcome("stable", False, True).medians("apart")[-1] == 0.0
 
 
+def test_both_words_take_from_the_same_word_mostly() -> None:
+    agree = outcome("stable", True, True).agree
+    assert set(np.unique(agree)) == {0, 0.5, 1}
+    assert agree[:, 0].mean() == pytest.approx(0.94, abs=0.02)
+    assert agree[:, -1].mean() > 0.99
+
+
+def test_the_interval_is_that_of_a_median() -> None:
+    """Of n ordered values the median lies between places n/2 ± 1.96 √n / 2, in 95 % of samples."""
+    seen = outcome("stable", True, True)
+    assert replace(seen, apart=np.arange(1000.0)[:, None]).interval("apart") == (469, 531)
+    generator = np.random.default_rng(0)
+    samples = (replace(seen, apart=generator.standard_normal((400, 1))).interval("apart") for _ in range(300))
+    assert sum(low <= 0 <= high for low, high in samples) / 300 == pytest.approx(0.95, abs=0.03)
+
+
 def test_small_matrices_keep_the_words_only_with_residual_connections() -> None:
     small = Draws(200, spread=0.25)
     with_residual, without = (run(Recipe("stable", r, True), small).medians("apart")[-1] for r in (True, False))
@@ -117,6 +134,7 @@ def test_draws_are_the_same_for_every_recipe_and_begin_alike() -> None:
     for one, other in zip(few, many, strict=False):
         assert all(np.array_equal(one[name], other[name]) for name in one)
     assert not np.array_equal(many[0]["enc.0.self.WQ"], many[1]["enc.0.self.WQ"])
+    assert not np.array_equal(many[0]["enc.0.self.WQ"], next(iter(Draws(1, seed=4)))["enc.0.self.WQ"])
     assert not np.array_equal(many[0]["enc.0.self.WQ"], many[0]["enc.1.self.WQ"])
     assert abs(np.concatenate([d["enc.0.ffn.W1"].ravel() for d in Draws(300)]).std() - 1) < 0.02
 

@@ -147,7 +147,6 @@ def test_other_words(tmp_path: Path) -> None:
         tmp_path,
     )
     assert values.source_ids == [2, 3]
-    assert (values.start, values.end) == ("SOS", "EOS")
     assert values.config.special == SpecialIds(pad=-1, unk=-1, start=0, end=1)
 
 

@@ -34,14 +34,6 @@ class Values:
     parameters: Mapping[str, Array]
     generation_VD: Array | None = None  # a second table of embeddings, for the generation at the end only
 
-    @property
-    def start(self) -> str:
-        return self.vocabulary[self.config.special.start]
-
-    @property
-    def end(self) -> str:
-        return self.vocabulary[self.config.special.end]
-
     @cached_property
     def tokenizer(self) -> Tokenizer:
         special = self.config.special
