@@ -18,7 +18,18 @@ from vidrio.errors import DataError, RunError
 from vidrio.folder import read_config, read_parameters
 from vidrio.glass import transformer
 from vidrio.learn import run as runs
-from vidrio.learn.recipe import Stop, choose_preset
+from vidrio.learn.recipe import (
+    BATCH_FOR,
+    DROPOUT_FOR,
+    PAIRS_FOR,
+    PASSES,
+    PRESETS,
+    RATE_FOR,
+    VOCABULARY_FOR,
+    Recipe,
+    Stop,
+    choose_preset,
+)
 from vidrio.learn.run import Choices, Learned
 from vidrio.learn.tasks import Material
 from vidrio.text.tokenizer import Tokenizer
@@ -167,6 +178,23 @@ def test_a_folder_of_something_else_is_not_touched(pairs: Path, tmp_path: Path) 
 )
 def test_a_size_for_the_data_the_machine_and_the_time(pairs: int, seconds: float, speed: float, preset: str) -> None:
     assert choose_preset(pairs, 30 * pairs, 8000, seconds, speed) == preset
+
+
+def test_the_page_tells_the_rules(repository: Path) -> None:
+    page = (repository / "docs" / "training.md").read_text(encoding="utf-8")
+    for name, s in PRESETS.items():
+        layers = f"{s['n_encoder_layers']} + {s['n_decoder_layers']}"
+        sizes = f"{s['d_model']} | {s['n_heads']} × {s['d_head']} | {s['d_ff']} | {layers}"
+        assert f"| `{name}` | {sizes} | {RATE_FOR[name]:g} | {BATCH_FOR[name]:,} | {PAIRS_FOR[name]:,} pairs |" in page
+    words = " ".join(page.split())
+    for table, unit in ((VOCABULARY_FOR, " tokens"), (DROPOUT_FOR, "")):
+        first, *others = table.items()
+        assert f"| {first[0]:,}{unit}; " in words
+        for value, pairs in others:
+            assert f"{value:,} from {pairs:,}" in words
+    assert f"for {PASSES} passes over the data" in words
+    for name, default in (("label smoothing", "smoothing"), ("running mean of the parameters", "average")):
+        assert f"{name} {getattr(Recipe(stop=Stop(steps=1)), default)}" in words
 
 
 def test_heads_share_the_width_that_is_asked_for(pairs: Path, tmp_path: Path) -> None:

@@ -50,6 +50,13 @@ class Stop:
         if min(self.steps, self.epochs, self.seconds) < 0:
             raise ConfigError("training cannot end before it begins", found=str(self), do="give a number above 0")
 
+    def __str__(self) -> str:
+        if self.converged:
+            return "when it gets no better"
+        if self.steps:
+            return f"after {self.steps:,} steps"
+        return f"after {self.epochs:g} passes over the data" if self.epochs else f"after {minutes(self.seconds)}"
+
     def share(self, step: int, epoch: float, seconds: float) -> float:
         """How much of the training is over, 0 to 1."""
         if self.converged:
@@ -123,6 +130,14 @@ class Recipe:
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Recipe":
         return Recipe(**{**data, "stop": Stop(**data["stop"])})
+
+
+def minutes(seconds: float) -> str:
+    """A duration to read."""
+    seconds = round(seconds)
+    if seconds < 100:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 6000 else f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
 
 
 def largest_for(table: dict[Any, int], amount: int) -> Any:

@@ -31,6 +31,7 @@ from vidrio.learn.recipe import (
     choose_preset,
     largest_for,
     measure_speed,
+    minutes,
     sized,
 )
 from vidrio.learn.tasks import TASKS, Material, Task
@@ -281,7 +282,9 @@ def compare(before: Plan, now: Plan) -> list[str]:
             found="; ".join(refused),
             do="give the same as before, or another folder with --to",
         )
-    found = differences(before.recipe.to_json(), now.recipe.to_json())
+    found = differences(
+        *({"end": str(recipe.stop), **asdict(recipe), "stop": None} for recipe in (before.recipe, now.recipe))
+    )
     return [f"changed: {name} {old} → {new}, from now on" for name, (old, new) in found.items()]
 
 
@@ -309,16 +312,6 @@ def told_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]:
         str(n) for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there
     )
     vocabulary = max(c.source_vocabulary, c.target_vocabulary)
-    stop = r.stop
-    until = (
-        "until it gets no better"
-        if stop.converged
-        else f"for {stop.steps:,} steps"
-        if stop.steps
-        else f"for {stop.epochs:g} passes over the data"
-        if stop.epochs
-        else f"for {minutes(stop.seconds)} (--time changes that)"
-    )
     where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     why = "" if r.precision == "bfloat16" else " (this machine does not multiply in bfloat16)"
     return [
@@ -326,13 +319,5 @@ def told_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]:
         f"vocabulary of {vocabulary:,}",
         f"computing in {r.precision}{why} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens, "
         f"{len(task.examples.source.lengths):,} pairs, dropout {r.dropout:g}, rate {r.rate:g} ({r.schedule})",
-        f"training {until}",
+        f"it ends {r.stop}" + (" (--time changes that)" if r.stop.seconds else ""),
     ]
-
-
-def minutes(seconds: float) -> str:
-    """A duration to read."""
-    seconds = round(seconds)
-    if seconds < 100:
-        return f"{seconds} s"
-    return f"{seconds // 60} min" if seconds < 6000 else f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
