@@ -4,6 +4,8 @@ golden/random_transformer.json was computed beforehand by a separate program, in
 """
 
 import json
+import math
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Sequence
@@ -279,6 +281,8 @@ def test_the_right_weights_and_what_they_leave_of_two_words() -> None:
 def test_six_bare_blocks_overflow_as_printed_and_grow_as_corrected() -> None:
     assert np.isnan(PRINTED.run("bare").array("memory")).all()
     assert "The first NaN: enc.1.self.weights." in "\n".join(told(PRINTED, "blocks, one after"))
+    first = printed.receipt_of(PRINTED.run("bare"), At("enc.1.self.weights.h1", (0, 0)))
+    assert first.working(str)[-2:] == ["0.0 / 0.0", "nan"]  # every exponential is 0: the other way to NaN
     right = CORRECTED.run("bare").array("memory")
     assert np.isfinite(right).all()
     assert np.abs(right).max() > 1e6
@@ -325,7 +329,10 @@ def test_what_the_post_contradicts_comes_out_right() -> None:
 def test_the_trained_numbers_translate() -> None:
     words = lesson("trained").run("generation").chosen_tokens
     assert list(words) == ["hola", "mundo", "EOS"]
-    assert "Written: SOS hola mundo EOS" in told(lesson("trained"), "Word after word")
+    lines = told(lesson("trained"), "Word after word")
+    assert "Written: SOS hola mundo EOS" in lines
+    factors, total = re.search(r"^  = (.*) = ([\d.]+)$", "\n".join(lines), re.MULTILINE).groups()  # type: ignore[union-attr]
+    assert math.prod(map(float, factors.split(" * "))) == pytest.approx(float(total), abs=2e-4)
 
 
 def test_the_traced_pass_is_what_was_generated() -> None:

@@ -50,6 +50,13 @@ def _cosines(rows: Array) -> Array:
     return np.array([[cosine(a, b) for b in rows] for a in rows])
 
 
+def _cosine_by_hand(a: Array, b: Array, which: str, precision: int) -> Iterator[str]:
+    dot, *norms = (show.number(float(x), precision) for x in (a @ b, math.sqrt(a @ a), math.sqrt(b @ b)))
+    value = show.number(cosine(a, b), precision)
+    yield f"By hand: a · b / (|a| |b|) for {which}"
+    yield show.wrap(f"= {dot} / ({norms[0]} * {norms[1]}) = {value}", indent="  ", hang="    ")
+
+
 def vocabulary(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     words = lesson.values.vocabulary
     shown = [f"{i}{show.NO_BREAK}{show.cut(word, LONGEST_WORD)}" for i, word in enumerate(words[:MOST_WORDS])]
@@ -78,11 +85,7 @@ def cosines(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     table = _cosines(rows)
     lines = [show.matrix(table, words, words, precision)]
     if len(rows) > 1:
-        a, b = rows[:2]
-        dot, norms = show.number(float(a @ b), precision), [show.number(math.sqrt(r @ r), precision) for r in (a, b)]
-        value = show.number(float(table[0, 1]), precision)
-        worked = show.wrap(f"= {dot} / ({norms[0]} * {norms[1]}) = {value}", indent="  ", hang="    ")
-        lines += ["", "By hand: a · b / (|a| |b|) for the first two", worked]
+        lines += ["", *_cosine_by_hand(rows[0], rows[1], "the first two", precision)]
     return Aside(lines, {"cosines": table.tolist()})
 
 
@@ -152,7 +155,10 @@ def likeliest(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     ]
     best = trace.vocabulary[order[0]]
     data = [{"token": trace.vocabulary[i], "probability": float(prob_V[i])} for i in order]
-    return Aside([show.table(rows, align="lr"), f"Taken: {show.visible(best)}"], {"likeliest": data})
+    highest = show.number(float(prob_V[order[0]]), precision)
+    lines = [show.table(rows, align="lr"), f"Taken: {show.visible(best)}", ""]
+    lines.append(f"By hand: none of the other {len(prob_V) - 1} probabilities is above {highest}.")
+    return Aside(lines, {"likeliest": data})
 
 
 def table_for_generation(lesson: Lesson, trace: Trace, precision: int) -> Aside:
@@ -163,7 +169,14 @@ def table_for_generation(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     told = [(a, b, cosine(rows[a], rows[b])) for a, b in pairs]
     lines = [show.matrix(table_VD, words, (), precision)]
     if told:
-        lines += ["", "Cosines", show.table([[f"{a}, {b}", show.number(c, precision)] for a, b, c in told], align="l.")]
+        lines += [
+            "",
+            "Cosines",
+            show.table([[f"{a}, {b}", show.number(c, precision)] for a, b, c in told], align="l."),
+            "",
+        ]
+        a, b = pairs[0]
+        lines += _cosine_by_hand(rows[a], rows[b], f"{a}, {b}", precision)
     return Aside(lines, {"embeddings": table_VD.tolist(), "cosines": [[a, b, c] for a, b, c in told]})
 
 
@@ -172,7 +185,11 @@ def generated(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     rows = list(_iterations(trace))
     table = [[str(i), so_far, word, show.number(p, precision)] for i, (so_far, word, p) in enumerate(rows)]
     said = " ".join(map(show.visible, [trace.target_tokens[0], *trace.chosen_tokens]))
-    lines = [show.table(table, ["step", "so far", "next", "probability"], "rllr"), "", f"Written: {said}"]
+    lines = [show.table(table, ["step", "so far", "next", "probability"], "rllr"), "", f"Written: {said}", ""]
+    factors, product = [p for *_, p in rows], math.prod(p for *_, p in rows)
+    lines.append("By hand: the probability of all of it is the product of its words' probabilities")
+    told = f"= {' * '.join(show.number(p, precision) for p in factors)} = {show.number(product, precision)}"
+    lines.append(show.wrap(told, indent="  ", hang="    "))
     data = [{"so_far": so_far, "token": word, "probability": p} for so_far, word, p in rows]
     return Aside(lines, {"steps": data, "written": said})
 

@@ -19,6 +19,7 @@ def _decoder(config: ModelConfig) -> Iterator[Step]:
         section="Decoder: embedding the text",
         says="The decoder gets the words written so far. At first there is only the token that says: begin.",
         shows=["tgt.ids", "tgt.embedding"],
+        by_hand=["tgt.embedding[0,0]"],
         at=0,
         slips=[11, 12],
     )
@@ -100,6 +101,7 @@ def _decoder(config: ModelConfig) -> Iterator[Step]:
         section="Decoder: the random decoder",
         says="Every layer reads the same memory.",
         shows=["dec.0.ffn.norm.out", f"{last}.ffn.norm.out", "dec.out"],
+        by_hand=[f"{last}.ffn.norm.normed[0,0]"],
         at=0,
         drawn=True,
         slips=[17],

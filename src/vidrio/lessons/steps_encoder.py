@@ -32,6 +32,7 @@ def _into_the_encoder() -> Iterator[Step]:
         says="Each id picks its row of a learned table. The ids themselves mean nothing; the rows do, and they are "
         "learned like everything else.",
         shows=["src.embedding"],
+        by_hand=["src.embedding[-1,0]"],
     )
     yield Step(
         title="How alike two words are",
@@ -146,6 +147,7 @@ def _attention(config: ModelConfig) -> Iterator[Step]:
         section=section + "concatenation",
         says="All heads' rows are put next to each other.",
         shows=["enc.0.self.concat"],
+        by_hand=["enc.0.self.concat[0,-1]"],
         printed_run="by-30",
     )
     yield Step(
@@ -180,6 +182,7 @@ def _feed_forward(config: ModelConfig) -> Iterator[Step]:
         says="Attention and feed-forward network, one after the other, and nothing else yet. Scores are divided by √K "
         "again.",
         shows=["enc.in", f"{ffn}.out"],
+        by_hand=[f"{ffn}.out[0,0]"],
         run="bare",
         drawn=True,
     )
@@ -187,9 +190,10 @@ def _feed_forward(config: ModelConfig) -> Iterator[Step]:
         title=f"{blocks}, one after the other",
         section="Encoder: the random encoder, six of them",
         says="Nothing holds the numbers between the blocks: large matrices make them grow, small ones shrink. Where "
-        "scores are so large that their exponential is no float any more, the softmax by the plain formula is ∞ / ∞, "
-        "which is NaN.",
+        "scores are so far from 0 that their exponentials are ∞ or 0 as floats, the softmax by the plain formula is "
+        "∞ / ∞ or 0 / 0, and that is NaN.",
         shows=["memory"],
+        by_hand=["enc.1.self.weights.h1[0,0]"],  # the first NaN, with the post's softmax
         run="bare",
         drawn=True,
         sidelight=sidelights.growth,
@@ -246,6 +250,7 @@ def _feed_forward(config: ModelConfig) -> Iterator[Step]:
         section="Encoder: six encoders with residual and norm",
         says="What the encoder hands to the decoder. Whether it still tells the words apart, their rows show.",
         shows=[f"{last}.ffn.norm.out", "memory"],
+        by_hand=[f"{last}.ffn.norm.normed[0,0]"],
         drawn=True,
         sidelight=sidelights.rows_apart,
     )
