@@ -165,6 +165,24 @@ def test_float32_overflows_the_softmax_sooner() -> None:
     assert next(iter(Draws(1, dtype="float32")))["enc.0.self.WQ"].dtype == np.float32
 
 
+def test_the_largest_score_is_that_of_both_heads_and_nan_counts_as_above() -> None:
+    draws = Draws(5)
+    machine = Recipe("stable", True, True).machine(draws.plain)
+    for parameters in draws:
+        (_, seen), *_ = blocks(machine, parameters, E_SD)
+        both = [E_SD @ parameters["enc.0.self.WQ"][h] @ (E_SD @ parameters["enc.0.self.WK"][h]).T for h in (0, 1)]
+        assert seen.score == pytest.approx(np.abs(both).max() / 3**0.5)
+        assert seen.highest == pytest.approx(np.max(both) / 3**0.5)
+    nan = replace(outcome("naive", False, False), score=np.array([[1.0, 800.0], [np.nan, 2.0]]))
+    assert nan.over(709.78) == [0.5, 0.5]
+
+
+def test_a_median_counts_nan_as_the_largest() -> None:
+    seen = replace(outcome("stable", True, True), apart=np.array([[1.0], [2.0], [3.0], [np.nan], [np.nan]]))
+    assert seen.medians("apart") == [3.0]
+    assert replace(seen, apart=np.array([[1.0], [np.nan], [np.nan]])).medians("apart") == [None]
+
+
 def test_a_median_of_mostly_nan_is_none() -> None:
     medians = outcome("naive", False, False).medians("largest")
     assert medians[0] is not None

@@ -335,6 +335,23 @@ def test_the_trained_numbers_translate() -> None:
     assert math.prod(map(float, factors.split(" * "))) == pytest.approx(float(total), abs=2e-4)
 
 
+def test_a_trained_model_writes_until_it_ends() -> None:
+    """The post's program stops after three words; a model that ends by itself need not."""
+    longer = Lesson("trained", replace(trained(), sentence="hello world ?"), own=True)
+    assert list(longer.run("generation").chosen_tokens) == ["hola", "mundo", "?", "EOS"]
+    assert len(PRINTED.run("generation").chosen_tokens) == 3
+
+
+def test_the_closest_two_rows_of_the_memory() -> None:
+    one = Lesson("trained", replace(trained(), sentence="hello good world"), own=True)
+    rows = one.run("whole").array("memory")
+    apart = {(a, b): np.abs(rows[a] - rows[b]).max() for a in range(3) for b in range(a)}
+    line = next(line for line in told(one, "the memory") if line.startswith("The closest two rows"))
+    assert line.endswith(f"differ by {min(apart.values()):.2g}.")
+    assert not any("nearly" in line for line in told(one, "the memory"))
+    assert any("nearly" in line for line in told(PRINTED, "the memory"))
+
+
 def test_the_traced_pass_is_what_was_generated() -> None:
     """Greedy decoding computes afresh for each word; the one pass over all of them chooses the same."""
     for one in (PRINTED, CORRECTED, lesson("trained")):
