@@ -335,6 +335,16 @@ def test_the_trained_numbers_translate() -> None:
     assert math.prod(map(float, factors.split(" * "))) == pytest.approx(float(total), abs=2e-4)
 
 
+def test_what_the_post_prints_on_the_way_is_shown() -> None:
+    """The sum of squares and the standard deviation; the words by probability, and the one that is taken."""
+    lines = told(PRINTED, "Mean and variance", precision=8)
+    assert {"393.67443005  441.54870578", "9.92061528  10.50653018"} <= set(lines)
+    lines = told(PRINTED, "The likeliest word")
+    words = [line.split()[0] for line in lines if "0.4678" in line or re.match(r"\w+ +0\.\d{4} ", line)]
+    assert words[:5] == ["hola", "world", "mundo", "how", "SOS"]
+    assert "Taken: hola" in lines
+
+
 def test_a_trained_model_writes_until_it_ends() -> None:
     """The post's program stops after three words; a model that ends by itself need not."""
     longer = Lesson("trained", replace(trained(), sentence="hello world ?"), own=True)
