@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from vidrio.learn.recipe import (
     choose_preset,
 )
 from vidrio.learn.run import Choices, Learned
+from vidrio.learn.sources import Origin
 from vidrio.learn.tasks import Material
 from vidrio.text.tokenizer import Tokenizer
 
@@ -264,6 +265,15 @@ def test_the_command_makes_a_translator(
 ) -> None:
     """All that a newcomer types, and some steps fewer: a model folder that translates, judged and described."""
     (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in number_pairs(1500)))
+    origin = Origin(
+        name="numbers",
+        addresses=["https://example.org/numbers.zip"],
+        licence="CC BY 2.0 FR",
+        attribution="those who count",
+        homepage="https://example.org",
+        languages=["en", "es"],
+    )
+    (tmp_path / "pairs.tsv.origin.json").write_text(json.dumps(asdict(origin)))
     command = f"train pairs.tsv --to m {A_MINUTE_LESS}".split()
     done = run_vidrio(*command)
     assert done.returncode == 0, done.stderr
@@ -276,6 +286,7 @@ def test_the_command_makes_a_translator(
     assert all(score["signature"] for score in about.scores)
     card = (tmp_path / "m" / "README.md").read_text()
     assert about.provenance["command"] in card
+    assert "those who count; licence: CC BY 2.0 FR" in card
     assert (tmp_path / "m" / "report.html").exists()
     translated = run_vidrio("translate", "--model", "m", "One two")
     assert translated.returncode == 0, translated.stderr
@@ -288,7 +299,7 @@ def test_the_command_makes_a_translator(
 TOGETHER = """
 import sys, torch
 from pathlib import Path
-from dataclasses import replace
+from dataclasses import asdict, replace
 from test_learn_train import *
 from vidrio.learn.together import join, leave
 torch.set_num_threads(1)

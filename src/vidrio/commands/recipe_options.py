@@ -1,38 +1,18 @@
 """The options of `vidrio train`, in groups, and what they mean to `learn/`."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from vidrio.commands._cleaning import LIMITS, as_limits
+from vidrio.commands._values import duration, two_names
 
 if TYPE_CHECKING:
     from vidrio.learn.run import Choices
     from vidrio.learn.tasks import Material
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def duration(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """`90s`, `30m`, `1h30m` → seconds."""
-    if value is None:
-        return None
-    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
-    seconds = (
-        sum(float(part or 0) * size for part, size in zip(found.groups(), (3600, 60, 1), strict=True)) if found else 0
-    )
-    if not seconds:
-        raise click.BadParameter(f"{value!r} is no time; write 30m, 90s or 1h30m")
-    return seconds
-
-
-def two_names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:
-    if value is None:
-        return None
-    parts = [part.strip() for part in value.split(",")]
-    if len(parts) != 2 or not all(parts):
-        raise click.BadParameter(f"{value!r}: give two names with a comma between them")
-    return parts[0], parts[1]
 
 
 _STOP = (
@@ -91,7 +71,13 @@ _RECIPE = (
     click.option("--seed", type=click.IntRange(0)),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="[what the machine is good at]"),
 )
-GROUPS = {"When to stop": _STOP, "Data": _DATA, "Sizes of the model": _SIZES, "Recipe": _RECIPE}
+GROUPS = {
+    "When to stop": _STOP,
+    "Data": _DATA,
+    "What to leave out": LIMITS,
+    "Sizes of the model": _SIZES,
+    "Recipe": _RECIPE,
+}
 _STOPS = ("steps", "epochs", "seconds", "converged")
 
 
@@ -125,9 +111,11 @@ def train_options(command: F) -> F:
 
 def as_material(pairs: tuple[str, ...], given: Mapping[str, Any]) -> "Material":
     """What the options say about the data."""
+    from vidrio.learn.sift import Wishes
     from vidrio.learn.tasks import Material
 
     return Material(
+        clean=Wishes(limits=as_limits(given), duplicates=given["keep_duplicates"]),
         names=pairs,
         dev=given["dev"],
         test=given["test"],

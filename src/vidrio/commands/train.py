@@ -2,17 +2,15 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from vidrio.commands._progress import progress
 from vidrio.commands.recipe_options import Grouped, as_choices, as_material, train_options
 
 if TYPE_CHECKING:
-    from vidrio.learn.progress import Advance
     from vidrio.learn.run import Learned
     from vidrio.learn.tasks import Material
 
@@ -35,21 +33,24 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
     With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
     """
     material, choices = as_material(pairs, given), as_choices(given)
+    from vidrio.learn.progress import silent
     from vidrio.learn.run import run, use_machine
     from vidrio.learn.together import join, leave
 
     use_machine(given["threads"])
     together = join()
     console = Console(quiet=not together.leads)
+    shown = progress if together.leads else silent
     try:
-        learned = run(
-            to, material, choices, say=console.say, watch=console.watch, progress=console.progress, together=together
-        )
-        if together.leads:
-            finish(learned, to, material, console)
+        learned = run(to, material, choices, say=console.say, watch=console.watch, progress=shown, together=together)
+    except KeyboardInterrupt:
+        console.say("stopped; the same command goes on from here")
+        raise
     finally:
         console.close()
         leave()
+    if together.leads:
+        finish(learned, to, material, console)
 
 
 def finish(learned: "Learned", folder: Path, material: "Material", console: "Console") -> None:
@@ -73,22 +74,12 @@ class Console:
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
         self.live: Any = None
-        self.bar: Any = None
         self.told = 0.0
-        if not quiet and sys.stderr.isatty():
-            from rich.console import Console as Terminal
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(None), TextColumn("{task.fields[told]}"))
-            self.live = Progress(*columns, TimeElapsedColumn(), console=Terminal(stderr=True), transient=True)
-            self.live.start()
 
     def say(self, text: str) -> None:
-        if self.quiet:
-            return
         if self.live:
             self.live.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        else:
+        elif not self.quiet:
             click.echo(text, err=True)
 
     def watch(self, record: dict[str, Any]) -> None:
@@ -99,31 +90,26 @@ class Console:
             self.say(validation_line(record))
             for source, translation in record.get("samples", [])[:1]:
                 self.say(f"    {source}\n    {translation}")
-            return
-        if self.live:
-            if self.bar is None:
-                self.bar = self.live.add_task("training", total=1.0, told="")
-            self.live.update(self.bar, completed=record["share"], told=step_line(record))
-            if record["share"] >= 1:
-                self.live.remove_task(self.bar)
-                self.bar = None
+        elif sys.stderr.isatty():
+            self.move(record)
         elif time.monotonic() - self.told > LINE_EVERY:
             self.told = time.monotonic()
             self.say(step_line(record))
 
-    @contextmanager
-    def progress(self, title: str, total: int) -> Iterator["Advance"]:
-        """A bar for what takes long before training begins."""
+    def move(self, record: dict[str, Any]) -> None:
+        """The moving line."""
         if self.live is None:
-            yield lambda done: None
-            return
-        bar = self.live.add_task(title, total=total, told="")
-        try:
-            yield lambda done: self.live.advance(bar, done)
-        finally:
-            self.live.remove_task(bar)
+            from rich.console import Console as Terminal
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = (BarColumn(20), TextColumn("{task.fields[told]}"))
+            self.live = Progress(*columns, console=Terminal(stderr=True), transient=True)
+            self.live.add_task("", total=1.0, told="")
+            self.live.start()
+        self.live.update(self.live.task_ids[0], completed=record["share"], told=step_line(record))
 
     def close(self) -> None:
+        """Training is over; what is said from now on stands still."""
         if self.live:
             self.live.stop()
             self.live = None

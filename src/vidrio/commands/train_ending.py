@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vidrio import __version__
 from vidrio.folder import About
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vidrio.learn.run import Learned
     from vidrio.learn.tasks import Material
 
+NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
 
 
@@ -60,6 +61,7 @@ def write(
         labels=list(task.labels),
         provenance={
             "data": [str(name) for name in material.names],
+            "origins": origins(material),
             "pairs": task.pairs,
             "left out": dict(task.tally.reasons()),
             "command": shlex.join(["vidrio", *command]),
@@ -101,6 +103,14 @@ def versions() -> dict[str, str]:
     return {"vidrio": __version__, "python": platform.python_version()} | {name: version(name) for name in libraries}
 
 
+def origins(material: "Material") -> list[dict[str, Any]]:
+    """Where the files came from, if `vidrio data get` has fetched them: names, licences, attribution."""
+    from vidrio.learn.sources import origin_of
+
+    found = [origin_of(Path(name.rpartition("@")[0] or name)) or origin_of(Path(name)) for name in material.names]
+    return [asdict(origin) for origin in found if origin is not None]
+
+
 def card(learned: "Learned", about: About, scores: Sequence["Score"], limits: Sequence[str]) -> str:
     """README.md: what this model is, in a minute's reading."""
     p, c, task = about.provenance, learned.config, learned.plan.task
@@ -116,7 +126,8 @@ def card(learned: "Learned", about: About, scores: Sequence["Score"], limits: Se
         f"- {count(c):,} parameters: {layers} layers, {c.d_model} wide, {c.n_heads} heads, {c.norm}-norm, "
         f"a vocabulary of {vocabulary:,} tokens",
         f"- Learned from {p['pairs']['train']:,} {'texts' if task == 'generate' else 'pairs'}: {', '.join(p['data'])}",
-        "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on",
+        *(f"  - {one['name']}: {one['attribution']}; licence: {one['licence']}" for one in p["origins"]),
+        *([] if p["origins"] else [NO_LICENCE]),
         f"- {p['steps']:,} steps, {p['passes']:g} passes over the data, {p['seconds']:,} seconds, "
         f"in {learned.plan.recipe.precision}",
         f"- Command: `{p['command']}`\n",
