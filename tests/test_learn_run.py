@@ -1,5 +1,6 @@
 """From the user's files to a model: each task learns, a run is held to how it was begun, nonsense is told."""
 
+import json
 import os
 import subprocess
 import sys
