@@ -1,6 +1,7 @@
 """The parts of learning, each by itself: gradients, loss, dropout, schedules, batches, Adam."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from parity_models import make_config, make_parameters
 from tolerances import BFLOAT16, FLOAT32, FLOAT64, SAME_CODE
 from vidrio.config import ModelConfig
 from vidrio.learn import batches, loss, model, schedule, train
-from vidrio.learn.attention import attend
+from vidrio.learn.attention import attend_elsewhere, attend_on_cpu
 from vidrio.learn.batches import IGNORE, Position, collate, plan, stream
 from vidrio.learn.dropout import KeepAll, dropout
 from vidrio.learn.optimiser import Adam, clip
@@ -32,10 +33,11 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 # --- attention --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("way", [attend_on_cpu, attend_elsewhere])
 @pytest.mark.parametrize("rate", [0.0, 0.3])
 @pytest.mark.parametrize("hide", ["nothing", "padding", "future"])
-def test_attention_and_its_gradient(hide: str, rate: float) -> None:
-    """Against PyTorch's own attention where nothing is dropped; against finite differences always."""
+def test_attention_and_its_gradient(hide: str, rate: float, way: Callable[..., torch.Tensor]) -> None:
+    """Eq. 1 as it is written, and finite differences; on a GPU another way is taken, which works on a CPU too."""
     L, M = (7, 7) if hide == "future" else (7, 5)
     q, k, v = normal(2, 3, L, 4), normal(2, 3, M, 4, seed=1), normal(2, 3, M, 4, seed=2)
     hidden = None
@@ -44,21 +46,15 @@ def test_attention_and_its_gradient(hide: str, rate: float) -> None:
         hidden[1, ..., 3:] = True
     if hide == "future":
         hidden = torch.ones(L, M, dtype=torch.bool).triu(1)
-    if rate == 0:
-        shown = None if hidden is None else ~hidden
-        expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=shown)
-        torch.testing.assert_close(attend(q, k, v, hidden, KeepAll()), expected, rtol=0, atol=FLOAT64)
+    mask = dropout(rate, (1, 2)).mask((2, 3, L, M), F64, q.device)
 
-    dropped = dropout(rate, (1, 2)).mask((2, 3, L, M), F64, q.device)
+    scores = q @ k.mT / 2
+    weights = (scores if hidden is None else scores.masked_fill(hidden, -math.inf)).softmax(-1)
+    expected = (weights if mask is None else weights * mask) @ v
+    torch.testing.assert_close(way(q, k, v, hidden, mask, 0.5), expected, rtol=0, atol=FLOAT64)
 
-    class Same(KeepAll):
-        """The same values dropped each time."""
-
-        def mask(self, *shape: object) -> torch.Tensor | None:
-            return dropped
-
-    def again(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        return attend(q, k, v, hidden, Same())
+    def again(*qkv: torch.Tensor) -> torch.Tensor:
+        return way(*qkv, hidden, mask, 0.5)
 
     assert torch.autograd.gradcheck(again, [x.requires_grad_() for x in (q, k, v)])
 

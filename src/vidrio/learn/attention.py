@@ -19,17 +19,26 @@ NEVER = -math.inf  # a masked score; softmax turns it into exactly 0
 
 def attend(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, hidden: Tensor | None, dropout: Dropout) -> Tensor:
     """Each of L rows gathers from M rows. `hidden` broadcasts to B, H, L, M; True where a row must not look."""
-    scale = 1 / math.sqrt(q_BHLK.shape[-1])  # §3.2.1
     mask = dropout.mask((*q_BHLK.shape[:3], k_BHMK.shape[2]), q_BHLK.dtype, q_BHLK.device)
-    if q_BHLK.device.type == "cpu":
-        out: Tensor = _Attend.apply(q_BHLK, k_BHMK, v_BHMK, hidden, mask, scale)  # type: ignore[no-untyped-call]
-        return out
+    way = attend_on_cpu if q_BHLK.device.type == "cpu" else attend_elsewhere
+    return way(q_BHLK, k_BHMK, v_BHMK, hidden, mask, 1 / math.sqrt(q_BHLK.shape[-1]))  # §3.2.1
+
+
+def attend_on_cpu(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, mask: Tensor | None, scale: float) -> Tensor:
+    out: Tensor = _Attend.apply(q, k, v, hidden, mask, scale)  # type: ignore[no-untyped-call]
+    return out
+
+
+def attend_elsewhere(
+    q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, mask: Tensor | None, scale: float
+) -> Tensor:
+    """PyTorch's own kernel, which a GPU has; it cannot take a dropout mask from outside."""
     if mask is None:
         shown = None if hidden is None else ~hidden
-        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMK, attn_mask=shown, scale=scale)
-    scores = q_BHLK @ k_BHMK.mT * scale
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=shown, scale=scale)
+    scores = q @ k.mT * scale
     weights = (scores if hidden is None else scores.masked_fill(hidden, NEVER)).softmax(-1)
-    return (weights * mask) @ v_BHMK
+    return (weights * mask) @ v
 
 
 def softmax_of_rows(scores_NLM: Tensor) -> Tensor:
