@@ -61,6 +61,22 @@ def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
     return run
 
 
+@pytest.fixture
+def call_vidrio(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The same in this process, which starts in no time; an error that is not told as a message fails the test."""
+    from vidrio.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        code = main(list(arguments))
+        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return call
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="Write tests/golden/ anew.")
 

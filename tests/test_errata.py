@@ -13,6 +13,8 @@ import pytest
 from vidrio.errors import LessonError
 from vidrio.lessons import errata_notes, errata_post, printed
 from vidrio.lessons.errata import DOCUMENTS, errata, flag, slip
+from vidrio.lessons.runs import Lesson
+from vidrio.lessons.values_file import of_the_post
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -142,7 +144,11 @@ def test_the_likeliest_word_of_the_printed_logits_is_not_hola() -> None:
 
 
 def test_the_formula_that_adds_x_twice_gives_something_else() -> None:
-    assert slip(9).figures["they differ by"] > 0.1
+    figures = slip(9).figures
+    right = Lesson("printed", of_the_post()).run("whole").array("enc.0.ffn.norm.out")
+    np.testing.assert_allclose(figures["LayerNorm(Z + FFN(Z))"], right, rtol=1e-12)
+    wrong = figures["LayerNorm(Z + FFN(Z + x)), as the formula has it"]
+    assert figures["they differ by"] == np.abs(wrong - right).max() > 0.1
 
 
 def test_a_decoder_layer_has_a_self_attention_and_a_cross_attention() -> None:
@@ -209,35 +215,35 @@ def test_there_is_no_other_slip(number: int) -> None:
         slip(number)
 
 
-def test_the_command(run_vidrio: Run) -> None:
-    listed = run_vidrio("lesson", "errata")
+def test_the_command(call_vidrio: Run) -> None:
+    listed = call_vidrio("lesson", "errata")
     assert (listed.returncode, listed.stderr) == (0, "")
     assert [line.split()[0] for line in listed.stdout.splitlines() if line[:4].strip().isdigit()] == [
         str(n) for n in range(1, 34)
     ]
-    one = run_vidrio("lesson", "errata", "8", "--precision", "9")
+    one = call_vidrio("lesson", "errata", "8", "--precision", "9")
     assert "1.718876935" in one.stdout
     assert "1.718877021" in one.stdout
-    everything = run_vidrio("lesson", "errata", "--all")
+    everything = call_vidrio("lesson", "errata", "--all")
     assert everything.stdout.count("\nSlip ") + everything.stdout.startswith("Slip ") == 33
     assert max(map(len, everything.stdout.splitlines())) <= 80
     assert not [line for line in everything.stdout.splitlines() if line != line.rstrip()]
 
 
-def test_json_has_no_nan(run_vidrio: Run) -> None:
-    told = run_vidrio("lesson", "errata", "5", "--json").stdout
+def test_json_has_no_nan(call_vidrio: Run) -> None:
+    told = call_vidrio("lesson", "errata", "5", "--json").stdout
     figures = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))[0]["computed"]
     assert figures["softmax [709, 710] as printed"] == [[0.0, "nan"]]
 
 
-def test_the_command_as_json(run_vidrio: Run) -> None:
-    told = json.loads(run_vidrio("lesson", "errata", "16", "--json").stdout)
+def test_the_command_as_json(call_vidrio: Run) -> None:
+    told = json.loads(call_vidrio("lesson", "errata", "16", "--json").stdout)
     assert told[0]["number"] == 16
     assert told[0]["computed"]["mean of the printed row"] == pytest.approx(-1.586237405)
 
 
-def test_nonsense_gets_a_message(run_vidrio: Run) -> None:
-    wrong = run_vidrio("lesson", "errata", "99")
+def test_nonsense_gets_a_message(call_vidrio: Run) -> None:
+    wrong = call_vidrio("lesson", "errata", "99")
     assert (wrong.returncode, wrong.stdout) == (1, "")
     assert "slips 1 to 33" in wrong.stderr
-    assert run_vidrio("lesson", "errata", "eight").returncode == 2
+    assert call_vidrio("lesson", "errata", "eight").returncode == 2

@@ -87,6 +87,7 @@ def test_4_each_row_by_itself_and_bent(seed: int) -> None:
         **{"active": "4 × 8", "W2": "8 × 4", "b2": "4", "out": "4 × 4"},
     }
     assert seen.same_rows < 1e-12
+    assert seen.changed_moved > 0.1
     assert seen.others_moved < 1e-12
     assert 0 < seen.silenced < 1
     assert seen.bend > 1e-3
@@ -163,6 +164,7 @@ def test_8_greedy_misses_the_likeliest_sentence() -> None:
     assert _sentence(seen, "beam 2") == sentences[0] == " ".join(seen.words[i] for i in seen.best.ids)
     for name in seen.found:
         assert np.exp(seen.found[name].log_prob) == pytest.approx(_probability(_sentence(seen, name)))
+        assert seen.found[name].score == seen.found[name].log_prob  # compared as they are, without a length penalty
         assert seen.trees[name].nodes[seen.trees[name].best].fate == "finished"
 
 

@@ -500,18 +500,18 @@ def test_the_whole_walk_as_text(run_vidrio: Run) -> None:
     assert "\n42 of 42  " in done.stdout
 
 
-def test_one_step_some_steps_and_the_list(run_vidrio: Run) -> None:
-    assert run_vidrio(*WALK, "--step", "10").stdout.count(" of 42  ") == 1
-    some = run_vidrio(*WALK, "--from", "4", "--to", "6").stdout
+def test_one_step_some_steps_and_the_list(call_vidrio: Run) -> None:
+    assert call_vidrio(*WALK, "--step", "10").stdout.count(" of 42  ") == 1
+    some = call_vidrio(*WALK, "--from", "4", "--to", "6").stdout
     assert [line.split()[0] for line in some.splitlines() if " of 42  " in line] == ["4", "5", "6"]
-    listed = run_vidrio(*WALK, "--list").stdout.splitlines()
+    listed = call_vidrio(*WALK, "--list").stdout.splitlines()
     assert [int(line[:3]) for line in listed if line[:3].strip().isdigit()] == list(range(1, 43))
     assert [line for line in listed if line[:1].isalpha()][:2] == ["Encoder", "Decoder"]
     assert max(map(len, listed)) <= 80
 
 
-def test_as_json(run_vidrio: Run) -> None:
-    data = json.loads(run_vidrio(*WALK, "--json").stdout)
+def test_as_json(call_vidrio: Run) -> None:
+    data = json.loads(call_vidrio(*WALK, "--json").stdout)
     assert (data["lesson"], data["as"], len(data["steps"])) == ("random-transformer", "printed", 42)
     scores = next(q for q in data["steps"][9]["quantities"] if q["address"] == "enc.0.self.scores.h0")
     assert scores["values"] == [[68.0, 105.21], [87.88, 135.55169999999998]]
@@ -519,52 +519,52 @@ def test_as_json(run_vidrio: Run) -> None:
     assert data["steps"][23]["quantities"][0]["formula"] == "(x − mean) / (√var + 10⁻⁶)"
 
 
-def test_why_in_the_run_of_a_step(run_vidrio: Run) -> None:
-    by_root = run_vidrio(*WALK, "--step", "13", "--why", "enc.0.self.weights.h0[world,hello]").stdout
+def test_why_in_the_run_of_a_step(call_vidrio: Run) -> None:
+    by_root = call_vidrio(*WALK, "--step", "13", "--why", "enc.0.self.weights.h0[world,hello]").stdout
     assert "1.11e-12" in by_root
-    by_thirty = run_vidrio(*WALK, "--step", "16", "--why", "enc.0.self.weights.h0[world,hello]").stdout
+    by_thirty = call_vidrio(*WALK, "--step", "16", "--why", "enc.0.self.weights.h0[world,hello]").stdout
     assert "= exp(2.9293) / (exp(2.9293) + exp(4.5184))" in by_thirty
-    parameter = run_vidrio(*WALK, "--why", "enc.0.self.WQ.h0[3,1]").stdout
+    parameter = call_vidrio(*WALK, "--why", "enc.0.self.WQ.h0[3,1]").stdout
     assert "Made from nothing else" in parameter
 
 
-def test_own_values(run_vidrio: Run, tmp_path: Path) -> None:
-    assert run_vidrio(*WALK, "--write-values", "my.toml").returncode == 0
+def test_own_values(call_vidrio: Run, tmp_path: Path) -> None:
+    assert call_vidrio(*WALK, "--write-values", "my.toml").returncode == 0
     assert values_file.read(tmp_path / "my.toml", None).sentence == "Hello World"
-    assert run_vidrio(*WALK, "--write-values", "my.toml").returncode == 1
+    assert call_vidrio(*WALK, "--write-values", "my.toml").returncode == 1
     (tmp_path / "mine.toml").write_text("[enc.0.self]\nWQ.h0 = [[1,0,0],[0,1,0],[0,0,1],[0,0,0]]\n")
-    done = run_vidrio(*WALK, "--values", "mine.toml", "--step", "9")
+    done = call_vidrio(*WALK, "--values", "mine.toml", "--step", "9")
     assert "0 hello  1.0000  3.0000  3.0000" in done.stdout
-    assert run_vidrio(*WALK, "--values", "mine.toml", "--write-values", "full.toml").returncode == 0
+    assert call_vidrio(*WALK, "--values", "mine.toml", "--write-values", "full.toml").returncode == 0
     assert (
         values_file.read(tmp_path / "full.toml", None).parameters["enc.0.self.WQ"][0].tolist()
         == values_file.read(tmp_path / "mine.toml", values_file.of_the_post()).parameters["enc.0.self.WQ"][0].tolist()
     )
 
 
-def test_other_sizes(run_vidrio: Run, tmp_path: Path) -> None:
+def test_other_sizes(call_vidrio: Run, tmp_path: Path) -> None:
     (tmp_path / "big.toml").write_text("draw = 3\n[config]\nn_heads = 3\nd_head = 2\nn_encoder_layers = 2\n")
-    done = run_vidrio(*WALK, "--values", "big.toml")
+    done = call_vidrio(*WALK, "--values", "big.toml")
     assert done.returncode == 0
     assert "2 layers: the memory" in done.stdout
     assert "enc.0.self.head.h2" in done.stdout
 
 
-def test_another_sentence(run_vidrio: Run) -> None:
-    done = run_vidrio(*WALK, "--sentence", "how a world", "--step", "1")
+def test_another_sentence(call_vidrio: Run) -> None:
+    done = call_vidrio(*WALK, "--sentence", "how a world", "--step", "1")
     assert "how is 3, a is 7, world is 2" in done.stdout
 
 
-def test_a_model_folder_for_look(run_vidrio: Run, tmp_path: Path) -> None:
-    assert run_vidrio(*WALK, "--as", "corrected", "--write-model", "mine").returncode == 0
+def test_a_model_folder_for_look(call_vidrio: Run, tmp_path: Path) -> None:
+    assert call_vidrio(*WALK, "--as", "corrected", "--write-model", "mine").returncode == 0
     assert (tmp_path / "mine" / "config.json").is_file()
-    assert "the post's slips are not in it" in run_vidrio(*WALK, "--write-model", "printed").stderr
-    assert run_vidrio(*WALK, "--write-model", "mine").returncode == 1
+    assert "the post's slips are not in it" in call_vidrio(*WALK, "--write-model", "printed").stderr
+    assert call_vidrio(*WALK, "--write-model", "mine").returncode == 1
 
 
-def test_values_from_the_trained_model(run_vidrio: Run, tmp_path: Path) -> None:
-    assert run_vidrio(*WALK, "--as", "trained", "--write-values", "learned.toml").returncode == 0
-    done = run_vidrio(*WALK, "--values", "learned.toml", "--step", "41")
+def test_values_from_the_trained_model(call_vidrio: Run, tmp_path: Path) -> None:
+    assert call_vidrio(*WALK, "--as", "trained", "--write-values", "learned.toml").returncode == 0
+    done = call_vidrio(*WALK, "--values", "learned.toml", "--step", "41")
     assert "Written: SOS hola mundo EOS" in done.stdout
 
 
@@ -587,19 +587,19 @@ def test_values_from_the_trained_model(run_vidrio: Run, tmp_path: Path) -> None:
         (["--precision", "99"], 2, "is not in the range"),
     ],
 )
-def test_nonsense_gets_a_message(arguments: list[str], code: int, told: str, run_vidrio: Run) -> None:
-    done = run_vidrio(*WALK, *arguments)
+def test_nonsense_gets_a_message(arguments: list[str], code: int, told: str, call_vidrio: Run) -> None:
+    done = call_vidrio(*WALK, *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert told in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_lesson_needs_a_name_that_there_is(run_vidrio: Run) -> None:
-    listed = run_vidrio("lesson")
+def test_a_lesson_needs_a_name_that_there_is(call_vidrio: Run) -> None:
+    listed = call_vidrio("lesson")
     assert (listed.returncode, listed.stderr) == (0, "")
     for name in ("random-transformer", "errata", "nan", "sizes", "notes", "exercises"):
         assert f"\n  {name} " in listed.stdout
-    wrong = run_vidrio("lesson", "random")
+    wrong = call_vidrio("lesson", "random")
     assert wrong.returncode == 2
     assert "Did you mean 'random-transformer'?" in wrong.stderr
 
@@ -609,17 +609,17 @@ def test_errors_are_the_projects_own() -> None:
         list(receipt_text(PRINTED.run("whole"), "enc.in[0]", 4))
 
 
-def test_own_numbers_are_never_said_to_be_the_posts(run_vidrio: Run, tmp_path: Path) -> None:
+def test_own_numbers_are_never_said_to_be_the_posts(call_vidrio: Run, tmp_path: Path) -> None:
     """By the post's arithmetic, but none of its intermediate results and slips, and nothing said of its numbers."""
     (tmp_path / "mine.toml").write_text("draw = 3\n")
     for own in (["--values", "mine.toml"], ["--sentence", "world"]):
-        text = run_vidrio(*WALK, *own, "--as", "printed").stdout
+        text = call_vidrio(*WALK, *own, "--as", "printed").stdout
         assert "by the post's arithmetic" not in text
         assert "given: the post" not in text
         assert "the post's own numbers" not in text
         assert "Slip" not in text
         assert "it chose its numbers" not in text
-    assert "given: the post goes on with this" in run_vidrio(*WALK, "--step", "33").stdout
+    assert "given: the post goes on with this" in call_vidrio(*WALK, "--step", "33").stdout
 
 
 def test_what_is_said_fits_the_numbers() -> None:
@@ -642,9 +642,9 @@ def test_a_step_tells_its_run_once_runs_differ() -> None:
             assert any(line.startswith("Computed: ") for line in lines) == (n >= first), n
 
 
-def test_a_single_head_a_single_layer_keep_the_numbering(run_vidrio: Run, tmp_path: Path) -> None:
+def test_a_single_head_a_single_layer_keep_the_numbering(call_vidrio: Run, tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text("draw = 1\n[config]\nn_heads = 1\nn_encoder_layers = 1\nn_decoder_layers = 1\n")
-    listed = run_vidrio(*WALK, "--values", "one.toml", "--list").stdout
+    listed = call_vidrio(*WALK, "--values", "one.toml", "--list").stdout
     for title in (
         " 15  The other heads",
         " 21  1 block, one after",
@@ -652,7 +652,7 @@ def test_a_single_head_a_single_layer_keep_the_numbering(run_vidrio: Run, tmp_pa
         " 36  1 decoder layer ",
     ):
         assert title in listed
-    assert "There is one head only." in run_vidrio(*WALK, "--values", "one.toml", "--step", "15").stdout
+    assert "There is one head only." in call_vidrio(*WALK, "--values", "one.toml", "--step", "15").stdout
 
 
 def test_the_sentences_unknown_words_are_named() -> None:
@@ -675,20 +675,20 @@ def test_right_numbers_stand_beside_the_printed_ones() -> None:
     assert "right, from the two rows that are printed:\n      0.08427129  1.60292327  -0.85408598  -0.83310858" in text
 
 
-def test_questions_and_the_list_as_json(run_vidrio: Run) -> None:
-    listed = json.loads(run_vidrio(*WALK, "--list", "--json").stdout)
+def test_questions_and_the_list_as_json(call_vidrio: Run) -> None:
+    listed = json.loads(call_vidrio(*WALK, "--list", "--json").stdout)
     assert [one["step"] for one in listed] == list(range(1, 43))
-    asked = run_vidrio(*WALK, "--step", "16", "--why", "enc.0.self.weights.h0[hello,world]", "--json").stdout
+    asked = call_vidrio(*WALK, "--step", "16", "--why", "enc.0.self.weights.h0[hello,world]", "--json").stdout
     told = json.loads(asked)
     assert told["value"] == pytest.approx(0.775622030, abs=1e-9)
     assert told["check"]["agrees"]
     assert told["working"][0].startswith("exp(3.50")
-    given = json.loads(run_vidrio(*WALK, "--why", "enc.0.self.WQ.h0[3,1]", "--json").stdout)
+    given = json.loads(call_vidrio(*WALK, "--why", "enc.0.self.WQ.h0[3,1]", "--json").stdout)
     assert (given["value"], given["made_from"]) == (0, {})
     assert "working" not in given
 
 
-def test_a_command_to_copy_is_one_command(run_vidrio: Run) -> None:
+def test_a_command_to_copy_is_one_command(call_vidrio: Run) -> None:
     """Broken over two lines it is still what a shell takes for one; names with spaces are quoted."""
     lines = told(CORRECTED, "Scores become weights")
     command = "\n".join(lines[lines.index("Ask on:") + 1 :])
@@ -696,6 +696,6 @@ def test_a_command_to_copy_is_one_command(run_vidrio: Run) -> None:
         *("vidrio", "lesson", "random-transformer", "--as", "corrected", "--step", "13"),
         *("--why", "enc.0.self.weights.h0[0,0]"),
     ]
-    text = run_vidrio(*WALK, "--sentence", "hello world", "--step", "5").stdout
+    text = call_vidrio(*WALK, "--sentence", "hello world", "--step", "5").stdout
     asked = shlex.split(text[text.index("Ask on:") + 7 :])
     assert asked[asked.index("--sentence") + 1] == "hello world"

@@ -224,6 +224,14 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["parameters"]["total"] == 3010 == told["bytes"]["float32"] / 4
 
 
+def test_memory_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """63,045,632 numbers of 4 bytes: parameter, gradient, and Adam's two moments."""
+    assert main(["lesson", "sizes"]) == 0
+    out = capsys.readouterr().out
+    assert "Stored: float32 252 MB, bfloat16 126 MB" in out
+    assert "in float32: 1.01 GB" in out
+
+
 def test_the_glossary_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "sizes", "--glossary", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["glossary"]

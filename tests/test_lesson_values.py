@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import LessonError
+from vidrio.folder import read_config
 from vidrio.glass.transformer import translate_forced
 from vidrio.lessons import values_file
 from vidrio.lessons.values import Values, of_a_model
@@ -300,6 +301,9 @@ def test_values_as_a_model_folder_and_back(tmp_path: Path) -> None:
     back = of_a_model(tmp_path / "model")
     same(replace(back, about="", sentence=""), replace(values, about="", sentence=""))
     assert back.tokenizer.encode("Hello World") == values.source_ids
+    config, about = read_config(tmp_path / "model")
+    assert (config.decoding.beam, config.decoding.max_length) == (1, 12)
+    assert about.provenance == {"about": values.about}
 
 
 def test_a_model_without_words_cannot_be_walked_through(tmp_path: Path) -> None:

@@ -288,7 +288,8 @@ class FeedForward:
     active_LF: Array
     out_LD: Array
     same_rows: float  # difference between the outputs of the two equal rows
-    others_moved: float  # how far the other rows moved when one row was changed
+    changed_moved: float  # how far a row's output moved when the row was changed
+    others_moved: float  # and the other rows'
     silenced: float  # share of the hidden numbers that ReLU turned into 0
     bend: float  # |f(a) + f(b) − f(a + b) − f(0)| with ReLU: 0 only for a linear map with its bias
     bend_without: float  # the same with ReLU left out
@@ -307,7 +308,7 @@ def measure_feed_forward(seed: int = 0) -> FeedForward:
     out_LD = feed_forward(machine, x_LD, "enc.0.ffn", recorder)
     changed_LD = x_LD.copy()
     changed_LD[3] += 1.0
-    others = largest_difference(feed_forward(machine, changed_LD, "enc.0.ffn", Recorder())[:3], out_LD[:3])
+    moved_LD = feed_forward(machine, changed_LD, "enc.0.ffn", Recorder())
 
     def bend(activate: object) -> float:
         bent = replace(machine, activate=activate)  # type: ignore[arg-type]
@@ -326,7 +327,8 @@ def measure_feed_forward(seed: int = 0) -> FeedForward:
         active_LF,
         out_LD,
         largest_difference(out_LD[0], out_LD[2]),
-        others,
+        largest_difference(moved_LD[3], out_LD[3]),
+        largest_difference(moved_LD[:3], out_LD[:3]),
         float((active_LF == 0).mean()),
         bend(machine.activate),
         bend(lambda x: x),
@@ -347,7 +349,8 @@ def tell_feed_forward(seen: FeedForward, precision: int) -> Iterator[str]:
     yield f"\nBy hand: active[0,0] = max(0, {show.number(h, precision)}) = {show.number(a, precision)}"
     yield f"ReLU set {seen.silenced:.0%} of the hidden numbers to 0."
     yield f"Rows 0 and 2 of x are equal; their outputs differ by {told_difference(seen.same_rows)}."
-    yield f"Row 3 changed by 1 in every place: the other rows' outputs moved by {told_difference(seen.others_moved)}."
+    own, others = told_difference(seen.changed_moved), told_difference(seen.others_moved)
+    yield f"Row 3 changed by 1 in every place: its output moved by {own}, the others by {others}."
     yield "\n" + show.wrap(
         "Why the activation? Without it the two maps would be one: a sum of inputs gives the sum of outputs. "
         f"|f(a) + f(b) − f(a + b) − f(0)| is {told_difference(seen.bend)} with ReLU and "
