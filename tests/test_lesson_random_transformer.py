@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vidrio.commands.lesson import LESSONS
 from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import VidrioError
 from vidrio.glass.attention import causal
@@ -597,8 +598,10 @@ def test_nonsense_gets_a_message(arguments: list[str], code: int, told: str, cal
 def test_a_lesson_needs_a_name_that_there_is(call_vidrio: Run) -> None:
     listed = call_vidrio("lesson")
     assert (listed.returncode, listed.stderr) == (0, "")
-    for name in ("random-transformer", "errata", "nan", "sizes", "notes", "exercises"):
+    for name in LESSONS:
         assert f"\n  {name} " in listed.stdout
+        help_text = call_vidrio("lesson", name, "--help").stdout
+        assert max(map(len, help_text.splitlines())) <= 80
     wrong = call_vidrio("lesson", "random")
     assert wrong.returncode == 2
     assert "Did you mean 'random-transformer'?" in wrong.stderr

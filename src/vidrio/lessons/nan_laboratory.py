@@ -64,10 +64,10 @@ def command(
     """Six encoder blocks of random matrices: when do they become NaN, and why?
 
     \b
-    vidrio lesson nan                               all eight ways to build them
-    vidrio lesson nan --softmax stable              four of them
-    vidrio lesson nan --softmax naive --no-residual --no-layer-norm    one, closely
-    vidrio lesson nan --as trained                  the same with numbers that were learned
+    vidrio lesson nan                          all eight ways to build them
+    vidrio lesson nan --softmax stable         four of them
+    vidrio lesson nan --softmax stable --residual --layer-norm    one, closely
+    vidrio lesson nan --as trained             with numbers that were learned
     """
     recipes = [
         recipe

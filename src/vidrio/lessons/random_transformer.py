@@ -55,7 +55,7 @@ def _refuse_too_long(values: Values) -> None:
     "--as",
     "mode",
     type=click.Choice(MODES),
-    help="How to compute. [printed; with your own values or sentence corrected]",
+    help="How to compute.  [default: printed; corrected with your own values or sentence]",
 )
 @click.option("--step", "only", type=int, metavar="N", help="One step.")
 @click.option("--from", "first", type=int, metavar="N", help="From this step on.")

@@ -73,7 +73,7 @@ def command(
     vidrio lesson sizes                          the paper's base model
     vidrio lesson sizes --preset lesson          the worked example
     vidrio lesson sizes --d-model 256 --heads 4  your own
-    vidrio lesson sizes --glossary               what each size is, and what doubling it costs
+    vidrio lesson sizes --glossary               what each size is and costs
     """
     if preset and model:
         raise click.UsageError("--preset and --model exclude each other.")
