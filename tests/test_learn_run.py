@@ -223,6 +223,16 @@ def test_three_pairs_are_too_few(tmp_path: Path) -> None:
     assert not (tmp_path / "model" / "config.json").exists()
 
 
+def test_sentences_beyond_the_models_positions_are_told(pairs: Path, tmp_path: Path) -> None:
+    short = replace(QUICK, stop=Stop(steps=1), sizes={**SMALL, "max_positions": 4})
+    _, said = learn(tmp_path / "model", pairs, short)
+    train_lines = (tmp_path / "model/run/data/train.tsv").read_text().splitlines()
+    out = sum(len(line.split("\t")[0].split()) > 3 for line in train_lines)
+    assert any(f"left out {out:,} pairs of more than 4 tokens" in line for line in said)
+    with pytest.raises(RunError, match="longer than the model's positions"):
+        learn(tmp_path / "none", pairs, replace(short, sizes={**SMALL, "max_positions": 1}))
+
+
 def test_one_class_is_nothing_to_tell_apart(tmp_path: Path) -> None:
     path = tmp_path / "one.tsv"
     path.write_text("".join(f"{number} apples\tfruit\n" for number in range(50)))

@@ -22,11 +22,15 @@ ROOM = 3000  # source tokens × beam at a time
 def translate(
     net: Network, sources: Sequence[np.ndarray], *, beam: int = 4, length_penalty: float = 1.0, room: int = ROOM
 ) -> list[list[int]]:
-    """The best translation of each source (ids without special tokens), in the same order."""
+    """The best translation of each source (ids without special tokens), in the same order.
+
+    An empty source, or one that is longer than the model's positions, has none.
+    """
     special = net.config.special
     ended = [np.append(ids, special.end) if net.config.source_end else np.asarray(ids) for ids in sources]
     results: list[list[int]] = [[] for _ in sources]
-    for group in _groups([len(ids) for ids in ended], max(1, room // beam)):
+    lengths = [len(ids) if len(ids) <= net.config.max_positions else 0 for ids in ended]
+    for group in _groups(lengths, max(1, room // beam)):
         found = _search(net, [ended[i] for i in group], beam, length_penalty)
         for i, ids in zip(group, found, strict=True):
             results[i] = ids

@@ -1,9 +1,7 @@
 """The model, batched: what `glass/transformer.py` does for one sentence, for B sentences at once.
 
 Sentences of one batch are padded to the longest; padding comes after the text, is never looked at, and changes nothing.
-Written without looking at glass/: that the two agree, part by part, is what the tests show.
-
-Axes: see `config.py`. Paper: §3.1 and Figure 1.
+It shares no code with glass/; that the two agree, part by part, is what the tests show. Axes: see `config.py`.
 """
 
 import math
@@ -16,12 +14,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidrio.config import ModelConfig
+from vidrio.errors import InputError
 from vidrio.learn.attention import attend
 from vidrio.learn.dropout import Dropout, KeepAll
 from vidrio.learn.weights import Weights
 from vidrio.parameters import output_is_tied, source_table, target_table
 
-# `keep(name, K, V)` hands back all keys and values so far: those of earlier decoding steps, then the new ones.
+# `keep(name, K, V)` hands back all keys and values so far, those of earlier decoding steps first.
 Keep = Callable[[str, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
@@ -138,7 +137,9 @@ def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -
     """A row for each id, times √D (§3.4), plus the row of its position (§3.5)."""
     rows = F.embedding(ids_BL, net.tables[table])
     table_PD = net.tables.get(f"{side}.pos", net.positions_PD)
-    place_LD = table_PD[first : first + ids_BL.shape[1]]
+    if (last := first + ids_BL.shape[1]) > len(table_PD):
+        raise InputError("the text is longer than the model's positions", found=f"{last} tokens, not {len(table_PD)}")
+    place_LD = table_PD[first:last]
     scale = math.sqrt(net.config.d_model) if net.config.scale_embeddings else 1.0
     dtype = net.weights[table].dtype
     return net.dropouts.residual.drop(torch.add(place_LD, rows, alpha=scale).to(dtype))

@@ -140,7 +140,7 @@ def run(
     if together.leads:
         write_atomically(home / "plan.json", (json.dumps(plan.to_json(), indent=2) + "\n").encode())
         together.wait()
-    for line in told_plan(plan, device, task):
+    for line in (*told_plan(plan, device, task), *too_long(plan, task)):
         say(line)
     examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
     state, line = begin(home, plan, device)
@@ -157,6 +157,19 @@ def use_machine(threads: int | None) -> None:
     keep_memory()
     if threads:
         torch.set_num_threads(threads)
+
+
+def too_long(plan: Plan, task: Task) -> list[str]:
+    """What is left out because the model has not so many positions."""
+    longest = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1
+    most, out = plan.config.max_positions, int((longest > plan.config.max_positions).sum())
+    if out == len(longest):
+        raise RunError(
+            "every sentence is longer than the model's positions",
+            found=f"the shortest has {int(longest.min()):,} tokens, the model {most:,} positions",
+            do="give more --max-positions",
+        )
+    return [f"left out {out:,} pairs of more than {most:,} tokens (--max-positions changes that)"] if out else []
 
 
 def refuse_other_folders(folder: Path) -> None:
@@ -313,7 +326,7 @@ def told_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]:
     )
     vocabulary = max(c.source_vocabulary, c.target_vocabulary)
     where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
-    why = "" if r.precision == "bfloat16" else " (this machine does not multiply in bfloat16)"
+    why = " (this machine does not multiply in bfloat16)" if choose_precision(device) != "bfloat16" else ""
     return [
         f"model: {plan.preset}, {count(c):,} parameters, {layers} layers, {c.d_model} wide, {c.n_heads} heads, "
         f"vocabulary of {vocabulary:,}",
