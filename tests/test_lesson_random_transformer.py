@@ -175,6 +175,7 @@ def test_softmax_of_one_two_three() -> None:
 def test_cosines() -> None:
     first = PRINTED.run("whole").array("src.embedding")
     assert_printed([cosine(*first)], ["0.993807990"])
+    assert "  = 40.0000 / (5.4772 * 7.3485) = 0.9938" in told(PRINTED, "How alike")
     table, words = PRINTED.generating.parameters["src.embed"], PRINTED.values.vocabulary
     rows = {word: table[words.index(word)] for word in words}
     pairs = [("hello", "world"), ("hello", "hola"), ("world", "mundo")]
