@@ -13,7 +13,7 @@ from vidrio.glass.changes import zero_after
 from vidrio.glass.positions import sinusoidal
 from vidrio.glass.transformer import encode
 from vidrio.lessons import notes_attention, notes_positions, notes_text
-from vidrio.lessons.machines import random_machine
+from vidrio.lessons.machines import random_machine, told_difference
 from vidrio.lessons.notes import SECTIONS, measure_and_tell
 from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, leak, masked, measure_heads
 from vidrio.show import text_width
@@ -213,6 +213,10 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_section_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "notes", "masks"]) == 1
     assert "nearest: mask" in capsys.readouterr().err
+
+
+def test_only_what_is_0_is_said_to_be_0() -> None:
+    assert [told_difference(x) for x in (0.0, 1e-15, 0.25)] == ["0", "1e-15", "0.25"]
 
 
 def test_claims_hold_for_other_draws() -> None:
