@@ -366,6 +366,13 @@ def test_steps_run_by_themselves_are_compared_by_themselves() -> None:
     assert after.number(parse_address(by_name["dec.1.self.Q.h0"].address)) == by_name["dec.1.self.Q.h0"].after
 
 
+def test_rounding_between_one_pass_and_steps_is_no_change() -> None:
+    """A NaN in the output bias reaches nothing but the output; the run after it is step by step, and rounds otherwise."""
+    told = look_changed(open_model("lesson"), "hello", [("--set", "out.b[mundo]=nan")])
+    assert told.after.trace.steps
+    assert [layer for layer, changed in told.compared.layers if changed.largest != 0] == ["out"]
+
+
 def test_a_later_rows_nan_reaches_earlier_ones_in_one_pass_only() -> None:
     """0 · NaN is NaN: a hidden row takes nothing from its weight, and still spoils the sum."""
     machine = make_machine()

@@ -286,9 +286,11 @@ def _refuse_too_long(config: ModelConfig, length: int) -> None:
     """Before anything is computed. The end token needs a place too; so does the start token before a prompt."""
     room = config.max_positions - (config.source_end if config.has_encoder else 1)
     if length > room:
+        special = "end" if config.has_encoder else "start"
         raise InputError(
             "the text is longer than the model's positions",
-            found=f"{length} tokens; the model holds {room} and the {'end' if config.has_encoder else 'start'} token",
+            found=f"{length} tokens; the model holds {room}"
+            + f" and the {special} token" * (config.max_positions - room),
             do="shorten or split the text; nothing was cut off silently",
         )
 

@@ -55,10 +55,10 @@ def value_range(array: Any, precision: int = PRECISION) -> str:
 
 
 def shade(value: float) -> str:
-    """A bar of eight heights for a share from 0 to 1; nothing for an exact 0 and for what is no share."""
+    """A bar of eight heights for a share from 0 to 1, nearly equal ones alike; nothing for 0 and for no share."""
     if not 0 < value <= 1:
         return " "
-    return _BARS[min(7, int(value * 8))]
+    return _BARS[min(7, int(value * 8 + 1e-3))]
 
 
 def bar(value: float, width: int = 10) -> str:

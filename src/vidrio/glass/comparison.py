@@ -12,6 +12,10 @@ from vidrio.glass.stages import Stage
 from vidrio.glass.trace import Trace, parameter_array
 from vidrio.glass.whatif import WhatIf
 
+# One pass and step by step add up in another order; differences up to so many epsilons of a quantity's largest number
+# are that, and no change.
+ROUNDING = 2**14
+
 
 @dataclass(frozen=True)
 class Changed:
@@ -45,7 +49,10 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
     shared = _shared(before.target_tokens, after.target_tokens)
     pairs = _pairs(before, after, shared)
     at = {name: shared - 1 for name, stage in before.stages.items() if after.steps and "T" in stage.axes}
-    quantities = tuple(_changed(name, a, b, None if name.startswith("out.") else at.get(name)) for name, a, b in pairs)
+    noise = ROUNDING if bool(before.steps) != bool(after.steps) else 0
+    quantities = tuple(
+        _changed(name, a, b, None if name.startswith("out.") else at.get(name), noise) for name, a, b in pairs
+    )
     kl: tuple[float, ...] = ()
     if "out.prob" in before and "out.prob" in after:
         p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
@@ -89,11 +96,14 @@ def _both_have(stage: Stage, a: Mapping[str, Array], b: Mapping[str, Array]) -> 
     return stage.kind not in ("input", "choice") and stage.address in a and stage.address in b
 
 
-def _changed(name: str, before: Array, after: Array, step: int | None) -> Changed:
+def _changed(name: str, before: Array, after: Array, step: int | None, noise: int) -> Changed:
+    epsilon = np.finfo(before.dtype).eps if before.dtype.kind == "f" else 0.0
     before, after = before.astype(np.float64), after.astype(np.float64)
     same = (before == after) | (np.isnan(before) & np.isnan(after))
     with np.errstate(invalid="ignore"):
         difference = np.where(same, 0.0, np.abs(after - before))
+        finite = np.abs(before[np.isfinite(before)])
+        difference[difference <= noise * epsilon * finite.max(initial=0.0)] = 0.0
     flat = int(np.argmax(difference))  # argmax takes NaN for the largest
     place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
     address = written(name, tuple(map(str, place)), step)
