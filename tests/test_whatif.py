@@ -367,8 +367,8 @@ def test_steps_run_by_themselves_are_compared_by_themselves() -> None:
 
 
 def test_rounding_between_one_pass_and_steps_is_no_change() -> None:
-    """A NaN in the output bias reaches nothing but the output; the run after it is step by step, and rounds otherwise."""
-    told = look_changed(open_model("lesson"), "hello", [("--set", "out.b[mundo]=nan")])
+    """A NaN in the output bias reaches nothing but the output; that run goes step by step, and rounds otherwise."""
+    told = look_changed(open_model("lesson"), "hello", [("set", "out.b[mundo]=nan")])
     assert told.after.trace.steps
     assert [layer for layer, changed in told.compared.layers if changed.largest != 0] == ["out"]
 
