@@ -48,6 +48,7 @@ class Options:
     prefix: Ids = ()  # forced first tokens; they count in the length and, being forced, have log p 0
     suppressed: Ids = ()  # never chosen: padding, start, perhaps unknown
     sampling: Sampling | None = None
+    scores: bool = True  # tell log-probabilities; an engine that finds the likeliest token sooner without may tell NaN
 
     def __post_init__(self) -> None:
         problems = [text for text, wrong in self._problems() if wrong]
@@ -329,7 +330,8 @@ def explain_ends(record: Tree, finished: list[tuple[Hypothesis, int]], beam: lis
             node.why = "no continuation stayed in the beam"
     for alive in beam:
         if alive.place not in went_on:
-            record.nodes[alive.place].why = f"the search stopped: {len(finished)} hypotheses had ended"
+            ended = "1 hypothesis" if len(finished) == 1 else f"{len(finished)} hypotheses"
+            record.nodes[alive.place].why = f"the search stopped: {ended} had ended"
     ranked = sorted(finished, key=lambda pair: -pair[0].score)
     for rank, (hypothesis, place) in enumerate(ranked, start=1):
         node = record.nodes[place]

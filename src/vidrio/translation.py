@@ -1,8 +1,8 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vidrio.search import Hypothesis
 
@@ -11,18 +11,21 @@ if TYPE_CHECKING:
     from vidrio.translator import Translator
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence (or a part of one that was too long) and what became of it."""
+class Sentence(NamedTuple):
+    """A sentence (or a part of one) and what became of it."""
 
     source: str
-    text: str
+    alternatives: tuple[str, ...]  # the texts of the hypotheses
     hypotheses: tuple[Hypothesis, ...]  # best first
-    alternatives: tuple[str, ...]  # the texts of all hypotheses, the chosen one among them
     source_ids: tuple[int, ...]
     unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
+
+    @property
+    def text(self) -> str:
+        """The translation."""
+        return self.alternatives[0]
 
     @property
     def best(self) -> Hypothesis:
@@ -54,8 +57,7 @@ class Translation:
 
     def alternative(self, n: int) -> str:
         """The text with the n-th best translation of every sentence; its last one where there are fewer."""
-        chosen = [replace(s, text=s.alternatives[min(n, len(s.alternatives) - 1)]) for s in self.sentences]
-        return put_back(self.source, [chosen])[0]
+        return put_back(self.source, [(0, self.sentences)], n)[0]
 
     def to_json(self) -> dict[str, Any]:
         """Everything, for a machine to read; places are in bytes of UTF-8."""
@@ -110,22 +112,26 @@ class Scored:
         return sum(self.log_probs)
 
 
-def put_back(text: str, sentences: Iterable[Iterable[Sentence]]) -> tuple[str, tuple[Sentence, ...]]:
-    """The translated sentences in the places of the originals, and where they stand now."""
-    written, placed, at, length = [], [], 0, 0
-    for sentence in (part for parts in sentences for part in parts):
-        gap = text[at : sentence.source_start]
-        written += [gap, sentence.text]
-        placed.append(replace(sentence, target_start=length + len(gap)))
-        length += len(gap) + len(sentence.text)
-        at = sentence.source_start + len(sentence.source)
-    return "".join([*written, text[at:]]), tuple(placed)
+def put_back(
+    text: str, found: Iterable[tuple[int, Sequence[Sentence]]], n: int = 0
+) -> tuple[str, tuple[Sentence, ...]]:
+    """The text with its sentences translated, and the sentences with their places; `found` has the place that theirs
+    count from. `n`: of each the n-th best translation, or its last."""
+    written: list[str] = []
+    placed: list[Sentence] = []
+    at = length = 0
+    for offset, sentences in found:
+        for one in sentences:
+            start = offset + one.source_start
+            translation = one.alternatives[min(n, len(one.alternatives) - 1)]
+            written += (text[at:start], translation)
+            length += start - at
+            placed.append(Sentence(*one[:5], start, length))
+            length += len(translation)
+            at = start + len(one.source)
+    return "".join((*written, text[at:])), tuple(placed)
 
 
 def _bytes(text: str, start: int, part: str) -> list[int]:
     first = len(text[:start].encode())
     return [first, first + len(part.encode())]
-
-
-def moved(sentences: Sequence[Sentence], by: int) -> list[Sentence]:
-    return [replace(sentence, source_start=sentence.source_start + by) for sentence in sentences]

@@ -27,13 +27,13 @@ from vidrio.folder import About, read_config
 from vidrio.search import Options, default_options
 from vidrio.text.parts import in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
-from vidrio.translation import Scored, Sentence, Translation, moved, put_back
+from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 # A stream works on so many characters together as take this long: large batches are fast, but who waits wants to see
 # something, and who interrupts wants it to end. What comes out does not depend on it.
-SECONDS = 1.5
+SECONDS = 3
 FEWEST, FIRST, MOST = 1_000, 16_000, 400_000
 REMEMBERED = 20_000  # sentences whose translation a stream keeps, in case they come again
 
@@ -116,7 +116,7 @@ class Translator:
         return replace(
             translation,
             sentences=tuple(
-                replace(s, hypotheses=(replace(s.best, token_log_probs=tuple(told)), *s.hypotheses[1:]))
+                s._replace(hypotheses=(replace(s.best, token_log_probs=tuple(told)), *s.hypotheses[1:]))
                 for s, told in zip(sentences, scores, strict=True)
             ),
         )
@@ -157,7 +157,7 @@ class Translator:
         memory.keep(fresh)
         found.update(fresh)
         return [
-            Translation(text, *put_back(text, [moved(found[text[a:b]], a) for a, b in plan]), self)
+            Translation(text, *put_back(text, ((start, found[text[start:end]]) for start, end in plan)), self)
             for text, plan in zip(texts, plans, strict=True)
         ]
 
@@ -174,7 +174,7 @@ class Translator:
         parts: dict[int, list[tuple[int, int]]] = {}
         for sentence, ids, hypotheses in zip(sentences, sources, self.engine.search(sources, options), strict=True):
             texts = tuple(self._target.decode(hypothesis.ids) for hypothesis in hypotheses)
-            one = Sentence(sentence, texts[0], tuple(hypotheses), texts, ids, self._unknown(sentence, ids))
+            one = Sentence(sentence, texts, tuple(hypotheses), ids, self._unknown(sentence, ids))
             again = without_lost(sentence, one.text)
             if again is None and not one.best.ended:
                 again = in_halves(sentence)
@@ -184,7 +184,7 @@ class Translator:
         wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in parts.items() for a, b in spans))
         by_itself = dict(zip(wanted, self._find(wanted, options), strict=True)) if wanted else {}
         for n, spans in parts.items():
-            found[n] = tuple(part for a, b in spans for part in moved(by_itself[sentences[n][a:b]], a))
+            found[n] = put_back(sentences[n], ((a, by_itself[sentences[n][a:b]]) for a, b in spans))[1]
         return found
 
     def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:

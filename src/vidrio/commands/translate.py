@@ -95,7 +95,7 @@ def translate(
     translator = _load(model_name, engine, 1 if text is not None else workers)
     if n_best > 1:
         given["beam"] = max(n_best, given["beam"] or translator.options.beam)
-    options = replace(as_options(translator.config, given), n_best=n_best)
+    options = replace(as_options(translator.config, given), n_best=n_best, scores=as_json)
     work = _Work(translator, options, as_json, jsonl)
     if text is not None:
         click.echo("\n".join(work.on_text(text)))

@@ -1,8 +1,10 @@
 """Ids → hypotheses, by CTranslate2, with the options of `search.py`."""
 
 import json
+import math
 import threading
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from vidrio.search import Hypothesis, Ids, Options
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 
-BATCH_TOKENS = 1024  # of the source; more is no faster (benchmarks/translate_speed.py) and costs memory
+BATCH_TOKENS = 512  # of the source; larger batches do not fit the processor's cache as well, and are slower
 
 _seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
 
@@ -58,18 +60,22 @@ class Engine:
         translator = self._translator if options.sampling is None else self._seeded(options.sampling.seed)
         prefix = [self._target_tokens[i] for i in options.prefix]
         told = self._told(options)
+        asked = options.scores or options.beam > 1  # a beam knows them anyway; greedy search saves a tenth of its time
 
         def submit(batch: list[int]) -> Any:
             return translator.translate_batch(
                 [[self._source_tokens[i] for i in sources[n]] for n in batch],
                 target_prefix=[prefix] * len(batch) if prefix else None,
-                return_scores=True,
+                return_scores=asked,
                 asynchronous=True,
                 **told,
             )
 
         return [
-            [self._hypothesis(*found, options) for found in zip(result.hypotheses, result.scores, strict=True)]
+            [
+                self._hypothesis(tokens, score, options)
+                for tokens, score in zip(result.hypotheses, result.scores if asked else repeat(math.nan), strict=asked)
+            ]
             for result in _in_batches(submit, [(len(ids),) for ids in sources])
         ]
 
