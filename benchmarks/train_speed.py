@@ -24,18 +24,21 @@ import venv
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-import torch
+from vidrio.learn.machine import SPINS, keep_memory, wait_politely
 
-from vidrio.config import SpecialIds
-from vidrio.learn import train
-from vidrio.learn.batches import Examples
-from vidrio.learn.memory import keep_memory
-from vidrio.learn.plain import in_memory
-from vidrio.learn.recipe import Recipe, Stop, choose_precision, sized
-from vidrio.learn.weights import Weights
-from vidrio.parameters import count, random_parameters
-from vidrio.text.tokenizer import Tokenizer
+wait_politely()  # before PyTorch is imported
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+from vidrio.config import SpecialIds  # noqa: E402
+from vidrio.learn import train  # noqa: E402
+from vidrio.learn.batches import Examples  # noqa: E402
+from vidrio.learn.plain import in_memory  # noqa: E402
+from vidrio.learn.recipe import Recipe, Stop, choose_precision, sized  # noqa: E402
+from vidrio.learn.weights import Weights  # noqa: E402
+from vidrio.parameters import count, random_parameters  # noqa: E402
+from vidrio.text.tokenizer import Tokenizer  # noqa: E402
 
 VOCABULARY, BATCH, DROPOUT = 8000, 4096, 0.1
 WARM = 10  # seconds at the beginning of each turn that are not counted
@@ -144,7 +147,12 @@ def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides:
     """Tokens a second of `joeynmt train`, as it logs them itself (of the target), times source and target by target."""
     config = folder / "config.yaml"
     config.write_text(PEER_CONFIG.format(folder=folder, batch=BATCH, dropout=DROPOUT))
-    environment = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "PATH": "/usr/bin:/bin"}
+    environment = {
+        "GOMP_SPINCOUNT": SPINS,
+        "OMP_NUM_THREADS": str(threads),
+        "MKL_NUM_THREADS": str(threads),
+        "PATH": "/usr/bin:/bin",
+    }
     command = [str(python), "-m", "joeynmt", "train", str(config), "--skip-test"]
     subprocess.run(["rm", "-rf", str(folder / "model")], check=True)
     with (folder / "log").open("w") as log:

@@ -32,6 +32,9 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
 
     With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
     """
+    from vidrio.learn.machine import wait_politely
+
+    wait_politely()
     material, choices = as_material(pairs, given), as_choices(given)
     from vidrio.learn.progress import silent
     from vidrio.learn.run import run, use_machine

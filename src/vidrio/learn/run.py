@@ -18,7 +18,7 @@ from vidrio.folder import About, read_json, write_atomically, write_config, writ
 from vidrio.learn import model
 from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.decode import translate
-from vidrio.learn.memory import keep_memory
+from vidrio.learn.machine import keep_memory
 from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import (
     BATCH_FOR,
