@@ -251,6 +251,8 @@ def test_one_class_is_nothing_to_tell_apart(tmp_path: Path) -> None:
         (["pairs.tsv", "--to", "m", "--d-model", "33", "--heads", "3"], 1, "d_model is 33"),
         (["pairs.tsv", "--to", "m", "--dropout", "1.5"], 1, "dropout is 1.5"),
         (["pairs.tsv", "--to", "pairs.tsv"], 1, "is a file"),
+        (["pairs.tsv", "--to", "m", "--metric", "accuracy"], 1, "use --metric chrf or bleu or loss"),
+        (["pairs.tsv", "--to", "m", "--device", "toaster"], 1, "there is no device 'toaster'"),
     ],
 )
 def test_the_commands_mistakes_are_told(

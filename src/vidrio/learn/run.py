@@ -43,6 +43,8 @@ from vidrio.text.bpe_dropout import Dropout
 
 MINUTES = 30  # a run takes, unless it is told when to stop
 WARMUP = 500  # steps; fewer where the whole run is short
+# What a model may be best by, the usual one first.
+METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
 Say = Callable[[str], None]
 
 
@@ -120,14 +122,13 @@ def run(
 ) -> Learned:
     """Train in `folder`/run from the beginning, or go on where an earlier run was stopped."""
     together = together or Together()
-    home = folder / "run"
+    home, device = folder / "run", find_device(choices.device)
     refuse_other_folders(folder)
     if not together.leads:
         together.wait()  # the data is made once
     task = TASKS[choices.task](home, material, progress)
     for line in told_data(task):
         say(line)
-    device = torch.device(choices.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     before = read_plan(home)
     plan = make_plan(task, choices, device, before)
     if together.size > 1:
@@ -170,6 +171,19 @@ def too_long(plan: Plan, task: Task) -> list[str]:
             do="give more --max-positions",
         )
     return [f"left out {out:,} pairs of more than {most:,} tokens (--max-positions changes that)"] if out else []
+
+
+def find_device(name: str) -> torch.device:
+    """The device of this name; without one, a GPU where there is one."""
+    if not name:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        found = str(error).splitlines()[0]
+        raise RunError(f"there is no device {name!r} to train on", found=found, do="use --device cpu") from None
+    return device
 
 
 def refuse_other_folders(folder: Path) -> None:
@@ -247,13 +261,16 @@ def make_plan(task: Task, choices: Choices, device: torch.device, before: Plan |
             dropout=float(largest_for(DROPOUT_FOR, pairs)),
             schedule="inverse-sqrt" if stop.converged else "linear",
             patience=10 if stop.converged else 0,
-            metric={"translate": "chrf", "classify": "accuracy", "generate": "loss"}[task.kind],
+            metric=METRICS_OF[task.kind][0],
             precision=precision,
             validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
         )
     recipe = replace(recipe, stop=stop, **choices.recipe)
-    if task.kind != "translate" and recipe.metric in ("bleu", "chrf"):
-        raise RunError(f"{recipe.metric} judges translations", found=f"--task {task.kind}", do="use --metric loss")
+    if recipe.metric not in METRICS_OF[task.kind]:
+        valid = " or ".join(METRICS_OF[task.kind])
+        raise RunError(
+            f"{recipe.metric} is no measure for this", found=f"--task {task.kind}", do=f"use --metric {valid}"
+        )
     fingerprints = [tokenizer.fingerprint() for tokenizer in (task.source, task.target) if tokenizer]
     return Plan(task=task.kind, preset=preset, data=task.key, config=config, recipe=recipe, tokenizers=fingerprints)
 
