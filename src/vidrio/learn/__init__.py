@@ -1,5 +1,10 @@
 """Learning, in PyTorch: the model of `glass/` again, batched, and everything that changes its parameters.
 
-Read in this order: weights (one flat vector), model (ids → rows), attention, dropout, loss, batches, schedule, train
-(the loop), checkpoint (how it survives a kill), decode (translating with the model in training).
+Read in this order:
+  plain       the whole of training on one screen, for a lesson's model
+  weights, model, attention, dropout, loss, optimiser, schedule, batches       the parts, made for large data
+  train, checkpoint, together       the loop, how it survives a kill, several processes as one
+  recipe, tasks, run                what is chosen, and from files to a trained model
+  decode, judge, validate           how good it is meanwhile
+Where the pairs come from: pairs, clean, split, sift, prepare, store (docs/data.md).
 """
