@@ -34,8 +34,8 @@ LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 # A stream works on so many characters together as take this long: large batches are fast, but who waits wants to see
 # something, and who interrupts wants it to end. What comes out does not depend on it.
 SECONDS = 3
-FEWEST, FIRST, MOST = 1_000, 16_000, 400_000
-REMEMBERED = 20_000  # sentences whose translation a stream keeps, in case they come again
+FEWEST, FIRST, MOST = 1_000, 16_000, 100_000
+REMEMBERED = 10_000  # sentences whose translation a stream keeps, in case they come again
 
 
 class Translator:
