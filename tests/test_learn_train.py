@@ -270,6 +270,7 @@ def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
     recipe = replace(STEPS, patience=3)
     state = train.train(examples, begin(small_config()), recipe, validate)
     assert (state.step, state.best_step, state.best_score) == (50, 20, 2.0)  # 60 would have been better: too late
+    assert train.train(examples, state, recipe, validate).step == 50  # and it stays ended
     best = Weights(state.weights.config, state.best)
     # Two validations scored 2.0; only a better one replaces the best.
     assert not torch.equal(best.views(best.flat)["embed"], kept[2.0])

@@ -104,7 +104,7 @@ def train(
     steps = gather(examples, recipe, state)
     if state.step == 0:
         keeper.snapshot()
-    state.ended = recipe.stop.share(state.step, state.epoch, state.seconds) >= 1  # it may have been told to go further
+    state.ended = is_over(state, recipe)  # an ended run may have been told to go further
     with Interruption() as interruption:
         while not state.ended:
             before = state.share, state.epoch
@@ -261,6 +261,12 @@ def told(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
     return record | {"share": state.share, "seconds": state.seconds, "tokens_per_second": tokens / max(seconds, 1e-9)}
 
 
+def is_over(state: State, recipe: Recipe) -> bool:
+    """Whether the recipe's end is reached, or its patience."""
+    share = recipe.stop.share(state.step, state.epoch, state.seconds)
+    return share >= 1 or 0 < recipe.patience <= state.since_best
+
+
 def validation_due(before: tuple[float, float], state: State, recipe: Recipe) -> bool:
     """So often in the whole run; where its end is not known, after each epoch."""
     share, epoch = before
@@ -281,8 +287,7 @@ def judge(state: State, recipe: Recipe, validate: Validate) -> dict[str, Any]:
         state.best_score, state.best_step, state.since_best = score, state.step, 0
     else:
         state.since_best += 1
-    if recipe.patience and state.since_best >= recipe.patience:
-        state.ended = True
+    state.ended = is_over(state, recipe)
     return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
 
 
