@@ -130,11 +130,14 @@ def test_spans_are_in_order_and_a_copy_loses_nothing(text: str) -> None:
 )
 def test_time_grows_with_length_and_no_faster(unit: str) -> None:
     def seconds(length: int) -> float:
-        text = unit * (length // len(unit))
-        start = time.process_time()
-        spans(text)
-        return time.process_time() - start
+        text, taken = unit * (length // len(unit)), []
+        for _ in range(3):  # a shared machine is slow at times; the fastest of three is what the code costs
+            start = time.process_time()
+            spans(text)
+            taken.append(time.process_time() - start)
+        return min(taken)
 
+    # Ten times the text: 10 times the time if it grows with the length, 100 times if with its square.
     assert seconds(100_000) < 40 * max(seconds(10_000), 0.01)
 
 
