@@ -61,6 +61,7 @@ class Direct:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.engine = ctranslate2.Translator(str(folder / "fast"), inter_threads=workers, intra_threads=1)
         self.vocabulary = self.tokenizer.get_vocab()
+        self.names = sorted(self.vocabulary, key=self.vocabulary.__getitem__)
         self.end = self.tokenizer.id_to_token(self.config.special.end)
         self.beam, self.batch = beam, batch
 
@@ -71,7 +72,7 @@ class Direct:
         encoded = self.tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
         close = [self.end] if self.config.source_end else []
         results = self.engine.translate_batch(
-            [[*one.tokens, *close] for one in encoded],
+            [[*(self.names[i] for i in one.ids), *close] for one in encoded],
             beam_size=self.beam,
             batch_type=self.batch[0],
             max_batch_size=self.batch[1],
