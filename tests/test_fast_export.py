@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from small_models import random_sources, write_model
+from small_models import WORDS, random_sources, write_model
 from tolerances import FLOAT32
 from vidrio.config import SpecialIds
 from vidrio.errors import ModelError, VidrioError
@@ -19,6 +19,7 @@ from vidrio.folder import read_parameters, write_parameters
 from vidrio.glass.decoding import stepper
 from vidrio.glass.transformer import build
 from vidrio.search import Options, search
+from vidrio.text.tokenizer import Tokenizer
 
 CHOICES = {
     "norm": ("post", "pre"),
@@ -167,6 +168,24 @@ def test_a_damaged_export_is_named_with_its_checksum(tmp_path):
     (fast / "model.bin").unlink()
     with pytest.raises(ModelError, match=r"model.bin is missing"):
         check_whole(fast)
+    (fast / MANIFEST).write_text('{"of": "another version"}')
+    assert not is_current(tmp_path / "model", fast)
     shutil.rmtree(fast)
     with pytest.raises(VidrioError):
         check_whole(fast)
+
+
+def test_separate_vocabularies(tmp_path):
+    config = write_model(tmp_path / "model", tying="none", target_vocabulary=12, output_bias=True)
+    Tokenizer.of_words([*WORDS[::-1][:8]]).save(tmp_path / "model" / "target-tokenizer.json")
+    export(tmp_path / "model", quantisation="float32")
+    fast = tmp_path / "model" / "fast"
+    assert {"source_vocabulary.json", "target_vocabulary.json"} <= {file.name for file in fast.iterdir()}
+    machine, engine = build(config, read_parameters(tmp_path / "model")), Engine(fast, config)
+    sources = random_sources(config, 8, longest=10)
+    for ids, found in zip(sources, engine.search(sources, Options(beam=3, max_length=9)), strict=True):
+        assert max(found[0].ids) < 12
+        expected = search(
+            stepper(machine, ids), config.special.start, config.special.end, Options(beam=3, max_length=9)
+        )
+        assert found[0].ids == expected[0].ids

@@ -172,6 +172,7 @@ def test_json_lines_pass_unknown_fields_through(model, lines, expected):
         ("nonsense", "line 2 is not JSON"),
         ("[1]", 'line 2 has no "text"'),
         ('{"text": 5}', 'line 2 has no "text"'),
+        (r'{"text": "a\ud83d"}', "the text of line 2 holds half a character"),
         ("", "not JSON"),
     ],
 )
@@ -179,6 +180,25 @@ def test_json_lines_that_are_not_are_told_by_number(model, line, told):
     done = run(model, "--jsonl", stdin=f'{{"text": "bala"}}\n{line}\n'.encode())
     assert done.returncode == 1
     assert told in done.stderr.decode()
+
+
+def test_half_characters_in_other_fields_come_through(model):
+    line = r'{"text": "bala", "odd": "\ud83d ñ"}'
+    done = run(model, "--jsonl", stdin=f"{line}\n".encode())
+    assert json.loads(done.stdout)["odd"] == "\ud83d ñ"
+
+
+def test_a_text_that_is_no_text_is_told(model):
+    done = subprocess.run([*command(model), b"bala \xff"], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert b"the text is not valid Unicode" in done.stderr
+
+
+def test_several_draws(model, lines):
+    done = run(model, "--temperature", "2", "--seed", "3", "--n-best", "3", lines[0])
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 3
+    assert done.stdout == run(model, "--temperature", "2", "--seed", "3", "--n-best", "3", lines[0]).stdout
 
 
 def test_n_best_of_a_text_is_a_line_each(model, lines, expected):

@@ -14,11 +14,12 @@ import vidrio
 from small_models import WORDS, write_model
 from vidrio import engines, models
 from vidrio.engines import Glass, cache_place, open_engine
-from vidrio.errors import ModelError
+from vidrio.errors import ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
 from vidrio.folder import read_config
+from vidrio.search import Sampling
 from vidrio.text import protect
 from vidrio.translator import Translator
 
@@ -87,6 +88,20 @@ def test_what_stands_between_sentences_comes_back_byte_for_byte(translator, gaps
 def test_a_text_without_words_is_its_own_translation(translator, text):
     found = translator.translate(text)
     assert (found.text, found.sentences, found.score) == (text, (), 0)
+
+
+def test_half_a_character_is_told(translator):
+    with pytest.raises(TokenizerError, match=r"lone surrogate U\+D83D at character 5"):
+        translator.translate("bala \ud83d")
+
+
+def test_draws_are_repeatable(translator):
+    options = replace(translator.options, beam=1, sampling=Sampling(temperature=2.0, seed=4))
+    texts = [f"{a} {b}.".capitalize() for a in WORDS for b in WORDS]
+    drawn = [one.text for one in translator.stream(texts, options)]
+    assert drawn == [one.text for one in translator.stream(texts, options)]
+    other = replace(options, sampling=Sampling(temperature=2.0, seed=5))
+    assert drawn != [one.text for one in translator.stream(texts, other)]
 
 
 def test_a_sentence_by_itself_and_in_a_text_is_translated_alike(translator):
@@ -224,7 +239,7 @@ def test_many_threads_and_an_event_loop_may_share_a_translator(translator):
 def test_alternatives_scores_and_places(translator):
     options = replace(translator.options, beam=4, n_best=3)
     text = "Bala core dila.\n Gare hoso."
-    found = translator.with_token_scores(translator.translate(text, options))
+    found = translator.with_token_scores([translator.translate(text, options)])[0]
     assert found.alternative(0) == found.text == str(found)
     assert len({found.alternative(n) for n in range(3)}) == 3
     assert found.alternative(99) == found.alternative(2)
@@ -272,7 +287,7 @@ def test_both_engines_translate_alike(tmp_path):
     assert isinstance(fast.engine, Fast)
     text = " ".join(f"{a} {b} {a}, {b}." for a, b in zip(WORDS, WORDS[5:], strict=False))
     options = replace(glass.options, beam=3, n_best=2)
-    one, other = (translator.with_token_scores(translator.translate(text, options)) for translator in (glass, fast))
+    one, other = (each.with_token_scores([each.translate(text, options)])[0] for each in (glass, fast))
     assert one.text == other.text
     assert [s.alternatives for s in one.sentences] == [s.alternatives for s in other.sentences]
     assert one.score == pytest.approx(other.score, abs=1e-5)

@@ -25,6 +25,7 @@ from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
 from vidrio.folder import About, read_config
 from vidrio.search import Options, default_options
+from vidrio.text.normalise import valid
 from vidrio.text.parts import in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.translation import Scored, Sentence, Translation, put_back
@@ -109,17 +110,16 @@ class Translator:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def with_token_scores(self, translation: Translation) -> Translation:
-        """The same translation, every token with its log-probability (the fast engine's search leaves them out)."""
-        sentences = translation.sentences
-        scores = self.engine.score([(s.source_ids, s.best.ids) for s in sentences])
-        return replace(
-            translation,
-            sentences=tuple(
-                s._replace(hypotheses=(replace(s.best, token_log_probs=tuple(told)), *s.hypotheses[1:]))
-                for s, told in zip(sentences, scores, strict=True)
-            ),
-        )
+    def with_token_scores(self, translations: Sequence[Translation]) -> list[Translation]:
+        """The same, every token with its log-probability (the fast engine's search leaves them out)."""
+        pairs = [(s.source_ids, s.best.ids) for translation in translations for s in translation.sentences]
+        told = iter(self.engine.score(pairs))
+
+        def scored(sentence: Sentence) -> Sentence:
+            best = replace(sentence.best, token_log_probs=tuple(next(told)))
+            return sentence._replace(hypotheses=(best, *sentence.hypotheses[1:]))
+
+        return [replace(one, sentences=tuple(map(scored, one.sentences))) for one in translations]
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
@@ -143,13 +143,14 @@ class Translator:
         began = time.perf_counter()
         translations = self._translate(texts, options, memory)
         per_second = sum(map(len, texts)) / (time.perf_counter() - began)
-        self.at_once = round(min(max(SECONDS * per_second, FEWEST), MOST))
+        if options.sampling is None:  # draws do depend on the batch: they shall not on the clock
+            self.at_once = round(min(max(SECONDS * per_second, FEWEST), MOST))
         return translations
 
     def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
         options = replace(options, max_length=min(options.max_length, self.config.max_positions))
         longest = min(LONGEST, self.config.max_positions - self.config.source_end)
-        plans = [list(translatable(text, self._source, longest)) for text in texts]
+        plans = [list(translatable(valid(text), self._source, longest)) for text in texts]
         wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)
         found = memory.recall(wanted)
         new = [sentence for sentence in wanted if sentence not in found]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from vidrio.translation import Translation
     from vidrio.translator import Translator
 
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
+SURROGATES = re.compile("[\ud800-\udfff]")
 UNKNOWN_TOLD = 20  # words that the vocabulary does not hold; the rest are counted
 
 EPILOG = """\b
@@ -93,7 +96,7 @@ def translate(
     text = None if words in ((), ("-",)) else " ".join(words)
     _refuse_contradictions(text, source, target, resume, n_best, as_json or jsonl)
     translator = _load(model_name, engine, 1 if text is not None else workers)
-    if n_best > 1:
+    if n_best > 1 and not any(given[name] is not None for name in SAMPLING):
         given["beam"] = max(n_best, given["beam"] or translator.options.beam)
     options = replace(as_options(translator.config, given), n_best=n_best, scores=as_json)
     work = _Work(translator, options, as_json, jsonl)
@@ -150,7 +153,7 @@ class _Work:
         """One text, whatever line ends it holds."""
         translation = self.translator.translate(text, self.options)
         if self.as_json or self.jsonl:
-            return [self._line(translation, {})]
+            return self._lines([translation], [{}])
         self._note(translation)
         most = max((len(sentence.alternatives) for sentence in translation.sentences), default=1)
         return [translation.alternative(n) for n in range(most)]
@@ -172,18 +175,18 @@ class _Work:
 
         read = (texts(lines) for lines in chunks) if self.jsonl else chunks
         for translations in self.translator.stream_chunks(read, self.options):
-            passed = [records.popleft() if self.jsonl else {} for _ in translations]
-            yield [self._line(*pair) for pair in zip(translations, passed, strict=True)]
+            yield self._lines(translations, [records.popleft() if self.jsonl else {} for _ in translations])
 
-    def _line(self, translation: "Translation", passed: dict[str, Any]) -> str:
-        self._note(translation)
+    def _lines(self, translations: Sequence["Translation"], passed: Sequence[dict[str, Any]]) -> list[str]:
         if self.as_json:
-            return json.dumps(
-                {**passed, **self.translator.with_token_scores(translation).to_json()}, ensure_ascii=False
-            )
+            translations = self.translator.with_token_scores(translations)
+        for translation in translations:
+            self._note(translation)
+        if self.as_json:
+            return [_json({**more, **one.to_json()}) for one, more in zip(translations, passed, strict=True)]
         if self.jsonl:
-            return json.dumps({**passed, "translation": translation.text}, ensure_ascii=False)
-        return translation.text
+            return [_json({**more, "translation": one.text}) for one, more in zip(translations, passed, strict=True)]
+        return [translation.text for translation in translations]
 
     def _note(self, translation: "Translation") -> None:
         self.unknown.update(dict.fromkeys(translation.unknown[:UNKNOWN_TOLD]))
@@ -196,6 +199,12 @@ class _Work:
             click.echo(f"vidrio: not in the model's vocabulary: {', '.join(self.unknown)}{more}", err=True)
 
 
+def _json(record: dict[str, Any]) -> str:
+    """In UTF-8 where that can be; a field that came through may hold half a character (\\ud83d), which cannot."""
+    text = json.dumps(record, ensure_ascii=False)
+    return text if text.isascii() or not SURROGATES.search(text) else json.dumps(record)
+
+
 def _record(line: str, number: int) -> dict[str, Any]:
     """One line of JSON-lines input."""
     try:
@@ -204,6 +213,8 @@ def _record(line: str, number: int) -> dict[str, Any]:
         raise DataError(f"line {number} is not JSON", found=str(error), do="give one JSON object a line") from None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise DataError(f'line {number} has no "text"', found=line[:80], do='give objects like {"text": "Hello"}')
+    if SURROGATES.search(record["text"]):
+        raise DataError(f"the text of line {number} holds half a character", found=line[:80], do="write it in UTF-8")
     return record
 
 

@@ -60,9 +60,10 @@ def check_whole(fast: Path) -> Manifest:
 
 def is_current(folder: Path, fast: Path) -> bool:
     """Whether an export exists and was made from just this model."""
-    if not (fast / MANIFEST).is_file():
+    try:
+        made_from = read_manifest(fast).made_from
+    except ModelError:  # none there, or of another version
         return False
-    made_from = read_manifest(fast).made_from
     present = [name for name in SOURCES if (folder / name).is_file()]
     if not set(present) <= set(made_from):
         return False
