@@ -10,6 +10,7 @@ installed: a MarianMT model of the same sizes with random weights, since it is t
 
 import argparse
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -219,15 +220,14 @@ def one_by_one(entries: dict[str, Callable[[str], object]], lines: Sequence[str]
 
 
 def growth(folder: Path, lines: Sequence[str], beam: int) -> None:
-    """The command on more and more lines: seconds and peak memory. No line comes twice."""
+    """The command on more and more lines: seconds and peak memory. Words are shuffled, so that no line comes twice."""
+    generator = random.Random(1)
     print("growth with the number of lines")
     for count in (100, 1_000, 10_000, 100_000):
         with tempfile.TemporaryDirectory() as temporary:
             path = Path(temporary) / "lines"
-            numbered = (
-                f"{line} {n}" if n >= len(lines) else line for n, line in enumerate(islice(cycle(lines), count))
-            )
-            path.write_text("".join(f"{line}\n" for line in numbered), encoding="utf-8")
+            shuffled = (generator.sample(words := line.split(), len(words)) for line in islice(cycle(lines), count))
+            path.write_text("".join(f"{' '.join(words)}\n" for words in shuffled), encoding="utf-8")
             arguments = ["translate", "-m", str(folder), "-i", str(path), "--beam", str(beam)]
             seconds, megabytes = process_cost([sys.executable, "-m", "vidrio", *arguments])
         print(f"  {count:>9,} lines {seconds:8.2f} s {count / seconds:8.0f} lines/s {megabytes:6.0f} MB")
