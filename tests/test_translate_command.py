@@ -244,6 +244,27 @@ def test_a_full_disk_is_told(model, lines):
     assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device\n")
 
 
+def test_what_stood_before_on_standard_output_stays_when_the_disk_is_full(model, lines, tmp_path):
+    (tmp_path / "log").write_bytes(b"precious\n")
+
+    def small_disk():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
+
+    with (tmp_path / "log").open("ab") as log:
+        done = subprocess.run(
+            command(model),
+            input=text_of(lines[:50]),
+            stdout=log,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+            preexec_fn=small_disk,
+        )
+    assert done.returncode == 1
+    assert b"File too large" in done.stderr
+    assert (tmp_path / "log").read_bytes().startswith(b"precious\n")
+
+
 def test_a_disk_that_fills_leaves_whole_lines_to_go_on_from(model, lines, expected, tmp_path):
     size = len(text_of(expected)) // 2
 

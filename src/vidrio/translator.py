@@ -47,9 +47,8 @@ class Translator:
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self._source, self._target = tokenizers
-        options = default_options(config)
-        nameless = range(self._target.size, config.target_vocabulary)  # rows of the embedding without a token
-        self.options = replace(options, suppressed=(*options.suppressed, *nameless))
+        self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
+        self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
 
     @staticmethod
@@ -148,7 +147,8 @@ class Translator:
         return translations
 
     def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
-        options = replace(options, max_length=min(options.max_length, self.config.max_positions))
+        room = min(options.max_length, self.config.max_positions)
+        options = replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
         longest = min(LONGEST, self.config.max_positions - self.config.source_end)
         plans = [list(translatable(valid(text), self._source, longest)) for text in texts]
         wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)

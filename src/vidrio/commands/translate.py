@@ -6,14 +6,15 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
+from click.exceptions import Exit
 
-from vidrio.commands._lines import Decoder, chunks_of_pipe, lines_of_file, resumed, skipped, write_lines
+from vidrio.commands._lines import Decoder, Output, chunks_of_pipe, lines_of_file, skipped
 from vidrio.commands._options import as_options, json_option, model_option, search_options
 from vidrio.errors import DataError
 
@@ -103,9 +104,9 @@ def translate(
     if text is not None:
         click.echo("\n".join(work.on_text(text)))
     else:
-        with _opened(target, resume) as (file, done), _reading(source, errors, translator) as (chunks, progress):
-            for lines in work.on_lines(skipped(chunks, done)):
-                write_lines(lines, file)
+        with _opened(target, resume) as output, _reading(source, errors, translator) as (chunks, progress):
+            for lines in work.on_lines(skipped(chunks, output.done)):
+                output.write(lines)
                 progress()
     work.tell_unknown()
 
@@ -209,7 +210,7 @@ def _record(line: str, number: int) -> dict[str, Any]:
     """One line of JSON-lines input."""
     try:
         record = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"line {number} is not JSON", found=str(error), do="give one JSON object a line") from None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise DataError(f'line {number} has no "text"', found=line[:80], do='give objects like {"text": "Hello"}')
@@ -219,26 +220,25 @@ def _record(line: str, number: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(target: Path | None, resume: bool) -> Iterator[tuple[BinaryIO, int]]:
-    """Where lines go to, and how many are there already. A file grows under another name until all of it is there."""
+def _opened(target: Path | None, resume: bool) -> Iterator[Output]:
+    """Where lines go to. A file grows under another name until all of it is there."""
     if target is None:
-        yield sys.stdout.buffer, 0
+        yield Output(None)
         return
     part = target.with_name(target.name + ".part")
     if not resume:
         part.unlink(missing_ok=True)
     elif not part.exists() and target.exists():
         click.echo(f"vidrio: {target} is complete", err=True)
-        raise SystemExit(0)
-    file, done = resumed(part)
-    try:
-        with file:
-            yield file, done
-            os.fsync(file.fileno())
-        os.replace(part, target)
-    except BaseException:
-        click.echo(f"vidrio: what is done so far is in {part}; the same command with --resume goes on", err=True)
-        raise
+        raise Exit(0)
+    with closing(Output(part)) as output:
+        try:
+            yield output
+            output.finish()
+        except BaseException:
+            click.echo(f"vidrio: what is done so far is in {part}; the same command with --resume goes on", err=True)
+            raise
+    os.replace(part, target)
 
 
 @contextmanager
