@@ -189,7 +189,7 @@ def test_models_are_refused_with_a_reason(tmp_path: Path, nonsense: Opened) -> N
     with pytest.raises(ModelError, match="not a model"):
         open_model(tmp_path / "nowhere")
     write_model(tmp_path / "other", source_vocabulary=20, target_vocabulary=20)
-    with pytest.raises(ModelError, match="tokens, and embeddings for 20"):
+    with pytest.raises(ModelError, match="31 tokens for 20 rows of the embedding"):
         open_model(tmp_path / "other")
     with pytest.raises(AddressError):
         look(nonsense, TEXT).at("enc.9")

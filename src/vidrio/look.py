@@ -20,7 +20,7 @@ import numpy as np
 
 from vidrio import models
 from vidrio.config import ModelConfig
-from vidrio.errors import InputError, ModelError
+from vidrio.errors import InputError
 from vidrio.folder import About, read_config, read_parameters
 from vidrio.glass.attention import causal
 from vidrio.glass.decoding import Kept, decode_step, stepper
@@ -63,17 +63,8 @@ def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64)
     path = models.find(name_or_path)
     config, about = read_config(path)
     machine = build(config, read_parameters(path), dtype)
-    first = Tokenizer.load(path / "tokenizer.json", config.special)
-    second_path = path / "target-tokenizer.json"
-    second = Tokenizer.load(second_path, config.special) if second_path.exists() else first
-    for tokenizer, vocabulary in ((first, config.source_vocabulary), (second, config.target_vocabulary)):
-        if vocabulary and tokenizer.size > vocabulary:
-            raise ModelError(
-                f"the tokenizer of {path} does not fit its model",
-                found=f"{tokenizer.size} tokens, and embeddings for {vocabulary}",
-                do="use an undamaged model folder",
-            )
-    return Opened(config, about, machine, first, second, path)
+    source, target = models.read_tokenizers(path, config)
+    return Opened(config, about, machine, source, target, path)
 
 
 @dataclass(frozen=True, repr=False)

@@ -81,6 +81,8 @@ def read_tokenizers(folder: Path, config: ModelConfig) -> tuple["Tokenizer", "To
     ]
     if problems:
         raise ModelError(
-            f"the tokenizer and the parameters of {folder} do not belong together", found="; ".join(problems)
+            f"the tokenizer and the parameters of {folder} do not belong together",
+            found="; ".join(problems),
+            do="use an undamaged model folder",
         )
     return source, target
