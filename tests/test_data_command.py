@@ -75,6 +75,15 @@ def test_inspect_obeys_the_options(pairs: Path, tmp_path: Path, capsys: pytest.C
     assert skipped == {"too long": 2, "stands in a held-out set": 1}
 
 
+def test_identical_sides_stay_if_that_is_wished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "p.tsv"
+    path.write_text("ceci est une phrase\tceci est une phrase\n", encoding="utf-8")
+    assert run("inspect", path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["skipped"] == {"identical sides": 1}
+    assert run("inspect", path, "--json", "--keep-identical") == 0
+    assert json.loads(capsys.readouterr().out)["skipped"] == {}
+
+
 def test_inspect_of_nothing_good_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "p.tsv"
     path.write_text("a\t\n\tb\n", encoding="utf-8")

@@ -406,3 +406,14 @@ def test_a_tokenizer_of_another_model_is_refused(tmp_path):
     config = write_model(tmp_path / "model")
     with pytest.raises(ModelError, match="31 tokens for 9 rows"):
         models.read_tokenizers(tmp_path / "model", replace(config, source_vocabulary=9, target_vocabulary=9))
+
+
+def test_symbols_that_a_model_loses_are_copied_around(folder):
+    """This model copies nothing, so the words beside a placeholder are translated by themselves."""
+    translator = Translator.load(folder)
+    text = "Bala {x} core `y`."
+    plain = [translator.translate(part).text for part in ("Bala", "core")]
+    translator.about = replace(translator.about, symbols="①②")
+    found = translator.translate(text)
+    assert found.text == f"{plain[0]} {{x}} {plain[1]} `y`."
+    assert translator.translate("Bala core.").sentences[0].given == "Bala core."

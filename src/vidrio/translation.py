@@ -21,6 +21,7 @@ class Sentence(NamedTuple):
     unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
+    given: str = ""  # what the model read: `source` on one line, with symbols for what is only copied (text/masks.py)
 
     @property
     def text(self) -> str:
@@ -126,7 +127,7 @@ def put_back(
             translation = one.alternatives[min(n, len(one.alternatives) - 1)]
             written += (text[at:start], translation)
             length += start - at
-            placed.append(Sentence(*one[:5], start, length))
+            placed.append(one._replace(source_start=start, target_start=length))
             length += len(translation)
             at = start + len(one.source)
     return "".join((*written, text[at:])), tuple(placed)

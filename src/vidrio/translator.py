@@ -24,9 +24,10 @@ from vidrio import models
 from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
 from vidrio.folder import About, read_config
-from vidrio.search import Options, default_options
+from vidrio.search import Hypothesis, Options, default_options
+from vidrio.text.masks import Masked, hide, reveal
 from vidrio.text.normalise import valid
-from vidrio.text.parts import in_halves, translatable, without_lost
+from vidrio.text.parts import around, in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.translation import Scored, Sentence, Translation, put_back
 
@@ -169,24 +170,33 @@ class Translator:
         cannot be lost); and its halves, where the translation did not come to an end.
         """
         close = [self.config.special.end] if self.config.source_end else []
-        one_line = [LINE_BREAK.sub(" ", sentence) for sentence in sentences]  # text may be wrapped at a fixed width
+        masked = [hide(sentence, self.about.symbols) for sentence in sentences]
+        one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
         sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
-        found: list[tuple[Sentence, ...]] = []
-        parts: dict[int, list[tuple[int, int]]] = {}
-        for sentence, ids, hypotheses in zip(sentences, sources, self.engine.search(sources, options), strict=True):
-            texts = tuple(self._target.decode(hypothesis.ids) for hypothesis in hypotheses)
-            one = Sentence(sentence, texts, tuple(hypotheses), ids, self._unknown(sentence, ids))
-            again = without_lost(sentence, one.text)
-            if again is None and not one.best.ended:
-                again = in_halves(sentence)
-            if again is not None:
-                parts[len(found)] = again
-            found.append((one,))
+        searched = zip(sentences, masked, one_line, sources, self.engine.search(sources, options), strict=True)
+        read = [self._read(*one) for one in searched]
+        found = [sentence for sentence, _ in read]
+        parts = {n: spans for n, (_, spans) in enumerate(read) if spans is not None}
         wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in parts.items() for a, b in spans))
         by_itself = dict(zip(wanted, self._find(wanted, options), strict=True)) if wanted else {}
         for n, spans in parts.items():
             found[n] = put_back(sentences[n], ((a, by_itself[sentences[n][a:b]]) for a, b in spans))[1]
         return found
+
+    def _read(
+        self, sentence: str, masked: Masked, given: str, ids: Sequence[int], hypotheses: Sequence[Hypothesis]
+    ) -> tuple[tuple[Sentence, ...], list[tuple[int, int]] | None]:
+        """A sentence with its translations; and what of it to translate again by itself, if it did not come through."""
+        texts = [reveal(self._target.decode(hypothesis.ids), sentence, masked) for hypothesis in hypotheses]
+        if texts[0] is None:
+            return (), list(around(sentence, 0, len(sentence), masked.places))
+        whole = [(text, hypothesis) for text, hypothesis in zip(texts, hypotheses, strict=True) if text is not None]
+        texts_kept, kept = zip(*whole, strict=True)
+        one = Sentence(sentence, texts_kept, kept, tuple(ids), self._unknown(given, ids), given=given)
+        again = without_lost(sentence, one.text)
+        if again is None and not one.best.ended:
+            again = in_halves(sentence)
+        return (one,), again
 
     def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:
         if self.config.special.unk not in ids:

@@ -19,6 +19,7 @@ LIMITS = (
     click.option("--ratio", type=click.FloatRange(0), default=3.0, show_default=True, help="Of the lengths; 0: any."),
     click.option("--keep-duplicates", is_flag=True, help="Leave repeated pairs in."),
     click.option("--keep-numbers", is_flag=True, help="Leave pairs in whose numbers differ."),
+    click.option("--keep-identical", is_flag=True, help="Leave pairs in whose sides are the same."),
 )
 _OPTIONS = (
     click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
@@ -39,7 +40,12 @@ def as_limits(given: Mapping[str, Any]) -> "Limits":
     """What the limits among the options say."""
     from vidrio.learn.clean import Limits
 
-    return Limits(longest=given["longest"], ratio=given["ratio"], numbers=not given["keep_numbers"])
+    return Limits(
+        longest=given["longest"],
+        ratio=given["ratio"],
+        numbers=not given["keep_numbers"],
+        identical=0 if given["keep_identical"] else Limits.identical,
+    )
 
 
 def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -> "tuple[list[Corpus], Wishes]":

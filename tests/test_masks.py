@@ -1,0 +1,54 @@
+"""text/masks.py: what must be copied is hidden behind symbols, and comes back or is missed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidrio.text.masks import hide, reveal
+
+SYMBOLS = "①②③"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("Click {next} to go on.", "Click ① to go on."),
+        ("Write to a@b.org or see https://b.org/x?y=1.", "Write to ① or see ②."),
+        ("Run `make test` in ~/x/y, %s.", "Run ① in ②, ③."),
+        ("{a} {b} {c} {d}", "① ② ③ {d}"),  # more than there are symbols: the check and its fallback see to the rest
+        ("<b>Bold</b> and 18.10 €", "<b>Bold</b> and 18.10 €"),  # touches words; numbers are translated
+        ("① is taken: {x}", "① is taken: {x}"),
+        ("Nothing to hide", "Nothing to hide"),
+        ("", ""),
+    ],
+)
+def test_what_is_hidden(sentence: str, read: str) -> None:
+    masked = hide(sentence, SYMBOLS)
+    assert masked.text == read
+    assert reveal(masked.text, sentence, masked) == sentence
+
+
+def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
+    assert hide("Click {next}.", "").text == "Click {next}."
+
+
+@pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②."])
+def test_a_symbol_that_is_lost_or_repeated_is_told(translation: str) -> None:
+    assert reveal(translation, "Click {next}.", hide("Click {next}.", SYMBOLS)) is None
+
+
+def test_what_is_hidden_is_never_read_as_a_symbol() -> None:
+    sentence = "Click {a} or {b}."
+    masked = hide(sentence, SYMBOLS)
+    assert reveal("Pulsa ② o ①.", sentence, masked) == "Pulsa {b} o {a}."
+
+
+PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i>", "`c`", "😀", ".", "é"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_what_is_hidden_comes_back(sentence: str) -> None:
+    masked = hide(sentence, SYMBOLS)
+    assert reveal(masked.text, sentence, masked) == sentence
+    assert len(masked.symbols) == len(masked.places) <= len(SYMBOLS)
+    assert all(masked.text.count(symbol) == 1 for symbol in masked.symbols)
