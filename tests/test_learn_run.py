@@ -19,6 +19,8 @@ from vidrio.errors import DataError, RunError
 from vidrio.folder import read_config, read_parameters
 from vidrio.glass import transformer
 from vidrio.learn import run as runs
+from vidrio.learn.planning import Choices, batch_for, make_plan, told_plan
+from vidrio.learn.progress import silent
 from vidrio.learn.recipe import (
     BATCH_FOR,
     DROPOUT_FOR,
@@ -31,9 +33,9 @@ from vidrio.learn.recipe import (
     Stop,
     choose_preset,
 )
-from vidrio.learn.run import Choices, Learned
+from vidrio.learn.run import Learned
 from vidrio.learn.sources import Origin
-from vidrio.learn.tasks import Material
+from vidrio.learn.tasks import TASKS, Material
 from vidrio.text.tokenizer import Tokenizer
 
 torch.set_num_threads(1)
@@ -206,10 +208,33 @@ def test_heads_share_the_width_that_is_asked_for(pairs: Path, tmp_path: Path) ->
     assert (learned.config.d_model, learned.config.n_heads, learned.config.d_head) == (48, 3, 16)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "like"),
+    [
+        ({"d_model": 256, "n_encoder_layers": 6, "n_heads": 8, "d_ff": 1024}, "small"),
+        ({"d_model": 24, "n_heads": 2, "d_ff": 48, "n_encoder_layers": 1, "n_decoder_layers": 1}, "tiny"),
+        ({"d_model": 1024, "n_heads": 16, "d_ff": 4096, "n_encoder_layers": 5, "n_decoder_layers": 5}, "big"),
+    ],
+)
+def test_own_sizes_have_the_rate_and_batch_of_the_preset_that_is_as_large(
+    sizes: dict[str, Any], like: str, pairs: Path, tmp_path: Path
+) -> None:
+    """Few pairs choose `tiny`; what is then made larger by hand is no `tiny` any more."""
+    task = TASKS["translate"](tmp_path, Material(names=(str(pairs),)), silent)
+    plan = make_plan(task, Choices(sizes=sizes, stop=Stop(steps=1)), torch.device("cpu"), None)
+    said = list(told_plan(plan, torch.device("cpu"), task))
+    assert plan.recipe.rate == RATE_FOR[like]
+    assert said[0].startswith("model: sizes of your own, ")
+    assert plan.config.d_head * plan.config.n_heads == sizes["d_model"]
+    for name in PRESETS:  # the same sizes, given one by one, are the preset
+        plan = make_plan(task, Choices(sizes=PRESETS[name], stop=Stop(steps=1)), torch.device("cpu"), None)
+        assert (plan.preset, plan.recipe.rate) == (name, RATE_FOR[name])
+
+
 def test_batches_leave_small_data_some_steps_in_each_pass() -> None:
-    assert runs.batch_for("tiny", 1_000_000) == 4096
-    assert runs.batch_for("tiny", 20_000) == 1000
-    assert runs.batch_for("tiny", 100) == 256
+    assert batch_for("tiny", 1_000_000) == 4096
+    assert batch_for("tiny", 20_000) == 1000
+    assert batch_for("tiny", 100) == 256
 
 
 # --- nonsense ---------------------------------------------------------------------------------------------------------

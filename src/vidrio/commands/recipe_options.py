@@ -9,7 +9,7 @@ from vidrio.commands._cleaning import LIMITS, as_limits
 from vidrio.commands._values import duration, two_names
 
 if TYPE_CHECKING:
-    from vidrio.learn.run import Choices
+    from vidrio.learn.planning import Choices
     from vidrio.learn.tasks import Material
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -130,8 +130,8 @@ def as_material(pairs: tuple[str, ...], given: Mapping[str, Any]) -> "Material":
 
 def as_choices(given: Mapping[str, Any]) -> "Choices":
     """What they say about the model and its training; what was not given is not in it."""
+    from vidrio.learn.planning import Choices
     from vidrio.learn.recipe import Stop
-    from vidrio.learn.run import Choices
 
     def told(options: Sequence[Callable[[Any], Any]]) -> dict[str, Any]:
         names = [parameter.name for parameter in _parameters(options) if parameter.name]

@@ -65,7 +65,7 @@ def write(
             "pairs": task.pairs,
             "left out": dict(task.tally.reasons()),
             "command": shlex.join(["vidrio", *command]),
-            "preset": plan.preset,
+            "preset": plan.preset or "sizes of your own",
             "recipe": plan.recipe.to_json(),
             "steps": state.step,
             "passes": round(state.epoch, 2),

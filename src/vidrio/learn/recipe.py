@@ -3,8 +3,9 @@
 The rules by which defaults are chosen are few, and stand here as tables; docs/training.md tells them in words.
 """
 
+import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -162,6 +163,21 @@ def sized(preset: str, vocabulary: int, special: SpecialIds, **changes: Any) -> 
     """The config of a preset, for one vocabulary on both sides."""
     values = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "special": special, "norm": "pre"}
     return ModelConfig(**{**values, **PRESETS[preset], **changes})
+
+
+def preset_of(config: ModelConfig) -> str:
+    """The preset whose sizes these are; empty if none has them."""
+    return next((name for name, sizes in PRESETS.items() if sizes.items() <= vars(config).items()), "")
+
+
+def nearest_preset(config: ModelConfig) -> str:
+    """The preset whose model would have the most similar number of parameters, all else being the same."""
+
+    def times(name: str) -> float:
+        sizes: dict[str, Any] = dict(PRESETS[name])
+        return abs(math.log(count(replace(config, **sizes)) / count(config)))
+
+    return min(PRESETS, key=times)
 
 
 def measure_speed(device: torch.device, dtype: torch.dtype) -> float:

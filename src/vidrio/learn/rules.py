@@ -9,8 +9,8 @@ from vidrio.config import ModelConfig
 from vidrio.errors import RunError
 from vidrio.folder import read_json
 from vidrio.learn.optimiser import Adam
+from vidrio.learn.planning import Plan
 from vidrio.learn.recipe import Recipe, Stop
-from vidrio.learn.run import Plan
 from vidrio.learn.schedule import Schedule
 from vidrio.learn.train import resume
 from vidrio.learn.weights import Weights
