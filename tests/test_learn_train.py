@@ -276,6 +276,24 @@ def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
     assert not torch.equal(best.views(best.flat)["embed"], kept[2.0])
 
 
+def test_of_equal_scores_the_lower_loss_is_better(examples: Examples) -> None:
+    """A young model's BLEU is 0 again and again; what it learns meanwhile must not be lost."""
+    found = iter([(0.0, 5.0), (0.0, 4.0), (0.0, 4.5), (1.0, 6.0), (1.0, 6.0), (0.5, 1.0)])
+    told: list[bool] = []
+
+    def validate(net: Network) -> dict[str, float]:
+        score, loss = next(found)
+        return {"loss": loss, "bleu": score}
+
+    def watch(record: dict[str, Any]) -> None:
+        if record["kind"] == "validation":
+            told.append(record["best"])
+
+    state = train.train(examples, begin(small_config()), replace(STEPS, metric="bleu"), validate, watch=watch)
+    assert told == [True, True, False, True, False, False]
+    assert (state.best_step, state.best_score, state.best_loss) == (40, 1.0, 6.0)
+
+
 def test_time_is_a_budget(examples: Examples) -> None:
     began = time.monotonic()
     state = train.train(examples, begin(small_config()), replace(STEPS, stop=Stop(seconds=1.5)), no_scores)

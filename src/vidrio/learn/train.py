@@ -54,6 +54,7 @@ class State:
     epoch: float = 0.0
     seconds: float = 0.0
     best_score: float | None = None
+    best_loss: float | None = None  # decides between equal scores
     best_step: int = 0
     since_best: int = 0  # validations
     first_loss: float | None = None
@@ -280,15 +281,23 @@ def judge(state: State, recipe: Recipe, validate: Validate) -> dict[str, Any]:
     """Validate the mean of the parameters; the best so far is kept, and enough without a better one ends the run."""
     net = model.build(Weights(state.weights.config, state.average), getattr(torch, recipe.precision))
     scores = validate(net)
-    score, better = scores[recipe.metric], METRICS[recipe.metric]
-    is_best = state.best_score is None or better(score, state.best_score) != state.best_score
+    score, loss = scores[recipe.metric], scores.get("loss", math.inf)
+    is_best = is_better((score, loss), (state.best_score, state.best_loss), recipe.metric)
     if is_best:
         state.best.copy_(state.average)
-        state.best_score, state.best_step, state.since_best = score, state.step, 0
+        state.best_score, state.best_loss, state.best_step, state.since_best = score, loss, state.step, 0
     else:
         state.since_best += 1
     state.ended = is_over(state, recipe)
     return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
+
+
+def is_better(one: tuple[float, float], other: tuple[float | None, float | None], metric: str) -> bool:
+    """Whether a score with its loss is better than another; early on all BLEUs are 0, and the loss knows more."""
+    (score, loss), (other_score, other_loss) = one, other
+    if other_score is None or score == other_score:
+        return other_loss is None or loss < other_loss
+    return METRICS[metric](score, other_score) == score
 
 
 def synchronise(state: State, recipe: Recipe, together: Together) -> None:
