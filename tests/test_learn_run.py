@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from vidrio.cli import main
-from vidrio.errors import DataError, RunError
+from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.folder import read_config, read_parameters
 from vidrio.glass import transformer
 from vidrio.learn import run as runs
@@ -245,7 +245,40 @@ def test_three_pairs_are_too_few(tmp_path: Path) -> None:
     path.write_text("one\tuno\ntwo\tdos\nthree\ttres\n")
     with pytest.raises(DataError, match="too few"):
         learn(tmp_path / "model", path)
-    assert not (tmp_path / "model" / "config.json").exists()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_refused_training_leaves_nothing_behind(pairs: Path, tmp_path: Path) -> None:
+    """Neither the folders that it made nor what it has read; what was there before stays."""
+    few = tmp_path / "few.tsv"
+    few.write_text("one\tuno\n")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "file").write_text("mine")
+    for name in ("there", "new/a/b"):
+        with pytest.raises(DataError):
+            learn(tmp_path / name, few)
+    # Too few positions are found out when all has been read, cleaned and encoded.
+    with pytest.raises(RunError, match="longer than the model's positions"):
+        learn(tmp_path / "there", pairs, replace(QUICK, sizes={**SMALL, "max_positions": 1}))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["few.tsv", "file", "new", "there"]
+
+
+def test_a_refused_continuation_leaves_the_run_as_it_was(pairs: Path, tmp_path: Path) -> None:
+    short = replace(QUICK, stop=Stop(steps=2))
+    learn(tmp_path / "model", pairs, short)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(RunError, match="cannot change"):
+        learn(tmp_path / "model", pairs, replace(short, sizes={**SMALL, "d_model": 64}))
+    with pytest.raises(RunError, match="no measure"):
+        learn(tmp_path / "model", pairs, replace(short, recipe={"metric": "accuracy"}))
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_what_no_data_can_make_right_is_refused_before_any_is_read(tmp_path: Path) -> None:
+    for wrong in ({"recipe": {"dropout": 1.5}}, {"recipe": {"metric": "accuracy"}}, {"sizes": {"d_model": 33}}):
+        with pytest.raises((ConfigError, RunError)):
+            learn(tmp_path / "model", tmp_path / "there is no such file", replace(QUICK, **wrong))
 
 
 def test_sentences_beyond_the_models_positions_are_told(pairs: Path, tmp_path: Path) -> None:
@@ -292,7 +325,7 @@ def test_the_commands_mistakes_are_told(
     Path("pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in number_pairs(60)))
     assert main(["train", *arguments]) == code
     assert told in capsys.readouterr().err
-    assert not Path("m/config.json").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]  # nothing is left behind
 
 
 A_MINUTE_LESS = "--steps 60 --validations 2 --languages en,es --rate 0.005"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vidrio.config import DecodingDefaults, ModelConfig
+from vidrio.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.errors import RunError
 from vidrio.folder import read_json
 from vidrio.learn.recipe import (
@@ -79,6 +79,18 @@ def read_plan(home: Path) -> Plan | None:
         raise RunError(f"{path} cannot be read", found=str(error), do=f"remove {home} to begin again") from None
 
 
+def check(choices: Choices, before: Plan | None) -> None:
+    """Refuse at once what no data can make right."""
+    valid = METRICS_OF[choices.task]
+    if (metric := choices.recipe.get("metric", valid[0])) not in valid:
+        do = f"use --metric {' or '.join(valid)}"
+        raise RunError(f"{metric} is no measure for this", found=f"--task {choices.task}", do=do)
+    if before is None:
+        preset, stop = choices.preset or "tiny", choices.stop or Stop(steps=1)
+        sized(preset, 8, SpecialIds(), **with_heads(choices.sizes, PRESETS[preset]))
+        Recipe(**{"stop": stop, "schedule": schedule_for(stop), **choices.recipe})
+
+
 def make_plan(task: Task, choices: Choices, device: torch.device, before: Plan | None) -> Plan:
     """What is given is done; what is not stays as it was in the run before, or is chosen by the rules."""
     precision = before.recipe.precision if before else choose_precision(device)
@@ -103,18 +115,13 @@ def make_plan(task: Task, choices: Choices, device: torch.device, before: Plan |
             warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
             batch_tokens=batch_for(like, task.tokens),
             dropout=float(largest_for(DROPOUT_FOR, pairs)),
-            schedule="inverse-sqrt" if stop.converged else "linear",
+            schedule=schedule_for(stop),
             patience=10 if stop.converged else 0,
             metric=METRICS_OF[task.kind][0],
             precision=precision,
             validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
         )
     recipe = replace(recipe, stop=stop, **choices.recipe)
-    if recipe.metric not in METRICS_OF[task.kind]:
-        valid = " or ".join(METRICS_OF[task.kind])
-        raise RunError(
-            f"{recipe.metric} is no measure for this", found=f"--task {task.kind}", do=f"use --metric {valid}"
-        )
     fingerprints = [tokenizer.fingerprint() for tokenizer in (task.source, task.target) if tokenizer]
     return Plan(
         task=task.kind,
@@ -137,6 +144,11 @@ def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, An
         return sizes
     wide = {**others, **sizes}
     return {"d_head": max(1, wide["d_model"] // wide["n_heads"]), **sizes}
+
+
+def schedule_for(stop: Stop) -> str:
+    """One that falls to 0 at the end, if the end is known."""
+    return "inverse-sqrt" if stop.converged else "linear"
 
 
 def batch_for(preset: str, tokens: int) -> int:

@@ -4,7 +4,9 @@ MODEL/run/plan.json    what was chosen, and from which data: what a resumed run 
 """
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,13 +14,13 @@ import numpy as np
 import torch
 
 from vidrio.config import ModelConfig
-from vidrio.errors import RunError
+from vidrio.errors import RunError, VidrioError
 from vidrio.folder import About, write_atomically, write_config, write_parameters
 from vidrio.learn import model
 from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.decode import translate
 from vidrio.learn.machine import keep_memory
-from vidrio.learn.planning import Choices, Plan, compare, make_plan, read_plan, told_data, told_plan, too_long
+from vidrio.learn.planning import Choices, Plan, check, compare, make_plan, read_plan, told_data, told_plan, too_long
 from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import minutes
 from vidrio.learn.tasks import TASKS, Material, Task
@@ -74,33 +76,47 @@ def run(
     together = together or Together()
     home, device = folder / "run", find_device(choices.device)
     refuse_other_folders(folder)
-    if not together.leads:
-        together.wait()  # the data is made once
-    task = TASKS[choices.task](home, material, progress)
-    for line in told_data(task):
-        say(line)
-    before = read_plan(home)
-    plan = make_plan(task, choices, device, before)
-    if together.size > 1:
-        plan = replace(
-            plan, recipe=replace(plan.recipe, accumulate=-(-plan.recipe.accumulate // together.size) * together.size)
-        )
-    if before is not None:
-        for line in compare(before, plan):
+    with leaving_nothing(home) if together.leads else nullcontext():
+        if not together.leads:
+            together.wait()  # the data is made once
+        before = read_plan(home)
+        check(choices, before)
+        task = TASKS[choices.task](home, material, progress)
+        for line in told_data(task):
             say(line)
-    if together.leads:
-        write_atomically(home / "plan.json", (json.dumps(plan.to_json(), indent=2) + "\n").encode())
-        together.wait()
-    for line in (*told_plan(plan, device, task), *too_long(plan, task)):
-        say(line)
-    examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
-    state, line = begin(home, plan, device)
+        plan = make_plan(task, choices, device, before)
+        if together.size > 1:
+            shared = -(-plan.recipe.accumulate // together.size) * together.size
+            plan = replace(plan, recipe=replace(plan.recipe, accumulate=shared))
+        changes = compare(before, plan) if before is not None else []
+        for line in (*changes, *told_plan(plan, device, task), *too_long(plan, task)):
+            say(line)
+        if together.leads:
+            write_atomically(home / "plan.json", (json.dumps(plan.to_json(), indent=2) + "\n").encode())
+            together.wait()
+        state, line = begin(home, plan, device)
     say(line)
+    examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
     state = train(examples, state, plan.recipe, task.validate, run=home, watch=watch, together=together)
     best = Weights(plan.config, state.best)
     say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
     say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
     return Learned(task=task, plan=plan, weights=best, state=state, translations=translate_test(best, plan, task))
+
+
+@contextmanager
+def leaving_nothing(home: Path) -> Iterator[None]:
+    """If what follows is refused, the folders that were not there before are gone again."""
+    made = [path for path in (home, *home.parents) if not path.exists()]
+    try:
+        yield
+    except (VidrioError, OSError):
+        if home in made:
+            shutil.rmtree(home, ignore_errors=True)
+        for path in made[1:]:
+            with suppress(OSError):  # somebody else's files lie there
+                path.rmdir()
+        raise
 
 
 def use_machine(threads: int | None) -> None:
