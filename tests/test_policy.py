@@ -25,7 +25,7 @@ LAYERS = (
     ("errors",),
     ("config",),
     ("show", "show_html"),
-    ("parameters",),
+    ("parameters", "quantised"),
     ("folder",),
     ("text",),
     ("models",),

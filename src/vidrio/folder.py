@@ -68,13 +68,15 @@ def write_config(folder: Path, config: ModelConfig, about: About) -> None:
 
 
 def read_parameters(folder: Path) -> dict[str, Any]:
-    """The parameters as NumPy arrays."""
+    """The parameters as NumPy arrays; those stored in eight bits are worked out (quantised.py)."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
+    from vidrio.quantised import dequantise
+
     path = folder / "model.safetensors"
     try:
-        return load_file(path)
+        return dequantise(load_file(path))
     except FileNotFoundError:
         raise ModelError(f"{path} is missing", do="use a complete model folder") from None
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 import math
 import re
+import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -137,10 +138,13 @@ def _in_file(trace: Trace, bill: Receipt, file: Path | None) -> Iterator[str]:
         return
     yield wrap(
         f"{found['bytes']} at byte {found['offset']:,} of {found['file']} ({found['dtype']}, lowest byte first) "
-        f"is {found['value']!r}",
+        f"is {found['integer'] if found['scale'] else found['value']!r}",
         indent="  ",
         hang="  ",
     )
+    if scale := found["scale"]:
+        told = f"times {scale['value']!r}, which 1 is worth in its row ({scale['bytes']} at byte {scale['offset']:,})"
+        yield wrap(f"{told}: {found['value']!r}", indent="  ", hang="  ")
     yield f"  sha256 of {found['tensor']}:"
     yield f"    {found['sha256']}"
     if found["value"] != bill.value:
@@ -155,16 +159,23 @@ def parameter_bytes(file: Path, at: At) -> dict[str, Any] | None:
         if tensor.name == at.name or (tensor.name == whole and head.isdigit()):
             place = at.place if tensor.name == at.name else (int(head), *at.place)
             offset, raw = tensor.bytes_of(place)
+            scale = tensor.scale_bytes_of(place)
             return {
                 "file": file.name,
                 "tensor": tensor.name,
                 "dtype": tensor.dtype,
                 "offset": offset,
                 "bytes": raw.hex(" "),
+                "integer": int.from_bytes(raw, signed=True) if scale else None,
+                "scale": scale and {"offset": scale[0], "bytes": scale[1].hex(" "), "value": _float32(scale[1])},
                 "value": float(tensor.array[place]),
                 "sha256": tensor.sha256,
             }
     return None
+
+
+def _float32(raw: bytes) -> float:
+    return float(struct.unpack("<f", raw)[0])
 
 
 def copied(trace: Trace, address: str, kind: str) -> str:
