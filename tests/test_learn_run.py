@@ -18,7 +18,9 @@ from vidrio.cli import main
 from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.folder import read_config, read_parameters
 from vidrio.glass import transformer
+from vidrio.learn import model
 from vidrio.learn import run as runs
+from vidrio.learn.best import mean
 from vidrio.learn.planning import Choices, batch_for, make_plan, told_plan
 from vidrio.learn.progress import silent
 from vidrio.learn.recipe import (
@@ -36,6 +38,8 @@ from vidrio.learn.recipe import (
 from vidrio.learn.run import Learned
 from vidrio.learn.sources import Origin
 from vidrio.learn.tasks import TASKS, Material
+from vidrio.learn.weights import Weights
+from vidrio.report.training_curves import metrics, panels
 from vidrio.text.tokenizer import Tokenizer
 
 torch.set_num_threads(1)
@@ -134,6 +138,29 @@ def test_a_run_goes_on_and_tells_what_has_changed(pairs: Path, tmp_path: Path) -
     learned, said = learn(tmp_path / "model", pairs, longer)
     assert learned.state.step == 30
     assert any("changed: rate 0.005 → 0.001" in line for line in said)
+
+
+def test_the_mean_of_the_best_models_is_tried(pairs: Path, tmp_path: Path) -> None:
+    """On a model that swings about, the mean is better; it is tried again, the same, when an ended run is taken up."""
+    recipe = {**QUICK.recipe, "average": 0.0, "rate": 1e-2, "schedule": "constant", "validations": 15, "keep_best": 3}
+    choices = replace(QUICK, recipe={**recipe, "metric": "loss"}, stop=Stop(steps=150))
+    for _ in range(2):
+        learned, said = learn(tmp_path / "model", pairs, choices)
+        home = tmp_path / "model" / "run"
+        (record,) = (r for r in metrics(home) if r["kind"] == "mean")
+        assert record["steps"] == sorted(step for step, _, _ in learned.state.kept)
+        assert len(record["steps"]) == 3
+        assert (record["loss"] < record["alone"]) == record["best"]
+        assert record["best"]
+        assert any("tried the mean of the 3 best models" in line and "the mean is the model" in line for line in said)
+        wanted = Weights.from_arrays(learned.config, mean(home, record["steps"])).flat
+        assert torch.equal(learned.weights.flat, wanted)
+        assert learned.task.validate(model.build(learned.weights))["loss"] == record["loss"]
+    assert "so it is the model" in "".join(panels(metrics(home)))
+    learned, said = learn(tmp_path / "model", pairs, replace(choices, recipe={"keep_best": 1}, stop=Stop(steps=160)))
+    assert "changed: keep_best 3 → 1, from now on" in said
+    assert torch.equal(learned.weights.flat, learned.state.best)
+    assert not [r for r in metrics(home) if r["kind"] == "mean"]
 
 
 def test_what_cannot_change_is_refused_by_name(pairs: Path, tmp_path: Path) -> None:

@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 
 from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import ConfigError, RunError
+from vidrio.folder import read_parameters
 from vidrio.learn import checkpoint, train
 from vidrio.learn.batches import Examples
+from vidrio.learn.best import mean
 from vidrio.learn.decode import translate
 from vidrio.learn.model import Network
 from vidrio.learn.plain import in_memory
@@ -134,14 +137,106 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
         assert torch.equal(tensor, resumed.tensors()[name]), name
 
 
+def restless(net: Network) -> dict[str, float]:
+    """A score that goes up and down, as if by chance, but the same for the same parameters."""
+    return {"loss": abs(float(net.weights["embed"].detach().double().sum()) * 1e4) % 1}
+
+
+BEST_3 = replace(STEPS, keep_best=3, validations=12)
+
+
+def best_files(run: Path) -> dict[str, bytes]:
+    return {path.parent.name: path.read_bytes() for path in run.glob("best/*/model.safetensors")}
+
+
+def test_the_best_models_are_kept(examples: Examples, tmp_path: Path) -> None:
+    config = small_config()
+    judged: dict[int, tuple[float, np.ndarray]] = {}
+    state = begin(config)
+
+    def validate(net: Network) -> dict[str, float]:
+        judged[state.step] = restless(net)["loss"], state.average.numpy().copy()
+        return restless(net)
+
+    train.train(examples, state, BEST_3, validate, run=tmp_path)
+    assert len(judged) == 12
+    best = sorted(judged, key=lambda step: judged[step][0])[:3]
+    assert [step for step, _, _ in state.kept] == best
+    assert best[0] == state.best_step
+    for step in best:
+        arrays = read_parameters(tmp_path / "best" / f"step-{step:08}")
+        np.testing.assert_array_equal(Weights.from_arrays(config, arrays).flat.numpy(), judged[step][1])
+    mixed = Weights.from_arrays(config, mean(tmp_path, best)).flat.numpy()
+    np.testing.assert_allclose(mixed, np.mean([judged[step][1] for step in best], axis=0), rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize("stop_at", [7, 31, 58])
+def test_the_best_models_of_an_interrupted_run_are_the_same(
+    examples: Examples, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small_config()
+    whole = train.train(examples, begin(config), BEST_3, restless, run=tmp_path / "whole")
+    original = train.judge
+
+    def cut(state: State, *others: Any) -> Any:
+        if state.step > stop_at:
+            raise OSError("pulled the plug")  # the last state on disk is that of an earlier validation
+        return original(state, *others)
+
+    monkeypatch.setattr(train, "judge", cut)
+    with pytest.raises(OSError, match="plug"):
+        train.train(examples, begin(config), BEST_3, restless, run=tmp_path / "parts")
+    monkeypatch.undo()
+    found = train.resume(tmp_path / "parts", config, torch.device("cpu"))
+    state = found[0] if found else begin(config)
+    resumed = train.train(examples, state, BEST_3, restless, run=tmp_path / "parts")
+    assert resumed.kept == whole.kept
+    wanted = best_files(tmp_path / "whole")
+    there = best_files(tmp_path / "parts")
+    assert {name: there[name] for name in wanted if int(name[5:]) in {step for step, _, _ in whole.kept}} == {
+        name: data for name, data in wanted.items() if int(name[5:]) in {step for step, _, _ in whole.kept}
+    }
+
+
+def test_both_states_on_disk_find_their_best_models(examples: Examples, tmp_path: Path) -> None:
+    """The last state may be damaged; the one before must find what it counts among the best."""
+    config = small_config()
+    state = begin(config)
+
+    def validate(net: Network) -> dict[str, float]:
+        for name in (checkpoint.LATEST, checkpoint.PREVIOUS):  # as a kill at this moment would leave them
+            if (tmp_path / name).exists():
+                with safe_open(tmp_path / name, framework="np") as file:
+                    kept = json.loads(file.metadata()["state"])["kept"]
+                assert {f"step-{step:08}" for step, _, _ in kept} <= set(best_files(tmp_path))
+        return restless(net)
+
+    train.train(examples, state, BEST_3, validate, run=tmp_path)
+    assert 3 <= len(best_files(tmp_path)) <= 4
+
+
+def test_how_many_are_kept_can_change(examples: Examples, tmp_path: Path) -> None:
+    config = small_config()
+    train.train(examples, begin(config), replace(BEST_3, keep_best=1), restless, run=tmp_path)
+    assert not best_files(tmp_path)
+    more = replace(BEST_3, stop=Stop(steps=120))
+    state = train.train(examples, go_on(tmp_path, config), more, restless, run=tmp_path)
+    assert len(state.kept) == 3
+    assert all(step > 60 for step, _, _ in state.kept)
+    fewer = replace(BEST_3, keep_best=1, stop=Stop(steps=180))
+    state = train.train(examples, go_on(tmp_path, config), fewer, restless, run=tmp_path)
+    assert state.kept == []
+    assert not best_files(tmp_path)
+
+
 KILLED = """
 import sys
 from pathlib import Path
 from test_learn_train import *
 state = train.resume(Path(sys.argv[1]), small_config(), torch.device("cpu"))
 state = state[0] if state else begin(small_config())
-recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
-train.train(in_memory(backwards(500)), state, recipe, no_scores, run=Path(sys.argv[1]))
+recipe = replace(STEPS, stop=Stop(steps=2000), validations=100, keep_best=3)
+train.train(in_memory(backwards(500)), state, recipe, restless, run=Path(sys.argv[1]))
 """
 
 
@@ -170,7 +265,7 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
     assert 0 < state.step < 2000
     # Not to the end, which would take long: as far as it had come, in one go.
     told = [pair for pair in losses(tmp_path) if pair[0] <= state.step]
-    recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
+    recipe = replace(STEPS, stop=Stop(steps=2000), validations=100, keep_best=3)
     undisturbed = begin(small_config())
     heard: list[tuple[int, float]] = []
 
@@ -184,10 +279,16 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
             raise FarEnough
 
     with pytest.raises(FarEnough):
-        train.train(in_memory(backwards(500)), undisturbed, recipe, no_scores, watch=watch)
+        train.train(in_memory(backwards(500)), undisturbed, recipe, restless, run=tmp_path / "whole", watch=watch)
     assert told == heard
     for name, tensor in undisturbed.tensors().items():
         assert torch.equal(tensor, state.tensors()[name]), name
+    assert undisturbed.kept == state.kept
+    there, undamaged = best_files(tmp_path), best_files(tmp_path / "whole")
+    for step, _, _ in state.kept:
+        name = f"step-{step:08}"
+        # The undisturbed one was stopped while it told of its last validation: before that one's model was written.
+        assert step == state.step or there[name] == undamaged[name]
 
 
 def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_path: Path) -> None:

@@ -67,6 +67,9 @@ _RECIPE = (
         "--metric", type=click.Choice(["loss", "bleu", "chrf", "accuracy"]), help="What the best model is best by."
     ),
     click.option("--validations", type=click.IntRange(1), help="In the whole run. [20]"),
+    click.option(
+        "--keep-best", "keep_best", type=click.IntRange(1), help="Models, whose mean is tried at the end too. [1]"
+    ),
     click.option("--patience", type=click.IntRange(0), help="Stop after so many validations without a better one."),
     click.option("--seed", type=click.IntRange(0)),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="[what the machine is good at]"),

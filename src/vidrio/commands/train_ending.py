@@ -51,9 +51,12 @@ def write(
     say: Callable[[str], None],
 ) -> None:
     """The model folder; for a translator also the fast engine's files and the report."""
+    from vidrio.report.training_curves import mean_of_best, metrics
+
     plan, state, task = learned.plan, learned.state, learned.task
     limits = (*LIMITS, *warnings)
     source, target = material.languages
+    mean = mean_of_best(metrics(folder / "run"))
     about = About(
         name=folder.resolve().name,
         source_language=source,
@@ -71,6 +74,7 @@ def write(
             "passes": round(state.epoch, 2),
             "seconds": round(state.seconds),
             "best step": state.best_step,
+            **({"mean of steps": mean["steps"]} if mean and mean["best"] else {}),
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
             "device": learned.weights.flat.device.type,
             "versions": versions(),
@@ -130,6 +134,7 @@ def card(learned: "Learned", about: About, scores: Sequence["Score"], limits: Se
         *([] if p["origins"] else [NO_LICENCE]),
         f"- {p['steps']:,} steps, {p['passes']:g} passes over the data, {p['seconds']:,} seconds, "
         f"in {learned.plan.recipe.precision}",
+        *([f"- The mean of its {len(p['mean of steps'])} best models"] if "mean of steps" in p else []),
         f"- Command: `{p['command']}`\n",
         f"## Scores\n\nOn {len(learned.task.test) or p['pairs']['dev']:,} held-out texts"
         + (

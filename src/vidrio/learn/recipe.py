@@ -87,6 +87,7 @@ class Recipe:
     average: float = 0.999  # of the parameters: how much of the mean stays at each step
     metric: str = "loss"
     validations: int = 20  # in the whole run; without an end, one each epoch
+    keep_best: int = 1  # models, whose mean is tried at the end
     patience: int = 0  # validations without a better one, after which the run ends; 0: never
     seed: int = 1
     precision: str = "float32"  # of the computation; the parameters themselves are float32
@@ -113,7 +114,7 @@ class Recipe:
             ),
             *(
                 (f"{name} is {getattr(self, name)}, not above 0", getattr(self, name) < 1)
-                for name in ("batch_tokens", "accumulate", "validations")
+                for name in ("batch_tokens", "accumulate", "validations", "keep_best")
             ),
             *(
                 (f"{name} is {getattr(self, name)}, below 0", getattr(self, name) < 0)

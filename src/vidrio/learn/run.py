@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,14 +19,15 @@ from vidrio.errors import RunError, VidrioError
 from vidrio.folder import About, write_atomically, write_config, write_parameters
 from vidrio.learn import model
 from vidrio.learn.batches import Examples, no_resplit
+from vidrio.learn.best import mean, rank
 from vidrio.learn.decode import translate
 from vidrio.learn.machine import keep_memory
 from vidrio.learn.planning import Choices, Plan, check, compare, make_plan, read_plan, told_data, told_plan, too_long
 from vidrio.learn.progress import Progress, silent
-from vidrio.learn.recipe import minutes
+from vidrio.learn.recipe import METRICS, minutes
 from vidrio.learn.tasks import TASKS, Material, Task
 from vidrio.learn.together import Together
-from vidrio.learn.train import State, Watch, resume, train
+from vidrio.learn.train import State, Watch, resume, train, write_down
 from vidrio.learn.weights import Weights
 from vidrio.parameters import random_parameters
 from vidrio.text.bpe_dropout import Dropout
@@ -98,9 +100,13 @@ def run(
     say(line)
     examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
     state = train(examples, state, plan.recipe, task.validate, run=home, watch=watch, together=together)
-    best = Weights(plan.config, state.best)
     say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
     say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
+    best = Weights(plan.config, state.best)
+    if len(state.kept) > 1 and together.leads:
+        best, record = try_mean(best, state, plan, task, home)
+        write_down(home, record)
+        say(told_mean(record, plan.recipe.metric))
     return Learned(task=task, plan=plan, weights=best, state=state, translations=translate_test(best, plan, task))
 
 
@@ -159,6 +165,25 @@ def begin(home: Path, plan: Plan, device: torch.device) -> tuple[State, str]:
     random = np.random.default_rng([plan.recipe.seed, 0])
     weights = Weights.from_arrays(plan.config, random_parameters(plan.config, random), device=str(device))
     return State.start(weights), f"beginning with random parameters, seed {plan.recipe.seed}"
+
+
+def try_mean(best: Weights, state: State, plan: Plan, task: Task, home: Path) -> tuple[Weights, dict[str, Any]]:
+    """The mean of the best models, or the best one alone if that is better; and a line of metrics that says which."""
+    steps = sorted(step for step, _, _ in state.kept)
+    mixed = Weights.from_arrays(plan.config, mean(home, steps), device=str(best.flat.device))
+    with torch.no_grad():
+        scores = task.validate(model.build(mixed, getattr(torch, plan.recipe.precision)))
+    metric, alone = plan.recipe.metric, state.best_score or 0.0
+    better = rank(scores[metric], scores["loss"], metric) < rank(alone, state.best_loss, metric)
+    record = {"kind": "mean", "step": state.step, "steps": steps, "metric": metric, "alone": alone, "best": better}
+    return mixed if better else best, record | {name: scores[name] for name in METRICS if name in scores}
+
+
+def told_mean(record: dict[str, Any], metric: str) -> str:
+    """Whether the mean of the best models has become the model."""
+    of = f"the mean of the {len(record['steps'])} best models (steps {', '.join(f'{n:,}' for n in record['steps'])})"
+    compared = f"{metric} {record[metric]:.4g}, the best one alone {record['alone']:.4g}"
+    return f"tried {of}: {compared}: " + ("the mean is the model" if record["best"] else "not better")
 
 
 def with_subword_dropout(task: Task) -> Examples:

@@ -22,12 +22,13 @@ from vidrio.errors import RunError
 from vidrio.folder import write_atomically
 from vidrio.learn import model
 from vidrio.learn.batches import Batch, Examples, Position, collate, stream
+from vidrio.learn.best import Kept, best_of, keep, let_go, rank
 from vidrio.learn.checkpoint import load_state, save_state
 from vidrio.learn.dropout import dropout
 from vidrio.learn.history import is_due, keep_snapshot
 from vidrio.learn.loss import smoothed_cross_entropy
 from vidrio.learn.optimiser import Adam, clip
-from vidrio.learn.recipe import METRICS, Recipe
+from vidrio.learn.recipe import Recipe
 from vidrio.learn.schedule import Schedule
 from vidrio.learn.together import Together
 from vidrio.learn.weights import Weights
@@ -57,6 +58,7 @@ class State:
     best_loss: float | None = None  # decides between equal scores
     best_step: int = 0
     since_best: int = 0  # validations
+    kept: list[Kept] = field(default_factory=list)  # the best models on disk, best first
     first_loss: float | None = None
     sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # since last told: loss, predictions, tokens
     share: float = 0.0
@@ -84,6 +86,7 @@ class State:
     def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
         numbers = {name: value for name, value in numbers.items() if name != "threads"}
         numbers["position"] = Position(*numbers["position"])
+        numbers["kept"] = [(step, score, loss) for step, score, loss in numbers.get("kept", ())]
         adam = Adam(tensors["adam.mean"], tensors["adam.square"], numbers["step"])
         return State(Weights(config, tensors["parameters"]), tensors["average"], tensors["best"], adam, **numbers)
 
@@ -117,6 +120,7 @@ def train(
             if state.ended or validation_due(before, state, recipe):
                 if together.leads:
                     watch(keeper.tell(judge(state, recipe, validate)))
+                    keeper.keep_best()
                 synchronise(state, recipe, together)
                 state.seconds = clock.now()
                 keeper.save()
@@ -282,22 +286,18 @@ def judge(state: State, recipe: Recipe, validate: Validate) -> dict[str, Any]:
     net = model.build(Weights(state.weights.config, state.average), getattr(torch, recipe.precision))
     scores = validate(net)
     score, loss = scores[recipe.metric], scores.get("loss", math.inf)
-    is_best = is_better((score, loss), (state.best_score, state.best_loss), recipe.metric)
+    is_best = state.best_score is None or (
+        rank(score, loss, recipe.metric) < rank(state.best_score, state.best_loss, recipe.metric)
+    )
     if is_best:
         state.best.copy_(state.average)
         state.best_score, state.best_loss, state.best_step, state.since_best = score, loss, state.step, 0
     else:
         state.since_best += 1
+    most = recipe.keep_best if recipe.keep_best > 1 else 0  # the best alone is in the state
+    state.kept = best_of([*state.kept, (state.step, score, loss)], most, recipe.metric)
     state.ended = is_over(state, recipe)
     return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
-
-
-def is_better(one: tuple[float, float], other: tuple[float | None, float | None], metric: str) -> bool:
-    """Whether a score with its loss is better than another; early on all BLEUs are 0, and the loss knows more."""
-    (score, loss), (other_score, other_loss) = one, other
-    if other_score is None or score == other_score:
-        return other_loss is None or loss < other_loss
-    return METRICS[metric](score, other_score) == score
 
 
 def synchronise(state: State, recipe: Recipe, together: Together) -> None:
@@ -311,14 +311,14 @@ class Keeper:
     def __init__(self, run: Path | None, state: State) -> None:
         self.run, self.state = run, state
         self.saved = time.monotonic()
+        self.kept = {step for step, _, _ in state.kept}  # by the state on disk
         if run is not None:
             run.mkdir(parents=True, exist_ok=True)
             forget_after(run / "metrics.jsonl", state.step)
 
     def tell(self, record: dict[str, Any]) -> dict[str, Any]:
         if self.run is not None:
-            with (self.run / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
+            write_down(self.run, record)
         return record
 
     def is_due(self) -> bool:
@@ -327,21 +327,39 @@ class Keeper:
     def save(self) -> None:
         if self.run is not None:
             save_state(self.run, self.state.tensors(), self.state.numbers())
+            kept = {step for step, _, _ in self.state.kept}
+            let_go(self.run, kept | self.kept)
+            self.kept = kept
         self.saved = time.monotonic()
+
+    def keep_best(self) -> None:
+        """Write the model that was just judged, if it is one of the best."""
+        if any(step == self.state.step for step, _, _ in self.state.kept):
+            weights = self.state.weights
+            whole = self.state.average
+            if self.run is not None:
+                keep(self.run, self.state.step, Weights(weights.config, whole).to_arrays())
 
     def snapshot(self) -> None:
         if self.run is not None:
             keep_snapshot(self.run, self.state.step, self.state.weights.to_arrays())
 
 
+def write_down(run: Path, record: dict[str, Any]) -> None:
+    """One more line of metrics."""
+    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
 def forget_after(path: Path, step: int) -> None:
-    """Drop the metrics after the saved state, which will be told again, and a half-written line."""
+    """Drop the metrics after the saved state, and of the end, which will be told again, and a half-written line."""
     if not path.exists():
         return
     kept = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            if json.loads(line)["step"] <= step:
+            record = json.loads(line)
+            if record["step"] <= step and record.get("kind") != "mean":
                 kept.append(line + "\n")
         except (ValueError, KeyError):
             break

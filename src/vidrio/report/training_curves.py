@@ -63,6 +63,8 @@ def panels(records: Sequence[Record]) -> Iterator[str]:
     yield f'<div class="panels">{"".join(drawn)}</div>'
     if validations:
         yield _table(validations, minutes)
+        if (mean := mean_of_best(records)) is not None:
+            yield f"<p>{_told_mean(mean)}</p>"
         yield from said(validations)
 
 
@@ -95,6 +97,22 @@ def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]
     few = f" ({len(shown)} of {len(validations)} are shown)" if len(shown) < len(validations) else ""
     table = scrolling("validations", head, "".join(rows))
     return f"<details><summary>The validations as numbers{few}</summary>{table}</details>"
+
+
+def mean_of_best(records: Sequence[Record]) -> Record | None:
+    """What was found when the mean of the best models was tried at the end."""
+    return next((r for r in records if r.get("kind") == "mean"), None)
+
+
+def _told_mean(record: Record) -> str:
+    """Whether the mean of the best models has become the model."""
+    name, steps = NAMES.get(record["metric"], record["metric"]), ", ".join(f"{step:,}" for step in record["steps"])
+    is_best = "so it is the model" if record["best"] else "so the model is the best one alone"
+    return (
+        f"At the end the mean of the parameters of the {len(record['steps'])} best models (of steps {steps}) was "
+        f"tried: {text(name)} {number(record[record['metric']], 3)} on the held-out sentences, the best one alone "
+        f"{number(record['alone'], 3)}; {is_best}."
+    )
 
 
 def said(validations: Sequence[Record]) -> Iterator[str]:
