@@ -32,6 +32,11 @@ class Engine(Protocol):
         """For each pair the log-probability of every target token and of the end token after them."""
         ...
 
+    def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
+        """For each pair what the decoder looked at when it chose each target token, T × S: the last layer's
+        cross-attention, the mean over its heads."""
+        ...
+
 
 class Glass:
     """The reference as an engine: one sentence after the other."""
@@ -52,6 +57,23 @@ class Glass:
             with np.errstate(divide="ignore"):
                 scores.append([float(log_prob) for log_prob in np.log(chosen_T)])
         return scores
+
+    def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
+        config = self._machine.config
+        layer = f"dec.{config.n_decoder_layers - 1}.cross.weights."
+        found = []
+        for source, target in pairs:
+            heads: list[np.ndarray] = []
+
+            def tap(name: str, value: np.ndarray, heads: list[np.ndarray] = heads) -> np.ndarray:
+                if name.startswith(layer):
+                    heads.append(value)
+                return value
+
+            if target:
+                translate_forced(self._machine, source, [config.special.start, *target[:-1]], tap)
+            found.append(np.mean(heads, axis=0) if heads else np.zeros((0, len(source))))
+        return found
 
 
 def open_engine(

@@ -6,12 +6,14 @@ are compared by a paired one, on the same draws of lines.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vidrio.confidence import Confidence, calibrated, in_reference, sentence_feature
 from vidrio.errors import DataError
+from vidrio.folder import sha256
 from vidrio.search import Options
 from vidrio.translator import Translator
 
@@ -91,6 +93,37 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
     best = {sentence.source: sentence.best for translation in found for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
     return Run([one.text for one in found], seconds, tokens, sum(not hypothesis.ended for hypothesis in best))
+
+
+def calibrate(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    options: Options | None = None,
+    *,
+    told: Mapping[str, Any] | None = None,
+) -> Confidence:
+    """How far the model's probabilities tell the quality of its translations. Pairs that it has not learned from are
+    translated; one half fits the curves of confidence.py, the other measures them. Only single sentences count.
+
+    `told` is kept with it, for people: which files these are.
+    """
+    from sacrebleu.metrics.chrf import CHRF
+
+    metric = CHRF()
+    translations = translator.with_token_scores(list(translator.stream(sources, options)))
+    sentences, words = [], []
+    for translation, reference in zip(translations, references, strict=True):
+        if len(translation.sentences) != 1:
+            continue
+        sentence = translation.sentences[0]
+        quality = metric.sentence_score(translation.text, [reference]).score / 100
+        sentences.append((sentence_feature(sentence.best.token_log_probs), quality))
+        features = translator.word_features(sentence)
+        found = in_reference([word.text for word, _ in features], reference)
+        words.append([(probability, right) for (_, probability), right in zip(features, found, strict=True)])
+    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": str(metric.get_signature())}
+    return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
 
 
 def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> "Metrics":

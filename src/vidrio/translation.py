@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vidrio.alignment import Link, Word
 from vidrio.search import Hypothesis
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ class Sentence(NamedTuple):
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
     given: str = ""  # what the model read: `source` on one line, with symbols for what is only copied (text/masks.py)
+    # What costs another pass through the model, and is there when it was asked for. Places count from the sentence.
+    alignment: tuple[Link, ...] | None = None
+    confidence: float | None = None  # the chrF to expect, 0 to 1
+    words: tuple[Word, ...] | None = None  # each with the chance that it stands in a reference
 
     @property
     def text(self) -> str:
@@ -56,13 +62,43 @@ class Translation:
         """The words of the text that the model's vocabulary does not hold."""
         return list(dict.fromkeys(word for sentence in self.sentences for word in sentence.unknown))
 
+    @cached_property
+    def alignment(self) -> tuple[Link, ...]:
+        """Which word came from which (alignment.py); places are those in the text and the translation."""
+        asked = any(sentence.alignment is None for sentence in self.sentences)
+        one = self._translator.with_alignment([self])[0] if asked else self
+        return tuple(
+            Link(link.source.moved(sentence.source_start), link.target.moved(sentence.target_start), link.weight)
+            for sentence in one.sentences
+            for link in sentence.alignment or ()
+        )
+
+    @property
+    def confidence(self) -> float:
+        """The chrF to expect against a reference (confidence.py), 0 to 1; 1 where nothing was translated."""
+        weighed = [(len(one.best.ids) + one.best.ended, one.confidence or 0.0) for one in self._judged.sentences]
+        tokens = sum(length for length, _ in weighed)
+        return sum(length * confidence for length, confidence in weighed) / tokens if tokens else 1.0
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words that were translated, each with the chance that it stands in a reference; places are those in the
+        translation."""
+        return tuple(
+            word.moved(sentence.target_start) for sentence in self._judged.sentences for word in sentence.words or ()
+        )
+
+    @cached_property
+    def _judged(self) -> "Translation":
+        asked = any(sentence.confidence is None for sentence in self.sentences)
+        return self._translator.with_confidence([self])[0] if asked else self
+
     def alternative(self, n: int) -> str:
         """The text with the n-th best translation of every sentence; its last one where there are fewer."""
         return put_back(self.source, [(0, self.sentences)], n)[0]
 
     def to_json(self) -> dict[str, Any]:
         """Everything, for a machine to read; places are in bytes of UTF-8."""
-        target_name = self._translator.token
         return {
             "text": self.source,
             "translation": self.text,
@@ -71,28 +107,46 @@ class Translation:
             "alternatives": [
                 self.alternative(n) for n in range(max((len(s.hypotheses) for s in self.sentences), default=0))
             ],
-            "sentences": [
-                {
-                    "source": _bytes(self.source, sentence.source_start, sentence.source),
-                    "target": _bytes(self.text, sentence.target_start, sentence.text),
-                    "log_prob": sentence.best.log_prob,
-                    "score": sentence.best.score,
-                    "alternatives": [
-                        {"translation": text, "log_prob": h.log_prob, "score": h.score}
-                        for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
-                    ],
-                    "tokens": [
-                        {"token": target_name(i), "log_prob": log_prob}
-                        for i, log_prob in zip(
-                            (*sentence.best.ids, self._translator.config.special.end),
-                            sentence.best.token_log_probs,
-                            strict=False,  # a hypothesis that was cut has no end token
-                        )
-                    ],
-                }
-                for sentence in self.sentences
-            ],
+            "sentences": [self._sentence_json(sentence) for sentence in self.sentences],
         }
+
+    def _sentence_json(self, sentence: Sentence) -> dict[str, Any]:
+        tokens = zip(
+            map(self._translator.token, (*sentence.best.ids, self._translator.config.special.end)),
+            sentence.best.token_log_probs,
+            strict=False,  # a hypothesis that was cut has no end token
+        )
+        told: dict[str, Any] = {
+            "source": _bytes(self.source, sentence.source_start, sentence.source),
+            "target": _bytes(self.text, sentence.target_start, sentence.text),
+            "log_prob": sentence.best.log_prob,
+            "score": sentence.best.score,
+            "alternatives": [
+                {"translation": text, "log_prob": h.log_prob, "score": h.score}
+                for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
+            ],
+            "tokens": [{"token": token, "log_prob": log_prob} for token, log_prob in tokens],
+        }
+        if sentence.alignment is not None:
+            told["alignment"] = [
+                {
+                    "source": _bytes(self.source, sentence.source_start + link.source.start, link.source.text),
+                    "target": _bytes(self.text, sentence.target_start + link.target.start, link.target.text),
+                    "weight": link.weight,
+                }
+                for link in sentence.alignment
+            ]
+        if sentence.confidence is not None:
+            told["confidence"] = sentence.confidence
+            told["words"] = self.words_json([word.moved(sentence.target_start) for word in sentence.words or ()])
+        return told
+
+    def words_json(self, words: Iterable[Word]) -> list[dict[str, Any]]:
+        """Words of the translation with their confidence, for a machine to read."""
+        return [
+            {"text": word.text, "bytes": _bytes(self.text, word.start, word.text), "confidence": word.confidence}
+            for word in words
+        ]
 
     def look(self, sentence: int = 0) -> "Look":
         """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""

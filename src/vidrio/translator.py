@@ -17,10 +17,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import overload
 
 from vidrio import models
+from vidrio.alignment import Word, links, source_tokens, target_tokens
+from vidrio.confidence import Confidence, sentence_feature, word_features
+from vidrio.confidence import read as read_confidence
 from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
 from vidrio.folder import About, read_config
@@ -29,6 +33,7 @@ from vidrio.text.masks import Masked, hide, reveal
 from vidrio.text.normalise import valid
 from vidrio.text.parts import around, in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
+from vidrio.text.words import Place
 from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
@@ -116,10 +121,53 @@ class Translator:
         told = iter(self.engine.score(pairs))
 
         def scored(sentence: Sentence) -> Sentence:
-            best = replace(sentence.best, token_log_probs=tuple(next(told)))
+            taken = len(sentence.best.ids) + sentence.best.ended  # a hypothesis that was cut took no end token
+            best = replace(sentence.best, token_log_probs=tuple(next(told)[:taken]))
             return sentence._replace(hypotheses=(best, *sentence.hypotheses[1:]))
 
         return [replace(one, sentences=tuple(map(scored, one.sentences))) for one in translations]
+
+    def with_alignment(self, translations: Sequence[Translation]) -> list[Translation]:
+        """The same, with the words of each sentence aligned."""
+        pairs = [(s.source_ids, s.best.ids) for translation in translations for s in translation.sentences]
+        told = iter(self.engine.attend(pairs))
+
+        def aligned(sentence: Sentence) -> Sentence:
+            masked = hide(sentence.source, self.about.symbols)
+            breaks = [match.span() for match in LINE_BREAK.finditer(masked.text)]
+            source = source_tokens(sentence.source, masked, breaks, sentence.given, self._source)
+            found = links((sentence.source, source), (sentence.text, self._target_tokens(sentence)), next(told))
+            return sentence._replace(alignment=found)
+
+        return [replace(one, sentences=tuple(map(aligned, one.sentences))) for one in translations]
+
+    def with_confidence(self, translations: Sequence[Translation]) -> list[Translation]:
+        """The same, each sentence and word with the confidence that the model's folder tells how to judge."""
+        confidence = self.calibration
+
+        def judged(sentence: Sentence) -> Sentence:
+            words = tuple(
+                word._replace(confidence=confidence.word(probability))
+                for word, probability in self.word_features(sentence)
+            )
+            feature = sentence_feature(sentence.best.token_log_probs)
+            return sentence._replace(confidence=confidence.sentence(feature), words=words)
+
+        scored = self.with_token_scores(translations)
+        return [replace(one, sentences=tuple(map(judged, one.sentences))) for one in scored]
+
+    @cached_property
+    def calibration(self) -> Confidence:
+        """What the model's folder tells of its confidence."""
+        return read_confidence(self.folder)
+
+    def word_features(self, sentence: Sentence) -> list[tuple[Word, float]]:
+        """The words of a translation whose tokens have scores, each with its probability."""
+        return word_features(sentence.text, self._target_tokens(sentence), sentence.best.token_log_probs)
+
+    def _target_tokens(self, sentence: Sentence) -> list[Place]:
+        masked = hide(sentence.source, self.about.symbols)
+        return target_tokens(sentence.text, sentence.best.ids, masked, self._target)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """How likely the model finds given translations: each pair as one sentence, whatever it holds."""

@@ -21,6 +21,9 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--ref", "references", type=FILE, required=True, multiple=True, help="What is right. Repeatable.")
 @click.option("--against", metavar="MODEL|FILE", help="Another model, or a file of translations, to compare with.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
+@click.option(
+    "--calibrate", is_flag=True, help="Keep in MODEL how well it judges itself here: see vidrio translate --confidence."
+)
 @search_options
 @click.option("--engine", type=click.Choice(["auto", "fast", "glass"]), default="auto", show_default=True)
 @click.option(
@@ -38,6 +41,7 @@ def evaluate(
     references: tuple[Path, ...],
     against: str | None,
     output: Path | None,
+    calibrate: bool,
     engine: str,
     tokenize: str,
     lowercase: bool,
@@ -48,11 +52,19 @@ def evaluate(
 
     MODEL is a folder or the name of a packaged model. Scores are sacreBLEU's, with signatures to quote and 95 %
     confidence by bootstrap; --against tells whether another system differs, or whether that may be chance.
+
+    With --calibrate the test set (held-out pairs, not those to be scored on in the end) shows how far the model's own
+    probabilities tell the quality of a translation; that is written into its folder, and nothing is scored.
     """
+    if calibrate and (against is not None or output is not None or len(references) > 1):
+        raise click.UsageError("--calibrate takes one --ref, and neither --against nor --output.")
     from vidrio import evaluate as evaluation
     from vidrio.folder import write_atomically
     from vidrio.translator import Translator
 
+    if calibrate:
+        _calibrate(model_name, source, references[0], engine, given, as_json)
+        return
     metrics = evaluation.usual_metrics(tokenize=tokenize, lowercase=lowercase)  # missing? Not after a long translation
     sources, *right = evaluation.read_aligned([source, *references])
     other = None
@@ -72,6 +84,37 @@ def evaluate(
     else:
         click.echo(f"{translator.folder} on {source}")
         click.echo("\n".join(_table(found, against)))
+
+
+def _calibrate(
+    model_name: str | None, source: Path, reference: Path, engine: str, given: dict[str, Any], as_json: bool
+) -> None:
+    from vidrio import confidence
+    from vidrio.evaluate import calibrate, read_aligned
+    from vidrio.translator import Translator
+
+    sources, right = read_aligned([source, reference])
+    translator = Translator.load(model_name, engine=engine)
+    files = {"source": source.name, "reference": reference.name}
+    found = calibrate(translator, sources, right, as_options(translator.config, given), told=files)
+    confidence.write(translator.folder, found)
+    if as_json:
+        click.echo(json.dumps(asdict(found), ensure_ascii=False, indent=2))
+        return
+    rows = [("", "sentences", "words")]
+    for name, label in (
+        ("count", "held out"),
+        ("mean", "chrF, or in the reference; mean"),
+        ("pearson", "Pearson's r"),
+        ("spearman", "Spearman's ρ"),
+        ("auc", f"AUC, chrF below {found.sentences.low:g}, or not there"),
+        ("calibration_error", "calibration error"),
+    ):
+        values = [getattr(of, name) for of in (found.sentences, found.words)]
+        one, other = ("–" if v is None else f"{v:,}" if name == "count" else f"{v:.3f}" for v in values)
+        rows.append((label, one, other))
+    click.echo("\n".join(f"{label:<40}{one:>10}{other:>10}" for label, one, other in rows))
+    click.echo(f"written to {translator.folder / confidence.NAME}", err=True)
 
 
 def _table(found: "Evaluation", against: str | None) -> list[str]:

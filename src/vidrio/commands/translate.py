@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 from click.exceptions import Exit
 
+from vidrio.commands._doubts import Doubts
 from vidrio.commands._lines import Decoder, Output, chunks_of_pipe, lines_of_file, skipped
 from vidrio.commands._options import as_options, json_option, model_option, search_options
 from vidrio.errors import DataError
@@ -33,6 +34,7 @@ Examples:
   vidrio translate < english.txt > spanish.txt
   vidrio translate -i big.txt -o big.es.txt   (stopped? again, with --resume)
   vidrio translate --json --n-best 3 "Good morning"
+  vidrio translate --confidence < english.txt > spanish.txt   (what to check?)
 """
 
 
@@ -56,6 +58,8 @@ Examples:
 @click.option("--resume", is_flag=True, help="Go on where an earlier command with this --output was stopped.")
 @search_options
 @click.option("--n-best", type=click.IntRange(1), default=1, help="So many translations, the best first.")
+@click.option("--alignment", is_flag=True, help="Below the translation of TEXT: which word came from which.")
+@click.option("--confidence", is_flag=True, help="How far to trust each sentence and word; a table on stderr.")
 @json_option
 @click.option(
     "--jsonl", is_flag=True, help='Input lines are JSON objects with a "text"; their other fields come through.'
@@ -82,6 +86,8 @@ def translate(
     target: Path | None,
     resume: bool,
     n_best: int,
+    alignment: bool,
+    confidence: bool,
     as_json: bool,
     jsonl: bool,
     engine: str,
@@ -96,15 +102,23 @@ def translate(
     """
     text = None if words in ((), ("-",)) else " ".join(words)
     _refuse_contradictions(text, source, target, resume, n_best, as_json or jsonl)
+    if alignment and not as_json and (text is None or jsonl):
+        raise click.UsageError("--alignment is printed below TEXT; for lines use --json, which tells it always.")
     translator = _load(model_name, engine, 1 if text is not None else workers)
     if n_best > 1 and not any(given[name] is not None for name in SAMPLING):
         given["beam"] = max(n_best, given["beam"] or translator.options.beam)
     options = replace(as_options(translator.config, given), n_best=n_best, scores=as_json)
-    work = _Work(translator, options, as_json, jsonl)
+    doubts = None
+    if confidence:
+        what = "line" if text is None else "sentence"
+        doubts = Doubts(translator.calibration, what, table=not (as_json or jsonl))
+    work = _Work(translator, options, as_json, jsonl, alignment, doubts)
     if text is not None:
         click.echo("\n".join(work.on_text(text)))
     else:
         with _opened(target, resume) as output, _reading(source, errors, translator) as (chunks, progress):
+            if doubts is not None:
+                doubts.number = output.done + 1
             for lines in work.on_lines(skipped(chunks, output.done)):
                 output.write(lines)
                 progress()
@@ -148,6 +162,8 @@ class _Work:
     options: "Options"
     as_json: bool
     jsonl: bool
+    alignment: bool
+    doubts: Doubts | None
     unknown: dict[str, None] = field(default_factory=dict)
 
     def on_text(self, text: str) -> list[str]:
@@ -157,7 +173,13 @@ class _Work:
             return self._lines([translation], [{}])
         self._note(translation)
         most = max((len(sentence.alternatives) for sentence in translation.sentences), default=1)
-        return [translation.alternative(n) for n in range(most)]
+        lines = [translation.text, *(translation.alternative(n) for n in range(1, most))]
+        if self.doubts is not None:
+            [translation] = self.translator.with_confidence([translation])
+            for sentence in translation.sentences:
+                self.doubts.tell(sentence.confidence or 0.0, sentence.words or ())
+            lines[0] = self.doubts.marked(translation)
+        return [*lines, *map(str, translation.alignment)] if self.alignment else lines
 
     def on_lines(self, chunks: Iterable[Sequence[str]]) -> Iterator[list[str]]:
         """A line for each line, some at a time."""
@@ -179,15 +201,29 @@ class _Work:
             yield self._lines(translations, [records.popleft() if self.jsonl else {} for _ in translations])
 
     def _lines(self, translations: Sequence["Translation"], passed: Sequence[dict[str, Any]]) -> list[str]:
-        if self.as_json:
+        if self.doubts is not None:
+            translations = self.translator.with_confidence(translations)
+        elif self.as_json:
             translations = self.translator.with_token_scores(translations)
+        if self.as_json:
+            translations = self.translator.with_alignment(translations)
         for translation in translations:
             self._note(translation)
-        if self.as_json:
-            return [_json({**more, **one.to_json()}) for one, more in zip(translations, passed, strict=True)]
-        if self.jsonl:
-            return [_json({**more, "translation": one.text}) for one, more in zip(translations, passed, strict=True)]
-        return [translation.text for translation in translations]
+        pairs = zip(translations, passed, strict=True)
+        if self.as_json or self.jsonl:
+            return [_json({**more, **(one.to_json() if self.as_json else self._told(one))}) for one, more in pairs]
+        if self.doubts is None:
+            return [translation.text for translation in translations]
+        for translation in translations:
+            self.doubts.tell(translation.confidence, translation.words)
+        return [self.doubts.marked(translation) for translation in translations]
+
+    def _told(self, translation: "Translation") -> dict[str, Any]:
+        """What is added to a line of JSON that only asks for its translation."""
+        told: dict[str, Any] = {"translation": translation.text}
+        if self.doubts is not None:
+            told |= {"confidence": translation.confidence, "words": translation.words_json(translation.words)}
+        return told
 
     def _note(self, translation: "Translation") -> None:
         self.unknown.update(dict.fromkeys(translation.unknown[:UNKNOWN_TOLD]))

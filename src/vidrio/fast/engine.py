@@ -8,6 +8,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.search import Hypothesis, Ids, Options
@@ -93,6 +95,34 @@ class Engine:
 
         results = _in_batches(submit, [(len(source), len(target)) for source, target in pairs])
         return [list(result.log_probs) for result in results]
+
+    def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
+        """For each pair what the decoder looked at when it chose each target token, T × S: the last layer's
+        cross-attention, the mean over its heads.
+
+        The target is forced. What beam search returns is of no use: CTranslate2 (4.8.5) does not let attention follow
+        when hypotheses change places in the beam.
+        """
+        self._check_lengths([source for source, _ in pairs], max((len(target) for _, target in pairs), default=0))
+        written = [n for n, (_, target) in enumerate(pairs) if target]
+
+        def submit(batch: list[int]) -> Any:
+            asked = [pairs[written[n]] for n in batch]
+            return self._translator.translate_batch(
+                [[self._source_tokens[i] for i in source] for source, _ in asked],
+                target_prefix=[[self._target_tokens[i] for i in target] for _, target in asked],
+                beam_size=1,
+                max_input_length=0,
+                max_decoding_length=len(asked[0][1]),
+                return_attention=True,
+                asynchronous=True,
+            )
+
+        found = [np.zeros((0, len(source))) for source, _ in pairs]
+        results = _in_batches(submit, [(len(pairs[n][0]), len(pairs[n][1])) for n in written])
+        for n, result in zip(written, results, strict=True):
+            found[n] = np.array(result.attention[0])
+        return found
 
     def _told(self, options: Options) -> dict[str, Any]:
         """Our options in CTranslate2's words; every one that matters, since its defaults are not ours."""

@@ -1,0 +1,109 @@
+"""Which word of the translation came from which word of the source, by what the decoder looked at.
+
+The rule, for both engines. The attention of a target token is the last decoder layer's cross-attention at the step that
+chose the token, the mean over its heads. A target word's attention to a source word is the sum over the source word's
+tokens, and the mean over its own. It is aligned with the source word that it attends to most; that share of its
+attention is the link's weight. End tokens are no words, so the shares of a word's attention may sum to less than 1.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vidrio.text.masks import Masked
+from vidrio.text.tokenizer import Tokenizer
+from vidrio.text.words import Place, before_edits, token_places, word_of_each, words
+
+
+class Word(NamedTuple):
+    """A word, and where it stands; in characters."""
+
+    text: str
+    start: int
+    end: int
+    confidence: float | None = None  # how likely it is right (confidence.py), if that was asked for
+
+    def moved(self, by: int) -> "Word":
+        return self._replace(start=self.start + by, end=self.end + by)
+
+
+class Link(NamedTuple):
+    """A word of the translation and the source's word that it came from."""
+
+    source: Word
+    target: Word
+    weight: float  # the share of the target word's attention, 0 to 1
+
+    def __str__(self) -> str:
+        return f"{self.source.text} → {self.target.text} {self.weight:.2f}"
+
+
+def strongest(
+    attention_TS: np.ndarray, target_T: Sequence[int], source_S: Sequence[int]
+) -> list[tuple[int, int, float]]:
+    """(target word, source word, weight) for each target word that has tokens; `target_T` and `source_S` tell the
+    number of each token's word, −1 for a token that belongs to none."""
+    target, source = np.asarray(target_T, dtype=np.int64), np.asarray(source_S, dtype=np.int64)
+    if not (source >= 0).any():
+        return []
+    numbers = sorted(set(source[source >= 0].tolist()))
+    summed_TW = np.stack([attention_TS[:, source == number].sum(axis=1) for number in numbers], axis=1)
+    found = []
+    for word in sorted(set(target[target >= 0].tolist())):
+        mean_W = summed_TW[target == word].mean(axis=0)
+        best = int(np.argmax(mean_W))
+        found.append((word, numbers[best], float(mean_W[best])))
+    return found
+
+
+def links(
+    source: tuple[str, Sequence[Place]], target: tuple[str, Sequence[Place]], attention_TS: np.ndarray
+) -> tuple[Link, ...]:
+    """The alignment of a sentence; of each side the text and the places of its tokens. The attention's columns that
+    come after the source's tokens are those of its end token."""
+    (source_text, source_tokens), (target_text, target_tokens) = source, target
+    source_words, target_words = words(source_text), words(target_text)
+    found = strongest(
+        attention_TS[: len(target_tokens), : len(source_tokens)],
+        word_of_each(target_tokens, target_words),
+        word_of_each(source_tokens, source_words),
+    )
+    return tuple(
+        Link(word_at(source_text, source_words[s]), word_at(target_text, target_words[t]), weight)
+        for t, s, weight in found
+    )
+
+
+def word_at(text: str, place: Place) -> Word:
+    return Word(text[slice(*place)], *place)
+
+
+# --- where tokens stand, when the model read and wrote symbols in place of what is copied -----------------------------
+
+
+def source_tokens(
+    source: str, masked: Masked, breaks: Sequence[Place], given: str, tokenizer: Tokenizer
+) -> list[Place]:
+    """The places in the sentence of the tokens that the model read, the end token left out. `given` is the masked
+    text with one space in place of each of the `breaks`."""
+    to_masked = before_edits(((start, end, 1) for start, end in breaks), len(masked.text))
+    to_source = before_edits(((place.start, place.end, 1) for place in masked.places), len(source))
+    pieces = tokenizer.pieces(given)
+    return [(to_source[to_masked[piece.start]], to_source[to_masked[piece.end]]) for piece in pieces]
+
+
+def target_tokens(translation: str, ids: Sequence[int], masked: Masked, tokenizer: Tokenizer) -> list[Place]:
+    """The places in the translation of the tokens that the model wrote."""
+    written = tokenizer.decode(ids)
+    to_translation = before_edits(_revealed(written, masked), len(translation))
+    return [(to_translation[start], to_translation[end]) for start, end in token_places(ids, tokenizer.decode)]
+
+
+def _revealed(written: str, masked: Masked) -> Iterator[tuple[int, int, int]]:
+    """Where in the translation what the symbols stand for stands, in the place of one character each."""
+    longer = 0
+    for at, place in sorted((written.index(s), place) for s, place in zip(masked.symbols, masked.places, strict=True)):
+        length = place.end - place.start
+        yield at + longer, at + longer + length, 1
+        longer += length - 1

@@ -1,0 +1,64 @@
+"""What of a translation to check: a table on stderr, and marks in the translation where a terminal shows it."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from vidrio.show import visible
+
+if TYPE_CHECKING:
+    from vidrio.alignment import Word
+    from vidrio.confidence import Confidence
+    from vidrio.translation import Translation
+
+WIDTH = 80
+
+
+class Doubts:
+    """The table grows as translations come; `what` they are, lines or sentences, is its first column. In JSON there is
+    no table: it tells all of this by itself."""
+
+    def __init__(self, confidence: "Confidence", what: str, *, table: bool) -> None:
+        from vidrio.confidence import DOUBTFUL
+
+        self.number = 1  # of the next row
+        self._table, self._doubtful = table, DOUBTFUL
+        self._marks = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        click.echo(f"vidrio: {confidence.told()}", err=True)
+        if table:
+            click.echo(f"{what:>8}  confidence  to check: words with less than {DOUBTFUL:g}", err=True)
+
+    def tell(self, confidence: float, words: Sequence["Word"]) -> None:
+        """A row. Without words there is nothing to check, and no row."""
+        if self._table and words:
+            told = [f"{visible(word.text)} {word.confidence:.2f}" for word in self._doubtful_of(words)]
+            click.echo(fitting(f"{self.number:8}{confidence:12.2f}  ", told), err=True)
+        self.number += 1
+
+    def marked(self, translation: "Translation") -> str:
+        """The translation with doubtful words underlined, if this is a terminal."""
+        if not self._marks:
+            return translation.text
+        written: list[str] = []
+        at = 0
+        for word in self._doubtful_of(translation.words):
+            written += (translation.text[at : word.start], click.style(word.text, underline=True))
+            at = word.end
+        return "".join((*written, translation.text[at:]))
+
+    def _doubtful_of(self, words: Sequence["Word"]) -> list["Word"]:
+        return [word for word in words if word.confidence is not None and word.confidence < self._doubtful]
+
+
+def fitting(row: str, told: Sequence[str]) -> str:
+    """The row with as many as fit, and how many more there are."""
+    shown = len(told)
+    while True:
+        more = f"{', ' if shown else ''}{len(told) - shown} more" if shown < len(told) else ""
+        line = f"{row}{', '.join(told[:shown])}{more}"
+        if len(line) <= WIDTH or not shown:
+            return line.rstrip()
+        shown -= 1
