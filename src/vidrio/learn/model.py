@@ -5,7 +5,7 @@ It shares no code with glass/; that the two agree, part by part, is what the tes
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,6 +17,7 @@ from vidrio.config import ModelConfig
 from vidrio.errors import InputError
 from vidrio.learn.attention import attend
 from vidrio.learn.dropout import Dropout, KeepAll
+from vidrio.learn.sharded import Shards
 from vidrio.learn.weights import Weights
 from vidrio.parameters import output_is_tied, source_table, target_table
 
@@ -46,15 +47,15 @@ class Network:
     """The weights of one step, ready to compute with, and what the config chose."""
 
     config: ModelConfig
-    weights: dict[str, Tensor]  # in the precision of the computation
-    tables: dict[str, Tensor]  # the same tables in full precision, to look rows up in
+    weights: Mapping[str, Tensor]  # in the precision of the computation
+    tables: Mapping[str, Tensor]  # the same tables in full precision, to look rows up in
     positions_PD: Tensor  # unused where positions are learned
     activate: Callable[[Tensor], Tensor]
     place_norm: Callable[..., Tensor]
     dropouts: Dropouts = NO_DROPOUT
 
 
-def build(weights: Weights, dtype: torch.dtype | None = None, dropouts: Dropouts = NO_DROPOUT) -> Network:
+def build(weights: Weights | Shards, dtype: torch.dtype | None = None, dropouts: Dropouts = NO_DROPOUT) -> Network:
     """Make the weights ready for one step, computing in `dtype` (their own, unless told otherwise)."""
     config = weights.config
     cast, tables = weights.leaves(dtype or weights.flat.dtype)

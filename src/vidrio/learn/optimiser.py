@@ -1,5 +1,7 @@
 """Adam, with decay of its own (AdamW), clipping and a running mean of the parameters: all on flat vectors."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -44,9 +46,19 @@ class Adam:
         return 1 - self.beta1**self.step, 1 - self.beta2**self.step
 
 
-def clip(gradient: Tensor, most: float) -> float:
-    """Shorten the gradient, in place, to the length `most` (0: leave it); returns the length it had."""
-    length = float(gradient.norm())
+def squares(gradient: Tensor) -> Tensor:
+    """The sum of all squares. In float64 it comes out the same, in whatever parts a gradient is added up."""
+    if gradient.device.type != "cpu":
+        return torch.linalg.vector_norm(gradient, dtype=torch.float64).square()
+    return torch.stack([piece.dot(piece) for piece in map(Tensor.double, gradient.split(PIECE))]).sum()
+
+
+def clip(gradient: Tensor, most: float, sum_of: Callable[[Tensor], Tensor] = lambda own: own) -> float:
+    """Shorten the gradient, in place, to the length `most` (0: leave it); returns the length it had.
+
+    `sum_of` adds up what several processes have, where each has only its part of the gradient.
+    """
+    length = math.sqrt(float(sum_of(squares(gradient))))
     if most and length > most:
         gradient.mul_(most / length)
     return length

@@ -6,6 +6,7 @@ one product is faster than three.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,6 +53,10 @@ class Weights:
         parts = flat.split([int(np.prod(shape)) for shape in shapes.values()])
         return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
 
+    def whole(self, flat: Tensor) -> Tensor:
+        """A vector laid out like this one, with nothing left to gather: see sharded.py."""
+        return flat
+
     def leaves(self, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """What one step computes with: (matrices and vectors, cast once to `dtype`; tables to look rows up in).
 
@@ -73,7 +78,11 @@ class Weights:
                 part.zero_()
         return mask
 
-    def gradient(self, leaves: tuple[dict[str, Tensor], dict[str, Tensor]]) -> Tensor:
+    def let_go(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> AbstractContextManager[None]:
+        """While the forward pass runs: nothing is let go of, all stays here."""
+        return nullcontext()
+
+    def gradient(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> Tensor:
         """The gradient that a backward pass left in the leaves, as one flat vector in full precision."""
         cast, tables = leaves
         parts = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in cast.values()]
