@@ -30,13 +30,17 @@ from vidrio.learn.loss import smoothed_cross_entropy
 from vidrio.learn.optimiser import Adam, clip
 from vidrio.learn.recipe import Recipe
 from vidrio.learn.schedule import Schedule
+from vidrio.learn.sharded import Shards, share
 from vidrio.learn.together import Together
 from vidrio.learn.weights import Weights
+from vidrio.parameters import count
 
 TELL = 10  # steps between two lines of metrics
 SAVE = 300  # seconds between two saved states, besides those at validations
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
 PROOF = 500  # steps after which the loss must have moved
+
+TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")  # of a state
 
 Validate = Callable[[model.Network], dict[str, float]]
 Watch = Callable[[dict[str, Any]], None]
@@ -44,9 +48,9 @@ Watch = Callable[[dict[str, Any]], None]
 
 @dataclass
 class State:
-    """A run as it stands."""
+    """A run as it stands. Of several processes that share the model out, each has its part of every tensor."""
 
-    weights: Weights
+    weights: Weights | Shards
     average: Tensor  # the running mean of the parameters: what is validated and, at its best, becomes the model
     best: Tensor
     adam: Adam
@@ -65,17 +69,13 @@ class State:
     ended: bool = False
 
     @staticmethod
-    def start(weights: Weights) -> "State":
+    def start(weights: Weights | Shards) -> "State":
         return State(weights, weights.flat.clone(), weights.flat.clone(), Adam.start(weights.flat))
 
     def tensors(self) -> dict[str, Tensor]:
-        return {
-            "parameters": self.weights.flat,
-            "average": self.average,
-            "best": self.best,
-            "adam.mean": self.adam.mean,
-            "adam.square": self.adam.square,
-        }
+        """All that was learned; where it is shared out, whole, on the leading process."""
+        parts = (self.weights.flat, self.average, self.best, self.adam.mean, self.adam.square)
+        return {name: self.weights.whole(part) for name, part in zip(TENSORS, parts, strict=True)}
 
     def numbers(self) -> dict[str, Any]:
         skip = ("weights", "average", "best", "adam", "position")
@@ -83,12 +83,12 @@ class State:
         return numbers | {"position": [self.position.epoch, self.position.batch], "threads": torch.get_num_threads()}
 
     @staticmethod
-    def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
+    def of(weights: Weights | Shards, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
         numbers = {name: value for name, value in numbers.items() if name != "threads"}
         numbers["position"] = Position(*numbers["position"])
         numbers["kept"] = [(step, score, loss) for step, score, loss in numbers.get("kept", ())]
         adam = Adam(tensors["adam.mean"], tensors["adam.square"], numbers["step"])
-        return State(Weights(config, tensors["parameters"]), tensors["average"], tensors["best"], adam, **numbers)
+        return State(weights, tensors["average"], tensors["best"], adam, **numbers)
 
 
 def train(
@@ -115,20 +115,21 @@ def train(
             take_step(next(steps), examples, state, recipe, clock, together)
             state.share = recipe.stop.share(state.step, state.epoch, state.seconds)
             state.ended = state.share >= 1
+            due, stopped = together.any_of(keeper.is_due(), interruption.asked)
             if state.step % TELL == 0 or state.ended:
                 watch(keeper.tell(told(state, recipe, clock)))
             if state.ended or validation_due(before, state, recipe):
+                record = judge(state, recipe, validate, together)
                 if together.leads:
-                    watch(keeper.tell(judge(state, recipe, validate)))
-                    keeper.keep_best()
-                synchronise(state, recipe, together)
+                    watch(keeper.tell(record))
+                keeper.keep_best()
                 state.seconds = clock.now()
                 keeper.save()
-            elif keeper.is_due() or interruption.asked:
+            elif due or stopped:
                 keeper.save()
             if is_due(state.step):
                 keeper.snapshot()
-            if interruption.asked:
+            if stopped:
                 raise KeyboardInterrupt
     return state
 
@@ -161,9 +162,10 @@ def take_step(step: Step, examples: Examples, state: State, recipe: Recipe, cloc
             gradient += part
             sums += torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
     sums[3] = clock.now() if together.leads else 0
-    together.add_up(gradient)
+    if not together.sharded:  # where it is, each gradient comes as the sum of all
+        together.add_up(gradient)
     loss, predictions, tokens, seconds = together.add_up(sums.to(gradient.device)).tolist()
-    length = clip(gradient.div_(predictions), recipe.clip)
+    length = clip(gradient.div_(predictions), recipe.clip, together.add_up_parts)
     if not math.isfinite(length) or not math.isfinite(loss):
         raise RunError(
             "the training has come apart: the loss or its gradient is not a number any more",
@@ -180,7 +182,7 @@ def take_step(step: Step, examples: Examples, state: State, recipe: Recipe, cloc
     state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
 
 
-def gradient_of(weights: Weights, batch: Batch, recipe: Recipe, key: tuple[int, ...]) -> tuple[Tensor, float]:
+def gradient_of(weights: Weights | Shards, batch: Batch, recipe: Recipe, key: tuple[int, ...]) -> tuple[Tensor, float]:
     """The gradient of the loss summed over a batch, and the loss without smoothing."""
     dropouts = model.Dropouts(
         dropout(recipe.dropout, (*key, 0)),
@@ -188,9 +190,11 @@ def gradient_of(weights: Weights, batch: Batch, recipe: Recipe, key: tuple[int, 
         dropout(recipe.activation_dropout, (*key, 2)),
     )
     net = model.build(weights, getattr(torch, recipe.precision), dropouts)
-    loss, nll = objective(net, batch, recipe.smoothing)
+    leaves = net.weights, net.tables
+    with weights.let_go(leaves):
+        loss, nll = objective(net, batch, recipe.smoothing)
     loss.backward()
-    return weights.gradient((net.weights, net.tables)), nll.item()
+    return weights.gradient(leaves), nll.item()
 
 
 def objective(net: model.Network, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -281,11 +285,15 @@ def validation_due(before: tuple[float, float], state: State, recipe: Recipe) ->
 
 
 @torch.no_grad()
-def judge(state: State, recipe: Recipe, validate: Validate) -> dict[str, Any]:
+def judge(state: State, recipe: Recipe, validate: Validate, together: Together) -> dict[str, Any]:
     """Validate the mean of the parameters; the best so far is kept, and enough without a better one ends the run."""
-    net = model.build(Weights(state.weights.config, state.average), getattr(torch, recipe.precision))
-    scores = validate(net)
-    score, loss = scores[recipe.metric], scores.get("loss", math.inf)
+    weights, scores = state.weights, dict[str, float]()
+    mean = weights.whole(state.average)
+    if together.leads:
+        mean = mean.to(weights.flat.device)
+        scores = validate(model.build(Weights(weights.config, mean), getattr(torch, recipe.precision)))
+    told = [scores.get(name, math.inf) for name in (recipe.metric, "loss")]
+    score, loss = together.spread(torch.tensor(told, dtype=torch.float64)).tolist()
     is_best = state.best_score is None or (
         rank(score, loss, recipe.metric) < rank(state.best_score, state.best_loss, recipe.metric)
     )
@@ -298,11 +306,6 @@ def judge(state: State, recipe: Recipe, validate: Validate) -> dict[str, Any]:
     state.kept = best_of([*state.kept, (state.step, score, loss)], most, recipe.metric)
     state.ended = is_over(state, recipe)
     return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
-
-
-def synchronise(state: State, recipe: Recipe, together: Together) -> None:
-    """Only one process validates; all must know whether the run has ended."""
-    state.ended = bool(together.add_up(torch.tensor([float(state.ended)], device=state.average.device)).item())
 
 
 class Keeper:
@@ -325,8 +328,9 @@ class Keeper:
         return time.monotonic() - self.saved > SAVE
 
     def save(self) -> None:
+        tensors = self.state.tensors()
         if self.run is not None:
-            save_state(self.run, self.state.tensors(), self.state.numbers())
+            save_state(self.run, tensors, self.state.numbers())
             kept = {step for step, _, _ in self.state.kept}
             let_go(self.run, kept | self.kept)
             self.kept = kept
@@ -336,13 +340,15 @@ class Keeper:
         """Write the model that was just judged, if it is one of the best."""
         if any(step == self.state.step for step, _, _ in self.state.kept):
             weights = self.state.weights
-            whole = self.state.average
+            whole = weights.whole(self.state.average)
             if self.run is not None:
                 keep(self.run, self.state.step, Weights(weights.config, whole).to_arrays())
 
     def snapshot(self) -> None:
+        weights = self.state.weights
+        whole = weights.whole(weights.flat)
         if self.run is not None:
-            keep_snapshot(self.run, self.state.step, self.state.weights.to_arrays())
+            keep_snapshot(self.run, self.state.step, Weights(weights.config, whole).to_arrays())
 
 
 def write_down(run: Path, record: dict[str, Any]) -> None:
@@ -377,4 +383,19 @@ def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State,
         damaged += (
             f" It ran with {threads} threads, now {torch.get_num_threads()}: losses will differ in the last digits."
         )
-    return State.of(config, tensors, numbers), damaged.strip()
+    return State.of(Weights(config, tensors["parameters"]), tensors, numbers), damaged.strip()
+
+
+def hand_out(state: State | None, config: ModelConfig, device: torch.device, together: Together) -> State:
+    """The leading process's state, for all: as it is, or to each its part. On one's own: as it is."""
+    if together.size == 1:
+        assert state is not None
+        return state
+    numbers = json.loads(together.tell("" if state is None else json.dumps(state.numbers())))
+    given = {} if state is None else state.tensors()
+    tensors = {}
+    for name in TENSORS:
+        whole = given[name] if given else torch.empty(0 if together.sharded else count(config))
+        tensors[name] = (share(config, whole, together) if together.sharded else together.spread(whole)).to(device)
+    flat = tensors["parameters"]
+    return State.of(Shards(config, flat, together) if together.sharded else Weights(config, flat), tensors, numbers)
