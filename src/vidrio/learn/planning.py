@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from vidrio.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.errors import RunError
 from vidrio.folder import read_json
+from vidrio.learn.memory import need
 from vidrio.learn.recipe import (
     BATCH_FOR,
     DROPOUT_FOR,
@@ -133,6 +135,28 @@ def make_plan(task: Task, choices: Choices, device: torch.device, before: Plan |
     )
 
 
+def fit_memory(plan: Plan, task: Task, free: int, device_type: str, *, parts: bool) -> tuple[Plan, list[str]]:
+    """The plan with batches that fit into the memory that is free, as many to a step as make the same whole; told."""
+    recipe, longest = plan.recipe, int(min(longest_of(task).max(), plan.config.max_positions))
+    most = need(plan.config, recipe, longest, device_type).most_tokens(free)
+    if recipe.batch_tokens <= most:
+        return plan, []
+    pieces = -(-recipe.batch_tokens // max(1, most))
+    batch = -(-recipe.batch_tokens // pieces)
+    there = f"the memory that is free ({free / 1e9:.1f} GB)"
+    if batch < 2 * longest:
+        raise RunError(
+            f"{there} is too small for this model",
+            found=f"{count(plan.config):,} parameters, sentences of up to {longest:,} tokens",
+            do="choose a smaller --preset, leave out long sentences (--longest), or try it with --batch-tokens",
+        )
+    told = f"{there} holds batches of {batch:,} tokens, not of {recipe.batch_tokens:,}"
+    accumulate = recipe.accumulate * (pieces if parts else 1)
+    if parts:
+        told += f": {accumulate} of them make one step"
+    return replace(plan, recipe=replace(recipe, batch_tokens=batch, accumulate=accumulate)), [told]
+
+
 def make_config(task: Task, preset: str, sizes: dict[str, Any]) -> ModelConfig:
     own = with_heads(sizes, PRESETS[preset])
     return sized(preset, 0, **{**task.sizes(), "decoding": DecodingDefaults(), **own})
@@ -203,9 +227,15 @@ def told_data(task: Task) -> Sequence[str]:
     return [*lines, f"to learn from: {task.pairs['train']:,}; held out: {', '.join(parts) or 'given files'}"]
 
 
+def longest_of(task: Task) -> NDArray[np.int32]:
+    """The longer side of each pair, in tokens with the end token."""
+    longer: NDArray[np.int32] = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1
+    return longer
+
+
 def too_long(plan: Plan, task: Task) -> list[str]:
     """What is left out because the model has not so many positions."""
-    longest = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1
+    longest = longest_of(task)
     most, out = plan.config.max_positions, int((longest > plan.config.max_positions).sum())
     if out == len(longest):
         raise RunError(

@@ -22,7 +22,19 @@ from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.best import mean, rank
 from vidrio.learn.decode import translate
 from vidrio.learn.machine import keep_memory
-from vidrio.learn.planning import Choices, Plan, check, compare, make_plan, read_plan, told_data, told_plan, too_long
+from vidrio.learn.memory import free_memory
+from vidrio.learn.planning import (
+    Choices,
+    Plan,
+    check,
+    compare,
+    fit_memory,
+    make_plan,
+    read_plan,
+    told_data,
+    told_plan,
+    too_long,
+)
 from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import METRICS, minutes
 from vidrio.learn.tasks import TASKS, Material, Task
@@ -73,10 +85,15 @@ def run(
     watch: Watch = lambda record: None,
     progress: Progress = silent,
     together: Together | None = None,
+    memory: int | None = None,
 ) -> Learned:
-    """Train in `folder`/run from the beginning, or go on where an earlier run was stopped."""
+    """Train in `folder`/run from the beginning, or go on where an earlier run was stopped.
+
+    `memory` is how many bytes training may take: what is free on the device, unless told otherwise.
+    """
     together = together or Together()
     home, device = folder / "run", find_device(choices.device)
+    memory = free_memory(device) if memory is None else memory
     refuse_other_folders(folder)
     with leaving_nothing(home) if together.leads else nullcontext():
         if not together.leads:
@@ -86,12 +103,16 @@ def run(
         task = TASKS[choices.task](home, material, progress)
         for line in told_data(task):
             say(line)
-        plan = make_plan(task, choices, device, before)
+        plan, told = make_plan(task, choices, device, before), list[str]()
+        if before is None and "batch_tokens" not in choices.recipe and memory is not None:
+            own = memory // together.size if device.type == "cpu" else memory  # processes share a machine
+            parts = "accumulate" not in choices.recipe
+            plan, told = fit_memory(plan, task, own, device.type, parts=parts)
         if together.size > 1:
             shared = -(-plan.recipe.accumulate // together.size) * together.size
             plan = replace(plan, recipe=replace(plan.recipe, accumulate=shared))
         changes = compare(before, plan) if before is not None else []
-        for line in (*changes, *told_plan(plan, device, task), *too_long(plan, task)):
+        for line in (*changes, *told_plan(plan, device, task), *told, *too_long(plan, task)):
             say(line)
         if together.leads:
             write_atomically(home / "plan.json", (json.dumps(plan.to_json(), indent=2) + "\n").encode())

@@ -106,11 +106,11 @@ def mean_of_best(records: Sequence[Record]) -> Record | None:
 
 def _told_mean(record: Record) -> str:
     """Whether the mean of the best models has become the model."""
-    name, steps = NAMES.get(record["metric"], record["metric"]), ", ".join(f"{step:,}" for step in record["steps"])
+    metric, steps = str(record["metric"]), ", ".join(f"{step:,}" for step in record["steps"])
     is_best = "so it is the model" if record["best"] else "so the model is the best one alone"
     return (
         f"At the end the mean of the parameters of the {len(record['steps'])} best models (of steps {steps}) was "
-        f"tried: {text(name)} {number(record[record['metric']], 3)} on the held-out sentences, the best one alone "
+        f"tried: {text(NAMES.get(metric, metric))} {number(record[metric], 3)} on the held-out sentences, the best one alone "
         f"{number(record['alone'], 3)}; {is_best}."
     )
 
