@@ -22,6 +22,7 @@ LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
 @click.option("--to", required=True, type=click.Path(path_type=Path), help="The model's folder; a run there goes on.")
 @click.option("--task", type=click.Choice(["translate", "classify", "generate"]), default="translate")
 @click.option("--device", help="cpu, cuda, cuda:1 … [a GPU, if there is one]")
+@click.option("--sharded", is_flag=True, help="Share the model out over the processes that torchrun has started.")
 @click.option("--threads", type=click.IntRange(1), help="CPU threads. [all cores]")
 @train_options
 def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
@@ -41,7 +42,7 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
     from vidrio.learn.together import join, leave
 
     use_machine(given["threads"])
-    together = join()
+    together = join(sharded=given["sharded"], device=given["device"] or "")
     console = Console(quiet=not together.leads)
     shown = progress if together.leads else silent
     try:

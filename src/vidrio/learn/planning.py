@@ -124,14 +124,13 @@ def make_plan(task: Task, choices: Choices, device: torch.device, before: Plan |
             validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
         )
     recipe = replace(recipe, stop=stop, **choices.recipe)
-    fingerprints = [tokenizer.fingerprint() for tokenizer in (task.source, task.target) if tokenizer]
     return Plan(
         task=task.kind,
         preset=preset_of(config),
         data=task.key,
         config=config,
         recipe=recipe,
-        tokenizers=fingerprints,
+        tokenizers=task.fingerprints,
     )
 
 

@@ -4,9 +4,8 @@ MODEL/run/plan.json    what was chosen, and from which data: what a resumed run 
 """
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 
 from vidrio.config import ModelConfig
-from vidrio.errors import RunError, VidrioError
+from vidrio.errors import RunError
 from vidrio.folder import About, write_atomically, write_config, write_parameters
 from vidrio.learn import model
 from vidrio.learn.batches import Examples, no_resplit
@@ -39,8 +38,9 @@ from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import METRICS, minutes
 from vidrio.learn.tasks import TASKS, Material, Task
 from vidrio.learn.together import Together
-from vidrio.learn.train import State, Watch, resume, train, write_down
+from vidrio.learn.train import State, Watch, hand_out, resume, train, write_down
 from vidrio.learn.weights import Weights
+from vidrio.learn.workplace import at_work, in_turn, leaving_nothing, same_everywhere
 from vidrio.parameters import random_parameters
 from vidrio.text.bpe_dropout import Dropout
 
@@ -95,55 +95,58 @@ def run(
     home, device = folder / "run", find_device(choices.device)
     memory = free_memory(device) if memory is None else memory
     refuse_other_folders(folder)
-    with leaving_nothing(home) if together.leads else nullcontext():
-        if not together.leads:
-            together.wait()  # the data is made once
-        before = read_plan(home)
-        check(choices, before)
-        task = TASKS[choices.task](home, material, progress)
-        for line in told_data(task):
-            say(line)
-        plan, told = make_plan(task, choices, device, before), list[str]()
-        if before is None and "batch_tokens" not in choices.recipe and memory is not None:
-            own = memory // together.size if device.type == "cpu" else memory  # processes share a machine
-            parts = "accumulate" not in choices.recipe
-            plan, told = fit_memory(plan, task, own, device.type, parts=parts)
-        if together.size > 1:
-            shared = -(-plan.recipe.accumulate // together.size) * together.size
-            plan = replace(plan, recipe=replace(plan.recipe, accumulate=shared))
-        changes = compare(before, plan) if before is not None else []
-        for line in (*changes, *told_plan(plan, device, task), *told, *too_long(plan, task)):
-            say(line)
+    with at_work(home, together) as writes:
+        with leaving_nothing(home) if writes else nullcontext():
+            before = read_plan(home) if together.leads else None
+            if together.leads:
+                check(choices, before)
+            task = in_turn(writes, together, lambda: TASKS[choices.task](home, material, progress))
+            same_everywhere(task.examples, repr(task.fingerprints), together)
+            settled = ""
+            if together.leads:
+                for line in told_data(task):
+                    say(line)
+                plan, told = settle(task, choices, device, before, memory, together.size)
+                for line in (*told_plan(plan, device, task), *told, *too_long(plan, task)):
+                    say(line)
+                settled = json.dumps(plan.to_json(), indent=2)
+                write_atomically(home / "plan.json", f"{settled}\n".encode())
+            plan = Plan.from_json(json.loads(together.tell(settled)))
+            state, line = begin(home, plan, device, together)
+        say(line)
+        examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
+        state = train(examples, state, plan.recipe, task.validate, run=home, watch=watch, together=together)
+        say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
+        say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
+        best = Weights(plan.config, state.weights.whole(state.best).to(device))
+        translations = list[str]()
         if together.leads:
-            write_atomically(home / "plan.json", (json.dumps(plan.to_json(), indent=2) + "\n").encode())
-            together.wait()
-        state, line = begin(home, plan, device)
-    say(line)
-    examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
-    state = train(examples, state, plan.recipe, task.validate, run=home, watch=watch, together=together)
-    say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
-    say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
-    best = Weights(plan.config, state.best)
-    if len(state.kept) > 1 and together.leads:
-        best, record = try_mean(best, state, plan, task, home)
-        write_down(home, record)
-        say(told_mean(record, plan.recipe.metric))
-    return Learned(task=task, plan=plan, weights=best, state=state, translations=translate_test(best, plan, task))
+            if len(state.kept) > 1:
+                best, record = try_mean(best, state, plan, task, home)
+                write_down(home, record)
+                say(told_mean(record, plan.recipe.metric))
+            translations = translate_test(best, plan, task)
+    return Learned(task=task, plan=plan, weights=best, state=state, translations=translations)
 
 
-@contextmanager
-def leaving_nothing(home: Path) -> Iterator[None]:
-    """If what follows is refused, the folders that were not there before are gone again."""
-    made = [path for path in (home, *home.parents) if not path.exists()]
-    try:
-        yield
-    except (VidrioError, OSError):
-        if home in made:
-            shutil.rmtree(home, ignore_errors=True)
-        for path in made[1:]:
-            with suppress(OSError):  # somebody else's files lie there
-                path.rmdir()
-        raise
+def settle(
+    task: Task, choices: Choices, device: torch.device, before: Plan | None, memory: int | None, processes: int
+) -> tuple[Plan, list[str]]:
+    """The plan, and what is to be told about how it came about."""
+    plan, told = make_plan(task, choices, device, before), list[str]()
+    if before is None and "batch_tokens" not in choices.recipe and memory is not None:
+        own = memory // processes if device.type == "cpu" else memory  # processes share a machine
+        plan, told = fit_memory(plan, task, own, device.type, parts="accumulate" not in choices.recipe)
+    accumulate = plan.recipe.accumulate
+    if before is not None and accumulate == before.recipe.accumulate and accumulate % processes:
+        raise RunError(
+            f"{processes} processes cannot share out the steps of this run evenly",
+            found=f"{accumulate} batches to a step",
+            do=f"start a number of processes that {accumulate} can be divided by, or another run",
+        )
+    shared = -(-accumulate // processes) * processes
+    plan = replace(plan, recipe=replace(plan.recipe, accumulate=shared))
+    return plan, [*(compare(before, plan) if before is not None else []), *told]
 
 
 def use_machine(threads: int | None) -> None:
@@ -175,7 +178,15 @@ def refuse_other_folders(folder: Path) -> None:
         raise RunError(f"{folder} is not empty", found=what, do="give a new folder, or one of an earlier run")
 
 
-def begin(home: Path, plan: Plan, device: torch.device) -> tuple[State, str]:
+def begin(home: Path, plan: Plan, device: torch.device, together: Together) -> tuple[State, str]:
+    """The run's state, saved or new: one process has it, and gives it to the others."""
+    state, line = None, ""
+    if together.leads:
+        state, line = begin_alone(home, plan, torch.device("cpu") if together.size > 1 else device)
+    return hand_out(state, plan.config, device, together), line
+
+
+def begin_alone(home: Path, plan: Plan, device: torch.device) -> tuple[State, str]:
     """The run's state, saved or new."""
     found = resume(home, plan.config, device)
     if found is not None:

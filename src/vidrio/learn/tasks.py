@@ -68,6 +68,11 @@ class Task:
         """In one pass over the examples."""
         return int(self.examples.source.lengths.sum() + self.examples.target.lengths.sum())
 
+    @property
+    def fingerprints(self) -> list[str]:
+        """Of its tokenizers."""
+        return [tokenizer.fingerprint() for tokenizer in (self.source, self.target) if tokenizer]
+
     def sizes(self) -> dict[str, Any]:
         """What the data decides about the model's config."""
         tokenizer = self.source or self.target

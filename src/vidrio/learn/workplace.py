@@ -1,0 +1,153 @@
+"""Who works in a run's folder: one command at a time, and of its processes one on each machine.
+
+Machines may share the folder, or each has one of its own; then each makes the data in its own, and all must come out
+the same. Models, states and metrics are written by the leading process alone, in its folder.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+from zlib import crc32
+
+import numpy as np
+import torch
+
+from vidrio.errors import RunError, VidrioError
+from vidrio.learn.batches import Examples, Side
+from vidrio.learn.together import Together
+
+if sys.platform != "win32":
+    import fcntl
+
+LOCK = "lock"  # held while a command works in the folder; let go of by the system, however the command ends
+SOME = 100_000  # sentences at a time
+
+T = TypeVar("T")
+
+
+@contextmanager
+def only_one(home: Path) -> Iterator[None]:
+    """Work in this folder while no other command does. A folder that stays empty is gone again."""
+    made = [path for path in (home, *home.parents) if not path.exists()]
+    home.mkdir(parents=True, exist_ok=True)
+    lock = _lock(home / LOCK)
+    try:
+        yield
+    finally:
+        if made and _is_empty(home):
+            (home / LOCK).unlink()
+            for path in made:
+                with suppress(OSError):  # somebody else's files lie there
+                    path.rmdir()
+        os.close(lock)
+
+
+@contextmanager
+def leaving_nothing(home: Path) -> Iterator[None]:
+    """If what follows is refused, a run that had not begun leaves nothing in its folder."""
+    fresh = _is_empty(home)
+    try:
+        yield
+    except (VidrioError, OSError):
+        for path in home.iterdir() if fresh else ():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != LOCK:
+                path.unlink()
+        raise
+
+
+def _is_empty(home: Path) -> bool:
+    return all(path.name == LOCK for path in home.iterdir())
+
+
+def _lock(path: Path) -> int:
+    """An open file that holds the lock (not on Windows, nor where the file system has no locks)."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                raise RunError(
+                    f"another command is at work in {path.parent}",
+                    found=f"{path} is locked",
+                    do="wait until it has ended, or give another folder",
+                ) from None
+            except OSError:
+                return handle
+        with suppress(FileNotFoundError):  # the one before has just removed it
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        os.close(handle)
+
+
+@contextmanager
+def at_work(home: Path, together: Together) -> Iterator[bool]:
+    """Work in a run's folder. Gives whether this process makes the data in it: the leading one does, and one on each
+    machine that does not see the leading one's folder."""
+    with only_one(home) if together.leads else nullcontext():
+        shared = _is_shared(home, together)
+        writes = together.leads or (together.leads_here and not shared)
+        with only_one(home) if writes and not together.leads else nullcontext():
+            yield writes
+
+
+def _is_shared(home: Path, together: Together) -> bool:
+    """Whether this is the leading process's folder."""
+    mark = home / together.tell(f".seen-{uuid4().hex}")
+    if together.leads:
+        mark.touch()
+    together.wait()
+    seen = mark.exists()
+    together.wait()
+    if together.leads:
+        mark.unlink()
+    return seen
+
+
+def in_turn(writes: bool, together: Together, make: Callable[[], T]) -> T:
+    """What `make` gives: those that write make it, then the others find it there."""
+    if not writes:
+        together.wait()
+    made = make()
+    if writes:
+        together.wait()
+    return made
+
+
+def same_everywhere(examples: Examples, others: str, together: Together) -> None:
+    """Refuse to learn from examples (or from `others`, told as text) that are not the same on all machines."""
+    [several] = together.any_of(together.leads_here and not together.leads)
+    if not several:
+        return
+    own = torch.tensor([checksum(examples, others) if together.leads_here else 0])
+    leading = together.spread(own.clone())
+    [differ] = together.any_of(together.leads_here and bool(own != leading))
+    if differ:
+        raise RunError(
+            "the machines have not made the same data to learn from",
+            found="training pairs or tokenizers that differ",
+            do="give each the same files and options, or with --to a folder that all of them share",
+        )
+
+
+def checksum(examples: Examples, others: str) -> int:
+    """Of all token ids, their order, and how often they are taken."""
+    found = crc32(f"{others} {list(examples.repeats)}".encode())
+    for side in (examples.source, examples.target):
+        for ids, lengths in _some(side):
+            found = crc32(lengths.astype("<i8").tobytes(), crc32(ids.astype("<i8").tobytes(), found))
+    return found
+
+
+def _some(side: Side) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    count = len(side.lengths)
+    for start in range(0, count, SOME):
+        yield side.gather(np.arange(start, min(count, start + SOME)))
