@@ -3,8 +3,8 @@
 Read in this order:
   plain       the whole of training on one screen, for a lesson's model
   weights, model, attention, dropout, loss, optimiser, schedule, batches       the parts, made for large data
-  train, checkpoint, together       the loop, how it survives a kill, several processes as one
-  recipe, tasks, run                what is chosen, and from files to a trained model
-  decode, judge, validate           how good it is meanwhile
+  train, checkpoint, best, together the loop, how it survives a kill, its best models, several processes as one
+  recipe, tasks, memory, planning, run       what is chosen, and from files to a trained model
+  decode, judge, validate, tensorboard       how good it is meanwhile
 Where the pairs come from: pairs, clean, split, sift, prepare, store (docs/data.md).
 """

@@ -37,6 +37,7 @@ from vidrio.learn.planning import (
 from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import METRICS, minutes
 from vidrio.learn.tasks import TASKS, Material, Task
+from vidrio.learn.tensorboard import drawing
 from vidrio.learn.together import Together
 from vidrio.learn.train import State, Watch, hand_out, resume, train, write_down
 from vidrio.learn.weights import Weights
@@ -115,7 +116,8 @@ def run(
             state, line = begin(home, plan, device, together)
         say(line)
         examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
-        state = train(examples, state, plan.recipe, task.validate, run=home, watch=watch, together=together)
+        with drawing(home if together.leads else None, state, watch) as seen:
+            state = train(examples, state, plan.recipe, task.validate, run=home, watch=seen, together=together)
         say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
         say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
         best = Weights(plan.config, state.weights.whole(state.best).to(device))

@@ -107,11 +107,11 @@ def mean_of_best(records: Sequence[Record]) -> Record | None:
 def _told_mean(record: Record) -> str:
     """Whether the mean of the best models has become the model."""
     metric, steps = str(record["metric"]), ", ".join(f"{step:,}" for step in record["steps"])
+    name, value, alone = text(NAMES.get(metric, metric)), number(record[metric], 3), number(record["alone"], 3)
     is_best = "so it is the model" if record["best"] else "so the model is the best one alone"
     return (
         f"At the end the mean of the parameters of the {len(record['steps'])} best models (of steps {steps}) was "
-        f"tried: {text(NAMES.get(metric, metric))} {number(record[metric], 3)} on the held-out sentences, the best one alone "
-        f"{number(record['alone'], 3)}; {is_best}."
+        f"tried: {name} {value} on the held-out sentences, the best one alone {alone}; {is_best}."
     )
 
 
