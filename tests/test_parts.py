@@ -71,8 +71,17 @@ def test_what_has_no_words_of_its_own_is_not_translated():
         "* * *",
     ):
         assert translated(text) == []
-    assert translated("* Hello 7!") == ["* Hello 7!"]
+    assert translated("* Hello 7!") == ["Hello 7!"]
     assert translated("Hello.\n***\nhttps://example.org\nBye.") == ["Hello.", "Bye."]
+
+
+def test_the_bullet_or_number_of_a_list_is_copied():
+    for mark in ("- ", "* ", "• ", "1. ", "12) ", "a) ", "# ", "### ", "> ", "> > ", "- [ ] ", "- [x] ", "— ", "-> "):
+        assert translated(f"{mark}Open the door.") == ["Open the door."]
+    assert translated("-5 degrees - no, a) more") == ["-5 degrees - no, a) more"]
+    assert translated("`- [ ] x` is code.") == ["`- [ ] x` is code."]
+    assert translated("{{ a }} is here. [ x | y ]") == ["{{ a }} is here.", "[ x | y ]"]
+    assert translated("1984 was a year.") == ["1984 was a year."]
 
 
 def test_a_sentence_is_not_divided_inside_a_tag():
@@ -95,6 +104,9 @@ def test_words_around_what_was_lost_are_translated_by_themselves():
     assert again("It costs €18.10.", "Cuesta 18,10 €.") is None
     assert again("5 dogs and 6 cats", "5 perros y gatos") == ["5 dogs and", "cats"]
     assert again("¡{a}!", "x") == []
+    assert again('Delete "{a}"?', "x") == ["Delete"]
+    assert again('Write "{a}" or “{b}” (or {c}) now.', "x") == ["Write", "or", "(or", "now."]
+    assert again('He wrote {a}: "No."', "x") == ["He wrote", '"No."']
 
 
 words_st = st.lists(st.sampled_from(["Hello ", "{x} ", "5, ", "a.b@c.de "])).map("".join)

@@ -12,6 +12,11 @@ Span = tuple[int, int]
 
 CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
 CLOSED = re.compile(rf"\A[\s{re.escape(CLOSING)}]+")
+OPENED = re.compile(r"[\"'“‘«(\[{<]+\Z")
+QUOTES = "\"'’"  # after what is copied they close
+MARKER = re.compile(
+    r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"
+)  # of a list, a heading
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
@@ -24,6 +29,7 @@ def translatable(text: str, tokenizer: Tokenizer, longest: int) -> Iterator[Span
     protected = protect.spans(text)
     for start, end in undivided(split(text), protected):
         inside = within(protected, start, end)
+        start = unmarked(text, start, end, inside)
         if not any(around(text, start, end, inside)):
             continue
         if len(text[start:end].encode()) < longest:  # a token is a byte or more, and a space is put before the first
@@ -51,11 +57,12 @@ def within(protected: Sequence[protect.Span], start: int, end: int) -> Sequence[
 
 
 def around(text: str, start: int, end: int, taken: Iterable[protect.Span]) -> Iterator[Span]:
-    """What of text[start:end] has words, but for the places that are taken."""
+    """What of text[start:end] has words, but for the places that are taken, and for quotes and brackets that touch
+    them."""
     at = start
     for place in taken:
-        yield from worded(text, at, place.start)
-        at = place.end
+        yield from worded(text, at, at + len(OPENED.sub("", text[at : place.start])))
+        at = place.end + (text[place.end : place.end + 1] in QUOTES and place.end < end)
     yield from worded(text, at, end)
 
 
@@ -64,6 +71,14 @@ def worded(text: str, start: int, end: int) -> Iterator[Span]:
     part = text[start:end]
     if any(character.isalpha() for character in part):
         yield start + len(part) - len(CLOSED.sub("", part)), start + len(part.rstrip())
+
+
+def unmarked(text: str, start: int, end: int, inside: Sequence[protect.Span]) -> int:
+    """Where text[start:end] begins without the bullet or number of a list, which is copied."""
+    mark = MARKER.match(text, start, end)
+    if not mark or any(place.start < mark.end() < place.end for place in inside):
+        return start
+    return mark.end()
 
 
 def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:

@@ -1,4 +1,4 @@
-"""What must come through a translation whole: addresses, numbers, placeholders, tags, paths, emoji.
+"""What must come through a translation whole: addresses, numbers, placeholders, tags, code, paths, emoji.
 
 `spans` finds it, `check` says what of it a translation has lost. A number may change its dress on the way (1,234.5 is
 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; everything else counts character for character.
@@ -16,21 +16,31 @@ _FILES = (
 _QUOTES = '"“”«»`<>'
 _MONEY = "€$£¥₹₽₩¢"
 _PICTURE = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
+_UNITS = "km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
+_BBCODE = "b|i|u|s|url|img|quote|code|list|size|color|center|spoiler"
+# Left to the model: 21st is XXI in one place and 21.º in another.
+_ORDINAL = r"\.?(?:[ºª]|(?:st|nd|rd|th|er|r[oa]|d[oa]|t[oa]|m[oa]|v[oa]|n[oa])\b)"
 _EMOJI = rf"{_PICTURE}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
 # Tried in this order at each place of the text. Each stops at white space or has a limit, so time grows with length.
 _KINDS = (
     ("code", r"`[^`\n]{1,200}`"),
+    ("url", r"<(?:https?://|mailto:)[^\s<>]+>"),
+    ("email", r"<[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+>"),
     ("url", rf"(?:(?:https?|ftp|file)://|www\.)(?:[^\s(){_QUOTES}]|\([^\s(){_QUOTES}]*\))+(?<![.,;:!?…'’\]}}])"),
     ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
     ("tag", r"<!--(?:[^-]|-(?!->)){0,2000}-->|</?[A-Za-z][\w:.-]*(?:\s+[\w:@.-]+=[^<>]*)?\s*/?>"),
+    ("tag", rf"<[%?][^<>]{{0,200}}[%?]>|\[/?(?:{_BBCODE})(?:=[^\[\]\s]{{1,200}})?\]"),
     ("tag", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"),
+    # {count, plural, one {# file} other {# files}} and {\an8} of subtitles
+    ("placeholder", r"\{\w{1,40},\s?(?:plural|select|selectordinal),(?:[^{}]|\{[^{}]{0,200}\}){0,400}\}"),
+    ("placeholder", r"\{\\[^{}\n]{1,60}\}|(?<!\w)__[A-Z0-9_]{1,40}__(?!\w)"),
+    ("placeholder", r"\#{2,3}\w{1,40}\#{2,3}|@@\w{1,40}@@|\$\$\w{1,40}\$\$|%%\w{1,40}%%"),
     ("placeholder", r"\{\{[^{}\n]{0,60}\}\}|[$\#%]\{[^{}\n]{1,60}\}|\{[\w.:,!%<>^=+-]{0,40}\}|\[\[[^\[\]\n]{1,60}\]\]"),
-    (
-        "placeholder",
-        r"%\([\w.-]{1,60}\)[sdifr]|%[A-Z_]{2,40}%|(?<!\d)%(?:\d{1,2}\$)?[-+0\#]?\d{0,4}(?:\.\d{1,4})?l{0,2}[sdiufxXgcp@]",
-    ),
-    ("placeholder", r"\$[A-Za-z_]\w*|%%"),
+    ("placeholder", r"%\([\w.-]{1,60}\)[-+0\#]?\d{0,4}(?:\.\d{1,4})?[sdiufeEgGrxX]|%[A-Z_]{2,40}%"),
+    ("placeholder", r"(?<!\d)%(?:\d{1,2}\$)?[-+0\#]?\d{0,4}(?:\.\d{1,4})?l{0,2}[sdiufxXgcp@]"),
+    ("placeholder", r"(?<![\d%])%[aAbBcHIjmMpSUwWxXyYZ](?!\w)|\$[A-Za-z_]\w*|%%"),
+    ("handle", r"(?<![\w@/])@[A-Za-z_]\w+|(?<![\w\#&/])\#\w+"),
     ("emoji", r"[0-9\#*]\ufe0f?\u20e3"),
     (
         "path",
@@ -38,6 +48,13 @@ _KINDS = (
     ),
     ("path", rf"(?<![\w.@-])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?![\w@])"),
     ("domain", rf"(?<![\w.@-])[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{_TLDS})(?![\w@-])(?:/[^\s{_QUOTES}]*(?<![.,;:!?]))?"),
+    # --option, Ctrl+C, max_length, 550e8400-e29b-41d4-a716-446655440000, 4d94054, AB-9X7Z-QQ12, 42B
+    ("code", r"(?<![\w-])--[A-Za-z][\w-]*+|(?<!\w)(?:Ctrl|Alt|Shift|Cmd)(?:[+-]\w+)+"),
+    ("code", r"(?<!\w)_*[^\W_]+(?:_+[^\W_]+)+(?!\w)"),
+    ("code", r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"),
+    ("code", r"(?<![\w-])(?=\d{0,40}[a-f])(?=[a-f]{0,40}\d)[0-9a-f]{7,40}(?![\w-])"),
+    ("code", r"(?<![\w-])(?=[0-9-]{0,40}[A-Z])(?=[A-Z-]{0,40}\d)[A-Z0-9]{2,20}(?:-[A-Z0-9]{2,20}){2,8}(?![\w-])"),
+    ("code", r"(?<![\w.,-])\d{1,6}(?![AP]M\b)[A-Z]{1,2}(?!\w)"),
     (
         "date",
         r"(?<![\w.,/-])(?:\d{4}-\d\d?-\d\d?(?:T[\d:.]+Z?)?|\d\d?(?:/\d\d?/|\.\d\d?\.|-\d\d?-)\d{2,4})(?![\w/]|[.,-]\d)",
@@ -46,14 +63,14 @@ _KINDS = (
     ("version", r"(?<![\w.])(?:[vV]\d+(?:\.\d+)*|\d+(?:\.\d+){2,})(?:[-+][A-Za-z][\w.]*)?(?!\w)(?<!\.)"),
     (
         "number",
-        rf"(?<![\w.])(?:[{_MONEY}]\s?)?[-+−]?(?:\d{{1,3}}(?:[.,'’\u00a0\u202f ]\d{{3}})+(?!\d)|\d+)(?:[.,]\d+)?"
-        rf"(?:\s?[{_MONEY}%‰°](?!%))?",
+        rf"(?<![\w.])(?:[{_MONEY}]\s?)?[-+−]?(?:\d{{1,3}}(?:[.,'’\u00a0\u202f ]\d{{3}})+(?!\d)|\d++)(?!{_ORDINAL})"
+        rf"(?:[.,]\d+)?(?:\s?(?:°[CF](?!\w)|[{_MONEY}%‰°](?!%)|(?:{_UNITS})(?!\w)))?",
     ),
     ("emoji", rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:\u200d{_EMOJI})*"),
 )
 _ANY = re.compile("|".join(f"(?P<{kind}_{i}>{pattern})" for i, (kind, pattern) in enumerate(_KINDS)))
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
-_SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\\u00a9\u00ae\u2049-\U0010ffff]|\\w[.]\\w")
+_SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|\\w[.]\\w|--|-[A-Z]")
 _BY_DIGITS = ("number", "date", "time", "version")
 
 

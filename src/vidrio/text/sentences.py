@@ -84,10 +84,10 @@ def split(text: str, *, longest: int = LONGEST) -> list[Span]:
 
 
 def _paragraphs(text: str) -> Iterator[Span]:
-    """What stands between line breaks that end a sentence by themselves."""
+    """What stands between line breaks that end a sentence by themselves, or between the tabs of a table."""
     start = 0
     for space in _SPACE.finditer(text):
-        if _BREAK.search(space[0]) and not _wrapped(text, start, space):
+        if not _wrapped(text, start, space) if _BREAK.search(space[0]) else "\t" in space[0]:
             yield from _trimmed(text, start, space.start())
             start = space.end()
     yield from _trimmed(text, start, len(text))

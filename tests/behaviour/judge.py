@@ -1,0 +1,104 @@
+"""Judges a translator by the cases: `judge(translate, cases)` → a result a case, and the report of them."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from behaviour.cases import Case
+from behaviour.rules import ALWAYS, RULES, alternatives
+
+Translate = Callable[[Sequence[str]], Sequence[str]]
+
+# What these ask for is the work of a mechanism and must never fail, whatever the model.
+MECHANISM = frozenset(
+    "addresses blank code dates emoji layout money neighbours numbers placeholders punctuation tags times".split()
+)
+ENOUGH = 0.95  # of all cases
+AMONG = "among"  # the one rule that needs the translator: the same in a batch with these texts as by itself
+
+
+@dataclass(frozen=True)
+class Result:
+    """A case, its translation, and why it fails; no reasons: it passes."""
+
+    case: Case
+    translation: str
+    reasons: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.reasons
+
+
+def judge(translate: Translate, cases: Sequence[Case]) -> list[Result]:
+    """Every case: all of them are translated together, those with neighbours once more among them."""
+    translations = translate([case.source for case in cases])
+    return [
+        Result(case, text, tuple(reasons(case, text, translate)))
+        for case, text in zip(cases, translations, strict=True)
+    ]
+
+
+def reasons(case: Case, translation: str, translate: Translate) -> Iterable[str]:
+    for rule in ALWAYS:
+        if found := rule(case.source, translation, ""):
+            yield found
+    for name, argument in case.must:
+        if name == AMONG:
+            neighbours = alternatives(argument)
+            among = translate([*neighbours, case.source, *neighbours])[len(neighbours)]
+            found = None if among == translation else f"among other texts it is “{among}”"
+        else:
+            found = RULES[name](case.source, translation, argument)
+        if found:
+            yield found
+
+
+def share(results: Sequence[Result]) -> float:
+    return sum(result.passed for result in results) / max(1, len(results))
+
+
+def good_enough(results: Sequence[Result]) -> bool:
+    return share(results) >= ENOUGH and all(one.passed for one in results if one.case.topic in MECHANISM)
+
+
+def by_topic(results: Iterable[Result]) -> dict[str, list[Result]]:
+    topics: dict[str, list[Result]] = {}
+    for result in results:
+        topics.setdefault(result.case.topic, []).append(result)
+    return topics
+
+
+def as_text(results: Sequence[Result]) -> str:
+    """A table by topic, then what failed."""
+    lines = [f"{'topic':<14}passed"]
+    for topic, some in (*by_topic(results).items(), ("all", results)):
+        mark = "  mechanism: none may fail" if topic in MECHANISM else ""
+        lines.append(f"{topic:<14}{sum(one.passed for one in some):>4} of {len(some):>3}  {share(some):6.1%}{mark}")
+    for one in results:
+        if not one.passed:
+            lines += ["", f"{one.case.id}: {'; '.join(one.reasons)}", f"  {shown(one.case.source)}"]
+            lines.append(f"→ {shown(one.translation)}")
+    return "\n".join(lines)
+
+
+def shown(text: str, most: int = 300) -> str:
+    """On one line, with its escapes seen; the middle of a long text left out."""
+    text = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 2 :]}"
+
+
+def as_json(results: Sequence[Result]) -> str:
+    topics = {
+        topic: {"cases": len(some), "passed": sum(one.passed for one in some), "mechanism": topic in MECHANISM}
+        for topic, some in by_topic(results).items()
+    }
+    cases = [
+        {
+            **{"id": one.case.id, "topic": one.case.topic, "source": one.case.source, "translation": one.translation},
+            "reasons": one.reasons,
+        }
+        for one in results
+    ]
+    whole = {"passed": sum(one.passed for one in results), "share": share(results), "enough": good_enough(results)}
+    return json.dumps({**whole, "topics": topics, "cases": cases}, ensure_ascii=False, indent=1)

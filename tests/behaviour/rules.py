@@ -1,0 +1,292 @@
+"""What every good translation has, or what no good one has: told without knowing the right one.
+
+A rule is a pure function (source, translation, argument) → None, or the reason why the translation fails. Rules know
+nothing of the code that they judge: text/protect.py looks for numbers in its way, and `numbers` here in its own.
+Alternatives in an argument are parted by " | ".
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+Rule = Callable[[str, str, str], str | None]
+
+NEGATIONS = {
+    "es": "no nunca jamás nadie nada ni tampoco sin ningún ninguno ninguna ningunos ningunas apenas",
+    "en": "no not never nobody nothing nor neither without none nowhere cannot hardly barely",
+}
+# Words of one language that are no words of the other, and so common that few sentences have none of them.
+FUNCTION_WORDS = {
+    "es": "el la los las un una unos unas de del al en y que se su sus por para con mi mis tu tus te le les lo nos es "
+    "he está están estoy estaba fue ha han hay muy más pero como cuando donde qué quién cómo ya este esta esto",
+    "en": "the is are was were and of with you she they this that these those have had my your it its we our his her "
+    "would could should there what when where which who why how from not but for at by been does did about into i he",
+}
+OPENING = {"?": "¿", "!": "¡"}
+PAIRS = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”"}
+MARKER = re.compile(r"\s*(?:[-*•–+>#]+|\d{1,3}[.)]|[a-z][.)])(?=\s)")
+
+
+def alternatives(argument: str) -> list[str]:
+    return argument.split(" | ")
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def count_of(phrase: str, text: str) -> int:
+    """How often a word or phrase stands in a text, as a whole and in any case; "com*" is any word that begins so."""
+    pattern = re.escape(phrase.lower()).replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
+    return len(re.findall(rf"(?<!\w){pattern}(?!\w)", text.lower()))
+
+
+# --- for every case ---------------------------------------------------------------------------------------------------
+
+
+def no_loop(source: str, translation: str, _: str) -> str | None:
+    """No word or phrase three times in a row, no part of a word five times, unless it is so in the source."""
+    found, longest = max(runs(words(translation)), default=("", 0), key=lambda run: run[1])
+    allowed = max(2, *(length for _, length in runs(words(source))), 0)
+    if longest > allowed:
+        return f"“{found}” stands there {longest} times in a row"
+    found, longest = max(runs_within(translation), default=("", 0), key=lambda run: run[1])
+    allowed = 2 + max(2, *(length for _, length in runs_within(source)), 0)
+    return f"“{found}” stands there {longest} times in a row" if longest > allowed else None
+
+
+def runs(units: list[str]) -> Iterator[tuple[str, int]]:
+    """Phrases of up to six words that are said again and again, and how often."""
+    for size in range(1, 7):
+        at = 0
+        while at < len(units):
+            phrase, length = units[at : at + size], 1
+            while units[at + length * size : at + (length + 1) * size] == phrase:
+                length += 1
+            if length > 1:
+                yield " ".join(phrase), length
+            at += max(1, (length - 1) * size)
+
+
+def runs_within(text: str) -> Iterator[tuple[str, int]]:
+    for match in re.finditer(r"(\S{1,12}?)\1{2,}", text):
+        yield match[1], len(match[0]) // len(match[1])
+
+
+def no_longer(source: str, translation: str, _: str) -> str | None:
+    """At most half as long again as the source, and ten characters: what is longer has been invented."""
+    most = 1.5 * len(source) + 10
+    return f"{len(translation)} characters for {len(source)}" if len(translation) > most else None
+
+
+# --- what is copied ---------------------------------------------------------------------------------------------------
+
+
+def same(source: str, translation: str, _: str) -> str | None:
+    """The source itself, byte for byte."""
+    return None if translation == source else "it is not the source as it was"
+
+
+def keeps(source: str, translation: str, argument: str) -> str | None:
+    """Each of these, character for character, as often as in the source; stuck to a word only where it was not free."""
+    for piece in alternatives(argument):
+        wanted, found = source.count(piece), translation.count(piece)
+        if found != wanted:
+            return f"“{piece}” stands there {found} times, in the source {wanted}"
+        if free(piece, source) + stuck(piece, translation) > 2 * wanted:
+            return f"“{piece}” sticks to a word"
+    return None
+
+
+def free(piece: str, text: str) -> int:
+    """How many ends of a piece have white space or nothing beside them."""
+    piece = re.escape(piece)
+    return len(re.findall(rf"(?<!\S){piece}", text)) + len(re.findall(rf"{piece}(?!\S)", text))
+
+
+def stuck(piece: str, text: str) -> int:
+    """How many ends of a piece touch a letter or a digit."""
+    piece = re.escape(piece)
+    return len(re.findall(rf"(?<=[^\W_]){piece}", text)) + len(re.findall(rf"{piece}(?=[^\W_])", text))
+
+
+def numbers(source: str, translation: str, _: str) -> str | None:
+    """The same numbers, digit for digit, in any order; 1,234.5 may become 1.234,5."""
+    lost, new = numbers_of(source) - numbers_of(translation), numbers_of(translation) - numbers_of(source)
+    if lost or new:
+        return f"numbers lost: {', '.join(lost.elements()) or 'none'}; new: {', '.join(new.elements()) or 'none'}"
+    return None
+
+
+def numbers_of(text: str) -> Counter[str]:
+    found = re.findall(r"\d+(?:[.,:/'’-]\d+|[ \u00a0\u202f]\d{3}(?!\d))*", text)
+    return Counter("".join(filter(str.isdigit, number)) for number in found)
+
+
+def in_order(_: str, translation: str, argument: str) -> str | None:
+    """Each of these, one after the other."""
+    at = 0
+    for piece in alternatives(argument):
+        found = translation.lower().find(piece.lower(), at)
+        if found < 0:
+            return f"“{piece}” is missing, or out of order"
+        at = found + len(piece)
+    return None
+
+
+def layout(source: str, translation: str, _: str) -> str | None:
+    """White space at both ends, line ends, tabs and wider gaps, byte for byte and in order."""
+    wanted, found = gaps(source), gaps(translation)
+    return None if wanted == found else f"white space is {found}, not {wanted}"
+
+
+def gaps(text: str) -> list[str]:
+    inner = [gap for gap in re.findall(r"(?<=\S)\s+(?=\S)", text) if gap != " "]
+    return [text[: len(text) - len(text.lstrip())], *inner, text[len(text.rstrip()) :] if text.strip() else ""]
+
+
+def markers(source: str, translation: str, _: str) -> str | None:
+    """The bullet or number that a line begins with."""
+    wanted, found = ([m[0] if (m := MARKER.match(line)) else "" for line in t.splitlines()] for t in (source, translation))
+    return None if wanted == found else f"lines begin with {found}, not {wanted}"
+
+
+def alike(source: str, translation: str, _: str) -> str | None:
+    """Lines that are the same in the source are the same in the translation."""
+    lines = list(zip(source.splitlines(), translation.splitlines(), strict=False))
+    for (one, first), (other, second) in ((a, b) for a in lines for b in lines):
+        if one == other and first != second:
+            return f"“{one}” is “{first}” here and “{second}” there"
+    return None if len(source.splitlines()) == len(translation.splitlines()) else "the number of lines is not the same"
+
+
+def mostly_kept(source: str, translation: str, argument: str) -> str | None:
+    """At least this share of the source's words."""
+    there, wanted = set(words(translation)), words(source)
+    share = sum(word in there for word in wanted) / max(1, len(wanted))
+    return f"{share:.0%} of the words are kept" if share < float(argument) else None
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
+
+
+def has(_: str, translation: str, argument: str) -> str | None:
+    """At least one of these words or phrases; "com*" is any word that begins so."""
+    return None if any(count_of(one, translation) for one in alternatives(argument)) else f"it has none of: {argument}"
+
+
+def lacks(_: str, translation: str, argument: str) -> str | None:
+    """None of these words or phrases."""
+    found = [one for one in alternatives(argument) if count_of(one, translation)]
+    return f"it has “{found[0]}”" if found else None
+
+
+def at_most(_: str, translation: str, argument: str) -> str | None:
+    """So many words."""
+    count = len(words(translation))
+    return f"{count} words, at most {argument}" if count > int(argument) else None
+
+
+def language(_: str, translation: str, argument: str) -> str | None:
+    """A sentence of this language: it has one of its little words, and none of the other language's."""
+    here, there = (set(FUNCTION_WORDS[name].split()) for name in (argument, "en" if argument == "es" else "es"))
+    found = set(words(translation))
+    if foreign := sorted(found & there - here):
+        return f"“{foreign[0]}” is left as it was"
+    return None if found & here else f"no word shows that it is in the language {argument}"
+
+
+def negated(_: str, translation: str, argument: str) -> str | None:
+    """It says that something is not so; the argument is the language."""
+    there = set(words(translation)) & set(NEGATIONS[argument].split())
+    contracted = argument == "en" and re.search(r"n['’]t\b", translation)
+    return None if there or contracted else "the negation is lost"
+
+
+def sentences(source: str, translation: str, _: str) -> str | None:
+    """As many sentences."""
+    wanted, found = (len(re.findall(r"[.!?…]+[\"'”’»)\]]*(?=\s|\Z)", text)) for text in (source, translation))
+    return None if wanted == found else f"{found} sentences, not {wanted}"
+
+
+# --- how it is written ------------------------------------------------------------------------------------------------
+
+
+def question(source: str, translation: str, argument: str) -> str | None:
+    """As many questions; in Spanish each is opened, too."""
+    return opened("?", source, translation, argument)
+
+
+def exclamation(source: str, translation: str, argument: str) -> str | None:
+    """As many exclamations; in Spanish each is opened, too."""
+    return opened("!", source, translation, argument)
+
+
+def opened(mark: str, source: str, translation: str, language: str) -> str | None:
+    wanted, found, first = (text.count(sign) for text, sign in ((source, mark), (translation, mark), (translation, OPENING[mark])))
+    if found != wanted:
+        return f"“{mark}” stands there {found} times, in the source {wanted}"
+    if first != (wanted if language == "es" else 0):
+        return f"“{OPENING[mark]}” stands there {first} times"
+    return None
+
+
+def ends_alike(source: str, translation: str, _: str) -> str | None:
+    """The last mark is the same, or both have none."""
+    wanted, found = (mark[1] if (mark := re.search(r"([.?!:;…,])[\"'”’»)]*\s*\Z", t)) else "none" for t in (source, translation))
+    return None if wanted == found else f"the last mark is {found}, not {wanted}"
+
+
+def upper(_: str, translation: str, __: str) -> str | None:
+    """All capitals."""
+    small = [word for word in re.findall(r"\w+", translation) if word != word.upper()]
+    if small:
+        return f"“{small[0]}” is not in capitals"
+    return None if any(map(str.isalpha, translation)) else "it has no letters"
+
+
+def first_letter(_: str, translation: str, argument: str) -> str | None:
+    """The first letter is a "capital", or "small"."""
+    letter = next(filter(str.isalpha, translation), "")
+    fits = letter.isupper() if argument == "capital" else letter.islower()
+    return None if fits else f"the first letter is “{letter}”"
+
+
+def not_upper(_: str, translation: str, __: str) -> str | None:
+    """Not all capitals."""
+    return "it is all capitals" if translation == translation.upper() else None
+
+
+def balanced(source: str, translation: str, _: str) -> str | None:
+    """As many brackets of each kind as in the source, each closed in its turn."""
+    waiting: list[str] = []
+    for character in translation:
+        if character in PAIRS:
+            waiting.append(PAIRS[character])
+        elif character in PAIRS.values() and (not waiting or waiting.pop() != character):
+            return f"“{character}” closes nothing"
+    if waiting:
+        return f"“{waiting[-1]}” is missing"
+    for sign in "([{":
+        if source.count(sign) != translation.count(sign):
+            return f"“{sign}” stands there {translation.count(sign)} times, in the source {source.count(sign)}"
+    return None
+
+
+def quoted(source: str, translation: str, _: str) -> str | None:
+    """As many quotations, in whatever marks."""
+    wanted, found = (len(re.findall(r"[«“]", text)) + text.count('"') / 2 for text in (source, translation))
+    return None if wanted == found else f"{found:g} quotations, not {wanted:g}"
+
+
+ALWAYS: tuple[Rule, ...] = (no_loop, no_longer)
+WITHOUT_ARGUMENT: tuple[Rule, ...] = (
+    *(no_loop, no_longer, same, numbers, layout, markers, alike, sentences, ends_alike, upper, not_upper),
+    *(balanced, quoted),
+)
+WITH_ARGUMENT: tuple[Rule, ...] = (
+    *(keeps, in_order, mostly_kept, has, lacks, at_most, language, negated, question, exclamation, first_letter),
+)
+RULES: dict[str, Rule] = {
+    str(getattr(rule, "__name__")).replace("_", "-"): rule for rule in (*WITHOUT_ARGUMENT, *WITH_ARGUMENT)
+}
