@@ -196,7 +196,7 @@ class Translator:
         return translations
 
     def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
-        room = min(options.max_length, self.config.max_positions)
+        room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
         options = replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
         longest = min(LONGEST, self.config.max_positions - self.config.source_end)
         plans = [list(translatable(valid(text), self._source, longest)) for text in texts]

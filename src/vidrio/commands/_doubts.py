@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vidrio.show import visible
-
 if TYPE_CHECKING:
     from vidrio.alignment import Word
     from vidrio.confidence import Confidence
@@ -33,6 +31,8 @@ class Doubts:
 
     def tell(self, confidence: float, words: Sequence["Word"]) -> None:
         """A row. Without words there is nothing to check, and no row."""
+        from vidrio.show import visible
+
         if self._table and words:
             told = [f"{visible(word.text)} {word.confidence:.2f}" for word in self._doubtful_of(words)]
             click.echo(fitting(f"{self.number:8}{confidence:12.2f}  ", told), err=True)

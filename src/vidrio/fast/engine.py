@@ -100,8 +100,8 @@ class Engine:
         """For each pair what the decoder looked at when it chose each target token, T × S: the last layer's
         cross-attention, the mean over its heads.
 
-        The target is forced. What beam search returns is of no use: CTranslate2 (4.8.5) does not let attention follow
-        when hypotheses change places in the beam.
+        The target is forced. What a search returns is of no use: with a beam and several sentences in a batch,
+        CTranslate2 (4.8.5) hands out the attention of others.
         """
         self._check_lengths([source for source, _ in pairs], max((len(target) for _, target in pairs), default=0))
         written = [n for n, (_, target) in enumerate(pairs) if target]
