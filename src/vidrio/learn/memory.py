@@ -31,12 +31,17 @@ class Need:
         return int((SHARE * free - self.fixed) / self.token)
 
 
-def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "cpu") -> Need:
-    """What training takes, in batches of the longest sentences: they need most, since attention is L · M numbers."""
+def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "cpu", shares: int = 1) -> Need:
+    """What training takes, in batches of the longest sentences: they need most, since attention is L · M numbers.
+
+    `shares` is the number of processes that share the model out; the leading one has most to hold.
+    """
     size = 2 if recipe.precision == "bfloat16" else 4
     # Parameters, their mean, the best, Adam's two, a gradient, all in float32; and while a state is saved, a copy of
     # the first five. A backward pass's own gradients take no more than that copy.
-    parameters = (20 + 20) * count(config)
+    # Of a model that is shared out, what is saved is whole in the machine's memory, and what is validated on the device.
+    copy = 20 if device_type == "cpu" else max(20 / shares, 6)
+    parameters = (20 / shares + copy) * count(config)
     W = max(config.source_vocabulary, config.target_vocabulary, config.n_classes) * config.d_model
     loss = 2 * size * CHUNK + 2 * 4 * W
     return Need(

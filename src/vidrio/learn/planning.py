@@ -134,10 +134,12 @@ def make_plan(task: Task, choices: Choices, device: torch.device, before: Plan |
     )
 
 
-def fit_memory(plan: Plan, task: Task, free: int, device_type: str, *, parts: bool) -> tuple[Plan, list[str]]:
+def fit_memory(
+    plan: Plan, task: Task, free: int, device_type: str, *, parts: bool, shares: int = 1
+) -> tuple[Plan, list[str]]:
     """The plan with batches that fit into the memory that is free, as many to a step as make the same whole; told."""
     recipe, longest = plan.recipe, int(min(longest_of(task).max(), plan.config.max_positions))
-    most = need(plan.config, recipe, longest, device_type).most_tokens(free)
+    most = need(plan.config, recipe, longest, device_type, shares).most_tokens(free)
     if recipe.batch_tokens <= most:
         return plan, []
     pieces = -(-recipe.batch_tokens // max(1, most))

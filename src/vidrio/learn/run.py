@@ -55,6 +55,7 @@ class Learned:
     task: Task
     plan: Plan
     weights: Weights  # the best
+    score: float  # theirs, on the validation set
     state: State
     translations: list[str]  # of the test sources, by beam search
 
@@ -107,7 +108,7 @@ def run(
             if together.leads:
                 for line in told_data(task):
                     say(line)
-                plan, told = settle(task, choices, device, before, memory, together.size)
+                plan, told = settle(task, choices, device, before, memory, together)
                 for line in (*told_plan(plan, device, task), *told, *too_long(plan, task)):
                     say(line)
                 settled = json.dumps(plan.to_json(), indent=2)
@@ -121,25 +122,28 @@ def run(
         say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
         say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
         best = Weights(plan.config, state.weights.whole(state.best).to(device))
-        translations = list[str]()
+        translations, score = list[str](), state.best_score or 0.0
         if together.leads:
             if len(state.kept) > 1:
                 best, record = try_mean(best, state, plan, task, home)
                 write_down(home, record)
                 say(told_mean(record, plan.recipe.metric))
+                score = record[plan.recipe.metric] if record["best"] else score
             translations = translate_test(best, plan, task)
-    return Learned(task=task, plan=plan, weights=best, state=state, translations=translations)
+    return Learned(task=task, plan=plan, weights=best, score=score, state=state, translations=translations)
 
 
 def settle(
-    task: Task, choices: Choices, device: torch.device, before: Plan | None, memory: int | None, processes: int
+    task: Task, choices: Choices, device: torch.device, before: Plan | None, memory: int | None, together: Together
 ) -> tuple[Plan, list[str]]:
     """The plan, and what is to be told about how it came about."""
     plan, told = make_plan(task, choices, device, before), list[str]()
     if before is None and "batch_tokens" not in choices.recipe and memory is not None:
-        own = memory // processes if device.type == "cpu" else memory  # processes share a machine
-        plan, told = fit_memory(plan, task, own, device.type, parts="accumulate" not in choices.recipe)
-    accumulate = plan.recipe.accumulate
+        own = memory // together.local_size if device.type == "cpu" else memory  # processes share a machine
+        shares = together.size if together.sharded else 1
+        parts = "accumulate" not in choices.recipe
+        plan, told = fit_memory(plan, task, own, device.type, parts=parts, shares=shares)
+    accumulate, processes = plan.recipe.accumulate, together.size
     if before is not None and accumulate == before.recipe.accumulate and accumulate % processes:
         raise RunError(
             f"{processes} processes cannot share out the steps of this run evenly",

@@ -32,6 +32,7 @@ class Together:
     rank: int = 0
     size: int = 1
     local_rank: int = 0  # among those of the same machine
+    local_size: int = 1
     sharded: bool = False  # each keeps only its part of the model: see sharded.py
 
     @property
@@ -110,7 +111,7 @@ def join(*, sharded: bool = False, device: str = "") -> Together:
         )
     cuda = torch.cuda.is_available() and device != "cpu"
     try:
-        local_rank = int(os.environ["LOCAL_RANK"])
+        local_rank, local_size = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
         if cuda:
             torch.cuda.set_device(local_rank)
         distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=PATIENCE)
@@ -121,7 +122,7 @@ def join(*, sharded: bool = False, device: str = "") -> Together:
             found=told,
             do="start them with torchrun, no more on a machine than it has GPUs (or with --device cpu)",
         ) from None
-    return Together(distributed.get_rank(), distributed.get_world_size(), local_rank, sharded)
+    return Together(distributed.get_rank(), distributed.get_world_size(), local_rank, local_size, sharded)
 
 
 def leave() -> None:
@@ -139,6 +140,6 @@ def _all_there() -> Iterator[None]:
             raise
         raise RunError(
             "another process of this run has ended, or cannot be reached",
-            found=str(error).splitlines()[0][:200],
+            found=re.sub(r"^\[.*?\] ", "", str(error)).splitlines()[0].split(". ")[0],  # without the place in PyTorch
             do="look at what it said; the same command goes on from the last saved state",
         ) from None
