@@ -11,7 +11,7 @@ import vidrio
 from small_models import WORDS, random_sources, write_model
 from small_run import PAIRS, train_small
 from tolerances import FLOAT32
-from vidrio.alignment import source_tokens, strongest, target_tokens
+from vidrio.alignment import links, shares, source_tokens, target_tokens
 from vidrio.engines import Glass
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
@@ -20,30 +20,40 @@ from vidrio.glass.transformer import build
 from vidrio.search import Options
 from vidrio.text.masks import hide, reveal
 from vidrio.text.tokenizer import Tokenizer
-from vidrio.text.words import word_of_each, words
+from vidrio.text.words import word_of_each, worded, words
 from vidrio.translator import LINE_BREAK, Translator
 
 
-def test_the_strongest_link_by_hand():
+def test_shares_by_hand():
     attention_TS = np.array([[0.5, 0.1, 0.3], [0.1, 0.6, 0.1], [0.0, 0.2, 0.5]])
     # Two target words (the first of two tokens), two source words (the second of two tokens).
-    found = strongest(attention_TS, [0, 0, 1], [0, 1, 1])
-    assert found == [(0, 1, pytest.approx((0.4 + 0.7) / 2)), (1, 1, pytest.approx(0.7))]
-    assert strongest(attention_TS, [0, 0, 0], [1, -1, 0]) == [(0, 0, pytest.approx((0.3 + 0.1 + 0.5) / 3))]
-    assert strongest(attention_TS, [-1, -1, -1], [0, 1, 1]) == []
-    assert strongest(attention_TS, [0, 0, 0], [-1, -1, -1]) == []
-    assert strongest(np.zeros((0, 3)), [], [0, 0, 0]) == []
+    found = shares(attention_TS, [0, 0, 1], [0, 1, 1], 2, 2)
+    assert found == pytest.approx(np.array([[0.3, (0.4 + 0.7) / 2], [0.0, 0.7]]))
+    assert shares(attention_TS, [0, -1, 0], [1, -1, 0], 1, 2) == pytest.approx(np.array([[0.4, 0.25]]))
+    assert shares(attention_TS, [-1, -1, -1], [0, 1, 1], 1, 2).tolist() == [[0, 0]]
+    assert shares(np.zeros((0, 3)), [], [0, 0, 0], 0, 1).shape == (0, 1)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 6))
-def test_every_word_gets_one_link_and_a_share(seed, targets, sources):
+def test_the_shares_of_a_word_are_what_its_tokens_gave(seed, targets, sources):
     generator = np.random.default_rng(seed)
     attention_TS = generator.dirichlet(np.ones(sources + 1), size=targets)[:, :sources]
     target, source = sorted(generator.integers(0, 4, targets)), sorted(generator.integers(0, 4, sources))
-    found = strongest(attention_TS, target, source)
-    assert [word for word, _, _ in found] == sorted(set(target))
-    assert {word for _, word, _ in found} <= set(source)
-    assert all(0 <= weight <= 1 for _, _, weight in found)
+    found = shares(attention_TS, target, source, 4, 4)
+    for word in range(4):
+        own = attention_TS[np.equal(target, word)]
+        assert found[word].sum() == pytest.approx(own.sum(axis=1).mean() if len(own) else 0)
+        assert (found[word] >= 0).all()
+
+
+def test_a_word_goes_to_the_word_that_it_attends_to_most_but_never_to_a_sign():
+    source, target = ("the cat .", [(0, 3), (3, 7), (7, 9)]), ("gato.", [(0, 2), (2, 4), (4, 5)])
+    attention_TS = np.array([[0.1, 0.3, 0.5, 0.1], [0.3, 0.1, 0.5, 0.1], [0.1, 0.2, 0.4, 0.3]])
+    assert [str(link) for link in links(source, target, attention_TS)] == ["the → gato 0.20", ". → . 0.40"]
+    attention_TS[0, 1] += 0.1
+    assert [str(link) for link in links(source, target, attention_TS)] == ["cat → gato 0.25", ". → . 0.40"]
+    assert links(("?", [(0, 1)]), ("gato", [(0, 4)]), np.array([[0.9, 0.1]])) == ()
+    assert links(("", []), target, attention_TS) == links(source, ("", []), np.zeros((0, 4))) == ()
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +146,11 @@ def test_every_link_is_between_words_of_the_texts(nonsense, parts):
         assert text[link.source.start : link.source.end] == link.source.text
         assert found.text[link.target.start : link.target.end] == link.target.text
         assert 0 <= link.weight <= 1.001
-    translated = [
-        found.text[s.target_start + a : s.target_start + b] for s in found.sentences for a, b in words(s.text)
-    ]
-    assert [link.target.text for link in found.alignment] == translated
+    written = {(s.target_start + a, s.target_start + b) for s in found.sentences for a, b in words(s.text)}
+    assert {(link.target.start, link.target.end) for link in found.alignment} <= written
+    # Every word of letters comes from somewhere, since the model only gets what has letters.
+    letters = {place for place in written if worded(found.text[slice(*place)])}
+    assert letters <= {(link.target.start, link.target.end) for link in found.alignment}
 
 
 SOURCE = "see {first_name} and\n  https://b.org now"

@@ -3,7 +3,8 @@
 The rule, for both engines. The attention of a target token is the last decoder layer's cross-attention at the step that
 chose the token, the mean over its heads. A target word's attention to a source word is the sum over the source word's
 tokens, and the mean over its own. It is aligned with the source word that it attends to most; that share of its
-attention is the link's weight. End tokens are no words, so the shares of a word's attention may sum to less than 1.
+attention is the link's weight. A word that has a letter or a digit is never aligned with a sign that has none: full
+stops draw attention that is meant for nothing. End tokens are no words, so a word's shares may sum to less than 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from vidrio.text.masks import Masked
 from vidrio.text.tokenizer import Tokenizer
-from vidrio.text.words import Place, before_edits, token_places, word_of_each, words
+from vidrio.text.words import Place, before_edits, token_places, word_of_each, worded, words
 
 
 class Word(NamedTuple):
@@ -39,22 +40,16 @@ class Link(NamedTuple):
         return f"{self.source.text} → {self.target.text} {self.weight:.2f}"
 
 
-def strongest(
-    attention_TS: np.ndarray, target_T: Sequence[int], source_S: Sequence[int]
-) -> list[tuple[int, int, float]]:
-    """(target word, source word, weight) for each target word that has tokens; `target_T` and `source_S` tell the
+def shares(
+    attention_TS: np.ndarray, target_T: Sequence[int], source_S: Sequence[int], targets: int, sources: int
+) -> np.ndarray:
+    """Which share of the attention of each target word falls on each source word. `target_T` and `source_S` tell the
     number of each token's word, −1 for a token that belongs to none."""
-    target, source = np.asarray(target_T, dtype=np.int64), np.asarray(source_S, dtype=np.int64)
-    if not (source >= 0).any():
-        return []
-    numbers = sorted(set(source[source >= 0].tolist()))
-    summed_TW = np.stack([attention_TS[:, source == number].sum(axis=1) for number in numbers], axis=1)
-    found = []
-    for word in sorted(set(target[target >= 0].tolist())):
-        mean_W = summed_TW[target == word].mean(axis=0)
-        best = int(np.argmax(mean_W))
-        found.append((word, numbers[best], float(mean_W[best])))
-    return found
+    belongs_TW = np.equal.outer(target_T, np.arange(targets))
+    belongs_SW = np.equal.outer(source_S, np.arange(sources))
+    tokens_W = belongs_TW.sum(axis=0)
+    summed_WW: np.ndarray = belongs_TW.T @ attention_TS @ belongs_SW
+    return summed_WW / np.maximum(tokens_W, 1)[:, None]
 
 
 def links(
@@ -63,16 +58,22 @@ def links(
     """The alignment of a sentence; of each side the text and the places of its tokens. The attention's columns that
     come after the source's tokens are those of its end token."""
     (source_text, source_tokens), (target_text, target_tokens) = source, target
-    source_words, target_words = words(source_text), words(target_text)
-    found = strongest(
+    source_places, target_places = words(source_text), words(target_text)
+    source_words = [word_at(source_text, place) for place in source_places]
+    target_words = [word_at(target_text, place) for place in target_places]
+    share_WW = shares(
         attention_TS[: len(target_tokens), : len(source_tokens)],
-        word_of_each(target_tokens, target_words),
-        word_of_each(source_tokens, source_words),
+        word_of_each(target_tokens, target_places),
+        word_of_each(source_tokens, source_places),
+        len(target_words),
+        len(source_words),
     )
-    return tuple(
-        Link(word_at(source_text, source_words[s]), word_at(target_text, target_words[t]), weight)
-        for t, s, weight in found
-    )
+    of_letters = [[worded(word.text) for word in some] for some in (target_words, source_words)]
+    share_WW[np.logical_and.outer(of_letters[0], np.logical_not(of_letters[1]))] = 0
+    if not source_words:
+        return ()
+    rows = zip(share_WW.argmax(axis=1), target_words, share_WW, strict=True)
+    return tuple(Link(source_words[n], word, float(share_W[n])) for n, word, share_W in rows if share_W[n] > 0)
 
 
 def word_at(text: str, place: Place) -> Word:
