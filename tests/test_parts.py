@@ -89,6 +89,21 @@ def test_a_sentence_is_not_divided_inside_a_tag():
     assert translated(text) == ['See <a title="One. Two. Three." href="x">this</a> now.', "Then go."]
 
 
+def test_words_in_a_script_that_the_vocabulary_does_not_hold_are_copied():
+    assert translated("Привет, как дела?") == []
+    assert translated("你好，世界。 नमस्ते दुनिया") == []
+    assert translated("The word привет is here.") == ["The word", "is here."]
+    assert translated("Hello. Привет! Bye.") == ["Hello.", "Bye."]
+    assert translated("See https://ru.example.org/привет, please.") == ["See https://ru.example.org/привет, please."]
+    assert translated('<b title="привет">ø Ødegård</b>') == [
+        '<b title="привет">ø Ødegård</b>'
+    ]  # Latin is read as bytes
+    russian = Tokenizer.learn(["привет как дела"] * 3, "bpe", 330)
+    assert list(translatable("Привет", russian, 128)) == [(0, 6)]
+    words = Tokenizer.of_words(["hola"])  # such a vocabulary has no letters: what it does not hold is unknown, and told
+    assert list(translatable("привет", words, 128)) == [(0, 6)]
+
+
 def test_a_long_address_is_taken_out_of_a_sentence_that_has_to_be_cut():
     address = "https://example.org/" + "a" * 300
     assert translated(f"Look at {address}, my friend, or not.", 40) == ["Look at", "my friend, or not."]
@@ -103,6 +118,7 @@ def test_words_around_what_was_lost_are_translated_by_themselves():
     assert again("Hello {name}, good morning.", "Hola nombre, buenos días.") == ["Hello", "good morning."]
     assert again("It costs €18.10.", "Cuesta 18,10 €.") is None
     assert again("5 dogs and 6 cats", "5 perros y gatos") == ["5 dogs and", "cats"]
+    assert again("5 dogs and 6 cats", "5 perros 5 y 6 gatos") == ["dogs and", "cats"]
     assert again("¡{a}!", "x") == []
     assert again('Delete "{a}"?', "x") == ["Delete"]
     assert again('Write "{a}" or “{b}” (or {c}) now.', "x") == ["Write", "or", "(or", "now."]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidrio.text import protect
-from vidrio.text.protect import Missing, check, spans
+from vidrio.text.protect import Missing, check, doubled, spans
 
 
 def found(text: str) -> list[tuple[str, str]]:
@@ -97,6 +97,23 @@ def test_what_a_translation_has_lost(source: str, translation: str, lost: list[s
     assert [missing.text for missing in check(source, translation)] == lost
 
 
+@pytest.mark.parametrize(
+    ("source", "translation", "wanted"),
+    [
+        ("It costs €18.10.", "Cuesta 18,10 €.", False),
+        ("9, 8 and 7 points", "9, 8 7 y 7 puntos", True),
+        ("5 and 5", "5 y 5", False),
+        ("5 and 15", "15 y 5", False),
+        ("Hi {name}", "Hola {name} {name}", True),
+        ("two dogs", "2 perros", False),  # what the source does not have may be a word of it
+        ("Go 👍", "Ve 👍👍", True),
+        ("", "", False),
+    ],
+)
+def test_what_a_translation_says_again(source: str, translation: str, wanted: bool) -> None:
+    assert doubled(source, translation) is wanted
+
+
 def test_losses_tell_kind_and_place() -> None:
     assert check("Pay €5 to {name}", "Paga") == [Missing("€5", "number", 4), Missing("{name}", "placeholder", 10)]
 
@@ -118,6 +135,7 @@ def test_spans_are_in_order_and_a_copy_loses_nothing(text: str) -> None:
         assert text[start:end].strip(), "never white space alone"
         place = end
     assert check(text, text) == []
+    assert not doubled(text, text)
     assert check("", text) == []
 
 

@@ -18,25 +18,42 @@ MARKER = re.compile(
     r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"
 )  # of a list, a heading
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
+NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
 
 def translatable(text: str, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
     """The sentences of a text that have words, those of more than `longest` tokens in parts.
 
-    Symbols, numbers and addresses that stand alone are no sentences: they are their own translation.
+    Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are words in a
+    script that the vocabulary does not hold: all that a model could do with them is invent.
     """
     protected = protect.spans(text)
-    for start, end in undivided(split(text), protected):
-        inside = within(protected, start, end)
-        start = unmarked(text, start, end, inside)
-        if not any(around(text, start, end, inside)):
+    unread = list(foreign(text, tokenizer, protected))
+    for first, end in undivided(split(text), protected):
+        start = unmarked(text, first, end, within(protected, first, end))
+        strange = within(unread, start, end)
+        for a, b in around(text, start, end, strange) if strange else [(start, end)]:
+            inside = within(protected, a, b)
+            if not any(around(text, a, b, inside)):
+                continue
+            if len(text[a:b].encode()) < longest:  # a token is a byte or more, and a space is put before the first
+                yield a, b
+            else:
+                for c, d in around(text, a, b, [span for span in inside if span.end - span.start > LONG]):
+                    yield from in_parts(text, c, d, tokenizer, longest)
+
+
+def foreign(text: str, tokenizer: Tokenizer, protected: Sequence[protect.Span]) -> Iterator[protect.Span]:
+    """Words of letters that are not Latin and of which the vocabulary does not hold half, outside what is protected."""
+    if tokenizer.kind == "word":
+        return
+    for word in NOT_LATIN.finditer(text):
+        letters, before = set(word[0]), bisect_left(protected, (word.end(),))
+        if before and protected[before - 1].end > word.start():
             continue
-        if len(text[start:end].encode()) < longest:  # a token is a byte or more, and a space is put before the first
-            yield start, end
-        else:
-            for a, b in around(text, start, end, [span for span in inside if span.end - span.start > LONG]):
-                yield from in_parts(text, a, b, tokenizer, longest)
+        if 2 * sum(tokenizer.id(letter) is not None for letter in letters) < len(letters):
+            yield protect.Span(*word.span(), "foreign")
 
 
 def undivided(sentences: Iterable[Span], protected: Sequence[protect.Span]) -> list[Span]:
@@ -124,7 +141,9 @@ def stripped(text: str, start: int, end: int) -> Iterator[Span]:
 
 def without_lost(sentence: str, translation: str) -> list[Span] | None:
     """What to translate by itself so that the rest can be copied: the words around everything protected that the
-    translation has lost. None if it has lost nothing."""
+    translation has lost, or around all of it, where something stands there once too often. None if all is well."""
+    if protect.doubled(sentence, translation):
+        return list(around(sentence, 0, len(sentence), protect.spans(sentence)))
     lost = [
         protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(sentence, translation)
     ]

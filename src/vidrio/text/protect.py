@@ -1,7 +1,8 @@
 """What must come through a translation whole: addresses, numbers, placeholders, tags, code, paths, emoji.
 
-`spans` finds it, `check` says what of it a translation has lost. A number may change its dress on the way (1,234.5 is
-1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; everything else counts character for character.
+`spans` finds it, `check` says what of it a translation has lost, `doubled` whether it says some of it again. A number
+may change its dress on the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; everything
+else counts character for character.
 """
 
 import re
@@ -102,7 +103,7 @@ def check(source: str, translation: str) -> list[Missing]:
     protected = spans(source)
     if not protected:
         return []
-    found = Counter(_digits(translation[s.start : s.end]) for s in spans(translation) if s.kind in _BY_DIGITS)
+    found = _numbers(translation)
     lost: list[Missing] = []
     taken: Counter[str] = Counter()
     for start, end, kind in protected:
@@ -113,6 +114,19 @@ def check(source: str, translation: str) -> list[Missing]:
         if taken[key] > there:
             lost.append(Missing(text, kind, start))
     return lost
+
+
+def doubled(source: str, translation: str) -> bool:
+    """Whether something of the source that must be copied stands in a translation more often than in the source."""
+    numbers, found = _numbers(source), _numbers(translation)
+    others = {source[start:end] for start, end, kind in spans(source) if kind not in _BY_DIGITS}
+    return any(found[number] > count for number, count in numbers.items()) or any(
+        translation.count(text) > source.count(text) for text in others
+    )
+
+
+def _numbers(text: str) -> Counter[str]:
+    return Counter(_digits(text[start:end]) for start, end, kind in spans(text) if kind in _BY_DIGITS)
 
 
 def _digits(text: str) -> str:
