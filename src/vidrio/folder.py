@@ -5,6 +5,7 @@
       model.safetensors   the parameters, under the names of `parameters.py`
       tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
       README.md           the model card
+      confidence.json     what its probabilities are worth, if that was measured (confidence.py)
       fast/               the CTranslate2 files, made from the above; may be rebuilt at any time
 
 Nothing here runs code from the folder, and no pickle is ever read. Every file is written beside its place, then moved
