@@ -17,9 +17,7 @@ from vidrio.translator import Translator
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description="Judges a model by the behaviour cases of its direction."
-    )
+    parser = argparse.ArgumentParser(description="Judges a model by the behaviour cases of its direction.")
     parser.add_argument("--model", help="a model folder or name; by default the default model")
     parser.add_argument("--topic", action="append", help="only this topic (may be given again)")
     parser.add_argument("--engine", default="auto", help="auto, fast or glass")

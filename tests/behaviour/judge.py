@@ -5,13 +5,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from behaviour.cases import Case
-from behaviour.rules import ALWAYS, RULES, alternatives
+from behaviour.rules import ALWAYS, RULES, Rule, alternatives
 
 Translate = Callable[[Sequence[str]], Sequence[str]]
 
 # What these ask for is the work of a mechanism and must never fail, whatever the model.
 MECHANISM = frozenset(
-    "addresses blank code dates emoji layout money neighbours numbers placeholders punctuation tags times".split()
+    (
+        *("addresses", "blank", "code", "dates", "emoji", "layout", "money", "neighbours", "numbers"),
+        *("placeholders", "punctuation", "tags", "times"),
+    )
 )
 ENOUGH = 0.95  # of all cases
 AMONG = "among"  # the one rule that needs the translator: the same in a batch with these texts as by itself
@@ -30,17 +33,17 @@ class Result:
         return not self.reasons
 
 
-def judge(translate: Translate, cases: Sequence[Case]) -> list[Result]:
+def judge(translate: Translate, cases: Sequence[Case], always: Sequence[Rule] = ALWAYS) -> list[Result]:
     """Every case: all of them are translated together, those with neighbours once more among them."""
     translations = translate([case.source for case in cases])
     return [
-        Result(case, text, tuple(reasons(case, text, translate)))
+        Result(case, text, tuple(reasons(case, text, translate, always)))
         for case, text in zip(cases, translations, strict=True)
     ]
 
 
-def reasons(case: Case, translation: str, translate: Translate) -> Iterable[str]:
-    for rule in ALWAYS:
+def reasons(case: Case, translation: str, translate: Translate, always: Sequence[Rule]) -> Iterable[str]:
+    for rule in always:
         if found := rule(case.source, translation, ""):
             yield found
     for name, argument in case.must:
