@@ -1,5 +1,7 @@
 """The end of `vidrio train`: an honest judgement, a model card, the model folder and what is made from it."""
 
+import json
+import math
 import os
 import platform
 import shlex
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vidrio import __version__
-from vidrio.folder import About
+from vidrio.folder import About, write_atomically
 from vidrio.parameters import count
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from vidrio.learn.tasks import Material
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
+CERTAIN = 1.96  # standard deviations to either side hold 95 %
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
 
 
@@ -28,8 +31,9 @@ def judge(learned: "Learned") -> tuple[list["Score"], list[str]]:
     from vidrio.learn.judge import scores as quick_scores
 
     if not learned.translations:
-        value = learned.state.best_score or 0.0
-        return [Score(learned.plan.recipe.metric, value, value, 0.0, "on the validation set")], []
+        metric, value = learned.plan.recipe.metric, learned.score
+        mean, width = interval(value, learned.task.pairs["dev"]) if metric == "accuracy" else (value, 0.0)
+        return [Score(metric, value, mean, width, "on the validation set")], []
     sources, references = (list(side) for side in zip(*learned.task.test, strict=True))
     scores, _ = corpus_scores(learned.translations, [references], usual_metrics())
     chrf, copied = (quick_scores(texts, references)["chrf"].value for texts in (learned.translations, sources))
@@ -39,6 +43,13 @@ def judge(learned: "Learned") -> tuple[list["Score"], list[str]]:
         f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
         "do not use it; it needs more pairs or more time."
     ]
+
+
+def interval(percent: float, count: int) -> tuple[float, float]:
+    """Middle and half width of where a share of so many texts lies with 95 % certainty (Wilson 1927)."""
+    share, spread = percent / 100, CERTAIN**2 / count
+    half = math.sqrt(spread * share * (1 - share) + spread**2 / 4)
+    return 100 * (share + spread / 2) / (1 + spread), 100 * half / (1 + spread)
 
 
 def write(
@@ -82,14 +93,19 @@ def write(
         scores=[asdict(score) for score in scores],
     )
     learned.write(folder, about, card(learned, about, scores, limits))
-    if plan.task != "translate":
-        return
-    from vidrio.fast.export import export
     from vidrio.report.training import Ending, write_report
 
-    say("exporting for the fast engine …")
-    export(folder)
-    sources, references = zip(*task.test, strict=True) if task.test else ((), ())
+    data = folder / "run" / "data" / "data.json"
+    if plan.task == "translate":
+        from vidrio.fast.export import export
+
+        say("exporting for the fast engine …")
+        export(folder)
+    else:
+        what = {"unit": "texts", "pairs": task.pairs, "report": task.tally.to_json()}
+        write_atomically(data, (json.dumps(what, indent=2, ensure_ascii=False) + "\n").encode())
+    texts = task.test if plan.task == "translate" else task.held_out
+    sources, references = zip(*texts, strict=True) if texts else ((), ())
     ending = Ending(
         sources=sources,
         references=references,
@@ -98,7 +114,7 @@ def write(
         limits=LIMITS,
         warnings=warnings,
     )
-    say(f"report: {write_report(folder, ending, folder / 'run' / 'data' / 'data.json')}")
+    say(f"report: {write_report(folder, ending, data)}")
 
 
 def versions() -> dict[str, str]:

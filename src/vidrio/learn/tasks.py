@@ -59,6 +59,7 @@ class Task:
     examples: Examples
     validate: Validate
     test: Sequence[tuple[str, str]] = ()
+    held_out: Sequence[tuple[str, str]] = ()  # texts to validate with, and their classes, where nothing is translated
     labels: tuple[str, ...] = ()
     tally: Tally
     pairs: dict[str, int]
@@ -218,6 +219,7 @@ def classification(run: Path, material: Material, progress: Progress) -> Task:
         target=None,
         examples=examples,
         validate=validate_classes(held_out),
+        held_out=[(text, found[text]) for text in dev],
         labels=labels,
         tally=tally,
         pairs={"train": len(train), "dev": len(dev), "test": 0},
@@ -252,6 +254,7 @@ def generation(run: Path, material: Material, progress: Progress) -> Task:
         target=tokenizer,
         examples=examples,
         validate=validate_loss(held_out),
+        held_out=[(text, "") for text in dev],
         tally=tally,
         pairs={"train": len(train), "dev": len(dev), "test": 0},
     )

@@ -29,6 +29,11 @@ def document(
     return "\n".join(lines) + "\n"
 
 
+def column_heads(names: Sequence[str]) -> str:
+    """The first row of a table: what its columns are."""
+    return "".join(f'<th scope="col" class="word">{text(name)}</th>' if name else "<td></td>" for name in names)
+
+
 def scrolling(name: str, head: str, body: str) -> str:
     """A table for reading, in a frame that scrolls where the page is too narrow for it."""
     thead = f"<thead><tr>{head}</tr></thead>" if head else ""

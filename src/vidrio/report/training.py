@@ -20,7 +20,8 @@ from vidrio.learn.history import snapshots
 from vidrio.learn.tally import REASONS, Tally
 from vidrio.look import Opened, look, open_model
 from vidrio.parameters import count
-from vidrio.report.document import Section, document, scrolling
+from vidrio.report import training_tasks as tasks
+from vidrio.report.document import Section, column_heads, document, scrolling
 from vidrio.report.manifest import identity
 from vidrio.report.training_curves import clip, metrics, panels
 from vidrio.report.training_history import History, history
@@ -94,6 +95,17 @@ def _header(model: Opened, ending: Ending, run: Path) -> Iterator[str]:
 
 
 def _sections(model: Opened, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+    """What the page says, in order: how good it is, how it learned, and what from."""
+    yield from {"encoder-decoder": _translator, "encoder": _classifier, "decoder": _writer}[model.config.shape](
+        model, ending, run, data
+    )
+    if data is not None:
+        yield "data", "What it learned from", "\n".join(_data(json.loads(data.read_text("utf-8"))))
+    yield "run", "How to do it again", "\n".join(_told(model.about.provenance))
+    yield "limits", "What it cannot do", "".join(f"<p>{text(limit)}</p>" for limit in ending.limits)
+
+
+def _translator(model: Opened, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
     sentences = judged(ending.sources, ending.references, ending.translations)
     yield "scores", "How good it is", "\n".join(_scores(ending))
     yield "samples", "What it says", "\n".join(_samples(sentences, ending.name))
@@ -103,10 +115,20 @@ def _sections(model: Opened, ending: Ending, run: Path, data: Path | None) -> It
     if shown and snapshots(run):
         yield "ages", "One sentence, from random to trained", "\n".join(_ages(history(model, shown[0])))
     yield "attention", "What each token read", "\n".join(_attention(model, shown))
-    if data is not None:
-        yield "data", "What it learned from", "\n".join(_data(json.loads(data.read_text("utf-8"))))
-    yield "run", "How to do it again", "\n".join(_told(model.about.provenance))
-    yield "limits", "What it cannot do", "".join(f"<p>{text(limit)}</p>" for limit in ending.limits)
+
+
+def _classifier(model: Opened, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+    told = tasks.answers(model, ending.sources, ending.references)
+    yield "scores", "How good it is", "\n".join(tasks.class_scores(told, ending.scores))
+    yield "confusion", "What it takes for what", "\n".join(tasks.confusion(told))
+    yield "samples", "What it says", "\n".join(tasks.class_samples(told))
+    yield "curves", "How it learned", "\n".join(panels(metrics(run)))
+
+
+def _writer(model: Opened, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+    yield "scores", "How good it is", "\n".join(tasks.text_scores(model, len(ending.sources), ending.scores))
+    yield "samples", "How it goes on", "\n".join(tasks.text_samples(model, ending.sources))
+    yield "curves", "How it learned", "\n".join(panels(metrics(run)))
 
 
 # --- how good ---------------------------------------------------------------------------------------------------------
@@ -123,16 +145,12 @@ def _scores(ending: Ending) -> Iterator[str]:
     )
     heads = ("", "score", "95 % interval", "signature")
     yield f"<p>On {len(ending.sources):,} {text(ending.name)}, which training has not seen.</p>"
-    yield scrolling("scores", _heads(heads), rows)
+    yield scrolling("scores", column_heads(heads), rows)
     yield (
         '<p class="left-out">The interval is found by scoring many sets drawn from these sentences (bootstrap). It '
         "says how much of the score is the choice of sentences, not how the model does on other texts. Scores "
         "with different signatures cannot be compared. Higher is better, but for TER.</p>"
     )
-
-
-def _heads(names: Sequence[str]) -> str:
-    return "".join(f'<th scope="col" class="word">{text(name)}</th>' if name else "<td></td>" for name in names)
 
 
 def _samples(sentences: Sequence[Judged], name: str) -> Iterator[str]:
@@ -157,7 +175,7 @@ def _sample_table(name: str, sentences: Sequence[Judged]) -> str:
         f'<td class="said" data-label="expected">{text(s.reference)}</td></tr>'
         for s in sentences
     )
-    table = scrolling(name, _heads(("chrF", "source", "translation", "expected")), rows)
+    table = scrolling(name, column_heads(("chrF", "source", "translation", "expected")), rows)
     return f'<div class="samples">{table}</div>'
 
 
@@ -184,7 +202,7 @@ def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> 
         f"<td>{bar(group.value / most)}</td></tr>"
         for group in groups
     )
-    return scrolling(heads[0], _heads((*heads, "")), rows)
+    return scrolling(heads[0], column_heads((*heads, "")), rows)
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -246,19 +264,20 @@ def _ages(told: History) -> Iterator[str]:
 
 def _data(data: dict[str, Any]) -> Iterator[str]:
     """What was read, what was left out and why."""
-    tally = Tally.from_json(data["report"])
+    tally, unit = Tally.from_json(data["report"]), data.get("unit", "pairs")
     pairs = data["pairs"]
     others = " and ".join(f"{pairs[name]:,} to {what}" for name, what in HELD_OUT.items() if pairs.get(name))
     yield (
-        f"<p>{tally.read:,} pairs were read, {tally.kept:,} kept, {tally.skipped:,} left out. Of those kept, "
+        f"<p>{tally.read:,} {unit} were read, {tally.kept:,} kept, {tally.skipped:,} left out. Of those kept, "
         f"{pairs['train']:,} went to training{f', {others}' if others else ''}.</p>"
     )
     corpora = "".join(
         f'<tr><th scope="row" class="word">{text(one["name"])}</th><td class="said">{text(one["layout"])}</td>'
         f"<td>{one['weight']:g}</td><td>{one['pairs']:,}</td></tr>"
-        for one in data["corpora"]
+        for one in data.get("corpora", ())
     )
-    yield scrolling("corpora", _heads(("corpus", "layout", "weight", "pairs to learn from")), corpora)
+    if corpora:
+        yield scrolling("corpora", column_heads(("corpus", "layout", "weight", "pairs to learn from")), corpora)
     if not tally.skipped:
         return
     rows = "".join(
@@ -266,15 +285,15 @@ def _data(data: dict[str, Any]) -> Iterator[str]:
         f'<td class="note">{text(REASONS[reason])}</td></tr>'
         for reason, n in tally.reasons()
     )
-    yield f"<h3>Left out</h3>{scrolling('left out', _heads(('reason', 'pairs', 'of all', 'what it means')), rows)}"
+    yield f"<h3>Left out</h3>{scrolling('left out', column_heads(('reason', unit, 'of all', 'what it means')), rows)}"
     samples = "".join(
         f'<tr><td class="word">{text(reason)}</td><td class="word">{text(s.place)}</td>'
         f'<td class="said">{text(s.source)}</td><td class="said">{text(s.target)}</td></tr>'
         for reason, _ in tally.reasons()
         for s in tally.samples.get(reason, [])[:DROPPED]
     )
-    table = scrolling("samples left out", _heads(("reason", "where", "source", "target")), samples)
-    yield f"<details><summary>Some of the pairs left out</summary>{table}</details>"
+    table = scrolling("samples left out", column_heads(("reason", "where", "source", "target")), samples)
+    yield f"<details><summary>Some of the {unit} left out</summary>{table}</details>"
 
 
 def _told(provenance: dict[str, Any]) -> Iterator[str]:

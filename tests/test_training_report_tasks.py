@@ -1,0 +1,210 @@
+"""The pages of runs that tell classes and that write on: of real ones, held to what glass/ computes."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from chromium import open_page
+from test_training_report import parsed
+from vidrio.commands.train_ending import interval
+from vidrio.folder import read_config
+from vidrio.learn.progress import silent
+from vidrio.learn.tasks import TASKS, Material
+from vidrio.look import look, open_model
+from vidrio.report.training import Ending, report
+from vidrio.report.training_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
+
+NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+USUAL = (
+    "--steps 60 --validations 2 --d-model 32 --heads 4 --d-ff 64 --encoder-layers 1 --decoder-layers 1 --rate 0.01 "
+    "--dropout 0 --tokenizer word --precision float32 --threads 1"
+)
+
+
+def train(folder: Path, task: str, lines: Sequence[str]) -> Path:
+    (folder / "texts.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "vidrio", "train", "texts.tsv", "--to", "model", "--task", task, *USUAL.split()]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "report: model/report.html" in done.stderr
+    return folder / "model"
+
+
+def held_out(folder: Path, task: str, again: Path) -> list[tuple[str, str]]:
+    """The texts that the run has held out: chosen by checksum, so the same every time."""
+    material = Material(names=(str(folder.parent / "texts.tsv"),), tokenizer="word")
+    return list(TASKS[task](again, material, silent).held_out)
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The class is the middle word, which a mean of all rows does not tell at once; and one line is wrong."""
+    rows = [f"{a} {b} {c}\t{b}" for a, b, c in product(NUMBERS[:7], repeat=3)]
+    return train(tmp_path_factory.mktemp("classes"), "classify", [*rows, "seven\t"])
+
+
+@pytest.fixture(scope="module")
+def asked(classifier: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+    return held_out(classifier, "classify", tmp_path_factory.mktemp("again"))
+
+
+def section(page: str, name: str) -> str:
+    return page.partition(f'<section id="{name}">')[2].partition("</section>")[0]
+
+
+def test_the_page_of_a_classifier_is_whole(classifier: Path) -> None:
+    page = (classifier / "report.html").read_text("utf-8")
+    told = parsed(page)
+    assert list(told.ids) == ["scores", "confusion", "samples", "curves", "data", "run", "limits"]
+    assert told.tags["script"] == told.tags["link"] == told.tags["img"] == 0
+    assert "344 texts were read, 343 kept, 1 left out" in section(page, "data")
+    assert "<pre>vidrio train texts.tsv --to model --task classify" in section(page, "run")
+    assert section(page, "curves").count("<svg") == 4  # loss, accuracy, rate, tokens a second
+    assert open_page(classifier / "report.html").console == []
+
+
+def test_the_table_of_classes_counts_what_glass_says(classifier: Path, asked: list[tuple[str, str]]) -> None:
+    model = open_model(classifier)
+    said = [look(model, text).translation for text, _ in asked]
+    wanted = Counter((label, told) for (_, label), told in zip(asked, said, strict=True))
+    page = (classifier / "report.html").read_text("utf-8")
+    rows = re.findall(r'<tr><th scope="row" class="word">(\w+)</th>(.*?)</tr>', section(page, "confusion"))
+    names = [name for name, _ in rows]
+    assert names == sorted({label for pair in wanted for label in pair})
+    found = {
+        (name, other): int(cell)
+        for name, cells in rows
+        for other, cell in zip(names, re.findall(r"<td>(?:<b>)?(\d+)(?:</b>)?</td>", cells), strict=True)
+    }
+    assert {pair: count for pair, count in found.items() if count} == wanted
+    right = sum(a == b for a, b in wanted.elements())
+    assert f"tells {right} of {len(asked)} rightly" in page
+
+
+def test_the_score_stands_beside_what_needs_no_reading(classifier: Path, asked: list[tuple[str, str]]) -> None:
+    (score,) = read_config(classifier)[1].scores
+    page = section((classifier / "report.html").read_text("utf-8"), "scores")
+    label, times = Counter(label for _, label in asked).most_common(1)[0]
+    assert f"always “{label}”</th><td>{100 * times / len(asked):.2f}<" in page
+    low, high = score["mean"] - score["half_width"], score["mean"] + score["half_width"]
+    assert f"<td>{score['value']:.2f}</td><td>{low:.2f} to {high:.2f}</td>" in page
+
+
+@pytest.mark.parametrize(
+    ("percent", "count", "low", "high"), [(50.0, 10, 23.66, 76.34), (100.0, 10, 72.25, 100.0), (0.0, 50, 0.0, 7.13)]
+)
+def test_an_interval_of_a_share(percent: float, count: int, low: float, high: float) -> None:
+    """Wilson's interval, as tables of it have it."""
+    middle, half = interval(percent, count)
+    assert (middle - half, middle + half) == (pytest.approx(low, abs=0.01), pytest.approx(high, abs=0.01))
+
+
+def test_texts_that_do_not_fit_are_told_and_counted_as_wrong(classifier: Path) -> None:
+    model = open_model(classifier)
+    long = " ".join(["one"] * 600)
+    told = answers(model, [long, "one two three"], ["one", "two"])
+    assert (told[0].said, told[0].right) == ("", False)
+    assert told[1].said in NUMBERS
+    drawn = report(classifier, Ending(sources=[long], references=["one"]))
+    assert "tells 0 of 1 rightly; 1 are longer than the model and count as wrong" in drawn
+
+
+def test_rare_classes_share_a_row() -> None:
+    some = [Answer(f"text {n}", f"class{n % 20:02}", f"class{(n * 3) % 20:02}", 0.5, 0.5) for n in range(400)]
+    drawn = "".join(confusion(some))
+    parsed(drawn)
+    rows = re.findall(r'<tr><th scope="row" class="word">([^<]+)</th>(.*?)</tr>', drawn)
+    assert len(rows) == 13
+    assert rows[-1][0] == OTHERS
+    assert sum(int(n) for _, cells in rows for n in re.findall(r"<td>(?:<b>)?(\d+)(?:</b>)?</td>", cells)) == 400
+    # Of the others, 8 classes of 20 texts; right are those of class 10 · n, where n · 3 ≡ n (mod 20).
+    others = [answer for answer in some if answer.expected >= "class12"]
+    assert f"<td>{100 * sum(answer.right for answer in others) / len(others):.1f} %</td>" in rows[-1][1]
+
+
+def test_the_samples_are_the_surest_and_the_least_sure() -> None:
+    some = [Answer(f"<b>{n}", "yes", "yes" if n % 2 else "no", 0.5 + n / 200, 0.5) for n in range(40)]
+    drawn = "".join(class_samples(some))
+    parsed(drawn)
+    parts = drawn.split("<h3>")[1:]
+    found = {part.partition("<")[0]: [int(n) for n in re.findall(r"&lt;b&gt;(\d+)", part)] for part in parts}
+    assert found == {
+        "Wrong, and sure of it": [38, 36, 34, 32, 30],
+        "Right, but hardly": [1, 3, 5, 7, 9],
+        "Right, and sure of it": [39, 37, 35, 33, 31],
+    }
+
+
+# --- writing on -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lines = [
+        " ".join(NUMBERS[(first + n) % 10] for n in range(length)) for first in range(10) for length in range(2, 26)
+    ]
+    return train(tmp_path_factory.mktemp("texts"), "generate", lines)
+
+
+@pytest.fixture(scope="module")
+def unread(writer: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return [text for text, _ in held_out(writer, "generate", tmp_path_factory.mktemp("again"))]
+
+
+def test_the_page_of_a_writer_is_whole(writer: Path) -> None:
+    page = (writer / "report.html").read_text("utf-8")
+    told = parsed(page)
+    assert list(told.ids) == ["scores", "samples", "curves", "data", "run", "limits"]
+    assert "240 texts were read, 240 kept, 0 left out" in section(page, "data")
+    assert "<pre>vidrio train texts.tsv --to model --task generate" in section(page, "run")
+    (score,) = read_config(writer)[1].scores
+    for value in (score["value"], score["value"] / math.log(2)):
+        assert f"<td>{value:.3f}</td>" in section(page, "scores")
+    assert f"<td>{math.exp(score['value']):,.2f}</td>" in section(page, "scores")
+
+
+def test_the_same_run_gives_the_same_page(writer: Path, unread: list[str]) -> None:
+    _, about = read_config(writer)
+    pages = [report(writer, Ending(sources=unread, references=[""] * len(unread))) for _ in range(2)]
+    assert pages[0] == pages[1]
+    assert section(pages[0], "samples") == section((writer / "report.html").read_text("utf-8"), "samples")
+    assert about.name == "model"
+
+
+def test_the_bits_of_all_texts_are_the_loss(writer: Path, unread: list[str]) -> None:
+    """glass/ and learn/ agree on how surprising the held-out texts are."""
+    model = open_model(writer)
+    told = {one.text: one.bits for one in continued(model, unread)}
+    lengths = {text: len(model.target_tokenizer.encode(text)) + 1 for text in unread}  # and the end token
+    rest = [text for text in unread if text not in told]  # of two tokens: too short to be begun
+    assert all(lengths[text] <= 3 for text in rest)
+    records = [json.loads(line) for line in (writer / "run" / "metrics.jsonl").read_text().splitlines()]
+    best = min(record["loss"] for record in records if record["kind"] == "validation")
+    bits = sum(told[text] * lengths[text] for text in told)
+    for text in rest:
+        ids = (*model.target_tokenizer.encode(text), model.config.special.end)
+        bits -= float(look(model, "", target=ids).trace.array("out.score").sum()) / math.log(2)
+    assert bits * math.log(2) / sum(lengths.values()) == pytest.approx(best, rel=1e-5)
+
+
+def test_it_goes_on_as_it_has_learned(writer: Path, unread: list[str]) -> None:
+    model = open_model(writer)
+    some = [go_on(model, one) for one in continued(model, unread)]
+    assert len(some) > 15
+    for one in some:
+        words, last = one.likeliest.split(), one.begins.split()[-1]
+        assert one.text.startswith(one.begins)
+        assert words[0] == NUMBERS[(NUMBERS.index(last) + 1) % 10]
+    assert any(one.likeliest != one.drawn for one in some)
+    assert [one.bits for one in some] == sorted(one.bits for one in some)
