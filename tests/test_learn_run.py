@@ -1,9 +1,7 @@
 """From the user's files to a model: each task learns, a run is held to how it was begun, nonsense is told."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from itertools import product
@@ -390,46 +388,3 @@ def test_the_command_makes_a_translator(
     assert translated.returncode == 0, translated.stderr
     again = run_vidrio(*command)
     assert "going on from step 60" in again.stderr
-
-
-# --- several processes ------------------------------------------------------------------------------------------------
-
-TOGETHER = """
-import sys, torch
-from pathlib import Path
-from dataclasses import asdict, replace
-from test_learn_train import *
-from vidrio.learn.together import join, leave
-torch.set_num_threads(1)
-together = join()
-recipe = replace(STEPS, stop=Stop(steps=40), accumulate=2, validations=2)
-state = train.train(in_memory(backwards(500)), begin(small_config()), recipe, no_scores, together=together)
-if together.leads:
-    Path(sys.argv[1]).write_bytes(state.weights.flat.numpy().tobytes())
-leave()
-"""
-
-
-def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
-    """The same global batch in two gloo processes: the same parameters, but for the order of a sum."""
-    script = tmp_path / "together.py"
-    script.write_text(TOGETHER)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    found = []
-    for processes in (1, 2):
-        out = tmp_path / f"{processes}.bin"
-        command = [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--standalone",
-            "--nproc-per-node",
-            str(processes),
-        ]
-        done = subprocess.run(
-            [*command, str(script), str(out)], env=environment, capture_output=True, timeout=120, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(np.frombuffer(out.read_bytes(), dtype=np.float32))
-    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-4)
-    assert np.abs(found[0]).max() > 0.1

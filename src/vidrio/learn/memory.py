@@ -39,7 +39,7 @@ def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "
     size = 2 if recipe.precision == "bfloat16" else 4
     # Parameters, their mean, the best, Adam's two, a gradient, all in float32; and while a state is saved, a copy of
     # the first five. A backward pass's own gradients take no more than that copy.
-    # Of a model that is shared out, what is saved is whole in the machine's memory, and what is validated on the device.
+    # Where the model is shared out: what is saved is whole in the machine, what is validated on the device.
     copy = 20 if device_type == "cpu" else max(20 / shares, 6)
     parameters = (20 / shares + copy) * count(config)
     W = max(config.source_vocabulary, config.target_vocabulary, config.n_classes) * config.d_model

@@ -1,0 +1,313 @@
+"""Several processes learn what one learns: each with a whole model, or with its part of one; on one machine or two."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from small_run import PAIRS, TAUGHT
+from small_run import SIZES as SIZES_OF_ONE
+from test_learn_run import QUICK, learn
+from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, small_config
+from vidrio.errors import RunError
+from vidrio.learn import sharded, train
+from vidrio.learn.checkpoint import load_state
+from vidrio.learn.optimiser import clip
+from vidrio.learn.plain import in_memory
+from vidrio.learn.recipe import Stop
+from vidrio.learn.run import settle
+from vidrio.learn.together import Together, join
+from vidrio.learn.weights import Weights
+from vidrio.parameters import count
+
+torch.set_num_threads(1)
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
+
+# Two Gloo processes; argv: a folder. Every script leaves what it has found there.
+BEGINNING = """
+import json, sys
+from test_learn_train import *
+from vidrio.learn.together import join, leave
+torch.set_num_threads(1)
+out = Path(sys.argv[1])
+examples = in_memory(backwards(500))
+together = join()
+sharing = replace(together, sharded=True)
+
+def first(net):
+    return {"loss": float(next(iter(net.weights.values())).detach().float().norm())}
+
+def start(config, how):
+    return train.hand_out(begin(config) if how.leads else None, config, torch.device("cpu"), how)
+
+def keep(name, tensors):
+    if together.leads:
+        np.savez(out / f"{name}.npz", **{n: t.numpy() for n, t in tensors.items()})
+"""
+
+
+def run_two(script: str, folder: Path, *options: str, wait: bool = True) -> "subprocess.Popen[str]":
+    """Start the script in two processes."""
+    path = folder / "script.py"
+    path.write_text(BEGINNING + script + "\nleave()\n")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    command = [*TORCHRUN, "--standalone", "--nproc-per-node", "2", str(path), str(folder), *options]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    if wait:
+        _, told = process.communicate(timeout=180)
+        assert process.returncode == 0, told
+    return process
+
+
+# --- the same model ---------------------------------------------------------------------------------------------------
+
+EQUAL = """
+for number, sizes in enumerate(json.loads(sys.argv[2])):
+    config = small_config(n_encoder_layers=2, **sizes)
+    for precision in ("float32", "bfloat16"):
+        recipe = replace(STEPS, stop=Stop(steps=15), accumulate=2, validations=2, precision=precision, weight_decay=0.1)
+        for name, how in (("each", together), ("shared", sharing)):
+            state = train.train(examples, start(config, how), recipe, first, together=how)
+            keep(f"{number}-{precision}-{name}", state.tensors())
+        if together.leads:
+            alone = train.train(examples, begin(config), recipe, first)
+            keep(f"{number}-{precision}-alone", alone.tensors())
+        together.wait()
+"""
+SIZES = '[{}, {"tying": "none", "norm": "post", "positions": "learned", "d_ff": 63}]'
+
+
+def test_two_processes_learn_what_one_learns_to_the_last_bit(tmp_path: Path) -> None:
+    """The same two batches to a step: alone, in two processes, in two processes that share the model out."""
+    run_two(EQUAL, tmp_path, SIZES)
+    files = sorted(tmp_path.glob("*-alone.npz"))
+    assert len(files) == 4
+    for file in files:
+        alone = np.load(file)
+        assert set(alone) == set(train.TENSORS)
+        assert np.abs(alone["adam.mean"]).max() > 0
+        assert not np.array_equal(alone["parameters"], alone["best"])
+        for name in ("each", "shared"):
+            other = np.load(str(file).replace("alone", name))
+            for tensor in train.TENSORS:
+                assert np.array_equal(alone[tensor], other[tensor]), (file.name, name, tensor)
+
+
+def test_a_length_is_the_same_in_parts() -> None:
+    gradient = torch.randn(200_001, generator=torch.Generator().manual_seed(1))
+    length = clip(gradient, 0)
+    assert length == pytest.approx(float(gradient.double().norm()), rel=1e-13)
+    assert length == pytest.approx(float(np.hypot(*[clip(part, 0) for part in gradient.split(110_000)])), rel=1e-13)
+
+
+@pytest.mark.parametrize("changes", [{}, {"shape": "decoder"}, {"tying": "none", "positions": "learned"}])
+def test_a_model_is_cut_by_layers_and_nothing_is_lost(changes: dict[str, str]) -> None:
+    config = small_config(n_decoder_layers=2, **changes)
+    found = sharded.units(config)
+    assert {"", "dec.0", "dec.1"} <= set(found)
+    names = [name for shapes in found.values() for name in shapes]
+    weights = begin(config).weights
+    assert isinstance(weights, Weights)
+    assert sorted(names) == sorted(weights.views(weights.flat))
+    for size in (1, 2, 3, 7):
+        kept = sharded.lengths(config, size)
+        assert count(config) <= size * sum(kept) < count(config) + size * len(kept)
+    assert all(name.startswith(f"{unit}.") for unit, shapes in found.items() for name in shapes if unit)
+
+
+# --- how much of it each holds ----------------------------------------------------------------------------------------
+
+HELD = """
+from torch.multiprocessing.reductions import StorageWeakRef
+from vidrio.learn.together import Together
+
+gathered, gather = [], Together.gather
+
+def noted(self, part):
+    whole = gather(self, part)
+    gathered.append(StorageWeakRef(whole.untyped_storage()))
+    return whole
+
+def still_there():
+    return len(gathered), sum(not one.expired() for one in gathered)
+
+Together.gather = noted
+config = small_config(n_encoder_layers=4, n_decoder_layers=4)
+state = start(config, sharing)
+kept = sum(t.numel() for t in (state.weights.flat, state.average, state.best, state.adam.mean, state.adam.square))
+net = train.model.build(state.weights, torch.bfloat16)
+leaves = net.weights, net.tables
+with state.weights.let_go(leaves):
+    loss, _ = train.objective(net, train.collate(examples, np.arange(8), config), 0.1)
+forward = still_there()
+loss.backward()
+(out / f"{together.rank}.json").write_text(json.dumps([kept, forward, still_there()]))
+"""
+
+
+def test_each_holds_its_part_and_one_layer_at_a_time(tmp_path: Path) -> None:
+    run_two(HELD, tmp_path)
+    config = small_config(n_encoder_layers=4, n_decoder_layers=4)
+    for rank in (0, 1):
+        kept, forward, back = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert kept <= 5 * (count(config) / 2 + 9)
+        # Eight layers and the rest are gathered, the layers once more on the way back; there are the last one and the
+        # rest, though the graph would give gradients to all.
+        assert forward == [9, 2]
+        assert back == [17, 2]
+
+
+# --- it goes on exactly -----------------------------------------------------------------------------------------------
+
+GOING_ON = """
+(out / f"pid-{together.rank}").write_text(str(os.getpid()))
+config, run = small_config(), out / "run"
+found = train.resume(run, config, torch.device("cpu")) if together.leads else None
+state = (found[0] if found else begin(config)) if together.leads else None
+state = train.hand_out(state, config, torch.device("cpu"), sharing)
+train.train(examples, state, LONG, no_scores, run=run, together=sharing)
+"""
+LONG = replace(STEPS, stop=Stop(steps=120), validations=30, accumulate=2)
+
+
+def test_a_shared_run_killed_goes_on_to_the_last_bit_shared_or_not(tmp_path: Path) -> None:
+    whole = train.train(in_memory(backwards(500)), begin(small_config()), LONG, no_scores, run=tmp_path / "whole")
+    script = f"LONG = {LONG!r}\n{GOING_ON}"
+    run = tmp_path / "run"
+    process = run_two(script, tmp_path, wait=False)
+    deadline = time.monotonic() + 100
+    while not (run / "state.previous.safetensors").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for pid in (process.pid, *(int((tmp_path / f"pid-{rank}").read_text()) for rank in (1, 0))):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+    shutil.copytree(run, tmp_path / "alone")
+    assert 0 < go_on(run, small_config()).step < 120
+    run_two(script, tmp_path)
+    alone = train.train(
+        in_memory(backwards(500)), go_on(tmp_path / "alone", small_config()), LONG, no_scores, run=tmp_path / "alone"
+    )
+    for name in ("run", "alone"):
+        assert losses(tmp_path / name) == losses(tmp_path / "whole")
+    shared = go_on(run, small_config())
+    for name, tensor in whole.tensors().items():
+        assert torch.equal(tensor, shared.tensors()[name]), name
+        assert torch.equal(tensor, alone.tensors()[name]), name
+
+
+# --- by the command, on one machine and on two ------------------------------------------------------------------------
+
+
+def start_training(folder: Path, launcher: list[str], *options: str) -> "subprocess.Popen[str]":
+    usual = [part for name, value in {**SIZES_OF_ONE, **TAUGHT}.items() for part in (f"--{name}", str(value))]
+    command = [*launcher, "-m", "vidrio", "train", "pairs.tsv", "--to", "model", *usual, *options]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def start_machine(number: int, port: int, folder: Path, *options: str) -> "subprocess.Popen[str]":
+    launcher = [*TORCHRUN, "--nnodes", "2", "--node-rank", str(number), "--nproc-per-node", "1"]
+    launcher += ["--master-addr", "127.0.0.1", "--master-port", str(port)]
+    return start_training(folder, launcher, *options)
+
+
+def on_two_machines(folders: list[Path], *options: str) -> list[tuple[int, str]]:
+    """Exit code and what was told on each."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    machines = [start_machine(number, port, folder, *options) for number, folder in enumerate(folders)]
+    told = [machine.communicate(timeout=180)[1] for machine in machines]
+    return [(machine.returncode, text) for machine, text in zip(machines, told, strict=True)]
+
+
+def two_folders(root: Path) -> list[Path]:
+    """The same pairs in a folder on each of two machines."""
+    folders = [root / "one", root / "two"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS))
+    return folders
+
+
+def test_two_machines_without_a_shared_folder_learn_what_one_learns(tmp_path: Path) -> None:
+    one, two = folders = two_folders(tmp_path)
+    steady = ("--validations", "2", "--schedule", "constant", "--warmup", "0")
+    for code, told in on_two_machines(folders, "--steps", "6", "--sharded", *steady):
+        assert code == 0, told
+    assert {path.name for path in (two / "model").iterdir()} == {"run"}
+    assert {path.name for path in (two / "model/run").iterdir()} == {"data", "lock", "tokenizer.json", "tokenizer.key"}
+    # Two more steps: the second machine has no state of its own to go on from.
+    [(code, told), (other, _)] = on_two_machines(folders, "--steps", "8", *steady)
+    assert (code, other) == (0, 0), told
+    assert "going on from step 6" in told
+    (alone := tmp_path / "alone").mkdir()
+    shutil.copy(one / "pairs.tsv", alone)
+    process = start_training(alone, [sys.executable], "--steps", "8", "--accumulate", "2", *steady)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 0, told
+    ours, theirs = (load_state(folder / "model" / "run", torch.device("cpu")) for folder in (alone, one))
+    assert ours is not None
+    assert theirs is not None
+    for name in ("parameters", "average", "adam.mean", "adam.square"):
+        assert torch.equal(ours[0][name], theirs[0][name]), name
+
+
+def test_machines_with_other_pairs_are_refused_and_leave_nothing(tmp_path: Path) -> None:
+    _, two = folders = two_folders(tmp_path)
+    (two / "pairs.tsv").write_text((two / "pairs.tsv").read_text().replace("un niño", "una niña"))
+    for code, told in on_two_machines(folders, "--steps", "2"):
+        assert code == 1
+        assert "have not made the same data" in told
+    for folder in folders:
+        assert [path.name for path in folder.iterdir()] == ["pairs.tsv"]
+
+
+def test_two_machines_that_share_a_folder_make_the_data_once(tmp_path: Path) -> None:
+    one, _ = two_folders(tmp_path)
+    for code, told in on_two_machines([one, one], "--steps", "2", "--validations", "1"):
+        assert code == 0, told
+    assert (one / "model" / "config.json").exists()
+    assert len(list((one / "model" / "run" / "data").glob("tokens-*"))) == 1
+
+
+def test_steps_are_shared_out_evenly_or_refused(tmp_path: Path) -> None:
+    one, _ = two_folders(tmp_path)
+    learned, _ = learn(one / "model", one / "pairs.tsv", replace(QUICK, stop=Stop(steps=1)))
+    anew = (learned.task, QUICK, torch.device("cpu"))
+    plan, _ = settle(*anew, None, None, Together(size=3))
+    assert plan.recipe.accumulate == 3
+    assert settle(*anew, plan, None, Together(size=3))[0].recipe.accumulate == 3
+    assert settle(*anew, plan, None, Together())[0].recipe.accumulate == 3
+    with pytest.raises(RunError, match="2 processes cannot share out") as error:
+        settle(*anew, plan, None, Together(size=2))
+    assert "3 batches to a step" in str(error.value)
+
+
+def test_alone_there_is_nobody_to_share_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert join() == Together()
+    with pytest.raises(RunError, match="nobody to share"):
+        join(sharded=True)
+
+
+def test_processes_that_nobody_brings_together_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    with pytest.raises(RunError, match="cannot come together"):
+        join()
+    with pytest.raises(RunError, match="GPU of its own"):
+        join(device="cuda:1")
