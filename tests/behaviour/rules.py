@@ -122,7 +122,8 @@ def numbers(source: str, translation: str, _: str) -> str | None:
 
 
 def numbers_of(text: str) -> Counter[str]:
-    found = re.findall(r"\d+(?:[.,:/'’-]\d+|[ \u00a0\u202f]\d{3}(?!\d))*", text)
+    grouped = r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+(?:[.,]\d+)?"
+    found = re.findall(rf"{grouped}|\d+(?:[.,:/'’]\d+)*", text)
     return Counter("".join(filter(str.isdigit, number)) for number in found)
 
 

@@ -12,7 +12,7 @@ Span = tuple[int, int]
 
 CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
 CLOSED = re.compile(rf"\A[\s{re.escape(CLOSING)}]+")
-OPENED = re.compile(r"[\"'“‘«(\[{<]+\Z")
+OPENED = re.compile(r"[^\w\s]+\Z")
 QUOTES = "\"'’"  # after what is copied they close
 MARKER = re.compile(
     r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"
@@ -74,8 +74,8 @@ def within(protected: Sequence[protect.Span], start: int, end: int) -> Sequence[
 
 
 def around(text: str, start: int, end: int, taken: Iterable[protect.Span]) -> Iterator[Span]:
-    """What of text[start:end] has words, but for the places that are taken, and for quotes and brackets that touch
-    them."""
+    """What of text[start:end] has words, but for the places that are taken, and for quotes, brackets, dashes that
+    touch them."""
     at = start
     for place in taken:
         yield from worded(text, at, at + len(OPENED.sub("", text[at : place.start])))
@@ -141,8 +141,8 @@ def stripped(text: str, start: int, end: int) -> Iterator[Span]:
 
 def without_lost(sentence: str, translation: str) -> list[Span] | None:
     """What to translate by itself so that the rest can be copied: the words around everything protected that the
-    translation has lost, or around all of it, where something stands there once too often. None if all is well."""
-    if protect.doubled(sentence, translation):
+    translation has lost, or around all of it, where there is more than there should be. None if all is well."""
+    if protect.added(sentence, translation):
         return list(around(sentence, 0, len(sentence), protect.spans(sentence)))
     lost = [
         protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(sentence, translation)

@@ -1,8 +1,8 @@
 """What must come through a translation whole: addresses, numbers, placeholders, tags, code, paths, emoji.
 
-`spans` finds it, `check` says what of it a translation has lost, `doubled` whether it says some of it again. A number
-may change its dress on the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; everything
-else counts character for character.
+`spans` finds it, `check` says what of it a translation has lost, `added` whether it has more of it. A number may change
+its dress on the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; everything else counts
+character for character.
 """
 
 import re
@@ -116,13 +116,18 @@ def check(source: str, translation: str) -> list[Missing]:
     return lost
 
 
-def doubled(source: str, translation: str) -> bool:
-    """Whether something of the source that must be copied stands in a translation more often than in the source."""
-    numbers, found = _numbers(source), _numbers(translation)
+def added(source: str, translation: str) -> bool:
+    """Whether a translation has more often what must be copied, or a number that is not in the source.
+
+    Where the source has no number at all, one in the translation may have been a word.
+    """
+    numbers = _numbers(source)
+    if numbers:
+        known = numbers | Counter(re.findall(r"\d+", source))  # 21 is known from 21st
+        if _numbers(translation) - known:
+            return True
     others = {source[start:end] for start, end, kind in spans(source) if kind not in _BY_DIGITS}
-    return any(found[number] > count for number, count in numbers.items()) or any(
-        translation.count(text) > source.count(text) for text in others
-    )
+    return any(translation.count(text) > source.count(text) for text in others)
 
 
 def _numbers(text: str) -> Counter[str]:
