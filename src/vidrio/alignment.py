@@ -94,10 +94,12 @@ def source_tokens(
     return [(to_source[to_masked[piece.start]], to_source[to_masked[piece.end]]) for piece in pieces]
 
 
-def target_tokens(translation: str, ids: Sequence[int], masked: Masked, tokenizer: Tokenizer) -> list[Place]:
+def target_tokens(ids: Sequence[int], masked: Masked, tokenizer: Tokenizer) -> list[Place]:
     """The places in the translation of the tokens that the model wrote."""
     written = tokenizer.decode(ids)
-    to_translation = before_edits(_revealed(written, masked), len(translation))
+    revealed = list(_revealed(written, masked))
+    longer = sum(end - start - instead for start, end, instead in revealed)
+    to_translation = before_edits(revealed, len(written) + longer)
     return [(to_translation[start], to_translation[end]) for start, end in token_places(ids, tokenizer.decode)]
 
 

@@ -167,7 +167,7 @@ class Translator:
 
     def _target_tokens(self, sentence: Sentence) -> list[Place]:
         masked = hide(sentence.source, self.about.symbols)
-        return target_tokens(sentence.text, sentence.best.ids, masked, self._target)
+        return target_tokens(sentence.best.ids, masked, self._target)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
