@@ -2,6 +2,8 @@
 behave (docs/behaviour.md)."""
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,18 @@ def test_what_must_be_kept_stands_in_the_source(cases):
 
 def test_every_topic_of_the_mechanism_is_there(cases):
     assert {case.topic for case in cases} >= MECHANISM
+
+
+def test_the_page_tells_every_topic_with_its_number_of_cases(repository):
+    page = (repository / "docs" / "behaviour.md").read_text("utf-8")
+    told = re.findall(r"^\| (\w+) \| (\d+) \| ?(\d*) \|( \*\*mechanism\*\*;)?", page, re.MULTILINE)
+    counts = {direction: Counter(case.topic for case in read_cases(direction)) for direction in DIRECTIONS}
+    assert {topic: (int(one), int(other or 0)) for topic, one, other, _ in told} == {
+        topic: (counts["en-es"][topic], counts["es-en"][topic]) for topic in counts["en-es"] | counts["es-en"]
+    }
+    assert {topic for topic, *_, mechanism in told if mechanism} == MECHANISM
+    for direction in DIRECTIONS:
+        assert f" {counts[direction].total()} " in page
 
 
 def test_copying_passes_what_a_mechanism_answers_for_and_not_enough_of_the_rest(cases):
