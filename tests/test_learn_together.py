@@ -28,6 +28,7 @@ from vidrio.learn.recipe import Stop
 from vidrio.learn.run import settle
 from vidrio.learn.together import Together, join
 from vidrio.learn.weights import Weights
+from vidrio.learn.workplace import checksum
 from vidrio.parameters import count
 
 torch.set_num_threads(1)
@@ -249,7 +250,7 @@ def test_two_machines_without_a_shared_folder_learn_what_one_learns(tmp_path: Pa
     for code, told in on_two_machines(folders, "--steps", "6", "--sharded", *steady):
         assert code == 0, told
     assert {path.name for path in (two / "model").iterdir()} == {"run"}
-    assert {path.name for path in (two / "model/run").iterdir()} == {"data", "lock", "tokenizer.json", "tokenizer.key"}
+    assert {path.name for path in (two / "model/run").iterdir()} == {"data", "tokenizer.json", "tokenizer.key"}
     # Two more steps: the second machine has no state of its own to go on from.
     [(code, told), (other, _)] = on_two_machines(folders, "--steps", "8", *steady)
     assert (code, other) == (0, 0), told
@@ -264,6 +265,16 @@ def test_two_machines_without_a_shared_folder_learn_what_one_learns(tmp_path: Pa
     assert theirs is not None
     for name in ("parameters", "average", "adam.mean", "adam.square"):
         assert torch.equal(ours[0][name], theirs[0][name]), name
+
+
+def test_a_checksum_tells_other_ids_another_order_and_other_boundaries() -> None:
+    pairs = [([4, 5], [6]), ([7], [8, 9])]
+    others = [pairs[::-1], [([4, 5], [6]), ([7], [8, 10])], [([4], [6]), ([5, 7], [8, 9])]]
+    found = {checksum(in_memory(some), "") for some in (pairs, *others)}
+    assert len(found) == 4
+    assert checksum(in_memory(pairs), "") != checksum(in_memory(pairs), "another tokenizer")
+    as_arrays = [(np.array(a), np.array(b)) for a, b in pairs]
+    assert checksum(in_memory(as_arrays), "") == checksum(in_memory(pairs), "")
 
 
 def test_machines_with_other_pairs_are_refused_and_leave_nothing(tmp_path: Path) -> None:

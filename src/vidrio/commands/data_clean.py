@@ -27,6 +27,7 @@ def command(
     """
     from dataclasses import replace
 
+    from vidrio.learn.lock import locked
     from vidrio.learn.prepare import write_pairs
     from vidrio.learn.sift import sift
     from vidrio.learn.tally import Tally
@@ -41,7 +42,8 @@ def command(
     tally = Tally()
     work = to.with_name(f"{to.name}.pairs.part")
     pairs = sift(found, replace(wishes, held_out=(held_out,) if held_out else ()), tally, work, progress)
-    counts = write_pairs(paths, pairs)
+    with locked(to.with_name(f"{to.name}.lock"), f"on {to}"):
+        counts = write_pairs(paths, pairs)
     if as_json:
         written = dict(zip(map(str, paths), counts, strict=True))
         click.echo(json.dumps({"written": written, **tally.to_json()}, ensure_ascii=False, indent=1))

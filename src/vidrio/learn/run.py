@@ -20,6 +20,7 @@ from vidrio.learn import model
 from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.best import mean, rank
 from vidrio.learn.decode import translate
+from vidrio.learn.lock import leaving_nothing
 from vidrio.learn.machine import keep_memory
 from vidrio.learn.memory import free_memory
 from vidrio.learn.planning import (
@@ -41,7 +42,7 @@ from vidrio.learn.tensorboard import drawing
 from vidrio.learn.together import Together
 from vidrio.learn.train import State, Watch, hand_out, resume, train, write_down
 from vidrio.learn.weights import Weights
-from vidrio.learn.workplace import at_work, in_turn, leaving_nothing, same_everywhere
+from vidrio.learn.workplace import at_work, in_turn, same_everywhere
 from vidrio.parameters import random_parameters
 from vidrio.text.bpe_dropout import Dropout
 

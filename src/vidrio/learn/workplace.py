@@ -1,14 +1,11 @@
-"""Who works in a run's folder: one command at a time, and of its processes one on each machine.
+"""Who makes the data that several processes learn from: one on each machine, or one for all.
 
-Machines may share the folder, or each has one of its own; then each makes the data in its own, and all must come out
-the same. Models, states and metrics are written by the leading process alone, in its folder.
+Machines may share the run's folder, or each has one of its own; then each makes the data in its own, and all must come
+out the same. Models, states and metrics are written by the leading process alone, in its folder.
 """
 
-import os
-import shutil
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
@@ -17,75 +14,14 @@ from zlib import crc32
 import numpy as np
 import torch
 
-from vidrio.errors import RunError, VidrioError
+from vidrio.errors import RunError
 from vidrio.learn.batches import Examples, Side
+from vidrio.learn.lock import only_one
 from vidrio.learn.together import Together
 
-if sys.platform != "win32":
-    import fcntl
-
-LOCK = "lock"  # held while a command works in the folder; let go of by the system, however the command ends
 SOME = 100_000  # sentences at a time
 
 T = TypeVar("T")
-
-
-@contextmanager
-def only_one(home: Path) -> Iterator[None]:
-    """Work in this folder while no other command does. A folder that stays empty is gone again."""
-    made = [path for path in (home, *home.parents) if not path.exists()]
-    home.mkdir(parents=True, exist_ok=True)
-    lock = _lock(home / LOCK)
-    try:
-        yield
-    finally:
-        if made and _is_empty(home):
-            (home / LOCK).unlink()
-            for path in made:
-                with suppress(OSError):  # somebody else's files lie there
-                    path.rmdir()
-        os.close(lock)
-
-
-@contextmanager
-def leaving_nothing(home: Path) -> Iterator[None]:
-    """If what follows is refused, a run that had not begun leaves nothing in its folder."""
-    fresh = _is_empty(home)
-    try:
-        yield
-    except (VidrioError, OSError):
-        for path in home.iterdir() if fresh else ():
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            elif path.name != LOCK:
-                path.unlink()
-        raise
-
-
-def _is_empty(home: Path) -> bool:
-    return all(path.name == LOCK for path in home.iterdir())
-
-
-def _lock(path: Path) -> int:
-    """An open file that holds the lock (not on Windows, nor where the file system has no locks)."""
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(handle)
-                raise RunError(
-                    f"another command is at work in {path.parent}",
-                    found=f"{path} is locked",
-                    do="wait until it has ended, or give another folder",
-                ) from None
-            except OSError:
-                return handle
-        with suppress(FileNotFoundError):  # the one before has just removed it
-            if os.path.samestat(os.fstat(handle), path.stat()):
-                return handle
-        os.close(handle)
 
 
 @contextmanager

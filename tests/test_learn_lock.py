@@ -2,19 +2,19 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from vidrio.errors import DataError, RunError
-from vidrio.learn.plain import in_memory
-from vidrio.learn.workplace import LOCK, checksum, leaving_nothing, only_one
+from vidrio.learn.lock import LOCK, leaving_nothing, locked, only_one
 
 HOLD = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from vidrio.learn.workplace import only_one
+from vidrio.learn.lock import only_one
 with only_one(Path(sys.argv[1])):
     print("here", flush=True)
     sys.stdin.read()
@@ -46,7 +46,17 @@ def test_a_killed_command_holds_nothing(tmp_path: Path) -> None:
     other = hold(tmp_path / "run")
     other.kill()
     other.communicate()
+    assert (tmp_path / "run" / LOCK).exists()
     with only_one(tmp_path / "run"):
+        pass
+    assert not (tmp_path / "run" / LOCK).exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="cannot be made"), only_one(tmp_path / "file" / "run"):
+        pass
+    with pytest.raises(RunError, match="cannot be written"), locked(tmp_path / "nowhere" / "lock", "there"):
         pass
 
 
@@ -77,14 +87,16 @@ def test_what_is_refused_leaves_nothing_but_an_earlier_run(tmp_path: Path) -> No
     (home / "state").touch()
     with pytest.raises(DataError):
         refused()
-    assert {path.name for path in home.iterdir()} == {LOCK, "state", "data", "tokenizer.json"}
+    assert {path.name for path in home.iterdir()} == {"state", "data", "tokenizer.json"}
 
 
-def test_a_checksum_tells_other_ids_another_order_and_other_boundaries() -> None:
-    pairs = [([4, 5], [6]), ([7], [8, 9])]
-    others = [pairs[::-1], [([4, 5], [6]), ([7], [8, 10])], [([4], [6]), ([5, 7], [8, 9])]]
-    found = {checksum(in_memory(some), "") for some in (pairs, *others)}
-    assert len(found) == 4
-    assert checksum(in_memory(pairs), "") != checksum(in_memory(pairs), "another tokenizer")
-    as_arrays = [(np.array(a), np.array(b)) for a, b in pairs]
-    assert checksum(in_memory(as_arrays), "") == checksum(in_memory(pairs), "")
+def test_two_commands_do_not_write_the_same_file(
+    run_vidrio: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "pairs.tsv").write_text("one\tuno\ntwo\tdos\n")
+    with locked(tmp_path / "clean.tsv.lock", "there"):
+        done = run_vidrio("data", "clean", "pairs.tsv", "--to", "clean.tsv")
+    assert done.returncode == 1
+    assert "another command is at work on clean.tsv" in done.stderr
+    assert run_vidrio("data", "clean", "pairs.tsv", "--to", "clean.tsv").returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"pairs.tsv", "clean.tsv"}
