@@ -1,5 +1,6 @@
 # Vidrio from a fresh machine with Python 3.11+ and make:   make hello   make test
-# Variables: PYTHON (which Python), VENV and VENV_TEST (where to install), TEXT (what to translate), WORKERS (for tests).
+# Variables: PYTHON (which Python), VENV and VENV_TEST (where to install), TEXT (what to translate), WORKERS (for tests);
+# DATA, WORK, DIRECTION and TIME (for make model).
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,6 +9,12 @@ WORKERS ?= 2
 TEXT = Hello world
 override TEXT := $(value TEXT)
 export TEXT
+
+# For make model; its data is described in docs/model-log.md.
+DATA = ../shared/data/en-es
+WORK = runs/packaged
+DIRECTION = en-es
+TIME = 2h
 
 # An install is done when its stamp is newer than what it was made from.
 READY = $(VENV)/.vidrio-light
@@ -19,7 +26,7 @@ STATUS =
 RUN_TESTS = "$(VENV_TEST)/bin/python" -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help hello test slow check format pins clean python
+.PHONY: help hello test slow check model format pins clean python
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -39,6 +46,9 @@ check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/bin/ruff" check
 	@"$(VENV_TEST)/bin/ruff" format --check
 	@"$(VENV_TEST)/bin/mypy"
+
+model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es) in TIME (2h)
+	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python"
 
 format: $(READY_TEST) ## put the code into the one format
 	@"$(VENV_TEST)/bin/ruff" check --fix

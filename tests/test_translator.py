@@ -21,6 +21,7 @@ from vidrio.fast.export import export
 from vidrio.folder import read_config
 from vidrio.search import Sampling
 from vidrio.text import protect
+from vidrio.text.loops import circles, rounds
 from vidrio.translator import Translator
 
 
@@ -45,8 +46,11 @@ class Counting:
 
     def search(self, sources, options):
         self.calls += 1
-        self.asked.update(sources)
+        self.asked.update((*source, options.no_repeat_ngram) for source in sources)
         return self.engine.search(sources, options)
+
+    def score(self, pairs):
+        return self.engine.score(pairs)
 
 
 def counted(folder):
@@ -270,10 +274,25 @@ def test_words_that_the_vocabulary_does_not_hold_are_told(translator):
 
 def test_a_translation_can_be_looked_into(folder):
     translator = Translator.load(folder, engine="glass")
-    found = translator.translate("Bala core. Dila gare.")
+    found = translator.translate("Bala core. Cola core.")
     seen = found.look(1)
-    assert seen.text == "Dila gare."
+    assert seen.text == "Cola core."
     assert seen.translation == found.sentences[1].text
+
+
+def test_what_goes_round_in_circles_is_searched_again(folder):
+    translator = counted(folder)
+    text = "Dila gare."
+    found = translator.translate(text).sentences[0]
+    assert translator.engine.calls == 2
+    plain = translator.engine.engine.search([found.source_ids], translator.options)[0][0]
+    assert circles(found.source_ids, plain.ids)
+    assert rounds(found.best.ids) < rounds(plain.ids)
+    (scores,) = translator.engine.score([(found.source_ids, found.best.ids)])
+    assert found.best.log_prob == pytest.approx(sum(scores), abs=0.05)
+    other = translator.translate(text, replace(translator.options, no_repeat_ngram=9)).sentences[0]
+    assert other.best.ids == plain.ids  # whoever controls repetition has it their way
+    assert translator.engine.calls == 3
 
 
 # --- engines ----------------------------------------------------------------------------------------------------------

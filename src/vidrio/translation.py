@@ -152,7 +152,7 @@ class Translation:
         """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""
         from vidrio.look import look, open_model
 
-        return look(open_model(self._translator.folder), self.sentences[sentence].source)
+        return look(open_model(self._translator.folder), self.sentences[sentence].given)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
 from vidrio.folder import About, read_config
 from vidrio.search import Hypothesis, Options, default_options
+from vidrio.text.loops import circles
 from vidrio.text.masks import Masked, hide, reveal
 from vidrio.text.normalise import valid
 from vidrio.text.parts import around, in_halves, translatable, without_lost
@@ -37,6 +38,7 @@ from vidrio.text.words import Place
 from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
+NO_REPEAT = 3  # tokens that may not come a second time, where the translation went round in circles
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 # A stream works on so many characters together as take this long: large batches are fast, but who waits wants to see
 # something, and who interrupts wants it to end. What comes out does not depend on it.
@@ -221,7 +223,7 @@ class Translator:
         masked = [hide(sentence, self.about.symbols) for sentence in sentences]
         one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
         sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
-        searched = zip(sentences, masked, one_line, sources, self.engine.search(sources, options), strict=True)
+        searched = zip(sentences, masked, one_line, sources, self._search(sources, options), strict=True)
         read = [self._read(*one) for one in searched]
         found = [sentence for sentence, _ in read]
         parts = {n: spans for n, (_, spans) in enumerate(read) if spans is not None}
@@ -230,6 +232,29 @@ class Translator:
         for n, spans in parts.items():
             found[n] = put_back(sentences[n], ((a, by_itself[sentences[n][a:b]]) for a, b in spans))[1]
         return found
+
+    def _search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
+        """The engine's search; of what goes round in circles there, another one that may not say the same again."""
+        found = self.engine.search(sources, options)
+        if options.no_repeat_ngram:
+            return found
+        circling = [n for n, ids in enumerate(sources) if circles(ids, found[n][0].ids)]
+        if circling:
+            again = self.engine.search([sources[n] for n in circling], replace(options, no_repeat_ngram=NO_REPEAT))
+            for n, hypotheses in zip(circling, again, strict=True):
+                found[n] = self._rescored(sources[n], hypotheses, options)
+        return found
+
+    def _rescored(self, source: Sequence[int], hypotheses: Sequence[Hypothesis], options: Options) -> list[Hypothesis]:
+        """As likely as the model itself finds them: a search that forbids tokens makes the others likelier."""
+        told = self.engine.score([(source, hypothesis.ids) for hypothesis in hypotheses])
+        scored = []
+        for hypothesis, log_probs in zip(hypotheses, told, strict=True):
+            steps = len(hypothesis.ids) + hypothesis.ended
+            log_prob = sum(log_probs[:steps])
+            score = log_prob / max(1, steps) ** options.length_penalty
+            scored.append(replace(hypothesis, log_prob=log_prob, score=score))
+        return sorted(scored, key=lambda hypothesis: -hypothesis.score)
 
     def _read(
         self, sentence: str, masked: Masked, given: str, ids: Sequence[int], hypotheses: Sequence[Hypothesis]

@@ -1,0 +1,165 @@
+"""The corpora of the English–Spanish models: what goes in, how often, and what is changed on the way.
+
+    python corpora.py sources DATA TO    # one file a corpus, of the sources that may be shipped
+    python corpora.py vary CLEAN TO      # the same, some pairs written otherwise, and pairs that stay as they are
+    python corpora.py apart FOLDER TEST  # refuses a folder of pairs that share a sentence with a test set
+
+Between the first two, `vidrio data clean` takes out what is bad and what repeats a sentence of a test or dev set, so
+that what is written otherwise repeats none either. Everything is drawn from a fixed seed. See docs/model-log.md.
+"""
+
+import lzma
+import random
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from vidrio.text.fold import fold
+from vidrio.text.protect import spans
+
+Pair = tuple[str, str]
+
+CORPORA = {
+    "tatoeba": "tatoeba",
+    "general": "europarl europarl-head5k wmt-europarl-dev wmt-news-dev wmt-newscomm-dev oldi-seed pud mt-geneval",
+    "light": "mozilla-lang mdn-tmx docs-gnome skycultures docs-hfcourse docs-electron opensource-guide",
+    "tech": "docs-python docs-php",
+    "more": "xed-subtitles mintaka xquad global-asp librelingo gov-direct-file gov-identity-idp gov-vote gov-vita-min "
+    "gov-bloom un-testset docs-react docs-tldr docs-gnome-devel docs-gnome-apps docs-ruby docs-elixirschool "
+    "docs-bitcoin docs-djangogirls",
+    "dictionary": "wiktionary freedict",
+}
+FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz")
+MOST = {"tech": 40_000}
+
+SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/masks.py puts them in when it translates
+COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}
+NAME = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
+VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
+
+
+def sources(data: Path, to: Path) -> None:
+    corpus_of = {source: corpus for corpus, names in CORPORA.items() for source in names.split()}
+    pairs: dict[str, list[str]] = {corpus: [] for corpus in CORPORA}
+    for file in FILES:
+        with lzma.open(data / file, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                source, _, pair = line.partition("\t")
+                corpus = "dictionary" if file.startswith("dictionary") else corpus_of.get(source)
+                if corpus:
+                    pairs[corpus].append(pair)
+    to.mkdir(parents=True, exist_ok=True)
+    for corpus, all_of_it in pairs.items():
+        if corpus in MOST and len(all_of_it) > MOST[corpus]:
+            all_of_it = random.Random(corpus).sample(all_of_it, MOST[corpus])
+        (to / f"{corpus}.tsv").write_text("".join(all_of_it), encoding="utf-8")
+
+
+def vary(clean: Path, to: Path) -> None:
+    to.mkdir(parents=True, exist_ok=True)
+    everything: list[Pair] = []
+    for corpus in CORPORA:
+        chance = random.Random(corpus)
+        pairs = read(clean / f"{corpus}.tsv")
+        everything += pairs
+        varied = [varied_pair(chance, pair) for pair in pairs] if corpus != "dictionary" else pairs
+        joined = list(join(chance, pairs, 0.04)) if corpus == "tatoeba" else []
+        write(to / f"{corpus}.tsv", [*varied, *joined])
+    write(to / "unchanged.tsv", unchanged(random.Random("unchanged"), everything))
+
+
+def varied_pair(chance: random.Random, pair: Pair) -> Pair:
+    pair = masked(chance, pair)
+    draw, hidden = chance.random(), any(symbol in pair[0] for symbol in SYMBOLS)
+    if not hidden and draw < 0.010:
+        return pair[0].upper(), pair[1].upper()
+    if not hidden and draw < 0.016:
+        return title(pair[0]), title(pair[1])
+    if draw < 0.036 and pair[0][-1:] == pair[1][-1:] == ".":
+        return pair[0][:-1], pair[1][:-1]
+    if not hidden and draw < 0.050 and pair[0][1:2].islower() and pair[0].count(".") < 2:
+        return both(pair, lambda text: (text[0].lower() + text[1:]).rstrip("."))
+    return pair
+
+
+def both(pair: Pair, change: Callable[[str], str]) -> Pair:
+    return change(pair[0]), change(pair[1])
+
+
+def title(text: str) -> str:
+    return re.sub(r"(?<![\w'’])\w", lambda first: first[0].upper(), text)
+
+
+def masked(chance: random.Random, pair: Pair) -> Pair:
+    """With symbols for what stands on both sides once: most addresses and placeholders, one name in eight."""
+    source, target = pair
+    if any(symbol in source + target for symbol in SYMBOLS):
+        return pair
+    whole = [source[a:b] for a, b, kind in spans(source) if kind in COPIED and chance.random() < 0.7]
+    names = [name[0] for name in NAME.finditer(source) if chance.random() < 0.125]
+    symbols = chance.sample(SYMBOLS, len(SYMBOLS))
+    for text in dict.fromkeys([*whole, *names]):
+        if symbols and occurs(text, source) == occurs(text, target) == 1:
+            symbol = symbols.pop()
+            source, target = source.replace(text, symbol), target.replace(text, symbol)
+    return source, target
+
+
+def occurs(text: str, where: str) -> int:
+    """How often, and never as a part of a word."""
+    inside = re.findall(rf"(?<!\w){re.escape(text)}(?!\w)" if text[0].isalnum() else re.escape(text), where)
+    return len(inside) if where.count(text) == len(inside) else 0
+
+
+def join(chance: random.Random, pairs: list[Pair], share: float) -> Iterable[Pair]:
+    """Some pairs that are two or three sentences."""
+    for _ in range(round(share * len(pairs))):
+        some = chance.sample(pairs, chance.choice((2, 2, 3)))
+        if all(source[-1:] in ".?!" and target[-1:] in ".?!" for source, target in some):
+            yield " ".join(source for source, _ in some), " ".join(target for _, target in some)
+
+
+def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
+    """Words of no language, which stay as they are: sentences with their letters exchanged, and keys hit at random."""
+    found = []
+    for source, target in chance.choices(pairs, k=3_000):
+        text = chance.choice((source, target))
+        exchange = {
+            ord(a): b
+            for letters in (VOWELS, CONSONANTS)
+            for a, b in zip(letters, chance.sample(letters, len(letters)), strict=True)
+        }
+        found.append(text.lower().translate(exchange) if len(text) < 150 else text[:0])
+    for _ in range(1_500):
+        letters = VOWELS * 2 + CONSONANTS
+        words = ("".join(chance.choices(letters, k=chance.randint(3, 11))) for _ in range(chance.randint(1, 6)))
+        found.append(" ".join(words))
+    return [(text, text) for text in found if text]
+
+
+def apart(folder: Path, test: Path) -> None:
+    """No side of the test set, up to case and punctuation, may be a side of any pair."""
+    tested = [set(map(fold, side)) for side in zip(*read(test), strict=True)]
+    shared = [
+        f"{path.name}:{number}: {text}"
+        for path in sorted(folder.glob("*.tsv"))
+        for number, pair in enumerate(read(path), 1)
+        for text, sentences in zip(pair, tested, strict=True)
+        if fold(text) in sentences
+    ]
+    if shared:
+        sys.exit("\n".join([f"{len(shared)} sentences of {test} stand in the pairs to learn from:", *shared[:20]]))
+
+
+def read(path: Path) -> list[Pair]:
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    return [(source, target) for source, _, target in (line.partition("\t") for line in lines)]
+
+
+def write(path: Path, pairs: Iterable[Pair]) -> None:
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    {"sources": sources, "vary": vary, "apart": apart}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

@@ -1,0 +1,98 @@
+"""From a finished training to the folder in the package: eight bits, scores on three test sets, confidence, card.
+
+python ship.py WORK DIRECTION TO
+"""
+
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from corpora import SYMBOLS, read
+
+from vidrio import confidence
+from vidrio.config import ModelConfig
+from vidrio.evaluate import calibrate, evaluate, usual_metrics
+from vidrio.fast.export import export
+from vidrio.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
+from vidrio.parameters import count
+from vidrio.quantised import quantise
+from vidrio.translator import Translator
+
+TESTS = {
+    "tatoeba-test-v2020-07-28": "short everyday sentences",
+    "newstest2012": "news",
+    "flores200-dev": "Wikipedia",
+}
+
+
+def ship(work: Path, direction: str, to: Path) -> None:
+    run = work / direction
+    config, about = read_config(run)
+    to.mkdir(parents=True, exist_ok=True)
+    for stale in ("config.json", "confidence.json"):
+        (to / stale).unlink(missing_ok=True)
+    parameters = quantise(read_parameters(run), config)
+    write_parameters(to, parameters)
+    shutil.copy(run / "tokenizer.json", to / "tokenizer.json")
+    about = replace(about, name=direction, symbols=SYMBOLS, scores=[])
+    write_config(to, config, about)
+    export(to)
+    translator = Translator.load(to)
+    scores = [score for test in TESTS for score in scored(translator, work, test, direction)]
+    about = replace(about, scores=scores)
+    write_config(to, config, about)
+    export(to)  # it is held to the config it was made from
+    sources, references = sides(work / "dev.tsv", direction)
+    confidence.write(to, calibrate(Translator.load(to), sources, references, told={"pairs": "held out by the recipe"}))
+    write_atomically(to / "README.md", card(direction, about, config).encode())
+
+
+def scored(translator: Translator, work: Path, test: str, direction: str) -> list[dict[str, Any]]:
+    sources, references = sides(work / f"{test}.tsv", direction)
+    found = evaluate(translator, sources, [references], usual_metrics(), translator.options)
+    (work / f"{direction}.{test}.txt").write_text("\n".join(found.run.translations) + "\n", encoding="utf-8")
+    return [
+        {"test": test, "metric": one.metric, "value": one.value, "signature": one.signature} for one in found.scores
+    ]
+
+
+def sides(path: Path, direction: str) -> tuple[list[str], list[str]]:
+    english, spanish = (list(side) for side in zip(*read(path), strict=True))
+    return (english, spanish) if direction == "en-es" else (spanish, english)
+
+
+def card(direction: str, about: About, config: ModelConfig) -> str:
+    told = about.provenance
+    source, target = ({"en": "English", "es": "Spanish"}[language] for language in direction.split("-"))
+    metrics = list(dict.fromkeys(score["metric"] for score in about.scores))
+    rows = [["test set", *metrics], ["---"] * (len(metrics) + 1)]
+    for test, what in TESTS.items():
+        rows.append([f"{test} ({what})", *(f"{s['value']:.2f}" for s in about.scores if s["test"] == test)])
+    return (
+        (Path(__file__).parent / "card.md")
+        .read_text(encoding="utf-8")
+        .format(
+            direction=direction,
+            source=source,
+            target=target,
+            parameters=count(config),
+            config=config,
+            scores="\n".join(f"| {' | '.join(row)} |" for row in rows),
+            signatures="; ".join(dict.fromkeys(f"{s['metric']}: `{s['signature']}`" for s in about.scores)),
+            symbols=about.symbols,
+            pairs=told["pairs"],
+            command=told["command"],
+            steps=told["steps"],
+            passes=told["passes"],
+            hours=told["seconds"] / 3600,
+            machine=told["machine"],
+            precision=told["recipe"]["precision"],
+            versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
+        )
+    )
+
+
+if __name__ == "__main__":
+    ship(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

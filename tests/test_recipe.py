@@ -1,0 +1,165 @@
+"""recipes/en-es: what is changed in the pairs of the packaged models, and `make model` from beginning to end."""
+
+import importlib.util
+import lzma
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vidrio.folder import read_config
+from vidrio.text.masks import HIDDEN
+from vidrio.text.protect import spans
+from vidrio.translator import Translator
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+RECIPE = REPOSITORY / "recipes" / "en-es"
+
+
+@pytest.fixture(scope="module")
+def corpora():
+    spec = importlib.util.spec_from_file_location("corpora", RECIPE / "corpora.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Always(random.Random):
+    """Chance that never says no, and takes symbols in their order."""
+
+    def random(self):
+        return 0.0
+
+    def sample(self, population, k, **more):
+        return list(population)[:k]
+
+
+@pytest.mark.parametrize(
+    ("pair", "masked"),
+    [
+        (("Tom sees Mary.", "Tom ve a Mary."), ("⑥ sees ⑤.", "⑥ ve a ⑤.")),
+        (("Use `ls -l` in {dir}.", "Usa `ls -l` en {dir}."), ("Use ⑥ in ⑤.", "Usa ⑥ en ⑤.")),
+        (("Tom likes Tom.", "A Tom le gusta Tom."), ("Tom likes Tom.", "A Tom le gusta Tom.")),  # which is which?
+        (("Ana is here.", "Anabel está aquí."), ("Ana is here.", "Anabel está aquí.")),  # a part of a word
+        (("① is one.", "① es uno."), ("① is one.", "① es uno.")),
+    ],
+)
+def test_what_stands_once_on_both_sides_becomes_a_symbol(corpora, pair, masked):
+    assert corpora.masked(Always(), pair) == masked
+
+
+def test_symbols_stand_alike_on_both_sides(corpora):
+    chance = random.Random(1)
+    for _ in range(200):
+        source, target = corpora.masked(
+            chance, ("Tom wrote to a@b.org in Boston.", "Tom escribió a a@b.org en Boston.")
+        )
+        assert {c for c in source if c in corpora.SYMBOLS} == {c for c in target if c in corpora.SYMBOLS}
+        assert all(target.count(symbol) <= 1 for symbol in corpora.SYMBOLS)
+
+
+def test_all_that_is_hidden_when_translating_was_hidden_when_learning(corpora):
+    """But for emoji: hardly any are in the data, and any symbol is copied alike."""
+    assert HIDDEN - {"emoji"} == corpora.COPIED
+    assert not any(spans(symbol) for symbol in corpora.SYMBOLS)  # a symbol itself is nothing to protect
+
+
+def test_some_pairs_are_written_otherwise(corpora):
+    chance = random.Random(1)
+    found = {corpora.varied_pair(chance, ("He is here now.", "Está aquí ahora.")) for _ in range(2000)}
+    assert found == {
+        ("He is here now.", "Está aquí ahora."),
+        ("HE IS HERE NOW.", "ESTÁ AQUÍ AHORA."),
+        ("He Is Here Now.", "Está Aquí Ahora."),
+        ("He is here now", "Está aquí ahora"),
+        ("he is here now", "está aquí ahora"),
+    }
+
+
+def test_words_of_no_language_stay_as_they_are(corpora):
+    found = corpora.unchanged(random.Random(1), [("The house is red.", "La casa es roja.")] * 3000)
+    assert len(found) > 4000
+    assert all(source == target for source, target in found)
+    assert sum(source == "the house is red." for source, _ in found) < 5
+
+
+def test_a_sentence_of_the_test_set_is_found_among_the_pairs(corpora, tmp_path):
+    test = tmp_path / "test.tsv"
+    test.write_text("I see.\tYa veo.\n", encoding="utf-8")
+    folder = tmp_path / "train"
+    folder.mkdir()
+    (folder / "a.tsv").write_text("I am.\tSoy.\n", encoding="utf-8")
+    corpora.apart(folder, test)
+    for leak in ("i see\tComprendo.", "Understood.\t¡Ya veo!"):
+        (folder / "a.tsv").write_text(f"I am.\tSoy.\n{leak}\n", encoding="utf-8")
+        with pytest.raises(SystemExit, match=r"a\.tsv:2"):
+            corpora.apart(folder, test)
+
+
+# --- the whole recipe, on a language of a few words -------------------------------------------------------------------
+
+NOUNS = {"dog": "perro", "cat": "gato", "boy": "niño", "book": "libro", "tree": "árbol", "cook": "cocinero"}
+VERBS = {"sees": "ve a", "hears": "oye a", "wants": "quiere a", "paints": "pinta a", "finds": "encuentra a"}
+PLACES = {"here": "aquí", "there": "allí", "today": "hoy", "now": "ahora", "again": "otra vez"}
+SOURCES = ("tatoeba", "europarl", "mdn-tmx", "docs-python", "xquad")
+
+
+def clause(chance):
+    (a, b), (c, d), (e, f), (g, h) = (chance.choice([*words.items()]) for words in (NOUNS, VERBS, NOUNS, PLACES))
+    return f"the {a} {c} the {e} {g}", f"el {b} {d} el {f} {h}"
+
+
+def sentences(count):
+    """Any two of them differ in more than a word."""
+    chance = random.Random(1)
+    for _ in range(count):
+        (a, b), (c, d) = clause(chance), clause(chance)
+        yield f"{a} and {c}.".capitalize(), f"{b} y {d}.".capitalize()
+
+
+@pytest.fixture
+def data(tmp_path):
+    pairs = list(dict.fromkeys(sentences(2_000)))
+    folder = tmp_path / "data"
+    files = {
+        "train.tsv.xz": [(SOURCES[n % 4], *pair) for n, pair in enumerate(pairs[90:])],
+        "train-more.tsv.xz": [("xquad", *pair) for pair in pairs[:60]],
+        "dictionary.tsv.xz": [("wiktionary", *pair) for pair in NOUNS.items()],
+    }
+    folder.mkdir()
+    for name, rows in files.items():
+        with lzma.open(folder / name, "wt", encoding="utf-8") as file:
+            file.writelines("\t".join(row) + "\n" for row in rows)
+    tests = {"dev/newstest2012": (60, 70), "dev/flores200-dev": (70, 80), "test/tatoeba-test-v2020-07-28": (80, 90)}
+    for name, (first, last) in tests.items():
+        for n, language in enumerate(("en", "es")):
+            path = folder / f"{name}.{language}"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("".join(pair[n] + "\n" for pair in pairs[first:last]), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["en-es", "es-en"])
+def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
+    copy = tmp_path / "recipes" / "en-es"
+    copy.mkdir(parents=True)
+    for file in RECIPE.iterdir():
+        if file.is_file():
+            (copy / file.name).write_bytes(file.read_bytes())
+    command = ["sh", str(copy / "make.sh"), str(data), str(tmp_path / "work"), direction, "15s", sys.executable]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
+    for _ in range(2):  # the second time there is nothing left to do but to ship it
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
+        assert done.returncode == 0, done.stdout + done.stderr
+    folder = tmp_path / "src" / "vidrio" / "models" / direction
+    _, about = read_config(folder)
+    assert (about.symbols, f"{about.source_language}-{about.target_language}") == ("①②③④⑤⑥", direction)
+    assert len(about.scores) == 9
+    assert "vidrio train tatoeba.tsv@3" in (folder / "README.md").read_text(encoding="utf-8")
+    assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
+    assert Translator.load(folder).translate("{x}").text == "{x}"
+    assert (folder / "confidence.json").is_file()
