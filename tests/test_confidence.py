@@ -245,6 +245,14 @@ def test_on_a_terminal_doubtful_words_are_underlined(model):
     assert on_a_terminal(*arguments, TERM="xterm", NO_COLOR="1") == f"{found.text}\n"
 
 
+def test_a_file_is_never_marked(model, tmp_path):
+    source = "two books sees a child the world the bread"
+    (tmp_path / "in").write_text(f"{source}\n")
+    files = ("-i", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
+    assert on_a_terminal("translate", "--model", str(model), "--confidence", *files, TERM="xterm") == ""
+    assert (tmp_path / "out").read_text() == f"{vidrio.load(model).translate(source).text}\n"
+
+
 def test_a_row_keeps_to_its_width():
     told = [f"palabra{n} 0.12" for n in range(30)]
     row = fitting("       1        0.25  ", told)

@@ -123,6 +123,7 @@ def calibrate(
         found = in_reference([word.text for word, _ in features], reference)
         words.append([(probability, right) for (_, probability), right in zip(features, found, strict=True)])
     on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": str(metric.get_signature())}
+    on["beam"] = (options or translator.options).beam
     return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
 
 

@@ -19,12 +19,13 @@ class Doubts:
     """The table grows as translations come; `what` they are, lines or sentences, is its first column. In JSON there is
     no table: it tells all of this by itself."""
 
-    def __init__(self, confidence: "Confidence", what: str, *, table: bool) -> None:
+    def __init__(self, confidence: "Confidence", what: str, *, table: bool, on_stdout: bool) -> None:
         from vidrio.confidence import DOUBTFUL
 
         self.number = 1  # of the next row
         self._table, self._doubtful = table, DOUBTFUL
-        self._marks = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        self._marks = on_stdout and sys.stdout.isatty() and not plain
         click.echo(f"vidrio: {confidence.told()}", err=True)
         if table:
             click.echo(f"{what:>8}  confidence  to check: words with less than {DOUBTFUL:g}", err=True)
@@ -39,7 +40,7 @@ class Doubts:
         self.number += 1
 
     def marked(self, translation: "Translation") -> str:
-        """The translation with doubtful words underlined, if this is a terminal."""
+        """The translation with doubtful words underlined, if it goes to a terminal."""
         if not self._marks:
             return translation.text
         written: list[str] = []

@@ -111,7 +111,7 @@ def translate(
     doubts = None
     if confidence:
         what = "line" if text is None else "sentence"
-        doubts = Doubts(translator.calibration, what, table=not (as_json or jsonl))
+        doubts = Doubts(translator.calibration, what, table=not (as_json or jsonl), on_stdout=target is None)
     work = _Work(translator, options, as_json, jsonl, alignment, doubts)
     if text is not None:
         click.echo("\n".join(work.on_text(text)))
