@@ -3,7 +3,8 @@
 Read in this order:
   plain       the whole of training on one screen, for a lesson's model
   weights, model, attention, dropout, loss, optimiser, schedule, batches       the parts, made for large data
-  train, checkpoint, best, together the loop, how it survives a kill, its best models, several processes as one
+  train, checkpoint, best           the loop, how it survives a kill, its best models
+  together, sharded, workplace      several processes as one, a model shared out over them, who makes the data
   recipe, tasks, memory, planning, run       what is chosen, and from files to a trained model
   decode, judge, validate, tensorboard       how good it is meanwhile
 Where the pairs come from: pairs, clean, split, sift, prepare, store (docs/data.md).
