@@ -1,6 +1,6 @@
 """How fast Vidrio translates, beside CTranslate2 called directly on the same files, and beside `transformers`.
 
-    python benchmarks/translate_speed.py --model MODEL --source FILE [--what cold,throughput,latency,growth]
+    python benchmarks/translate_speed.py --model MODEL --source FILE [--what cold,throughput,latency]
 
 MODEL is a model folder (default: the default model), FILE has a sentence a line. Every figure is the median of five
 rounds, in which the competitors take turns, so that a busy machine slows them alike; CPU seconds are told beside
@@ -10,15 +10,12 @@ installed: a MarianMT model of the same sizes with random weights, since it is t
 
 import argparse
 import os
-import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle, islice
 from pathlib import Path
 
 from vidrio import models
@@ -37,12 +34,12 @@ def main() -> None:
     parser.add_argument("--source", type=Path, default=Path(SOURCE), help="what to translate, a sentence a line")
     parser.add_argument("--lines", type=int, default=10_000, help="so many of its lines")
     parser.add_argument("--beam", type=int, default=1)
-    parser.add_argument("--what", default="cold,throughput,latency,growth")
+    parser.add_argument("--what", default="cold,throughput,latency")
     given = parser.parse_args()
     folder = models.find(given.model)
     lines = given.source.read_text(encoding="utf-8").splitlines()[: given.lines]
     print(f"{folder.name}, {len(lines):,} lines of {given.source.name}, beam {given.beam}, {cores()} cores\n")
-    parts = {"cold": cold, "throughput": throughput, "latency": latency, "growth": growth}
+    parts = {"cold": cold, "throughput": throughput, "latency": latency}
     for what in given.what.split(","):
         parts[what](folder, lines, given.beam)
         print()
@@ -217,20 +214,6 @@ def one_by_one(entries: dict[str, Callable[[str], object]], lines: Sequence[str]
     for name, times in taken.items():
         late = sorted(times)[len(times) * 99 // 100]
         print(f"  {name:<26} median {statistics.median(times):7.2f} ms   99 % within {late:7.2f} ms")
-
-
-def growth(folder: Path, lines: Sequence[str], beam: int) -> None:
-    """The command on more and more lines: seconds and peak memory. Words are shuffled, so that no line comes twice."""
-    generator = random.Random(1)
-    print("growth with the number of lines")
-    for count in (100, 1_000, 10_000, 100_000):
-        with tempfile.TemporaryDirectory() as temporary:
-            path = Path(temporary) / "lines"
-            shuffled = (generator.sample(words := line.split(), len(words)) for line in islice(cycle(lines), count))
-            path.write_text("".join(f"{' '.join(words)}\n" for words in shuffled), encoding="utf-8")
-            arguments = ["translate", "-m", str(folder), "-i", str(path), "--beam", str(beam)]
-            seconds, megabytes = process_cost([sys.executable, "-m", "vidrio", *arguments])
-        print(f"  {count:>9,} lines {seconds:8.2f} s {count / seconds:8.0f} lines/s {megabytes:6.0f} MB")
 
 
 # --- how --------------------------------------------------------------------------------------------------------------
