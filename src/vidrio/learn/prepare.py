@@ -61,12 +61,16 @@ class Prepared:
         return {"key": self.key, "pairs": self.pairs, "corpora": shares, "report": self.tally.to_json()}
 
 
-def prepare(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress = silent) -> Prepared:
-    """The pairs of these corpora in this folder, as they lie there already or made now."""
+def prepare(
+    folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress = silent, *, made: bool = False
+) -> Prepared:
+    """The pairs of these corpora in this folder, as they lie there already or made now; `made`: they must lie there."""
     key = key_of(corpora, wishes)
     there = _there(folder, key)
     if there:
         return there
+    if made:
+        raise made_of_others(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "data.json").unlink(missing_ok=True)
     tally, of_corpus = Tally(), [0] * len(corpora)
@@ -82,6 +86,15 @@ def prepare(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: P
     text = json.dumps(prepared.to_json(), indent=2, ensure_ascii=False) + "\n"
     write_atomically(folder / "data.json", text.encode())
     return prepared
+
+
+def made_of_others(where: Path) -> DataError:
+    """What the process that makes the data has made is not what this one would make."""
+    return DataError(
+        f"what lies in {where} was made from other files",
+        found="files that differ in path, size or time from those of the leading process",
+        do="give all processes the same files, or on each machine a folder of its own with --to",
+    )
 
 
 def write_pairs(paths: Sequence[Path], pairs: Iterable[Kept]) -> list[int]:

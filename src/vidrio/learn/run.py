@@ -20,6 +20,7 @@ from vidrio.learn import model
 from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.best import mean, rank
 from vidrio.learn.decode import translate
+from vidrio.learn.keeper import write_down
 from vidrio.learn.lock import leaving_nothing
 from vidrio.learn.machine import keep_memory
 from vidrio.learn.memory import free_memory
@@ -37,10 +38,11 @@ from vidrio.learn.planning import (
 )
 from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import METRICS, minutes
+from vidrio.learn.state import State, hand_out, resume
 from vidrio.learn.tasks import TASKS, Material, Task
 from vidrio.learn.tensorboard import drawing
 from vidrio.learn.together import Together
-from vidrio.learn.train import State, Watch, hand_out, resume, train, write_down
+from vidrio.learn.train import Watch, train
 from vidrio.learn.weights import Weights
 from vidrio.learn.workplace import at_work, in_turn, same_everywhere
 from vidrio.parameters import random_parameters
@@ -103,7 +105,9 @@ def run(
             before = read_plan(home) if together.leads else None
             if together.leads:
                 check(choices, before)
-            task = in_turn(writes, together, lambda: TASKS[choices.task](home, material, progress))
+            task = in_turn(
+                writes, together, lambda made: TASKS[choices.task](home, replace(material, made=made), progress)
+            )
             same_everywhere(task.examples, repr(task.fingerprints), together)
             settled = ""
             if together.leads:

@@ -16,7 +16,7 @@ from vidrio.learn.clean import tidy
 from vidrio.learn.lines import read_lines
 from vidrio.learn.pairs import corpora, read
 from vidrio.learn.plain import in_memory
-from vidrio.learn.prepare import Prepared, prepare
+from vidrio.learn.prepare import Prepared, made_of_others, prepare
 from vidrio.learn.progress import Progress
 from vidrio.learn.recipe import VOCABULARY_FOR, largest_for
 from vidrio.learn.sift import Wishes
@@ -46,6 +46,7 @@ class Material:
     separate: bool = False  # a vocabulary for each side
     lowercase: bool = False
     clean: Wishes = field(default_factory=Wishes)
+    made: bool = False  # by another process, in the same folder: it only has to be read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +102,7 @@ def translation(run: Path, material: Material, progress: Progress) -> Task:
         apart=(*dev, *test),
         least=FEWEST,
     )
-    prepared = prepare(run / "data", given, wishes, progress)
+    prepared = prepare(run / "data", given, wishes, progress, made=material.made)
     if not prepared.pairs["train"]:
         raise DataError(
             "nothing is left to learn from", found=f"{prepared.tally.read:,} pairs read", do="see data.json"
@@ -173,6 +174,8 @@ def learned(path: Path, texts: Callable[[], Iterable[str]], size: int, material:
     wish = sha256(repr((key, material.tokenizer, size, material.lowercase, material.separate)).encode()).hexdigest()
     if path.exists() and stamp.exists() and stamp.read_text() == wish:
         return Tokenizer.load(path)
+    if material.made:
+        raise made_of_others(path)
     tokenizer = Tokenizer.learn(texts(), material.tokenizer, size, lowercase=material.lowercase)
     path.parent.mkdir(parents=True, exist_ok=True)
     tokenizer.save(path)

@@ -48,14 +48,14 @@ def _is_shared(home: Path, together: Together) -> bool:
     return seen
 
 
-def in_turn(writes: bool, together: Together, make: Callable[[], T]) -> T:
-    """What `make` gives: those that write make it, then the others find it there."""
+def in_turn(writes: bool, together: Together, make: Callable[[bool], T]) -> T:
+    """What `make` gives: those that write make it, then the others find it made."""
     if not writes:
         together.wait()
-    made = make()
+    found = make(not writes)
     if writes:
         together.wait()
-    return made
+    return found
 
 
 def same_everywhere(examples: Examples, others: str, together: Together) -> None:
