@@ -121,6 +121,8 @@ def test_words_around_what_was_lost_are_translated_by_themselves():
     assert again("5 dogs and 6 cats", "5 perros 5 y 6 gatos") == ["dogs and", "cats"]
     assert again("¡{a}!", "x") == []
     assert again('Delete "{a}"?', "x") == ["Delete"]
+    for thing in ("`code`", "</b>", "--option", "__NAME__", "&lt;", "[b]"):  # whole, though marks stand at its ends
+        assert again(f"Go {thing}{{a}} {thing} away", f"{thing} {thing}") == [f"Go {thing}", f"{thing} away"]
     assert again("Monday, 8:30-14:00", "lunes, 8:30") == ["Monday, 8:30"]
     assert again('Write "{a}" or “{b}” (or {c}) now.', "x") == ["Write", "or", "(or", "now."]
     assert again('He wrote {a}: "No."', "x") == ["He wrote", '"No."']

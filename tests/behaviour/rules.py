@@ -114,17 +114,25 @@ def stuck(piece: str, source: str, translation: str) -> Iterator[bool]:
 
 
 def numbers(source: str, translation: str, _: str) -> str | None:
-    """The same numbers, digit for digit, in any order; 1,234.5 may become 1.234,5."""
-    lost, new = numbers_of(source) - numbers_of(translation), numbers_of(translation) - numbers_of(source)
-    if lost or new:
-        return f"numbers lost: {', '.join(lost.elements()) or 'none'}; new: {', '.join(new.elements()) or 'none'}"
+    """The same numbers, digit for digit, in any order; 1,234.5 may become 1.234,5, and 9:30 may become 9.30."""
+    wanted, found = (Counter(map(value, numbers_of(text))) for text in (source, translation))
+    if wanted != found:
+        lost, new = (", ".join(some.elements()) or "none" for some in (wanted - found, found - wanted))
+        return f"numbers lost: {lost}; new: {new}"
     return None
 
 
-def numbers_of(text: str) -> Counter[str]:
+def numbers_of(text: str) -> list[str]:
     grouped = r"(?<!\d)\d{1,3}(?:[ \u00a0\u202f]\d{3}(?!\d))+(?:[.,]\d+)?"
-    found = re.findall(rf"{grouped}|\d+(?:[.,:/'’]\d+)*", text)
-    return Counter("".join(filter(str.isdigit, number)) for number in found)
+    return re.findall(rf"{grouped}|\d+(?:[.,:/'’]\d+)*", text)
+
+
+def value(number: str) -> str:
+    """Digits, and a full stop before the last of them if they are a fraction: one sign of its kind, and not three."""
+    signs = re.sub(r"\d", "", number)
+    whole, _, last = re.sub(r"\D", " ", number).rpartition(" ")
+    fraction = signs and signs.count(signs[-1]) == 1 and (len(signs) > 1 or len(last) != 3)
+    return whole.replace(" ", "") + ("." if fraction else "") + last
 
 
 def in_order(_: str, translation: str, argument: str) -> str | None:

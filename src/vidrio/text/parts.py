@@ -78,16 +78,24 @@ def around(text: str, start: int, end: int, taken: Iterable[protect.Span]) -> It
     touch them."""
     at = start
     for place in taken:
-        yield from worded(text, at, at + len(OPENED.sub("", text[at : place.start])))
+        yield from worded(text, at, place.start, touches=True)
         at = place.end + (text[place.end : place.end + 1] in QUOTES and place.end < end)
     yield from worded(text, at, end)
 
 
-def worded(text: str, start: int, end: int) -> Iterator[Span]:
-    """The span without white space, and without what closed the clause before it; nothing if it has no letter."""
+def worded(text: str, start: int, end: int, *, touches: bool = False) -> Iterator[Span]:
+    """The span without white space, and without what closed the clause before it; nothing if it has no letter.
+
+    `touches`: something copied follows, and the marks right before it go with it.
+    """
     part = text[start:end]
-    if any(character.isalpha() for character in part):
-        yield start + len(part) - len(CLOSED.sub("", part)), start + len(part.rstrip())
+    if not any(character.isalpha() for character in part):
+        return
+    first = len(part) - len(CLOSED.sub("", part))
+    last = len((OPENED.sub("", part) if touches else part).rstrip())
+    if (part[:first] + part[last:]).strip() and (inside := protect.spans(part)):
+        first, last = min(first, inside[0].start), max(last, inside[-1].end)  # marks may belong to such a thing
+    yield start + first, start + last
 
 
 def unmarked(text: str, start: int, end: int, inside: Sequence[protect.Span]) -> int:

@@ -32,6 +32,7 @@ _KINDS = (
     ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
     ("tag", r"<!--(?:[^-]|-(?!->)){0,2000}-->|</?[A-Za-z][\w:.-]*(?:\s+[\w:@.-]+=[^<>]*)?\s*/?>"),
     ("tag", rf"<[%?][^<>]{{0,200}}[%?]>|\[/?(?:{_BBCODE})(?:=[^\[\]\s]{{1,200}})?\]"),
+    ("tag", r"&lt;/?[A-Za-z](?:[^&<>\s]|\s(?=[\w/])|&(?!gt;|lt;)){0,200}&gt;"),
     ("tag", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"),
     # {count, plural, one {# file} other {# files}} and {\an8} of subtitles
     ("placeholder", r"\{\w{1,40},\s?(?:plural|select|selectordinal),(?:[^{}]|\{[^{}]{0,200}\}){0,400}\}"),
@@ -61,7 +62,11 @@ _KINDS = (
         r"(?<![\w.,/-])(?:\d{4}-\d\d?-\d\d?(?:T[\d:.]+Z?)?|\d\d?(?:/\d\d?/|\.\d\d?\.|-\d\d?-)\d{2,4})(?![\w/]|[.,-]\d)",
     ),
     ("time", r"(?<![\w:])\d\d?:\d\d(?::\d\d)?(?![\w:])"),
-    ("version", r"(?<![\w.])(?:[vV]\d+(?:\.\d+)*|\d+(?:\.\d+){2,})(?:[-+][A-Za-z][\w.]*)?(?!\w)(?<!\.)"),
+    (
+        "version",  # but 1.234.567 is a number in Spanish
+        r"(?<![\w.])(?:[vV]\d+(?:\.\d+)*|(?!\d{1,3}(?:\.\d{3}){2}(?!\.?\d))\d+(?:\.\d+){2,})"
+        r"(?:[-+][A-Za-z][\w.]*)?(?!\w)(?<!\.)",
+    ),
     (
         "number",
         rf"(?<![\w.])(?:[{_MONEY}]\s?)?[-+−]?(?:\d{{1,3}}(?:[.,'’\u00a0\u202f ]\d{{3}})+(?!\d)|\d++)(?!{_ORDINAL})"
@@ -103,14 +108,16 @@ def check(source: str, translation: str) -> list[Missing]:
     protected = spans(source)
     if not protected:
         return []
-    found = _numbers(translation)
+    numbers = [(translation[a:b], kind) for a, b, kind in spans(translation) if kind in _BY_DIGITS]
+    values = Counter(_value(text) for text, kind in numbers if kind == "number")
+    digits = Counter(_digits(text) for text, _ in numbers)  # 9:30 may become 9.30
     lost: list[Missing] = []
     taken: Counter[str] = Counter()
     for start, end, kind in protected:
         text = source[start:end]
-        key = _digits(text) if kind in _BY_DIGITS else text
+        key = _key(text, kind)
         taken[key] += 1
-        there = found[key] if kind in _BY_DIGITS else translation.count(text)
+        there = values[key] if kind == "number" else digits[key] if kind in _BY_DIGITS else translation.count(text)
         if taken[key] > there:
             lost.append(Missing(text, kind, start))
     return lost
@@ -121,17 +128,29 @@ def added(source: str, translation: str) -> bool:
 
     Where the source has no number at all, one in the translation may have been a word.
     """
-    numbers = _numbers(source)
-    if numbers:
-        known = numbers | Counter(re.findall(r"\d+", source))  # 21 is known from 21st
-        if _numbers(translation) - known:
+    protected = spans(source)
+    known = Counter(_key(source[start:end], kind) for start, end, kind in protected if kind in _BY_DIGITS)
+    if known:
+        known |= Counter(re.findall(r"\d+", source))  # 21 is known from 21st
+        numbers = [translation[start:end] for start, end, kind in spans(translation) if kind in _BY_DIGITS]
+        if Counter(digits if (digits := _digits(text)) in known else _value(text) for text in numbers) - known:
             return True
-    others = {source[start:end] for start, end, kind in spans(source) if kind not in _BY_DIGITS}
+    others = {source[start:end] for start, end, kind in protected if kind not in _BY_DIGITS}
     return any(translation.count(text) > source.count(text) for text in others)
 
 
-def _numbers(text: str) -> Counter[str]:
-    return Counter(_digits(text[start:end]) for start, end, kind in spans(text) if kind in _BY_DIGITS)
+def _key(text: str, kind: str) -> str:
+    """What it is known by, however it is written."""
+    return _value(text) if kind == "number" else _digits(text) if kind in _BY_DIGITS else text
+
+
+def _value(number: str) -> str:
+    """1,234.5 and 1.234,5 are 1234.5, and not 12345. What stands after the last sign is a fraction, unless it could be
+    thousands."""
+    *groups, last = re.findall(r"\d+", number)
+    signs = re.findall(r"(?<=\d)[^\d](?=\d)", number)
+    thousands = not groups or (len(last) == 3 and len(set(signs)) == 1)
+    return "".join(groups) + ("" if thousands else ".") + last
 
 
 def _digits(text: str) -> str:
