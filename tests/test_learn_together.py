@@ -23,6 +23,7 @@ from tolerances import FLOAT32
 from vidrio.errors import RunError
 from vidrio.learn import sharded, train
 from vidrio.learn.checkpoint import load_state
+from vidrio.learn.memory import need
 from vidrio.learn.optimiser import clip
 from vidrio.learn.plain import in_memory
 from vidrio.learn.recipe import Stop
@@ -193,6 +194,15 @@ def test_each_holds_its_part_and_one_layer_at_a_time(tmp_path: Path) -> None:
         # rest, though the graph would give gradients to all.
         assert forward == [9, 2]
         assert back == [17, 2]
+
+
+def test_what_is_shared_out_is_counted_once() -> None:
+    """By the choice of a batch that fits: on a GPU down to what a validation takes, 6 bytes a parameter."""
+    config, recipe = small_config(), replace(STEPS, precision="bfloat16")
+    whole, *shared = (need(config, recipe, 10, "cuda", shares) for shares in (1, 4, 1000))
+    saved = [(whole.fixed - one.fixed) / count(config) for one in shared]
+    assert saved == pytest.approx([40 - 20 / 4 - 6, 40 - 20 / 1000 - 6])
+    assert {one.token for one in shared} == {whole.token}
 
 
 # --- it goes on exactly -----------------------------------------------------------------------------------------------
