@@ -45,8 +45,9 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
     from vidrio.config import SpecialIds
     from vidrio.learn.plain import in_memory
     from vidrio.learn.recipe import Recipe, Stop, sized
+    from vidrio.learn.state import State, hand_out
     from vidrio.learn.together import join, leave
-    from vidrio.learn.train import State, hand_out, train
+    from vidrio.learn.train import train
     from vidrio.learn.weights import Weights
     from vidrio.parameters import count, random_parameters
 

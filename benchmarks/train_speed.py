@@ -36,6 +36,7 @@ from vidrio.learn import train  # noqa: E402
 from vidrio.learn.batches import Examples  # noqa: E402
 from vidrio.learn.plain import in_memory  # noqa: E402
 from vidrio.learn.recipe import Recipe, Stop, choose_precision, sized  # noqa: E402
+from vidrio.learn.state import State  # noqa: E402
 from vidrio.learn.weights import Weights  # noqa: E402
 from vidrio.parameters import count, random_parameters  # noqa: E402
 from vidrio.text.tokenizer import Tokenizer  # noqa: E402
@@ -117,7 +118,7 @@ def ours(examples: Examples, special: SpecialIds, vocabulary: int, seconds: floa
     )
     weights = Weights.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
     told: list[dict[str, float]] = []
-    train.train(examples, train.State.start(weights), recipe, lambda net: {"loss": 0.0}, watch=told.append)
+    train.train(examples, State.start(weights), recipe, lambda net: {"loss": 0.0}, watch=told.append)
     steps = [record for record in told if record["kind"] == "step"]
     return mean_speed([(r["seconds"], r["tokens_per_second"]) for r in steps])
 

@@ -31,6 +31,7 @@ from vidrio.learn import train
 from vidrio.learn.machine import keep_memory
 from vidrio.learn.plain import in_memory
 from vidrio.learn.recipe import Recipe, Stop, sized
+from vidrio.learn.state import State
 from vidrio.learn.weights import Weights
 from vidrio.parameters import random_parameters
 
@@ -47,7 +48,7 @@ examples = in_memory([tuple(pair) for pair in sides])
 recipe = Recipe(stop=Stop(steps=2), batch_tokens=tokens, precision=precision)
 before = peak()
 config = sized(preset, vocabulary, SpecialIds())
-state = train.State.start(Weights.from_arrays(config, random_parameters(config, random)))
+state = State.start(Weights.from_arrays(config, random_parameters(config, random)))
 with tempfile.TemporaryDirectory() as folder:
     train.train(examples, state, recipe, lambda net: {"loss": 1.0}, run=Path(folder))
 print(peak() - before)

@@ -14,8 +14,8 @@ from vidrio.learn import train
 from vidrio.learn.model import Network
 from vidrio.learn.plain import in_memory
 from vidrio.learn.recipe import Recipe
+from vidrio.learn.state import State
 from vidrio.learn.tensorboard import FOLDER, drawing
-from vidrio.learn.train import State
 
 Curves = dict[str, list[tuple[int, float]]]
 

@@ -19,14 +19,14 @@ from safetensors import safe_open
 from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import ConfigError, RunError
 from vidrio.folder import read_parameters
-from vidrio.learn import checkpoint, train
+from vidrio.learn import checkpoint, keeper, train
 from vidrio.learn.batches import Examples
 from vidrio.learn.best import mean
 from vidrio.learn.decode import translate
 from vidrio.learn.model import Network
 from vidrio.learn.plain import in_memory
 from vidrio.learn.recipe import Recipe, Stop, sized
-from vidrio.learn.train import State
+from vidrio.learn.state import State, resume
 from vidrio.learn.weights import Weights
 from vidrio.parameters import random_parameters
 
@@ -65,7 +65,7 @@ def losses(run: Path) -> list[tuple[int, float]]:
 
 
 def go_on(run: Path, config: ModelConfig) -> State:
-    found = train.resume(run, config, torch.device("cpu"))
+    found = resume(run, config, torch.device("cpu"))
     assert found is not None
     return found[0]
 
@@ -187,7 +187,7 @@ def test_the_best_models_of_an_interrupted_run_are_the_same(
     with pytest.raises(OSError, match="plug"):
         train.train(examples, begin(config), BEST_3, restless, run=tmp_path / "parts")
     monkeypatch.undo()
-    found = train.resume(tmp_path / "parts", config, torch.device("cpu"))
+    found = resume(tmp_path / "parts", config, torch.device("cpu"))
     state = found[0] if found else begin(config)
     resumed = train.train(examples, state, BEST_3, restless, run=tmp_path / "parts")
     assert resumed.kept == whole.kept
@@ -233,7 +233,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from test_learn_train import *
-state = train.resume(Path(sys.argv[1]), small_config(), torch.device("cpu"))
+state = resume(Path(sys.argv[1]), small_config(), torch.device("cpu"))
 state = state[0] if state else begin(small_config())
 recipe = replace(STEPS, stop=Stop(steps=2000), validations=100, keep_best=3)
 train.train(in_memory(backwards(500)), state, recipe, restless, run=Path(sys.argv[1]))
@@ -297,7 +297,7 @@ def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_pa
     latest = tmp_path / checkpoint.LATEST
     for damage in (latest.read_bytes()[:1000], latest.read_bytes()[:-5000] + bytes(5000)):  # cut short; zeros in it
         latest.write_bytes(damage)
-        found = train.resume(tmp_path, config, torch.device("cpu"))
+        found = resume(tmp_path, config, torch.device("cpu"))
         assert found is not None
         state, told = found
         assert "state.safetensors is damaged" in told
@@ -306,7 +306,7 @@ def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_pa
         assert torch.equal(resumed.weights.flat, whole.weights.flat)
     (tmp_path / checkpoint.PREVIOUS).write_bytes(b"")
     with pytest.raises(RunError, match="cannot go on"):
-        train.resume(tmp_path, config, torch.device("cpu"))
+        resume(tmp_path, config, torch.device("cpu"))
 
 
 def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Pa
 def test_half_a_line_of_metrics_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 20, "loss": 1}\n{"step": 40, "loss": 0.5}\n{"step": 60, "lo')
-    train.forget_after(path, 20)
+    keeper.forget_after(path, 20)
     assert path.read_text() == '{"step": 20, "loss": 1}\n'
 
 

@@ -12,7 +12,7 @@ from vidrio.learn.optimiser import Adam
 from vidrio.learn.planning import Plan
 from vidrio.learn.recipe import Recipe, Stop
 from vidrio.learn.schedule import Schedule
-from vidrio.learn.train import resume
+from vidrio.learn.state import resume
 from vidrio.learn.weights import Weights
 from vidrio.parameters import count
 

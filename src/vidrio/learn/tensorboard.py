@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.train import State, Watch
+from vidrio.learn.state import State
+from vidrio.learn.train import Watch
 
 FOLDER = "tensorboard"
 STEP = {"loss": "loss/training", "rate": "rate", "tokens_per_second": "tokens per second"}

@@ -4,91 +4,39 @@ Everything that a run is lies in `State`; the loop changes nothing else. So a ru
 on exactly: on a CPU the losses that follow are the same to the last bit.
 """
 
-import json
 import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from vidrio.config import ModelConfig
 from vidrio.errors import RunError
-from vidrio.folder import write_atomically
 from vidrio.learn import model
 from vidrio.learn.batches import Batch, Examples, Position, collate, stream
-from vidrio.learn.best import Kept, best_of, keep, let_go, rank
-from vidrio.learn.checkpoint import load_state, save_state
+from vidrio.learn.best import best_of, rank
 from vidrio.learn.dropout import dropout
-from vidrio.learn.history import is_due, keep_snapshot
+from vidrio.learn.history import is_due
+from vidrio.learn.keeper import Keeper
 from vidrio.learn.loss import smoothed_cross_entropy
-from vidrio.learn.optimiser import Adam, clip
+from vidrio.learn.optimiser import clip
 from vidrio.learn.recipe import Recipe
 from vidrio.learn.schedule import Schedule
-from vidrio.learn.sharded import Shards, share
+from vidrio.learn.sharded import Shards
+from vidrio.learn.state import State
 from vidrio.learn.together import Together
 from vidrio.learn.weights import Weights
-from vidrio.parameters import count
 
 TELL = 10  # steps between two lines of metrics
-SAVE = 300  # seconds between two saved states, besides those at validations
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
 PROOF = 500  # steps after which the loss must have moved
 
-TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")  # of a state
-
 Validate = Callable[[model.Network], dict[str, float]]
 Watch = Callable[[dict[str, Any]], None]
-
-
-@dataclass
-class State:
-    """A run as it stands. Of several processes that share the model out, each has its part of every tensor."""
-
-    weights: Weights | Shards
-    average: Tensor  # the running mean of the parameters: what is validated and, at its best, becomes the model
-    best: Tensor
-    adam: Adam
-    step: int = 0
-    position: Position = field(default_factory=Position)
-    epoch: float = 0.0
-    seconds: float = 0.0
-    best_score: float | None = None
-    best_loss: float | None = None  # decides between equal scores
-    best_step: int = 0
-    since_best: int = 0  # validations
-    kept: list[Kept] = field(default_factory=list)  # the best models on disk, best first
-    first_loss: float | None = None
-    sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # since last told: loss, predictions, tokens
-    share: float = 0.0
-    ended: bool = False
-
-    @staticmethod
-    def start(weights: Weights | Shards) -> "State":
-        return State(weights, weights.flat.clone(), weights.flat.clone(), Adam.start(weights.flat))
-
-    def tensors(self) -> dict[str, Tensor]:
-        """All that was learned; where it is shared out, whole, on the leading process."""
-        parts = (self.weights.flat, self.average, self.best, self.adam.mean, self.adam.square)
-        return {name: self.weights.whole(part) for name, part in zip(TENSORS, parts, strict=True)}
-
-    def numbers(self) -> dict[str, Any]:
-        skip = ("weights", "average", "best", "adam", "position")
-        numbers = {name: value for name, value in vars(self).items() if name not in skip}
-        return numbers | {"position": [self.position.epoch, self.position.batch], "threads": torch.get_num_threads()}
-
-    @staticmethod
-    def of(weights: Weights | Shards, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
-        numbers = {name: value for name, value in numbers.items() if name != "threads"}
-        numbers["position"] = Position(*numbers["position"])
-        numbers["kept"] = [(step, score, loss) for step, score, loss in numbers.get("kept", ())]
-        adam = Adam(tensors["adam.mean"], tensors["adam.square"], numbers["step"])
-        return State(weights, tensors["average"], tensors["best"], adam, **numbers)
 
 
 def train(
@@ -306,96 +254,3 @@ def judge(state: State, recipe: Recipe, validate: Validate, together: Together) 
     state.kept = best_of([*state.kept, (state.step, score, loss)], most, recipe.metric)
     state.ended = is_over(state, recipe)
     return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
-
-
-class Keeper:
-    """Writes what a run leaves behind; nothing, if there is nowhere to write."""
-
-    def __init__(self, run: Path | None, state: State) -> None:
-        self.run, self.state = run, state
-        self.saved = time.monotonic()
-        self.kept = {step for step, _, _ in state.kept}  # by the state on disk
-        if run is not None:
-            run.mkdir(parents=True, exist_ok=True)
-            forget_after(run / "metrics.jsonl", state.step)
-
-    def tell(self, record: dict[str, Any]) -> dict[str, Any]:
-        if self.run is not None:
-            write_down(self.run, record)
-        return record
-
-    def is_due(self) -> bool:
-        return time.monotonic() - self.saved > SAVE
-
-    def save(self) -> None:
-        tensors = self.state.tensors()
-        if self.run is not None:
-            save_state(self.run, tensors, self.state.numbers())
-            kept = {step for step, _, _ in self.state.kept}
-            let_go(self.run, kept | self.kept)
-            self.kept = kept
-        self.saved = time.monotonic()
-
-    def keep_best(self) -> None:
-        """Write the model that was just judged, if it is one of the best."""
-        if any(step == self.state.step for step, _, _ in self.state.kept):
-            weights = self.state.weights
-            whole = weights.whole(self.state.average)
-            if self.run is not None:
-                keep(self.run, self.state.step, Weights(weights.config, whole).to_arrays())
-
-    def snapshot(self) -> None:
-        weights = self.state.weights
-        whole = weights.whole(weights.flat)
-        if self.run is not None:
-            keep_snapshot(self.run, self.state.step, Weights(weights.config, whole).to_arrays())
-
-
-def write_down(run: Path, record: dict[str, Any]) -> None:
-    """One more line of metrics."""
-    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
-
-
-def forget_after(path: Path, step: int) -> None:
-    """Drop the metrics after the saved state, and of the end, which will be told again, and a half-written line."""
-    if not path.exists():
-        return
-    kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            record = json.loads(line)
-            if record["step"] <= step and record.get("kind") != "mean":
-                kept.append(line + "\n")
-        except (ValueError, KeyError):
-            break
-    write_atomically(path, "".join(kept).encode())
-
-
-def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State, str] | None:
-    """The run as it was last saved, and what had to be passed over; None if there is nothing to go on from."""
-    found = load_state(run, device)
-    if found is None:
-        return None
-    tensors, numbers, damaged = found
-    threads = numbers["threads"]
-    if threads != torch.get_num_threads():
-        damaged += (
-            f" It ran with {threads} threads, now {torch.get_num_threads()}: losses will differ in the last digits."
-        )
-    return State.of(Weights(config, tensors["parameters"]), tensors, numbers), damaged.strip()
-
-
-def hand_out(state: State | None, config: ModelConfig, device: torch.device, together: Together) -> State:
-    """The leading process's state, for all: as it is, or to each its part. On one's own: as it is."""
-    if together.size == 1:
-        assert state is not None
-        return state
-    numbers = json.loads(together.tell("" if state is None else json.dumps(state.numbers())))
-    given = {} if state is None else state.tensors()
-    tensors = {}
-    for name in TENSORS:
-        whole = given[name] if given else torch.empty(0 if together.sharded else count(config))
-        tensors[name] = (share(config, whole, together) if together.sharded else together.spread(whole)).to(device)
-    flat = tensors["parameters"]
-    return State.of(Shards(config, flat, together) if together.sharded else Weights(config, flat), tensors, numbers)
