@@ -384,7 +384,9 @@ def test_the_command_makes_a_translator(
     assert about.provenance["command"] in card
     assert "those who count; licence: CC BY 2.0 FR" in card
     assert (tmp_path / "m" / "report.html").exists()
-    translated = run_vidrio("translate", "--model", "m", "One two")
+    translated = run_vidrio("translate", "--model", "m", "--confidence", "One two")
     assert translated.returncode == 0, translated.stderr
+    assert "confidence predicts chrF" in done.stderr
+    assert "confidence predicts chrF" in translated.stderr
     again = run_vidrio(*command)
     assert "going on from step 60" in again.stderr

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vidrio.learn.tasks import Material
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
+CALIBRATED = 2_000  # pairs at most, that confidence is measured on
 CERTAIN = 1.96  # standard deviations to either side hold 95 %
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
 
@@ -101,6 +102,7 @@ def write(
 
         say("exporting for the fast engine …")
         export(folder)
+        calibrate(folder, task.held_out, say)
     else:
         what = {"unit": "texts", "pairs": task.pairs, "report": task.tally.to_json()}
         write_atomically(data, (json.dumps(what, indent=2, ensure_ascii=False) + "\n").encode())
@@ -115,6 +117,21 @@ def write(
         warnings=warnings,
     )
     say(f"report: {write_report(folder, ending, data)}")
+
+
+def calibrate(folder: Path, pairs: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
+    """How far the model's probabilities tell the quality of its translations, measured on what it validated with."""
+    from vidrio import confidence, evaluate
+    from vidrio.errors import DataError
+    from vidrio.translator import Translator
+
+    sources, references = zip(*pairs[:CALIBRATED], strict=True) if pairs else ((), ())
+    try:
+        found = evaluate.calibrate(Translator.load(folder), sources, references, told={"pairs": "of validation"})
+    except DataError:  # too few of them to tell
+        return
+    confidence.write(folder, found)
+    say(found.told())
 
 
 def versions() -> dict[str, str]:

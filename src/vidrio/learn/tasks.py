@@ -60,7 +60,7 @@ class Task:
     examples: Examples
     validate: Validate
     test: Sequence[tuple[str, str]] = ()
-    held_out: Sequence[tuple[str, str]] = ()  # texts to validate with, and their classes, where nothing is translated
+    held_out: Sequence[tuple[str, str]] = ()  # texts to validate with, and their translations, their classes or nothing
     labels: tuple[str, ...] = ()
     tally: Tally
     pairs: dict[str, int]
@@ -137,6 +137,7 @@ def translation(run: Path, material: Material, progress: Progress) -> Task:
         target=target,
         examples=Examples(stored.source, stored.target, [(share.pairs, share.weight) for share in prepared.shares]),
         validate=validate_translation(held_out, texts, JUDGED),
+        held_out=dev_pairs,
         test=test_pairs,
         tally=prepared.tally,
         pairs=prepared.pairs,
