@@ -153,8 +153,15 @@ def test_the_mean_of_the_best_models_is_tried(pairs: Path, tmp_path: Path) -> No
         assert any("tried the mean of the 3 best models" in line and "the mean is the model" in line for line in said)
         wanted = Weights.from_arrays(learned.config, mean(home, record["steps"])).flat
         assert torch.equal(learned.weights.flat, wanted)
+        assert learned.score == record["loss"]
         assert learned.task.validate(model.build(learned.weights))["loss"] == record["loss"]
     assert "so it is the model" in "".join(panels(metrics(home)))
+    damaged = home / "best" / f"step-{record['steps'][0]:08}" / "model.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:5000])
+    learned, said = learn(tmp_path / "model", pairs, choices)
+    assert any("could not be tried" in line and str(damaged) in line for line in said)
+    assert torch.equal(learned.weights.flat, learned.state.best)
+    assert learned.score == learned.state.best_score == record["alone"]
     learned, said = learn(tmp_path / "model", pairs, replace(choices, recipe={"keep_best": 1}, stop=Stop(steps=160)))
     assert "changed: keep_best 3 → 1, from now on" in said
     assert torch.equal(learned.weights.flat, learned.state.best)

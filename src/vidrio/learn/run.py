@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from vidrio.config import ModelConfig
-from vidrio.errors import RunError
+from vidrio.errors import ModelError, RunError
 from vidrio.folder import About, write_atomically, write_config, write_parameters
 from vidrio.learn import model
 from vidrio.learn.batches import Examples, no_resplit
@@ -130,10 +130,14 @@ def run(
         translations, score = list[str](), state.best_score or 0.0
         if together.leads:
             if len(state.kept) > 1:
-                best, record = try_mean(best, state, plan, task, home)
-                write_down(home, record)
-                say(told_mean(record, plan.recipe.metric))
-                score = record[plan.recipe.metric] if record["best"] else score
+                try:
+                    best, record = try_mean(best, state, plan, task, home)
+                except ModelError as error:  # the best one alone is in the state
+                    say(f"the mean of the best models could not be tried: {error.what}")
+                else:
+                    write_down(home, record)
+                    say(told_mean(record, plan.recipe.metric))
+                    score = record[plan.recipe.metric] if record["best"] else score
             translations = translate_test(best, plan, task)
     return Learned(task=task, plan=plan, weights=best, score=score, state=state, translations=translations)
 
