@@ -80,13 +80,22 @@ def test_the_bullet_or_number_of_a_list_is_copied():
         assert translated(f"{mark}Open the door.") == ["Open the door."]
     assert translated("-5 degrees - no, a) more") == ["-5 degrees - no, a) more"]
     assert translated("`- [ ] x` is code.") == ["`- [ ] x` is code."]
-    assert translated("{{ a }} is here. [ x | y ]") == ["{{ a }} is here.", "[ x | y ]"]
+    assert translated("{{ a }} is here. [ x y ]") == ["{{ a }} is here.", "[ x y ]"]
     assert translated("1984 was a year.") == ["1984 was a year."]
 
 
 def test_a_sentence_is_not_divided_inside_a_tag():
     text = 'See <a title="One. Two. Three." href="x">this</a> now. Then go.'
     assert translated(text) == ['See <a title="One. Two. Three." href="x">this</a> now.', "Then go."]
+
+
+def test_signs_between_the_parts_of_a_menu_or_a_row_are_copied():
+    assert translated("Settings > Privacy > Cookies") == ["Settings", "Privacy", "Cookies"]
+    assert translated("Email: a@example.org | Phone: 555") == ["Email: a@example.org", "Phone: 555"]
+    assert translated("| Name | Age |\n| Ana | 5 |") == ["Name", "Age", "Ana"]
+    assert translated("Yes / No • Perhaps") == ["Yes", "No", "Perhaps"]
+    whole = "if a > b and/or c/d, see `ls | grep x` or x /y"
+    assert translated(whole) == [whole]
 
 
 def test_words_in_a_script_that_the_vocabulary_does_not_hold_are_copied():

@@ -18,9 +18,10 @@ NEGATIONS = {
 # Words of one language that are no words of the other, and so common that few sentences have none of them.
 FUNCTION_WORDS = {
     "es": "el la los las un una unos unas de del al en y que se su sus por para con mi mis tu tus te le les lo nos es "
-    "he está están estoy estaba fue ha han hay muy más pero como cuando donde qué quién cómo ya este esta esto",
+    "he está están estoy estaba fue ha han hay muy más pero como cuando donde qué quién cómo ya este esta esto no si "
+    "sobre entre hasta desde también aunque porque siempre nunca",
     "en": "the is are was were and of with you she they this that these those have had my your it its we our his her "
-    "would could should there what when where which who why how from not but for at by been does did about into i he",
+    "would could should there what when where which who why how from not but for at by been does did about into i he no",
 }
 OPENING = {"?": "¿", "!": "¡"}
 PAIRS = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”"}

@@ -19,17 +19,19 @@ MARKER = re.compile(
 )  # of a list, a heading
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
+SEPARATOR = re.compile(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
 
 def translatable(text: str, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
     """The sentences of a text that have words, those of more than `longest` tokens in parts.
 
-    Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are words in a
-    script that the vocabulary does not hold: all that a model could do with them is invent.
+    Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are the signs
+    between the parts of a menu or a row ("File > Open | Yes / No"), and words in a script that the vocabulary does not
+    hold: all that a model could do with them is invent.
     """
     protected = protect.spans(text)
-    unread = list(foreign(text, tokenizer, protected))
+    unread = [span for span in apart(text, tokenizer) if not reaches(protected, span)]
     for first, end in undivided(split(text), protected):
         start = unmarked(text, first, end, within(protected, first, end))
         strange = within(unread, start, end)
@@ -44,16 +46,21 @@ def translatable(text: str, tokenizer: Tokenizer, longest: int) -> Iterator[Span
                     yield from in_parts(text, c, d, tokenizer, longest)
 
 
-def foreign(text: str, tokenizer: Tokenizer, protected: Sequence[protect.Span]) -> Iterator[protect.Span]:
-    """Words of letters that are not Latin and of which the vocabulary does not hold half, outside what is protected."""
-    if tokenizer.kind == "word":
-        return
-    for word in NOT_LATIN.finditer(text):
-        letters, before = set(word[0]), bisect_left(protected, (word.end(),))
-        if before and protected[before - 1].end > word.start():
-            continue
+def apart(text: str, tokenizer: Tokenizer) -> list[protect.Span]:
+    """What parts a sentence without being a sentence: signs that stand alone, and words in letters that are not Latin
+    and of which the vocabulary does not hold half."""
+    found = [protect.Span(*sign.span(), "sign") for sign in SEPARATOR.finditer(text)]
+    for word in NOT_LATIN.finditer(text) if tokenizer.kind != "word" else ():
+        letters = set(word[0])
         if 2 * sum(tokenizer.id(letter) is not None for letter in letters) < len(letters):
-            yield protect.Span(*word.span(), "foreign")
+            found.append(protect.Span(*word.span(), "foreign"))
+    return sorted(found)
+
+
+def reaches(protected: Sequence[protect.Span], span: protect.Span) -> bool:
+    """Whether one of the protected places (in order) reaches into the span."""
+    before = bisect_left(protected, (span.end,))
+    return before > 0 and protected[before - 1].end > span.start
 
 
 def undivided(sentences: Iterable[Span], protected: Sequence[protect.Span]) -> list[Span]:
