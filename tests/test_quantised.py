@@ -128,7 +128,7 @@ def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):
     assert np.float32(told["integer"]) * np.float32(told["scale"]["value"]) == np.float32(told["value"])
     text = why(trace, address, file)
     assert f"is {told['integer']}" in text
-    assert "which 1 is worth in its row" in " ".join(text.split())
+    assert "which 1 is worth there" in " ".join(text.split())
     assert "changed by a what-if" not in text
 
 

@@ -143,7 +143,7 @@ def _in_file(trace: Trace, bill: Receipt, file: Path | None) -> Iterator[str]:
         hang="  ",
     )
     if scale := found["scale"]:
-        told = f"times {scale['value']!r}, which 1 is worth in its row ({scale['bytes']} at byte {scale['offset']:,})"
+        told = f"times {scale['value']!r}, which 1 is worth there ({scale['bytes']} at byte {scale['offset']:,})"
         yield wrap(f"{told}: {found['value']!r}", indent="  ", hang="  ")
     yield f"  sha256 of {found['tensor']}:"
     yield f"    {found['sha256']}"
