@@ -21,7 +21,8 @@ FUNCTION_WORDS = {
     "he está están estoy estaba fue ha han hay muy más pero como cuando donde qué quién cómo ya este esta esto no si "
     "sobre entre hasta desde también aunque porque siempre nunca",
     "en": "the is are was were and of with you she they this that these those have had my your it its we our his her "
-    "would could should there what when where which who why how from not but for at by been does did about into i he no",
+    "would could should there what when where which who why how from not but for at by been does did about into i he "
+    "no",
 }
 OPENING = {"?": "¿", "!": "¡"}
 PAIRS = {"(": ")", "[": "]", "{": "}", "«": "»", "“": "”"}

@@ -108,14 +108,15 @@ def check(source: str, translation: str) -> list[Missing]:
     protected = spans(source)
     if not protected:
         return []
-    numbers = [(translation[a:b], kind) for a, b, kind in spans(translation) if kind in _BY_DIGITS]
-    values = Counter(_value(text) for text, kind in numbers if kind == "number")
-    digits = Counter(_digits(text) for text, _ in numbers)  # 9:30 may become 9.30
+    numbers = [(a, b, kind) for a, b, kind in spans(translation) if kind in _BY_DIGITS]
+    values = Counter(_value(translation[a:b]) for a, b, kind in numbers if kind == "number")
+    values.update(_value(translation[a:b]) + unit for a, b, _ in numbers if (unit := _unit(translation[a : b + 2])))
+    digits = Counter(_digits(translation[a:b]) for a, b, _ in numbers)  # 9:30 may become 9.30
     lost: list[Missing] = []
     taken: Counter[str] = Counter()
     for start, end, kind in protected:
         text = source[start:end]
-        key = _key(text, kind)
+        key = _key(text, kind) + (_unit(text) if kind == "number" else "")
         taken[key] += 1
         there = values[key] if kind == "number" else digits[key] if kind in _BY_DIGITS else translation.count(text)
         if taken[key] > there:
@@ -151,6 +152,12 @@ def _value(number: str) -> str:
     signs = re.findall(r"(?<=\d)[^\d](?=\d)", number)
     thousands = not groups or (len(last) == 3 and len(set(signs)) == 1)
     return "".join(groups) + ("" if thousands else ".") + last
+
+
+def _unit(number: str) -> str:
+    """The first letter of what is counted, if it is told by a letter: 5 km may become 5 kilómetros, but not 5."""
+    found = re.search(r"\d\s?([^\W\d_])", number)
+    return found[1].lower() if found else ""
 
 
 def _digits(text: str) -> str:
