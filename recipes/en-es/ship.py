@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from corpora import SYMBOLS, read
-
 from vidrio import confidence
 from vidrio.config import ModelConfig
 from vidrio.evaluate import calibrate, evaluate, usual_metrics

@@ -10,6 +10,7 @@ from vidrio.commands._values import duration, two_names
 
 if TYPE_CHECKING:
     from vidrio.learn.planning import Choices
+    from vidrio.learn.start import Start
     from vidrio.learn.tasks import Material
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -128,7 +129,19 @@ def as_material(pairs: tuple[str, ...], given: Mapping[str, Any]) -> "Material":
         vocabulary=given["vocabulary"] or 0,
         separate=given["separate"],
         lowercase=given["lowercase"],
+        start=as_start(given),
     )
+
+
+def as_start(given: Mapping[str, Any]) -> "Start | None":
+    """The model to learn on from, which decides the tokenizer."""
+    if given["start"] is None:
+        return None
+    from vidrio.learn.start import Start
+
+    if given["vocabulary"] or given["separate"] or given["lowercase"] or given["tokenizer"] != "bpe":
+        raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one")
+    return Start.find(given["start"])
 
 
 def as_choices(given: Mapping[str, Any]) -> "Choices":
@@ -150,4 +163,5 @@ def as_choices(given: Mapping[str, Any]) -> "Choices":
         sizes=sizes,
         recipe=told(_RECIPE),
         stop=Stop(**ends) if ends else None,
+        start=as_start(given),
     )

@@ -20,6 +20,7 @@ LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
 @click.command(cls=Grouped)
 @click.argument("pairs", nargs=-1, required=True)
 @click.option("--to", required=True, type=click.Path(path_type=Path), help="The model's folder; a run there goes on.")
+@click.option("--from", "start", metavar="MODEL", help="Learn on from this model: a folder, or a packaged one's name.")
 @click.option("--task", type=click.Choice(["translate", "classify", "generate"]), default="translate")
 @click.option("--device", help="cpu, cuda, cuda:1 … [a GPU, if there is one]")
 @click.option("--sharded", is_flag=True, help="Share the model out over the processes that torchrun has started.")

@@ -28,6 +28,7 @@ from vidrio.learn.recipe import (
     preset_of,
     sized,
 )
+from vidrio.learn.start import SHARE_OF_RATE, Start
 from vidrio.learn.tasks import Task
 from vidrio.parameters import count
 
@@ -48,6 +49,7 @@ class Choices:
     sizes: dict[str, Any] = field(default_factory=dict)  # of the model's config
     recipe: dict[str, Any] = field(default_factory=dict)
     stop: Stop | None = None
+    start: Start | None = None  # a model to learn on from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,9 @@ def check(choices: Choices, before: Plan | None) -> None:
     if (metric := choices.recipe.get("metric", valid[0])) not in valid:
         do = f"use --metric {' or '.join(valid)}"
         raise RunError(f"{metric} is no measure for this", found=f"--task {choices.task}", do=do)
+    if choices.start and (choices.task != "translate" or choices.preset or choices.sizes):
+        found = ", ".join([f"--task {choices.task}", *filter(None, [choices.preset]), *choices.sizes])
+        raise RunError("a model that is learned on from has its sizes already", found=found, do="leave these out")
     if before is None:
         preset, stop = choices.preset or "tiny", choices.stop or Stop(steps=1)
         sized(preset, 8, SpecialIds(), **with_heads(choices.sizes, PRESETS[preset]))
@@ -106,14 +111,14 @@ def make_plan(task: Task, choices: Choices, device: torch.device, before: Plan |
             config = replace(config, **with_heads(choices.sizes, config.to_json()))
     else:
         preset = choices.preset
-        if not preset:
+        if not preset and not choices.start:
             speed = measure_speed(device, getattr(torch, precision))
             preset = choose_preset(pairs, task.tokens, vocabulary, stop.seconds, speed)
-        config = make_config(task, preset, choices.sizes)
+        config = choices.start.config if choices.start else make_config(task, preset, choices.sizes)
         like = nearest_preset(config)
         recipe = Recipe(
             stop=stop,
-            rate=RATE_FOR[like],
+            rate=RATE_FOR[like] * (SHARE_OF_RATE if choices.start else 1),
             warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
             batch_tokens=batch_for(like, task.tokens),
             dropout=float(largest_for(DROPOUT_FOR, pairs)),

@@ -38,6 +38,7 @@ from vidrio.learn.planning import (
 )
 from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import METRICS, minutes
+from vidrio.learn.start import Start
 from vidrio.learn.state import State, hand_out, resume
 from vidrio.learn.tasks import TASKS, Material, Task
 from vidrio.learn.tensorboard import drawing
@@ -119,7 +120,7 @@ def run(
                 settled = json.dumps(plan.to_json(), indent=2)
                 write_atomically(home / "plan.json", f"{settled}\n".encode())
             plan = Plan.from_json(json.loads(together.tell(settled)))
-            state, line = begin(home, plan, device, together)
+            state, line = begin(home, plan, device, together, choices.start)
         say(line)
         examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
         with drawing(home if together.leads else None, state, watch) as seen:
@@ -193,15 +194,17 @@ def refuse_other_folders(folder: Path) -> None:
         raise RunError(f"{folder} is not empty", found=what, do="give a new folder, or one of an earlier run")
 
 
-def begin(home: Path, plan: Plan, device: torch.device, together: Together) -> tuple[State, str]:
+def begin(
+    home: Path, plan: Plan, device: torch.device, together: Together, start: Start | None = None
+) -> tuple[State, str]:
     """The run's state, saved or new: one process has it, and gives it to the others."""
     state, line = None, ""
     if together.leads:
-        state, line = begin_alone(home, plan, torch.device("cpu") if together.size > 1 else device)
+        state, line = begin_alone(home, plan, torch.device("cpu") if together.size > 1 else device, start)
     return hand_out(state, plan.config, device, together), line
 
 
-def begin_alone(home: Path, plan: Plan, device: torch.device) -> tuple[State, str]:
+def begin_alone(home: Path, plan: Plan, device: torch.device, start: Start | None = None) -> tuple[State, str]:
     """The run's state, saved or new."""
     found = resume(home, plan.config, device)
     if found is not None:
@@ -210,8 +213,10 @@ def begin_alone(home: Path, plan: Plan, device: torch.device) -> tuple[State, st
             f" ({damaged})" if damaged else ""
         )
     random = np.random.default_rng([plan.recipe.seed, 0])
-    weights = Weights.from_arrays(plan.config, random_parameters(plan.config, random), device=str(device))
-    return State.start(weights), f"beginning with random parameters, seed {plan.recipe.seed}"
+    parameters = start.parameters() if start else random_parameters(plan.config, random)
+    weights = Weights.from_arrays(plan.config, parameters, device=str(device))
+    what = f"the parameters of {start.folder.name}" if start else "random parameters"
+    return State.start(weights), f"beginning with {what}, seed {plan.recipe.seed}"
 
 
 def try_mean(best: Weights, state: State, plan: Plan, task: Task, home: Path) -> tuple[Weights, dict[str, Any]]:

@@ -21,6 +21,7 @@ from vidrio.learn.progress import Progress
 from vidrio.learn.recipe import VOCABULARY_FOR, largest_for
 from vidrio.learn.sift import Wishes
 from vidrio.learn.split import key
+from vidrio.learn.start import Start
 from vidrio.learn.store import store
 from vidrio.learn.tally import Tally
 from vidrio.learn.train import Validate
@@ -46,6 +47,7 @@ class Material:
     separate: bool = False  # a vocabulary for each side
     lowercase: bool = False
     clean: Wishes = field(default_factory=Wishes)
+    start: Start | None = None  # a model whose tokenizers are used, in place of new ones
     made: bool = False  # by another process, in the same folder: it only has to be read
 
 
@@ -157,6 +159,8 @@ def pair_tokenizers(run: Path, prepared: Prepared, material: Material) -> tuple[
         yield from side(1)
 
     size, wish = vocabulary_size(material, prepared.pairs["train"]), (material, prepared.key)
+    if material.start:
+        return material.start.tokenizers()
     if not material.separate:
         one = learned(run / "tokenizer.json", both, size, *wish)
         return one, one

@@ -1,0 +1,102 @@
+"""Learning on from a model: what it knows is where training begins."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from small_run import PAIRS, train_small
+from vidrio.errors import RunError
+from vidrio.folder import read_config, read_json, read_parameters, write_config
+from vidrio.learn.planning import Choices, check
+from vidrio.learn.start import SHARE_OF_RATE, Start
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    return train_small(tmp_path_factory.mktemp("first"))
+
+
+def train_on(folder, *options):
+    pairs = [(f"{source} now", f"{target} ahora") for source, target in PAIRS]
+    if not (folder / "more.tsv").exists():  # a file that is written again is another one
+        (folder / "more.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
+    command = [sys.executable, "-m", "vidrio", "train", "more.tsv", "--to", "second", "--languages", "en,es", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def losses(folder):
+    lines = (folder / "run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [record["loss"] for record in map(json.loads, lines) if record["kind"] == "step"]
+
+
+def test_it_begins_where_the_model_stands(learned, tmp_path):
+    config, about = read_config(learned)
+    write_config(learned, config, about := type(about)(**{**vars(about), "symbols": "①②"}))
+    options = ("--steps", "30", "--rate", "0.001", "--precision", "float32", "--threads", "1", "--dropout", "0")
+    done = train_on(tmp_path, "--from", str(learned), *options)
+    assert done.returncode == 0, done.stderr
+    assert f"beginning with the parameters of {learned.name}" in done.stderr
+    second = tmp_path / "second"
+    config_now, about_now = read_config(second)
+    assert config_now == config
+    assert about_now.symbols == "①②"
+    assert about_now.provenance["from"] == about.name
+    assert (second / "tokenizer.json").read_bytes() == (learned / "tokenizer.json").read_bytes()
+    before, after = read_parameters(learned), read_parameters(second)
+    assert any((before[name] != after[name]).any() for name in before)
+    assert losses(second)[0] < 0.7 * losses(learned)[0]  # the first pairs are known
+    again = train_on(tmp_path, "--from", str(learned), *options)
+    assert "going on from step 30" in again.stderr
+
+
+def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
+    for name, options in (("usual", ()), ("second", ("--from", str(learned)))):
+        folder = tmp_path / name
+        folder.mkdir()
+        sizes = () if options else ("--d-model", "24", "--heads", "2", "--d-ff", "48", "--tokenizer", "word")
+        done = train_on(folder, *options, *sizes, "--steps", "1", "--threads", "1")
+        assert done.returncode == 0, done.stderr
+    rates = [
+        read_json(tmp_path / name / "second" / "run" / "plan.json", what="plan")["recipe"]["rate"]
+        for name in ("usual", "second")
+    ]
+    assert rates[1] == pytest.approx(rates[0] * SHARE_OF_RATE)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--d-model", "64"), "has its sizes already"),
+        (("--preset", "tiny"), "has its sizes already"),
+        (("--task", "generate"), "has its sizes already"),
+        (("--vocabulary", "100"), "takes the tokenizer of that model"),
+        (("--lowercase",), "takes the tokenizer of that model"),
+    ],
+)
+def test_what_the_model_decides_cannot_be_chosen(learned, tmp_path, options, told):
+    done = train_on(tmp_path, "--from", str(learned), *options)
+    assert done.returncode in (1, 2)
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "second").exists()
+
+
+def test_what_is_no_translator_is_refused(learned, tmp_path):
+    done = train_on(tmp_path, "--from", "nowhere")
+    assert done.returncode == 1
+    assert "nowhere is not a model" in done.stderr
+    writer = tmp_path / "writer"
+    shutil.copytree(learned, writer)
+    data = json.loads((writer / "config.json").read_text(encoding="utf-8"))
+    data["model"]["shape"] = "decoder"
+    (writer / "config.json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(RunError, match="does not translate"):
+        Start.find(str(writer))
+
+
+def test_other_sizes_are_refused_before_any_data_is_read(learned):
+    with pytest.raises(RunError, match="has its sizes already"):
+        check(Choices(sizes={"d_ff": 9}, start=Start.find(str(learned))), None)
