@@ -17,7 +17,7 @@ _FILES = (
 _QUOTES = '"“”«»`<>'
 _MONEY = "€$£¥₹₽₩¢"
 _PICTURE = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
-_UNITS = "km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
+_UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
 _BBCODE = "b|i|u|s|url|img|quote|code|list|size|color|center|spoiler"
 # Left to the model: 21st is XXI in one place and 21.º in another.
 _ORDINAL = r"\.?(?:[ºª]|(?:st|nd|rd|th|er|r[oa]|d[oa]|t[oa]|m[oa]|v[oa]|n[oa])\b)"
@@ -110,7 +110,7 @@ def check(source: str, translation: str) -> list[Missing]:
         return []
     numbers = [(a, b, kind) for a, b, kind in spans(translation) if kind in _BY_DIGITS]
     values = Counter(_value(translation[a:b]) for a, b, kind in numbers if kind == "number")
-    values.update(_value(translation[a:b]) + unit for a, b, _ in numbers if (unit := _unit(translation[a : b + 2])))
+    values.update(_value(translation[a:b]) + unit for a, b, _ in numbers if (unit := _unit(translation[a:b])))
     digits = Counter(_digits(translation[a:b]) for a, b, _ in numbers)  # 9:30 may become 9.30
     lost: list[Missing] = []
     taken: Counter[str] = Counter()
@@ -155,9 +155,9 @@ def _value(number: str) -> str:
 
 
 def _unit(number: str) -> str:
-    """The first letter of what is counted, if it is told by a letter: 5 km may become 5 kilómetros, but not 5."""
-    found = re.search(r"\d\s?([^\W\d_])", number)
-    return found[1].lower() if found else ""
+    """What is counted, if it is told by a sign that both languages write alike."""
+    found = re.search(rf"\d\s?({_UNITS})\Z", number)
+    return found[1] if found else ""
 
 
 def _digits(text: str) -> str:
