@@ -1,31 +1,53 @@
-"""How fast Vidrio translates, beside CTranslate2 called directly on the same files, and beside `transformers`.
+"""How fast Vidrio translates, beside CTranslate2 called directly on the same files, Argos Translate and `transformers`.
 
-    python benchmarks/translate_speed.py --model MODEL --source FILE [--what cold,throughput,latency]
+    python benchmarks/translate_speed.py --model MODEL --source FILE --peers PYTHON [--what cold,throughput,…]
 
 MODEL is a model folder (default: the default model), FILE has a sentence a line. Every figure is the median of five
 rounds, in which the competitors take turns, so that a busy machine slows them alike; CPU seconds are told beside
-seconds. CTranslate2's own settings are the best of those tried here, first. `transformers` takes part where it is
-installed: a MarianMT model of the same sizes with random weights, since it is the time that is compared.
+seconds. CTranslate2's own settings are the best of those tried here, first. PYTHON is that of an environment with
+argostranslate and transformers (docs/benchmarks.md tells how to make one); what is missing there takes no part. Peers
+work in processes of their own. Argos has our weights, the same beam and its own number of threads; it takes one text at
+a time. `transformers` has a MarianMT model of the same sizes with random weights, since it is the time that is
+compared.
 """
 
 import argparse
+import json
 import os
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from argos_package import environment
 from vidrio import models
-from vidrio.config import ModelConfig
 from vidrio.folder import read_config
 from vidrio.translator import Translator
 
 ROUNDS = 5
 SOURCE = "shared/data/en-es/test/tatoeba-test-v2020-07-28.en"
 BATCHES = [("examples", 16), ("examples", 32), ("examples", 64), ("tokens", 512), ("tokens", 1024), ("tokens", 2048)]
+FEW = 256  # lines for the peers, which are slow
+PLAIN = re.compile(r"[A-Za-z ,']+[.?!]")  # a sentence with nothing that Vidrio treats and Argos does not
+HERE = Path(__file__).parent
+
+Cost = tuple[float, float]  # seconds, CPU seconds
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is asked: the model, the lines, the beam, and the peers that are there."""
+
+    folder: Path
+    lines: Sequence[str]
+    beam: int
+    peers: "Peers"
 
 
 def main() -> None:
@@ -34,15 +56,18 @@ def main() -> None:
     parser.add_argument("--source", type=Path, default=Path(SOURCE), help="what to translate, a sentence a line")
     parser.add_argument("--lines", type=int, default=10_000, help="so many of its lines")
     parser.add_argument("--beam", type=int, default=1)
-    parser.add_argument("--what", default="cold,throughput,latency")
+    parser.add_argument("--peers", default=sys.executable, metavar="PYTHON", help="has argostranslate, transformers")
+    parser.add_argument("--what", default="agreement,cold,throughput,latency")
     given = parser.parse_args()
     folder = models.find(given.model)
     lines = given.source.read_text(encoding="utf-8").splitlines()[: given.lines]
-    print(f"{folder.name}, {len(lines):,} lines of {given.source.name}, beam {given.beam}, {cores()} cores\n")
-    parts = {"cold": cold, "throughput": throughput, "latency": latency}
-    for what in given.what.split(","):
-        parts[what](folder, lines, given.beam)
-        print()
+    print(f"{folder.name}, {len(lines):,} lines of {given.source.name}, beam {given.beam}, {cores()} cores")
+    parts = {"agreement": agreement, "cold": cold, "throughput": throughput, "latency": latency}
+    with tempfile.TemporaryDirectory() as home:
+        peers = Peers(given.peers, folder, Path(home), given.source)
+        for what in given.what.split(","):
+            print(flush=True)
+            parts[what](Given(folder, lines, given.beam, peers))
 
 
 # --- the competitors --------------------------------------------------------------------------------------------------
@@ -80,63 +105,87 @@ class Direct:
         return [str(text) for text in self.tokenizer.decode_batch(found)]
 
 
-class Transformers:
-    """Hugging Face's generate, float32, on a MarianMT model of the same sizes with random weights."""
+class Peers:
+    """The peers' environment, with our model in their forms, and all that they write in a temporary folder."""
 
-    def __init__(self, config: ModelConfig, beam: int, tokens: int) -> None:
-        import torch
-        from transformers import MarianConfig, MarianMTModel  # type: ignore[import-not-found]
+    def __init__(self, python: str, folder: Path, home: Path, source: Path) -> None:
+        self.python, self.home, self.marian = python, home, home / "marian"
+        self.config, self.about = read_config(folder)
+        quiet = {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+        self.environment = {**environment(home), **quiet}
+        self.has_argos = self._has("argostranslate", "spacy")
+        # Its tokenizer takes the SentencePiece file that is made for Argos.
+        self.has_marian = self.has_argos and self._has("transformers", "torch")
+        if self.has_argos:
+            Translator.load(folder, engine="fast")  # makes fast/ where it is missing
+            package = home / "model.argosmodel"
+            self._run(str(HERE / "argos_package.py"), str(folder), str(package), "--check", str(source))
+            install = "import sys; from argostranslate import package; package.install_from_path(sys.argv[1])"
+            self._run("-c", install, str(package))
+        if self.has_marian:
+            (sentencepiece,) = home.glob("packages/*/sentencepiece.model")
+            script = str(HERE / "translate_peers.py")
+            self._run(script, "save", str(folder), str(sentencepiece), str(self.marian))
 
-        torch.set_num_threads(cores())
-        self.model = MarianMTModel(
-            MarianConfig(
-                vocab_size=config.source_vocabulary,
-                decoder_vocab_size=config.target_vocabulary,
-                d_model=config.d_model,
-                encoder_layers=config.n_encoder_layers,
-                decoder_layers=config.n_decoder_layers,
-                encoder_attention_heads=config.n_heads,
-                decoder_attention_heads=config.n_heads,
-                encoder_ffn_dim=config.d_ff,
-                decoder_ffn_dim=config.d_ff,
-                pad_token_id=max(config.special.pad, 0),
-                eos_token_id=config.special.end,
-                decoder_start_token_id=config.special.start,
-            )
-        ).eval()
-        self.beam, self.tokens = beam, tokens
+    def argos(self, beam: int) -> "Peer":
+        languages = [self.about.source_language, self.about.target_language]
+        return Peer([*self.script("serve", "argos"), *languages], {**self.environment, "ARGOS_BEAM_SIZE": str(beam)})
 
-    def translate(self, ids: Sequence[Sequence[int]]) -> int:
-        """Translate a batch of token ids into `tokens` tokens each; how many tokens there are then."""
-        import torch
+    def transformers(self, beam: int, tokens: int) -> "Peer":
+        return Peer(self.script("serve", "marian", str(self.marian), str(beam), str(tokens)), self.environment)
 
-        longest = max(map(len, ids))
-        padded = torch.tensor([[*row, *[0] * (longest - len(row))] for row in ids])
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in ids])
-        with torch.inference_mode():
-            found = self.model.generate(
-                input_ids=padded,
-                attention_mask=mask,
-                num_beams=self.beam,
-                min_new_tokens=self.tokens,
-                max_new_tokens=self.tokens,
-            )
-        return int(found.shape[0] * (found.shape[1] - 1))
+    def script(self, *arguments: str) -> list[str]:
+        return [self.python, str(HERE / "translate_peers.py"), *arguments]
+
+    def _has(self, *modules: str) -> bool:
+        probe = "import sys\nfrom importlib.util import find_spec\nsys.exit(not all(map(find_spec, sys.argv[1:])))"
+        found = subprocess.run([self.python, "-c", probe, *modules], check=False).returncode == 0
+        if not found:
+            print(f"({' or '.join(modules)} is not installed in --peers; docs/benchmarks.md tells how)")
+        return found
+
+    def _run(self, *arguments: str) -> None:
+        subprocess.run([self.python, *arguments], env=self.environment, check=True)
 
 
-def has_transformers() -> bool:
-    try:
-        import transformers  # noqa: F401
-    except ImportError:
-        print("  (transformers is not installed: pip install transformers)")
-        return False
-    return True
+class Peer:
+    """A peer at work in a process of its own, which measures itself."""
+
+    def __init__(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
+
+    def __call__(self, jobs: Iterable[object]) -> dict[str, Any]:
+        assert self.process.stdin
+        assert self.process.stdout
+        print(json.dumps(list(jobs)), file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"{' '.join(map(str, self.process.args))} failed")  # type: ignore[arg-type]
+        time.sleep(0.5)  # its threads go on spinning for a while and would slow the others
+        return dict(json.loads(answer))
+
+    def cost(self, jobs: Iterable[object]) -> Cost:
+        answer = self(jobs)
+        return sum(answer["seconds"]), answer["cpu"]
 
 
 # --- what is measured -------------------------------------------------------------------------------------------------
 
 
-def cold(folder: Path, lines: Sequence[str], beam: int) -> None:
+def agreement(given: Given) -> None:
+    """Is it the same translator? Argos and Vidrio, on plain sentences."""
+    if not given.peers.has_argos:
+        return
+    plain = [line for line in dict.fromkeys(given.lines) if PLAIN.fullmatch(line)][:100]
+    theirs = given.peers.argos(given.beam)(plain)["found"]
+    ours = Translator.load(given.folder, engine="fast")
+    options = replace(ours.options, beam=given.beam, length_penalty=0.2)  # which Argos does not let one choose
+    same = sum(one.text == other for one, other in zip(ours.stream(plain, options), theirs, strict=True))
+    print(f"{same} of {len(plain)} plain sentences have the same translation by Argos Translate")
+
+
+def cold(given: Given) -> None:
     """A whole process for two words."""
     direct = (
         "import sys, ctranslate2, tokenizers\n"
@@ -147,86 +196,121 @@ def cold(folder: Path, lines: Sequence[str], beam: int) -> None:
         "found = engine.translate_batch([[*tokens, '</s>']], beam_size=1, max_decoding_length=64)[0].hypotheses[0]\n"
         "print(tokenizer.decode([tokenizer.token_to_id(token) for token in found]))\n"
     )
+    folder, peers = str(given.folder), given.peers
     commands = {
-        "vidrio translate": [sys.executable, "-m", "vidrio", "translate", "-m", str(folder), "Hello world"],
-        "a script on CTranslate2": [sys.executable, "-c", direct, str(folder)],
+        "vidrio translate": [sys.executable, "-m", "vidrio", "translate", "-m", folder, "Hello world"],
+        "a script on CTranslate2": [sys.executable, "-c", direct, folder],
         "python -c pass": [sys.executable, "-c", "pass"],
     }
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    if peers.has_argos:
+        argos = str(Path(peers.python).with_name("argos-translate"))
+        languages = ["--from", peers.about.source_language, "--to", peers.about.target_language]
+        commands["argos-translate"] = [argos, *languages, "Hello world"]
+    if peers.has_marian:
+        commands["a script on transformers"] = peers.script("hello", str(peers.marian), "5", "Hello world")
+    taken: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(ROUNDS + 1):
         for name, command in commands.items():
-            taken[name].append(process_cost(command))
+            taken[name].append(process_cost(command, peers.environment))
     print("cold start, a whole process")
+    medians = {}
     for name, costs in taken.items():
-        seconds, megabytes = zip(*costs[1:], strict=True)  # the first round fills the disk's cache
-        print(f"  {name:<26} {statistics.median(seconds):6.3f} s   {statistics.median(megabytes):5.0f} MB")
+        columns = zip(*costs[1:], strict=True)  # the first round fills the disk's cache
+        medians[name] = [statistics.median(column) for column in columns]
+        print("  {:<26} {:6.3f} s   {:5.0f} MB".format(name, *medians[name]))
+    ours, *_ = medians.values()
+    for name in list(medians)[3:]:
+        seconds, memory = (theirs / our for our, theirs in zip(ours, medians[name], strict=True))
+        print(f"  {name} : vidrio translate = {seconds:.1f}, in memory {memory:.1f}")
 
 
-def throughput(folder: Path, lines: Sequence[str], beam: int) -> None:
+def throughput(given: Given) -> None:
     """Many lines, all cores."""
+    folder, lines, beam, peers = given.folder, given.lines, given.beam, given.peers
     ours = Translator.load(folder, engine="fast", workers=cores())
     options = replace(ours.options, beam=beam, scores=False)
     best = min(BATCHES, key=lambda batch: cpu_cost(Direct(folder, beam, workers=cores(), batch=batch), lines))
     direct = Direct(folder, beam, workers=cores(), batch=best)
-    tokens = sum(len(s.best.ids) + 1 for one in ours.stream(lines, options) for s in one.sentences)
-    print(f"throughput, {tokens:,} target tokens")
-    ours_rate = report(
-        {
-            "vidrio": (tokens, lambda: list(ours.stream(lines, options))),
-            f"CTranslate2, {best[1]} {best[0]}": (tokens, lambda: direct.translate(lines)),
-        }
-    )
-    if has_transformers():  # afterwards: its threads go on spinning for a while and would slow the others
-        mean, some = round(tokens / len(lines)), lines[:256]
-        peer = Transformers(ours.config, beam, mean)
+    counts = [sum(len(s.best.ids) + 1 for s in one.sentences) for one in ours.stream(lines, options)]
+    tokens = sum(counts)
+    entries: dict[str, tuple[int, Callable[[], Cost]]] = {
+        "vidrio": (tokens, lambda: cost(lambda: list(ours.stream(lines, options)))),
+        f"CTranslate2, {best[1]} {best[0]}": (tokens, lambda: cost(lambda: direct.translate(lines))),
+    }
+    some = {line: count for line, count in zip(lines, counts, strict=True) if line}  # Argos remembers its last text
+    some = dict(list(some.items())[:FEW])
+    if peers.has_argos:
+        argos = peers.argos(beam)
+        argos(list(some)[:8])
+        entries["Argos Translate"] = (sum(some.values()), lambda: argos.cost(some))
+    if peers.has_marian:
+        mean = round(statistics.mean(counts))
         ids = sorted((direct.ids(line) for line in some), key=len)
         batches = [ids[n : n + 32] for n in range(0, len(ids), 32)]
-        rate = report({"transformers, 32 at a time": (mean * len(some), lambda: [peer.translate(b) for b in batches])})
-        print(f"  vidrio : transformers = {ours_rate / rate:.1f}")
+        transformers = peers.transformers(beam, mean)
+        transformers(batches[:1])
+        entries["transformers, 32 at a time"] = (mean * len(some), lambda: transformers.cost(batches))
+    print(f"throughput, {tokens:,} target tokens")
+    report(entries)
 
 
-def latency(folder: Path, lines: Sequence[str], beam: int) -> None:
-    """One sentence after the other, one thread."""
-    some = lines[:200]
-    ours = Translator.load(folder, engine="fast", workers=1)
-    options = replace(ours.options, beam=beam, scores=False)
-    direct = Direct(folder, beam, workers=1)
-    print(f"one sentence at a time, {len(some)} sentences")
-    one_by_one(
-        {"vidrio": lambda line: ours.translate(line, options), "CTranslate2": lambda line: direct.translate([line])},
-        some,
-        ROUNDS,
-    )
-    if has_transformers():
+def latency(given: Given) -> None:
+    """One sentence after the other, one thread; the peers with as many threads as they take."""
+    some, peers = list(dict.fromkeys(filter(None, given.lines)))[:200], given.peers
+    ours = Translator.load(given.folder, engine="fast", workers=1)
+    options = replace(ours.options, beam=given.beam, scores=False)
+    direct = Direct(given.folder, given.beam, workers=1)
+    entries: dict[str, Callable[[], Sequence[float]]] = {
+        "vidrio": lambda: one_by_one(lambda line: ours.translate(line, options), some),
+        "CTranslate2": lambda: one_by_one(lambda line: direct.translate([line]), some),
+    }
+    if peers.has_argos:
+        argos = peers.argos(given.beam)
+        argos(some[:8])
+        entries["Argos Translate"] = lambda: argos(some)["seconds"]
+    if peers.has_marian:
         tokens = [len(s.best.ids) + 1 for one in ours.stream(some, options) for s in one.sentences]
-        peer = Transformers(ours.config, beam, round(statistics.mean(tokens)))
-        one_by_one({"transformers": lambda line: peer.translate([direct.ids(line)])}, some, 1)
-
-
-def one_by_one(entries: dict[str, Callable[[str], object]], lines: Sequence[str], rounds: int) -> None:
+        transformers = peers.transformers(given.beam, round(statistics.mean(tokens)))
+        rows = [[direct.ids(line)] for line in some]
+        transformers(rows[:8])
+        entries["transformers"] = lambda: transformers(rows)["seconds"]
+    print(f"one sentence at a time, {len(some)} sentences")
     taken: dict[str, list[float]] = {name: [] for name in entries}
-    for _ in range(rounds):
-        for name, translate in entries.items():
-            for line in lines:
-                began = time.perf_counter()
-                translate(line)
-                taken[name].append(1000 * (time.perf_counter() - began))
+    for _ in range(ROUNDS):
+        for name, run in entries.items():
+            taken[name] += [1000 * seconds for seconds in run()]
+    medians = {name: statistics.median(times) for name, times in taken.items()}
     for name, times in taken.items():
         late = sorted(times)[len(times) * 99 // 100]
-        print(f"  {name:<26} median {statistics.median(times):7.2f} ms   99 % within {late:7.2f} ms")
+        print(f"  {name:<26} median {medians[name]:7.2f} ms   99 % within {late:7.2f} ms")
+    for name in list(medians)[1:]:
+        print(f"  {name} : vidrio = {medians[name] / medians['vidrio']:.2f}")
 
 
 # --- how --------------------------------------------------------------------------------------------------------------
 
 
-def report(entries: dict[str, tuple[int, Callable[[], object]]]) -> float:
-    """Medians of rounds in which the entries (tokens, what to run) take turns; the first one's tokens a second."""
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in entries}
+def one_by_one(translate: Callable[[str], object], lines: Sequence[str]) -> list[float]:
+    taken = []
+    for line in lines:
+        began = time.perf_counter()
+        translate(line)
+        taken.append(time.perf_counter() - began)
+    return taken
+
+
+def cost(run: Callable[[], object]) -> Cost:
+    began, cpu = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - began, time.process_time() - cpu
+
+
+def report(entries: dict[str, tuple[int, Callable[[], Cost]]]) -> None:
+    """Medians of rounds in which the entries (tokens, what to run) take turns, and the first one beside the others."""
+    taken: dict[str, list[Cost]] = {name: [] for name in entries}
     for _ in range(ROUNDS):
         for name, (_, run) in entries.items():
-            began, cpu = time.perf_counter(), time.process_time()
-            run()
-            taken[name].append((time.perf_counter() - began, time.process_time() - cpu))
+            taken[name].append(run())
     rates = []
     for name, costs in taken.items():
         seconds, cpu_seconds = (statistics.median(column) for column in zip(*costs, strict=True))
@@ -235,7 +319,6 @@ def report(entries: dict[str, tuple[int, Callable[[], object]]]) -> float:
     for name, rate in zip(list(entries)[1:], rates[1:], strict=True):
         ratio, by_cpu = (ours / theirs for ours, theirs in zip(rates[0], rate, strict=True))
         print(f"  {next(iter(entries))} : {name} = {ratio:.2f}, by CPU time {by_cpu:.2f}")
-    return rates[0][0]
 
 
 def cpu_cost(direct: Direct, lines: Sequence[str]) -> float:
@@ -255,9 +338,10 @@ print(time.perf_counter() - began, usage.ru_maxrss, status)
 """
 
 
-def process_cost(command: Sequence[str]) -> tuple[float, float]:
+def process_cost(command: Sequence[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
     """(seconds, megabytes at its peak) of a process. A small one starts it: a child's peak counts its parent's."""
-    measured = subprocess.run([sys.executable, "-c", MEASURE, *command], capture_output=True, text=True, check=True)
+    starter = [sys.executable, "-c", MEASURE, *command]
+    measured = subprocess.run(starter, capture_output=True, text=True, check=True, env=environment)
     seconds, memory, status = measured.stdout.split()
     if status != "0":
         raise SystemExit(f"{' '.join(command)} failed")
