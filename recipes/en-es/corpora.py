@@ -67,6 +67,7 @@ def vary(clean: Path, to: Path) -> None:
         joined = list(join(chance, pairs, 0.04)) if corpus == "tatoeba" else []
         write(to / f"{corpus}.tsv", [*varied, *joined])
     write(to / "unchanged.tsv", unchanged(random.Random("unchanged"), everything))
+    write(to / "phrases.tsv", as_typed(read(clean / "phrases.tsv")))
 
 
 def varied_pair(chance: random.Random, pair: Pair) -> Pair:
@@ -118,6 +119,17 @@ def join(chance: random.Random, pairs: list[Pair], share: float) -> Iterable[Pai
         some = chance.sample(pairs, chance.choice((2, 2, 3)))
         if all(source[-1:] in ".?!" and target[-1:] in ".?!" for source, target in some):
             yield " ".join(source for source, _ in some), " ".join(target for _, target in some)
+
+
+def as_typed(pairs: Iterable[Pair]) -> Iterable[Pair]:
+    """Words and greetings alone, as somebody types them: small, capital, all capitals, with a full stop, loud."""
+    for source, target in pairs:
+        yield source, target
+        yield both((source, target), lambda text: text[0].upper() + text[1:])
+        yield source.upper(), target.upper()
+        if source[-1].isalpha():
+            yield both((source, target), lambda text: f"{text[0].upper()}{text[1:]}.")
+            yield f"{source[0].upper()}{source[1:]}!", f"¡{target[0].upper()}{target[1:]}!"
 
 
 def unchanged(chance: random.Random, pairs: list[Pair]) -> list[Pair]:
