@@ -1,10 +1,11 @@
 """What of a text is given to a model: its sentences, or parts of them; never what is to be copied."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text import protect
-from vidrio.text.parts import in_halves, in_parts, translatable, without_lost
+from vidrio.text.parts import fitted, in_halves, in_parts, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
@@ -149,3 +150,19 @@ def test_what_is_left_out_of_the_sentences_has_no_words_but_protected_ones(text)
         at = b
     protected = [n for span in protect.spans(text) for n in range(span.start, span.end)]
     assert not [n for a, b in left for n in range(a, b) if text[n].isalpha() and n not in protected]
+
+
+@pytest.mark.parametrize(
+    ("part", "translation", "fits"),
+    [
+        ("to go on", "Para seguir.", "para seguir"),
+        ("to go on.", "Para seguir.", "para seguir."),
+        ("Click", "Haga clic.", "Haga clic"),
+        ("of Tom", "Tom es.", "Tom es"),  # a name that stands in the source
+        ("of it", "ONU.", "ONU"),
+        ("and so", "Y así...", "y así..."),
+        ("it", "", ""),
+    ],
+)
+def test_a_part_has_nothing_that_only_a_whole_sentence_has(part, translation, fits):
+    assert fitted(part, translation) == fits

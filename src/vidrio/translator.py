@@ -32,7 +32,7 @@ from vidrio.search import Hypothesis, Options, default_options
 from vidrio.text.loops import circles
 from vidrio.text.masks import Masked, hide, reveal
 from vidrio.text.normalise import valid
-from vidrio.text.parts import around, in_halves, translatable, without_lost
+from vidrio.text.parts import around, fitted, in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.text.words import Place
 from vidrio.translation import Scored, Sentence, Translation, put_back
@@ -228,7 +228,8 @@ class Translator:
         found = [sentence for sentence, _ in read]
         parts = {n: spans for n, (_, spans) in enumerate(read) if spans is not None}
         wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in parts.items() for a, b in spans))
-        by_itself = dict(zip(wanted, self._find(wanted, options), strict=True)) if wanted else {}
+        again = self._find(wanted, options) if wanted else []
+        by_itself = {part: fit_in(part, sentences) for part, sentences in zip(wanted, again, strict=True)}
         for n, spans in parts.items():
             found[n] = put_back(sentences[n], ((a, by_itself[sentences[n][a:b]]) for a, b in spans))[1]
         return found
@@ -275,6 +276,14 @@ class Translator:
         if self.config.special.unk not in ids:
             return ()
         return tuple(sentence[piece.start : piece.end] for piece in self._source.pieces(sentence) if piece.unknown)
+
+
+def fit_in(part: str, sentences: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
+    """What a part of a sentence became, without what only a whole one has."""
+    if len(sentences) != 1:  # parts of it had to be translated by themselves, and fit already
+        return sentences
+    texts = tuple(fitted(part, text) for text in sentences[0].alternatives)
+    return (sentences[0]._replace(alternatives=texts),)
 
 
 def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:

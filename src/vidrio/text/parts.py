@@ -163,3 +163,14 @@ def without_lost(sentence: str, translation: str) -> list[Span] | None:
         protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(sentence, translation)
     ]
     return list(around(sentence, 0, len(sentence), lost)) if lost else None
+
+
+def fitted(part: str, translation: str) -> str:
+    """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
+    capital letter that only a whole one has."""
+    if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
+        translation = translation[:-1]
+    first, second = translation[:1], translation[1:2]
+    if part[:1].islower() and first.isupper() and not second.isupper() and translation.split()[0] not in part.split():
+        translation = first.lower() + translation[1:]
+    return translation
