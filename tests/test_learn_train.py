@@ -359,6 +359,15 @@ def test_a_loss_that_does_not_move_is_told(examples: Examples, monkeypatch: pyte
         train.train(examples, begin(small_config()), replace(STEPS, rate=1e-12), no_scores)
 
 
+def test_a_model_that_knows_it_all_already_need_not_get_better(
+    examples: Examples, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned = train.train(examples, begin(small_config()), STEPS, no_scores)
+    monkeypatch.setattr(train, "PROOF", 40)
+    again = State.start(learned.weights)
+    assert train.train(examples, again, replace(STEPS, rate=1e-12), no_scores).ended
+
+
 def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
     scores = iter([3.0, 2.0, 2.5, 2.0, 9.0, 1.0])
     kept = {}

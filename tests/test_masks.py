@@ -28,6 +28,27 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
     assert reveal(masked.text, sentence, masked) == sentence
 
 
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("We met Przybylski in Oz.", "We met ① in ②."),
+        ("I know Maria Przybylski well.", "I know ① well."),  # one name, though only half of it is rare
+        ("Mary met Tom.", "Mary met Tom."),
+        ("Ask Przybylski, {x}!", "Ask ①, ②!"),
+        ("PRZYBYLSKI IS HERE", "Przybylski is here"),
+        ("It is Przybylski's bridge", "It is ①'s bridge"),
+        ("Przybylski is here.", "① is here."),
+        ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
+        ("Maria Oz is here.", "Maria ① is here."),
+    ],
+)
+def test_rare_names_are_hidden(sentence: str, read: str) -> None:
+    masked = hide(sentence, SYMBOLS, lambda word: {"Przybylski": 6, "Oz": 3}.get(word, 1))
+    assert masked.text == read
+    assert reveal(masked.text, sentence, masked) == sentence
+    assert masked.named == ("①" in masked.text)
+
+
 def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
     assert hide("Click {next}.", "").text == "Click {next}."
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vidrio.alignment import Link, Word
 from vidrio.search import Hypothesis
+from vidrio.text.masks import Masked
 
 if TYPE_CHECKING:
     from vidrio.look import Look
@@ -23,7 +24,8 @@ class Sentence(NamedTuple):
     unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
-    given: str = ""  # what the model read: `source` on one line, with symbols for what is only copied (text/masks.py)
+    given: str = ""  # what the model read: `source` on one line, with symbols for what is only copied
+    masked: Masked = Masked("", "", ())  # what they stand for
     # What costs another pass through the model, and is there when it was asked for. Places count from the sentence.
     alignment: tuple[Link, ...] | None = None
     confidence: float | None = None  # the chrF to expect, 0 to 1

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import overload
 
@@ -56,6 +56,7 @@ class Translator:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self._source, self._target = tokenizers
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
+        self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
 
@@ -135,7 +136,7 @@ class Translator:
         told = iter(self.engine.attend(pairs))
 
         def aligned(sentence: Sentence) -> Sentence:
-            masked = hide(sentence.source, self.about.symbols)
+            masked = sentence.masked
             breaks = [match.span() for match in LINE_BREAK.finditer(masked.text)]
             source = source_tokens(sentence.source, masked, breaks, sentence.given, self._source)
             found = links((sentence.source, source), (sentence.text, self._target_tokens(sentence)), next(told))
@@ -168,8 +169,7 @@ class Translator:
         return word_features(sentence.text, self._target_tokens(sentence), sentence.best.token_log_probs)
 
     def _target_tokens(self, sentence: Sentence) -> list[Place]:
-        masked = hide(sentence.source, self.about.symbols)
-        return target_tokens(sentence.best.ids, masked, self._target)
+        return target_tokens(sentence.best.ids, sentence.masked, self._target)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
@@ -213,20 +213,30 @@ class Translator:
             for text, plan in zip(texts, plans, strict=True)
         ]
 
-    def _find(self, sentences: Sequence[str], options: Options) -> list[tuple[Sentence, ...]]:
+    def _find(
+        self, sentences: Sequence[str], options: Options, *, hide_names: bool = True
+    ) -> list[tuple[Sentence, ...]]:
         """The translation of each sentence by itself, or of parts of it, with what stands between them to be copied.
 
         Parts are the words around a number, an address or a placeholder that did not come through (what is copied
         cannot be lost); and its halves, where the translation did not come to an end.
         """
         close = [self.config.special.end] if self.config.source_end else []
-        masked = [hide(sentence, self.about.symbols) for sentence in sentences]
+        tokens = self._tokens if hide_names else lambda word: 1
+        masked = [hide(sentence, self.about.symbols, tokens) for sentence in sentences]
         one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
         sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
         searched = zip(sentences, masked, one_line, sources, self._search(sources, options), strict=True)
         read = [self._read(*one) for one in searched]
         found = [sentence for sentence, _ in read]
         parts = {n: spans for n, (_, spans) in enumerate(read) if spans is not None}
+        unnamed = [
+            n for n in parts if masked[n].named
+        ]  # then rather a name that is misspelled than one that is missing
+        plain = self._find([sentences[n] for n in unnamed], options, hide_names=False) if unnamed else []
+        for n, sentence in zip(unnamed, plain, strict=True):
+            found[n] = sentence
+            del parts[n]
         wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in parts.items() for a, b in spans))
         again = self._find(wanted, options) if wanted else []
         by_itself = {part: fit_in(part, sentences) for part, sentences in zip(wanted, again, strict=True)}
@@ -266,11 +276,15 @@ class Translator:
             return (), list(around(sentence, 0, len(sentence), masked.places))
         whole = [(text, hypothesis) for text, hypothesis in zip(texts, hypotheses, strict=True) if text is not None]
         texts_kept, kept = zip(*whole, strict=True)
-        one = Sentence(sentence, texts_kept, kept, tuple(ids), self._unknown(given, ids), given=given)
+        one = Sentence(sentence, texts_kept, kept, tuple(ids), self._unknown(given, ids), given=given, masked=masked)
         again = without_lost(sentence, one.text)
         if again is None and not one.best.ended:
             again = in_halves(sentence)
         return (one,), again
+
+    def _count_tokens(self, word: str) -> int:
+        """How many tokens a word has, with or without its capital letter."""
+        return min(len(self._source.encode(word)), len(self._source.encode(word.lower())))
 
     def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:
         if self.config.special.unk not in ids:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vidrio.config import ModelConfig
 from vidrio.errors import RunError
 from vidrio.learn import model
 from vidrio.learn.batches import Batch, Examples, Position, collate, stream
@@ -207,7 +208,9 @@ def told(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
     if state.first_loss is None:
         state.first_loss = loss
     proven = state.step >= max(PROOF, 2 * recipe.warmup) and (recipe.stop.converged or state.share > 0.1)
-    if proven and loss > 0.98 * state.first_loss:
+    # A model that is learned on from knows much at its start; it is held to what one that knows nothing would lose.
+    ignorance = max(state.first_loss, math.log(predicted(state.weights.config)))
+    if proven and loss > 0.98 * ignorance:
         raise RunError(
             "the loss does not move: nothing is being learned",
             found=f"{state.first_loss:.3f} at the start, {loss:.3f} after {state.step:,} steps",
@@ -216,6 +219,11 @@ def told(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
     rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(state.step, state.share)
     record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss, "rate": rate}
     return record | {"share": state.share, "seconds": state.seconds, "tokens_per_second": tokens / max(seconds, 1e-9)}
+
+
+def predicted(config: ModelConfig) -> int:
+    """Among how many words, or classes, the model chooses."""
+    return config.target_vocabulary if config.has_decoder else config.n_classes
 
 
 def is_over(state: State, recipe: Recipe) -> bool:

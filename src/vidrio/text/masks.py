@@ -6,12 +6,18 @@ which) reads "Click ① to go on." for "Click {next_button} to go on.", and only
 fails to, exactly once for each, `reveal` says so, and the words around are translated by themselves.
 """
 
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from vidrio.text.capitals import lowered, raised, shouted
 from vidrio.text.protect import Span, spans
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "emoji"))
+
+NAME = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w-]*[a-z](?: [^\W\d_a-z][\w-]*[a-z])*\b")
+# Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
+RARE, RARE_FIRST = 3, 4
 
 
 class Masked(NamedTuple):
@@ -21,26 +27,42 @@ class Masked(NamedTuple):
     symbols: str
     places: tuple[Span, ...]  # in the sentence itself, in the order of the symbols
     loud: bool = False  # it is all in capitals, and read in small letters
+    named: bool = False  # names are among what is hidden
 
 
-def hide(sentence: str, symbols: str) -> Masked:
+def hide(sentence: str, symbols: str, tokens: Callable[[str], int] = lambda word: 1) -> Masked:
     """The sentence with symbols for what must be copied, unless one of them stands in it already; in small letters.
 
-    What touches a word stays: with a symbol in its place the word would be split into other tokens.
+    What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
+    many a word has: names that have many are hidden, too.
     """
     loud = shouted(sentence)
     found = spans(sentence) if symbols else []
     places = [span for span in found if span.kind in HIDDEN and not touches(sentence, span)]
-    if not places or any(symbol in sentence for symbol in symbols):
+    named = [] if loud or not symbols else list(names(sentence, found, tokens))
+    if not (places or named) or any(symbol in sentence for symbol in symbols):
         return Masked(lowered(sentence) if loud else sentence, "", (), loud)
     written: list[str] = []
     at = 0
+    places = sorted((*places[: len(symbols)], *named[: max(0, len(symbols) - len(places))]))
     for symbol, place in zip(symbols, places, strict=False):  # more places than symbols: the last ones stay
         written += (sentence[at : place.start], symbol)
         at = place.end
-    count = len(written) // 2
     text = "".join((*written, sentence[at:]))
-    return Masked(lowered(text) if loud else text, symbols[:count], tuple(places[:count]), loud)
+    return Masked(lowered(text) if loud else text, symbols[: len(places)], tuple(places), loud, bool(named))
+
+
+def names(sentence: str, taken: Sequence[Span], tokens: Callable[[str], int]) -> Iterator[Span]:
+    """Words with a capital letter that are rare. Of neighbours with one, all are one name if one of them is rare."""
+    for match in NAME.finditer(sentence):
+        start, end = match.span()
+        words = match[0].split()
+        if not any(map(str.isalpha, sentence[:start])) and tokens(words[0]) < RARE_FIRST:
+            start += len(words.pop(0)) + 1
+        if any(tokens(word) >= RARE for word in words) and not any(
+            span.start < end and start < span.end for span in taken
+        ):
+            yield Span(start, end, "name")
 
 
 def touches(sentence: str, span: Span) -> bool:
