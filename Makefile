@@ -47,7 +47,7 @@ check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/bin/ruff" format --check
 	@"$(VENV_TEST)/bin/mypy"
 
-model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es) in TIME (2h)
+model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), twice TIME (2h)
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python"
 
 format: $(READY_TEST) ## put the code into the one format

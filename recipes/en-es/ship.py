@@ -29,6 +29,7 @@ TESTS = {
 def ship(work: Path, direction: str, to: Path) -> None:
     run = work / direction
     config, about = read_config(run)
+    _, first = read_config(work / f"{direction}-first")
     to.mkdir(parents=True, exist_ok=True)
     for stale in ("config.json", "confidence.json"):
         (to / stale).unlink(missing_ok=True)
@@ -45,7 +46,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     export(to)  # it is held to the config it was made from
     sources, references = sides(work / "dev.tsv", direction)
     confidence.write(to, calibrate(Translator.load(to), sources, references, told={"pairs": "held out by the recipe"}))
-    write_atomically(to / "README.md", card(direction, about, config).encode())
+    write_atomically(to / "README.md", card(direction, about, first.provenance, config).encode())
 
 
 def scored(translator: Translator, work: Path, test: str, direction: str) -> list[dict[str, Any]]:
@@ -62,7 +63,15 @@ def sides(path: Path, direction: str) -> tuple[list[str], list[str]]:
     return (english, spanish) if direction == "en-es" else (spanish, english)
 
 
-def card(direction: str, about: About, config: ModelConfig) -> str:
+def training(told: dict[str, Any]) -> str:
+    """A line of the card."""
+    return (
+        f"- `{told['command']}`: {told['steps']:,} steps, {told['passes']:g} passes over the data, "
+        f"{told['seconds'] / 3600:.1f} hours on {told['machine']}, in {told['recipe']['precision']}"
+    )
+
+
+def card(direction: str, about: About, first: dict[str, Any], config: ModelConfig) -> str:
     told = about.provenance
     source, target = ({"en": "English", "es": "Spanish"}[language] for language in direction.split("-"))
     metrics = list(dict.fromkeys(score["metric"] for score in about.scores))
@@ -82,12 +91,7 @@ def card(direction: str, about: About, config: ModelConfig) -> str:
             signatures="; ".join(dict.fromkeys(f"{s['metric']}: `{s['signature']}`" for s in about.scores)),
             symbols=about.symbols,
             pairs=told["pairs"],
-            command=told["command"],
-            steps=told["steps"],
-            passes=told["passes"],
-            hours=told["seconds"] / 3600,
-            machine=told["machine"],
-            precision=told["recipe"]["precision"],
+            trainings="\n".join(map(training, (first, told))),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
         )
     )
