@@ -201,6 +201,26 @@ def test_several_draws(model, lines):
     assert done.stdout == run(model, "--temperature", "2", "--seed", "3", "--n-best", "3", lines[0]).stdout
 
 
+def test_a_text_can_be_told_how_to_begin(model, lines):
+    assert run(model, "--start", "hola nure", lines[0]).stdout.startswith(b"hola nure")
+    found = run(model, "--start", "hola nure", "--alternatives", "3", lines[0]).stdout.splitlines()
+    assert len(found) == len(set(found)) == 3
+    assert all(line.startswith(b"hola nure") for line in found)
+    told = json.loads(run(model, "--alternatives", "3", "--json", lines[0]).stdout)
+    assert len(told["alternatives"]) == 3
+    for wrong in (["--n-best", "2", lines[0]], ["--seed", "1", lines[0]], []):
+        done = run(model, "--start", "hola", *wrong)
+        assert done.returncode == 2
+        assert b"--start and --alternatives are for TEXT" in done.stderr
+
+
+def test_repetition_and_length_can_be_controlled(model, lines):
+    words = run(model, "--no-repeat", "1", "--max-length", "12", lines[0]).stdout.split()
+    assert len(words) == len(set(words))
+    short, long = (run(model, "--min-length", n, lines[0]).stdout.split() for n in ("1", "20"))
+    assert len(long) > len(short)
+
+
 def test_n_best_of_a_text_is_a_line_each(model, lines, expected):
     done = run(model, "--n-best", "3", lines[0])
     found = done.stdout.decode().splitlines()

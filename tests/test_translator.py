@@ -14,7 +14,7 @@ import vidrio
 from small_models import WORDS, write_model
 from vidrio import engines, models
 from vidrio.engines import Glass, cache_place, open_engine
-from vidrio.errors import ModelError, TokenizerError
+from vidrio.errors import InputError, ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
@@ -293,6 +293,39 @@ def test_what_goes_round_in_circles_is_searched_again(folder):
     other = translator.translate(text, replace(translator.options, no_repeat_ngram=9)).sentences[0]
     assert other.best.ids == plain.ids  # whoever controls repetition has it their way
     assert translator.engine.calls == 3
+
+
+@pytest.mark.parametrize("engine", ["glass", "fast"])
+def test_what_else_could_stand_there(folder, engine):
+    translator = Translator.load(folder, engine=engine)
+    text, start = " Bala core dila. ", "hola nure"
+    begun = translator.begin_with(text, start)
+    assert begun.text.strip().startswith(start)
+    assert (begun.text[0], begun.text[-1]) == (" ", " ")
+    found = translator.begin_with(text, start, 3)
+    texts = [found.alternative(n).strip() for n in range(3)]
+    assert len(set(texts)) == 3
+    assert all(text.startswith(start) for text in texts)
+    place = len(translator._target.encode(start))
+    hypotheses = found.sentences[0].hypotheses
+    assert len({hypothesis.ids[place : place + 1] for hypothesis in hypotheses}) == 3
+    free = translator.begin_with(text, count=4).sentences[0]
+    assert len({hypothesis.ids[:1] for hypothesis in free.hypotheses}) == len(free.alternatives) == 4
+    with pytest.raises(InputError, match="only one sentence"):
+        translator.begin_with("Bala. Core.", start)
+
+
+def test_both_engines_find_the_same_alternatives(tmp_path):
+    write_model(tmp_path / "model", seed=5, norm="pre", ends=True)
+    export(tmp_path / "model", quantisation="float32")
+    glass, fast = (Translator.load(tmp_path / "model", engine=engine) for engine in ("glass", "fast"))
+    for start in ("", "hola", "hola nure"):
+        one, other = (each.begin_with("Bala core dila.", start, 4).sentences[0] for each in (glass, fast))
+        assert one.alternatives == other.alternatives
+        for mine, theirs in zip(one.hypotheses, other.hypotheses, strict=True):
+            assert mine.ids == theirs.ids
+            assert mine.log_prob == pytest.approx(theirs.log_prob, abs=1e-3)
+            assert mine.score == pytest.approx(theirs.score, abs=1e-3)
 
 
 # --- engines ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ The order of the restrictions, the 2 · beam candidates of a step and the moment
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ Ids = tuple[int, ...]
 # One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after
 # the restrictions; log-probabilities do as well, unless there is a repetition penalty, which is defined on logits.
 Step = Callable[[Sequence[Ids]], np.ndarray]
+# An engine's search: some sources → for each its hypotheses.
+SearchAll = Callable[[Sequence[Sequence[int]], "Options"], list[list["Hypothesis"]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +160,28 @@ def search(step: Step, start: int, end: int, options: Options, tree: Tree | None
         )
     generator = np.random.default_rng(options.sampling.seed)
     return best_first([sample(step, start, end, options, generator) for _ in range(options.n_best)])
+
+
+def diverging(search_all: SearchAll, source: Sequence[int], options: Options) -> list[Hypothesis]:
+    """The `n_best` likeliest tokens after the prefix, each gone on with by itself: what else could stand there."""
+    here = len(options.prefix) + 1
+    one_step = replace(
+        options,
+        beam=max(options.beam, options.n_best),
+        length_penalty=0.0,
+        min_length=min(options.min_length, here),
+        max_length=here,
+    )
+    found = []
+    for first in search_all([source], one_step)[0]:
+        whole = first
+        if not first.ended and here < options.max_length:
+            rest = search_all([source], replace(options, prefix=first.ids, n_best=1))[0][0]
+            log_probs = (*first.token_log_probs, *rest.token_log_probs[here:])
+            whole = replace(rest, log_prob=first.log_prob + rest.log_prob, token_log_probs=log_probs)
+        steps = len(whole.ids) + whole.ended
+        found.append(replace(whole, score=whole.log_prob / max(1, steps) ** options.length_penalty))
+    return found  # the likeliest token first, whatever became of it
 
 
 def greedy(step: Step, start: int, end: int, options: Options) -> Hypothesis:

@@ -27,8 +27,9 @@ from vidrio.confidence import Confidence, sentence_feature, word_features
 from vidrio.confidence import read as read_confidence
 from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
+from vidrio.errors import InputError
 from vidrio.folder import About, read_config
-from vidrio.search import Hypothesis, Options, default_options
+from vidrio.search import Hypothesis, Options, SearchAll, default_options, diverging
 from vidrio.text.loops import circles
 from vidrio.text.masks import Masked, hide, reveal
 from vidrio.text.normalise import valid
@@ -55,6 +56,7 @@ class Translator:
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self._source, self._target = tokenizers
+        self._longest = min(LONGEST, config.max_positions - config.source_end)
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
         self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
         self.options = default_options(config)
@@ -84,6 +86,29 @@ class Translator:
         texts = [text] if isinstance(text, str) else text
         found = self._translate(texts, options or self.options, Memory(0))
         return found[0] if isinstance(text, str) else found
+
+    def begin_with(self, text: str, start: str = "", count: int = 1, options: Options | None = None) -> Translation:
+        """The translation of one sentence that begins with `start`; or, with a `count`, so many that begin with it and
+        differ in the token after it, the likeliest of those tokens first."""
+        options = options or self.options
+        asked = 2 * count if count > 1 else 1  # some differ only in how a word is split
+        options = replace(
+            options, n_best=asked, beam=max(options.beam, asked), prefix=tuple(self._target.encode(start))
+        )
+        options = self._within(options)
+        plan = list(translatable(valid(text), self._source, self._longest))
+        if len(plan) != 1:
+            found = f"{len(plan)} sentences (or parts of one that is too long)"
+            raise InputError("only one sentence can be told how to begin", found=found, do="give one sentence")
+        [(first, last)] = plan
+
+        def differing(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
+            return [diverging(self.engine.search, ids, options) for ids in sources]
+
+        search = differing if count > 1 else None
+        sentences = self._find([text[first:last]], options, hide_names=not start, search=search)[0]
+        sentences = tuple(distinct(sentence, count) for sentence in sentences)
+        return Translation(text, *put_back(text, [(first, sentences)]), self)
 
     def token(self, id: int) -> str:  # noqa: A002
         """A token of the translations by its id."""
@@ -198,10 +223,8 @@ class Translator:
         return translations
 
     def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
-        room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
-        options = replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
-        longest = min(LONGEST, self.config.max_positions - self.config.source_end)
-        plans = [list(translatable(valid(text), self._source, longest)) for text in texts]
+        options = self._within(options)
+        plans = [list(translatable(valid(text), self._source, self._longest)) for text in texts]
         wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)
         found = memory.recall(wanted)
         new = [sentence for sentence in wanted if sentence not in found]
@@ -213,8 +236,18 @@ class Translator:
             for text, plan in zip(texts, plans, strict=True)
         ]
 
+    def _within(self, options: Options) -> Options:
+        """The same, for what this model has room for, and tokens for."""
+        room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
+        return replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
+
     def _find(
-        self, sentences: Sequence[str], options: Options, *, hide_names: bool = True
+        self,
+        sentences: Sequence[str],
+        options: Options,
+        *,
+        hide_names: bool = True,
+        search: SearchAll | None = None,
     ) -> list[tuple[Sentence, ...]]:
         """The translation of each sentence by itself, or of parts of it, with what stands between them to be copied.
 
@@ -226,19 +259,19 @@ class Translator:
         masked = [hide(sentence, self.about.symbols, tokens) for sentence in sentences]
         one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
         sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
-        searched = zip(sentences, masked, one_line, sources, self._search(sources, options), strict=True)
+        searched = zip(sentences, masked, one_line, sources, (search or self._search)(sources, options), strict=True)
         read = [self._read(*one) for one in searched]
         found = [sentence for sentence, _ in read]
         parts = {n: spans for n, (_, spans) in enumerate(read) if spans is not None}
-        unnamed = [
-            n for n in parts if masked[n].named
-        ]  # then rather a name that is misspelled than one that is missing
-        plain = self._find([sentences[n] for n in unnamed], options, hide_names=False) if unnamed else []
+        # Rather a name that the model misspells than words that stand each by themselves around it.
+        unnamed = [n for n in parts if masked[n].named]
+        told = [sentences[n] for n in unnamed]
+        plain = self._find(told, options, hide_names=False, search=search) if unnamed else []
         for n, sentence in zip(unnamed, plain, strict=True):
             found[n] = sentence
             del parts[n]
         wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in parts.items() for a, b in spans))
-        again = self._find(wanted, options) if wanted else []
+        again = self._find(wanted, replace(options, prefix=())) if wanted else []
         by_itself = {part: fit_in(part, sentences) for part, sentences in zip(wanted, again, strict=True)}
         for n, spans in parts.items():
             found[n] = put_back(sentences[n], ((a, by_itself[sentences[n][a:b]]) for a, b in spans))[1]
@@ -290,6 +323,14 @@ class Translator:
         if self.config.special.unk not in ids:
             return ()
         return tuple(sentence[piece.start : piece.end] for piece in self._source.pieces(sentence) if piece.unknown)
+
+
+def distinct(sentence: Sentence, count: int) -> Sentence:
+    """With its first so many alternatives that read differently."""
+    first = dict(zip(reversed(sentence.alternatives), reversed(sentence.hypotheses), strict=True))
+    kept = [(text, first[text]) for text in dict.fromkeys(sentence.alternatives)][:count]
+    texts, hypotheses = zip(*kept, strict=True)
+    return sentence._replace(alternatives=texts, hypotheses=hypotheses)
 
 
 def fit_in(part: str, sentences: tuple[Sentence, ...]) -> tuple[Sentence, ...]:

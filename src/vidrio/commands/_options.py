@@ -29,7 +29,14 @@ text_argument = click.argument("text")
 _SEARCH = (
     click.option("--beam", type=click.IntRange(1, 64), help="Hypotheses to keep at each step; 1 is greedy."),
     click.option("--length-penalty", type=float, help="Score = log p / length^this. [the model's]"),
+    click.option("--min-length", type=click.IntRange(0), help="Tokens at least."),
     click.option("--max-length", type=click.IntRange(1), help="Tokens at most. [the model's]"),
+    click.option("--no-repeat", "no_repeat_ngram", type=click.IntRange(0), help="So many tokens in a row never twice."),
+    click.option(
+        "--repetition-penalty",
+        type=click.FloatRange(0, min_open=True),
+        help="Above 1: what stands there already is less likely.",
+    ),
 )
 _SAMPLING = (
     click.option("--temperature", type=click.FloatRange(0, min_open=True), help="Draw tokens: below 1 bolder."),

@@ -75,7 +75,10 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     show(tried, precision, lead_on, model_name=model_name, whatif=whatif, **asked)
 
 
-SEARCH = ("beam", "length_penalty", "max_length", "temperature", "top_k", "top_p", "min_p", "seed")
+SEARCH = (
+    *("beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram", "repetition_penalty"),
+    *("temperature", "top_k", "top_p", "min_p", "seed"),
+)
 
 
 def refuse_what_cannot_be_combined(

@@ -58,6 +58,10 @@ Examples:
 @click.option("--resume", is_flag=True, help="Go on where an earlier command with this --output was stopped.")
 @search_options
 @click.option("--n-best", type=click.IntRange(1), default=1, help="So many translations, the best first.")
+@click.option("--start", default="", metavar="WORDS", help="The translation of TEXT, one sentence, begins with this.")
+@click.option(
+    "--alternatives", type=click.IntRange(2, 64), help="So many translations that differ in the token after --start."
+)
 @click.option("--alignment", is_flag=True, help="Below the translation of TEXT: which word came from which.")
 @click.option("--confidence", is_flag=True, help="How far to trust each sentence and word; a table on stderr.")
 @json_option
@@ -86,6 +90,8 @@ def translate(
     target: Path | None,
     resume: bool,
     n_best: int,
+    start: str,
+    alternatives: int | None,
     alignment: bool,
     confidence: bool,
     as_json: bool,
@@ -104,6 +110,10 @@ def translate(
     _refuse_contradictions(text, source, target, resume, n_best, as_json or jsonl)
     if alignment and not as_json and (text is None or jsonl):
         raise click.UsageError("--alignment is printed below TEXT; for lines use --json, which tells it always.")
+    if start or alternatives:
+        drawn = any(given[name] is not None for name in SAMPLING)
+        if text is None or jsonl or n_best > 1 or drawn:
+            raise click.UsageError("--start and --alternatives are for TEXT, without --n-best, --jsonl and drawing.")
     translator = _load(model_name, engine, 1 if text is not None else workers)
     if n_best > 1 and not any(given[name] is not None for name in SAMPLING):
         given["beam"] = max(n_best, given["beam"] or translator.options.beam)
@@ -112,7 +122,7 @@ def translate(
     if confidence:
         what = "line" if text is None else "sentence"
         doubts = Doubts(translator.calibration, what, table=not (as_json or jsonl), on_stdout=target is None)
-    work = _Work(translator, options, as_json, jsonl, alignment, doubts)
+    work = _Work(translator, options, as_json, jsonl, alignment, doubts, start, alternatives or 1)
     if text is not None:
         click.echo("\n".join(work.on_text(text)))
     else:
@@ -164,11 +174,16 @@ class _Work:
     jsonl: bool
     alignment: bool
     doubts: Doubts | None
+    start: str = ""
+    alternatives: int = 1
     unknown: dict[str, None] = field(default_factory=dict)
 
     def on_text(self, text: str) -> list[str]:
         """One text, whatever line ends it holds."""
-        translation = self.translator.translate(text, self.options)
+        if self.start or self.alternatives > 1:
+            translation = self.translator.begin_with(text, self.start, self.alternatives, self.options)
+        else:
+            translation = self.translator.translate(text, self.options)
         if self.as_json or self.jsonl:
             return self._lines([translation], [{}])
         self._note(translation)
