@@ -18,10 +18,11 @@ from vidrio.errors import InputError, ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
-from vidrio.folder import read_config
+from vidrio.folder import read_config, read_parameters, write_parameters
 from vidrio.search import Sampling
 from vidrio.text import protect
 from vidrio.text.loops import circles, rounds
+from vidrio.text.tokenizer import Tokenizer
 from vidrio.translator import Translator
 
 
@@ -293,6 +294,26 @@ def test_what_goes_round_in_circles_is_searched_again(folder):
     other = translator.translate(text, replace(translator.options, no_repeat_ngram=9)).sentences[0]
     assert other.best.ids == plain.ids  # whoever controls repetition has it their way
     assert translator.engine.calls == 3
+
+
+def test_bytes_that_make_no_characters_are_searched_again(tmp_path):
+    """This model likes nothing so much as the second byte of a character without the first."""
+    tokenizer = Tokenizer.learn(["hola mundo, hola a todos"] * 9, "bpe", 290)
+    config = write_model(
+        tmp_path, source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, special=tokenizer.special,
+        output_bias=True,
+    )  # fmt: skip
+    tokenizer.save(tmp_path / "tokenizer.json")
+    parameters = dict(read_parameters(tmp_path))
+    parameters["out.b"][tokenizer.id("<0x85>")] = 100
+    write_parameters(tmp_path, parameters)
+    translator = Translator.load(tmp_path, engine="glass")
+    options = replace(translator.options, max_length=4)
+    raw = translator.engine.search([[*tokenizer.encode("hola"), config.special.end]], options)[0][0]
+    assert "\ufffd" in tokenizer.decode(raw.ids)
+    found = translator.translate("hola", options)
+    assert found.text
+    assert "\ufffd" not in found.text
 
 
 @pytest.mark.parametrize("engine", ["glass", "fast"])

@@ -31,7 +31,7 @@ from vidrio.errors import InputError
 from vidrio.folder import About, read_config
 from vidrio.search import Hypothesis, Options, SearchAll, default_options, diverging
 from vidrio.text.loops import circles
-from vidrio.text.masks import Masked, hide, reveal
+from vidrio.text.masks import UNSPELLABLE, Masked, hide, reveal
 from vidrio.text.normalise import valid
 from vidrio.text.parts import around, fitted, in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
@@ -40,6 +40,7 @@ from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation went round in circles
+GARBLED, BYTE = "\ufffd", re.compile("<0x[0-9A-F]{2}>")  # as the tokenizer writes them
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 # A stream works on so many characters together as take this long: large batches are fast, but who waits wants to see
 # something, and who interrupts wants it to end. What comes out does not depend on it.
@@ -57,6 +58,7 @@ class Translator:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self._source, self._target = tokenizers
         self._longest = min(LONGEST, config.max_positions - config.source_end)
+        self._bytes = frozenset(i for i in range(tokenizers[1].size) if BYTE.fullmatch(tokenizers[1].token(i)))
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
         self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
         self.options = default_options(config)
@@ -278,14 +280,20 @@ class Translator:
         return found
 
     def _search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-        """The engine's search; of what goes round in circles there, another one that may not say the same again."""
+        """The engine's search; of what goes round in circles there, another one that may not say the same again; of
+        what is no text, because the bytes in it make no characters, one without bytes."""
         found = self.engine.search(sources, options)
-        if options.no_repeat_ngram:
-            return found
-        circling = [n for n, ids in enumerate(sources) if circles(ids, found[n][0].ids)]
-        if circling:
-            again = self.engine.search([sources[n] for n in circling], replace(options, no_repeat_ngram=NO_REPEAT))
-            for n, hypotheses in zip(circling, again, strict=True):
+        repairs: dict[Options, list[int]] = {}
+        for n, ids in enumerate(sources):
+            best = found[n][0].ids
+            if not self._bytes.isdisjoint(best) and self._bytes.isdisjoint(options.suppressed):
+                if GARBLED in self._target.decode(best):
+                    repairs.setdefault(replace(options, suppressed=(*options.suppressed, *self._bytes)), []).append(n)
+            elif not options.no_repeat_ngram and circles(ids, best):
+                repairs.setdefault(replace(options, no_repeat_ngram=NO_REPEAT), []).append(n)
+        for other, which in repairs.items():
+            again = self.engine.search([sources[n] for n in which], other)
+            for n, hypotheses in zip(which, again, strict=True):
                 found[n] = self._rescored(sources[n], hypotheses, options)
         return found
 
@@ -317,6 +325,8 @@ class Translator:
 
     def _count_tokens(self, word: str) -> int:
         """How many tokens a word has, with or without its capital letter."""
+        if self._source.kind != "word" and any(self._source.id(letter) is None for letter in word if letter.isalpha()):
+            return UNSPELLABLE
         return min(len(self._source.encode(word)), len(self._source.encode(word.lower())))
 
     def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domai
 NAME = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w-]*[a-z](?: [^\W\d_a-z][\w-]*[a-z])*\b")
 # Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 3, 4
+TITLE = 3  # words at least, all with a capital letter
+UNSPELLABLE = 100  # what counts as so many: a word with letters that the vocabulary does not hold
+WORD = re.compile(r"[\w'’-]+")
 
 
 class Masked(NamedTuple):
@@ -34,7 +37,7 @@ def hide(sentence: str, symbols: str, tokens: Callable[[str], int] = lambda word
     """The sentence with symbols for what must be copied, unless one of them stands in it already; in small letters.
 
     What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
-    many a word has: names that have many are hidden, too.
+    many a word has: names that have many are hidden, too, and every word that cannot be spelled.
     """
     loud = shouted(sentence)
     found = spans(sentence) if symbols else []
@@ -53,7 +56,18 @@ def hide(sentence: str, symbols: str, tokens: Callable[[str], int] = lambda word
 
 
 def names(sentence: str, taken: Sequence[Span], tokens: Callable[[str], int]) -> Iterator[Span]:
-    """Words with a capital letter that are rare. Of neighbours with one, all are one name if one of them is rare."""
+    """Words with a capital letter that are rare (of neighbours with one, all are one name if one of them is rare), and
+    words with letters that the model does not know."""
+    for match in () if sentence.isascii() else WORD.finditer(sentence):
+        start, end = match.span()
+        free = not any(span.start < end and start < span.end for span in taken)
+        if free and not match[0].isascii() and tokens(match[0]) >= UNSPELLABLE:
+            span = Span(start, end, "word")
+            taken = (*taken, span)
+            yield span
+    firsts = [word[0] for word in sentence.split() if word[0].isalpha()]
+    if len(firsts) >= TITLE and all(map(str.isupper, firsts)):
+        return  # a title, where a capital letter tells nothing
     for match in NAME.finditer(sentence):
         start, end = match.span()
         words = match[0].split()
