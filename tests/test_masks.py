@@ -18,6 +18,7 @@ SYMBOLS = "①②③"
         ("{a} {b} {c} {d}", "① ② ③ {d}"),  # more than there are symbols: the check and its fallback see to the rest
         ("<b>Bold</b> and 18.10 €", "<b>Bold</b> and 18.10 €"),  # touches words; numbers are translated
         ("① is taken: {x}", "① is taken: {x}"),
+        ("Good night 🌙✨ and v1.9.8-beta", "Good night ① and ②"),
         ("Nothing to hide", "Nothing to hide"),
         ("", ""),
     ],

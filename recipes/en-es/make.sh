@@ -36,7 +36,11 @@ train() {
 # First everything; then, with a rate that falls to 0 once more, most of what people ask a translator for.
 [ -f "$WORK/$DIRECTION-first/config.json" ] || train tatoeba.tsv@3 general.tsv light.tsv more.tsv@0.5 tech.tsv@0.3 dictionary.tsv unchanged.tsv@0.5 phrases.tsv \
   --preset small --encoder-layers 6 --vocabulary 8000 --batch-tokens 6144 --time "$TIME" --to "../$DIRECTION-first"
-[ -f "$WORK/$DIRECTION/config.json" ] || train tatoeba.tsv@3 general.tsv@0.6 light.tsv@0.6 more.tsv@0.3 tech.tsv@0.2 dictionary.tsv@3 unchanged.tsv@1.5 \
-  phrases.tsv@4 --from "../$DIRECTION-first" --batch-tokens 4096 --rate 7e-4 --warmup 200 --time "$TIME" --to "../$DIRECTION"
+[ -f "$WORK/$DIRECTION-second/config.json" ] || train tatoeba.tsv@3 general.tsv@0.6 light.tsv@0.6 more.tsv@0.3 tech.tsv@0.2 dictionary.tsv@3 unchanged.tsv@1.5 \
+  phrases.tsv@4 --from "../$DIRECTION-first" --batch-tokens 4096 --rate 7e-4 --warmup 200 --time "$TIME" --to "../$DIRECTION-second"
+# Last, a minute of words and greetings as people type them.
+[ -f "$WORK/$DIRECTION/config.json" ] || train tatoeba.tsv@0.3 general.tsv@0.15 dictionary.tsv@0.3 unchanged.tsv@0.3 \
+  phrases.tsv@6 --keep-duplicates --from "../$DIRECTION-second" --batch-tokens 4096 --rate 2e-4 --warmup 20 \
+  --average 0.97 --steps 260 --validations 2 --to "../$DIRECTION"
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"

@@ -29,7 +29,7 @@ TESTS = {
 def ship(work: Path, direction: str, to: Path) -> None:
     run = work / direction
     config, about = read_config(run)
-    _, first = read_config(work / f"{direction}-first")
+    before = [read_config(work / f"{direction}-{which}")[1].provenance for which in ("first", "second")]
     to.mkdir(parents=True, exist_ok=True)
     for stale in ("config.json", "confidence.json"):
         (to / stale).unlink(missing_ok=True)
@@ -46,7 +46,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     export(to)  # it is held to the config it was made from
     sources, references = sides(work / "dev.tsv", direction)
     confidence.write(to, calibrate(Translator.load(to), sources, references, told={"pairs": "held out by the recipe"}))
-    write_atomically(to / "README.md", card(direction, about, first.provenance, config).encode())
+    write_atomically(to / "README.md", card(direction, about, before, config).encode())
 
 
 def scored(translator: Translator, work: Path, test: str, direction: str) -> list[dict[str, Any]]:
@@ -71,7 +71,7 @@ def training(told: dict[str, Any]) -> str:
     )
 
 
-def card(direction: str, about: About, first: dict[str, Any], config: ModelConfig) -> str:
+def card(direction: str, about: About, before: list[dict[str, Any]], config: ModelConfig) -> str:
     told = about.provenance
     source, target = ({"en": "English", "es": "Spanish"}[language] for language in direction.split("-"))
     metrics = list(dict.fromkeys(score["metric"] for score in about.scores))
@@ -90,8 +90,8 @@ def card(direction: str, about: About, first: dict[str, Any], config: ModelConfi
             scores="\n".join(f"| {' | '.join(row)} |" for row in rows),
             signatures="; ".join(dict.fromkeys(f"{s['metric']}: `{s['signature']}`" for s in about.scores)),
             symbols=about.symbols,
-            pairs=told["pairs"],
-            trainings="\n".join(map(training, (first, told))),
+            pairs=before[-1]["pairs"],
+            trainings="\n".join(map(training, (*before, told))),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
         )
     )

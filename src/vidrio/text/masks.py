@@ -7,13 +7,13 @@ fails to, exactly once for each, `reveal` says so, and the words around are tran
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from vidrio.text.capitals import lowered, raised, shouted
 from vidrio.text.protect import Span, spans
 
-HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "emoji"))
+HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
 
 NAME = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w-]*[a-z](?: [^\W\d_a-z][\w-]*[a-z])*\b")
 # Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
@@ -41,7 +41,8 @@ def hide(sentence: str, symbols: str, tokens: Callable[[str], int] = lambda word
     """
     loud = shouted(sentence)
     found = spans(sentence) if symbols else []
-    places = [span for span in found if span.kind in HIDDEN and not touches(sentence, span)]
+    hidden = joined(span for span in found if span.kind in HIDDEN)
+    places = [span for span in hidden if not touches(sentence, span)]
     named = [] if loud or not symbols else list(names(sentence, found, tokens))
     if not (places or named) or any(symbol in sentence for symbol in symbols):
         return Masked(lowered(sentence) if loud else sentence, "", (), loud)
@@ -77,6 +78,16 @@ def names(sentence: str, taken: Sequence[Span], tokens: Callable[[str], int]) ->
             span.start < end and start < span.end for span in taken
         ):
             yield Span(start, end, "name")
+
+
+def joined(places: Iterable[Span]) -> list[Span]:
+    """Neighbours with nothing between them as one."""
+    found: list[Span] = []
+    for place in places:
+        if found and found[-1].end == place.start:
+            place = found.pop()._replace(end=place.end)
+        found.append(place)
+    return found
 
 
 def touches(sentence: str, span: Span) -> bool:
