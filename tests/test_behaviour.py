@@ -256,7 +256,7 @@ def test_the_command_judges_a_model(monkeypatch, capsys):
 # --- the models that come with the package ----------------------------------------------------------------------------
 
 
-# What each packaged model passes, less the few cases that another processor's rounding may decide otherwise. The goal is
+# What a packaged model passes, less the few cases that another processor's rounding may decide otherwise. The goal is
 # ENOUGH; a model that reaches it needs no line here.
 REACHED = {"en-es": 0.89}
 

@@ -439,7 +439,7 @@ def test_engines_that_do_not_exist_and_models_that_do_not_translate_are_refused(
 
 
 def test_the_default_model_translates_hello_world():
-    found = vidrio.load().translate("hello world")
+    found = vidrio.load().translate("Hello world")
     _, about = read_config(models.find())
     assert about.target_language == "es"
     assert "hola mundo" in found.text.lower()
