@@ -179,8 +179,7 @@ def diverging(search_all: SearchAll, source: Sequence[int], options: Options) ->
             rest = search_all([source], replace(options, prefix=first.ids, n_best=1))[0][0]
             log_probs = (*first.token_log_probs, *rest.token_log_probs[here:])
             whole = replace(rest, log_prob=first.log_prob + rest.log_prob, token_log_probs=log_probs)
-        steps = len(whole.ids) + whole.ended
-        found.append(replace(whole, score=whole.log_prob / max(1, steps) ** options.length_penalty))
+        found.append(replace(whole, score=score_of(whole.log_prob, len(whole.ids) + whole.ended, options)))
     return found  # the likeliest token first, whatever became of it
 
 
@@ -251,17 +250,22 @@ def expand(
     for rank, flat in enumerate(largest(totals_NV.ravel(), 2 * options.beam), start=1):
         n, token = divmod(int(flat), totals_NV.shape[1])
         total, log_prob = float(totals_NV[n, token]), float(log_probs_NV[n, token])
-        score = total / (depth + 1) ** options.length_penalty
+        score = score_of(total, depth + 1, options)
         candidates.append(beam[n].extended(token, total, log_prob, len(record.nodes)))
         record.nodes.append(Node(beam[n].place, depth, token, log_prob, total, score, rank))
     return candidates
+
+
+def score_of(log_prob: float, length: int, options: Options) -> float:
+    """What hypotheses are ranked by."""
+    return float(log_prob / length**options.length_penalty)
 
 
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
     """A hypothesis that goes no further: it has ended, or it is cut."""
     ended = ids[-1] == end
     log_prob = float(sum(token_log_probs))
-    score = log_prob / len(ids) ** options.length_penalty
+    score = score_of(log_prob, len(ids), options)
     return Hypothesis(ids[:-1] if ended else ids, log_prob, score, tuple(token_log_probs), ended)
 
 

@@ -29,18 +29,19 @@ from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
 from vidrio.errors import InputError
 from vidrio.folder import About, read_config
-from vidrio.search import Hypothesis, Options, SearchAll, default_options, diverging
+from vidrio.search import Hypothesis, Options, SearchAll, best_first, default_options, diverging, score_of
 from vidrio.text.loops import circles
 from vidrio.text.masks import UNSPELLABLE, Masked, hide, reveal
 from vidrio.text.normalise import valid
 from vidrio.text.parts import around, fitted, in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
+from vidrio.text.vocabulary import BYTES
 from vidrio.text.words import Place
 from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation went round in circles
-GARBLED, BYTE = "\ufffd", re.compile("<0x[0-9A-F]{2}>")  # as the tokenizer writes them
+GARBLED = "\ufffd"  # what bytes that make no character are read as
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 # A stream works on so many characters together as take this long: large batches are fast, but who waits wants to see
 # something, and who interrupts wants it to end. What comes out does not depend on it.
@@ -58,7 +59,7 @@ class Translator:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self._source, self._target = tokenizers
         self._longest = min(LONGEST, config.max_positions - config.source_end)
-        self._bytes = frozenset(i for i in range(tokenizers[1].size) if BYTE.fullmatch(tokenizers[1].token(i)))
+        self._bytes = frozenset(i for token in BYTES if (i := tokenizers[1].id(token)) is not None)
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
         self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
         self.options = default_options(config)
@@ -300,13 +301,12 @@ class Translator:
     def _rescored(self, source: Sequence[int], hypotheses: Sequence[Hypothesis], options: Options) -> list[Hypothesis]:
         """As likely as the model itself finds them: a search that forbids tokens makes the others likelier."""
         told = self.engine.score([(source, hypothesis.ids) for hypothesis in hypotheses])
-        scored = []
+        found = []
         for hypothesis, log_probs in zip(hypotheses, told, strict=True):
             steps = len(hypothesis.ids) + hypothesis.ended
             log_prob = sum(log_probs[:steps])
-            score = log_prob / max(1, steps) ** options.length_penalty
-            scored.append(replace(hypothesis, log_prob=log_prob, score=score))
-        return sorted(scored, key=lambda hypothesis: -hypothesis.score)
+            found.append(replace(hypothesis, log_prob=log_prob, score=score_of(log_prob, steps, options)))
+        return best_first(found)
 
     def _read(
         self, sentence: str, masked: Masked, given: str, ids: Sequence[int], hypotheses: Sequence[Hypothesis]
