@@ -61,8 +61,7 @@ def names(sentence: str, taken: Sequence[Span], tokens: Callable[[str], int]) ->
     words with letters that the model does not know."""
     for match in () if sentence.isascii() else WORD.finditer(sentence):
         start, end = match.span()
-        free = not any(span.start < end and start < span.end for span in taken)
-        if free and not match[0].isascii() and tokens(match[0]) >= UNSPELLABLE:
+        if not match[0].isascii() and is_free(start, end, taken) and tokens(match[0]) >= UNSPELLABLE:
             span = Span(start, end, "word")
             taken = (*taken, span)
             yield span
@@ -74,10 +73,13 @@ def names(sentence: str, taken: Sequence[Span], tokens: Callable[[str], int]) ->
         words = match[0].split()
         if not any(map(str.isalpha, sentence[:start])) and tokens(words[0]) < RARE_FIRST:
             start += len(words.pop(0)) + 1
-        if any(tokens(word) >= RARE for word in words) and not any(
-            span.start < end and start < span.end for span in taken
-        ):
+        if is_free(start, end, taken) and any(tokens(word) >= RARE for word in words):
             yield Span(start, end, "name")
+
+
+def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
+    """Whether no other place reaches into this one."""
+    return not any(span.start < end and start < span.end for span in taken)
 
 
 def joined(places: Iterable[Span]) -> list[Span]:
