@@ -15,23 +15,24 @@ import argparse
 import json
 import lzma
 import platform
-import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import venv
+import time
 from itertools import pairwise
 from pathlib import Path
 
-from vidrio.learn.machine import SPINS, keep_memory, wait_politely
+from vidrio.learn.machine import keep_memory, wait_politely
 
 wait_politely()  # before PyTorch is imported
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from vidrio.config import SpecialIds  # noqa: E402
+import joeynmt_peer as peer  # noqa: E402
+from vidrio.config import ModelConfig  # noqa: E402
 from vidrio.learn import train  # noqa: E402
 from vidrio.learn.batches import Examples  # noqa: E402
 from vidrio.learn.plain import in_memory  # noqa: E402
@@ -43,58 +44,6 @@ from vidrio.text.tokenizer import Tokenizer  # noqa: E402
 
 VOCABULARY, BATCH, DROPOUT = 8000, 4096, 0.1
 WARM = 10  # seconds at the beginning of each turn that are not counted
-PEER = ["joeynmt==2.3.0", "importlib_metadata", "sentencepiece==0.2.0"]
-PEER_CONFIG = """
-name: speed
-model_dir: {folder}/model
-use_cuda: False
-data:
-  train: {folder}/train
-  dev: {folder}/dev
-  dataset_type: plain
-  src: &side
-    lang: en
-    level: word
-    lowercase: False
-    max_length: 200
-    voc_file: {folder}/vocabulary.txt
-  trg:
-    <<: *side
-    lang: de
-testing: {{beam_size: 1, eval_metrics: [bleu]}}
-training:
-  optimizer: adam
-  adam_betas: [0.9, 0.98]
-  learning_rate: 0.0005
-  scheduling: warmupinversesquareroot
-  learning_rate_warmup: 500
-  learning_rate_min: 0.0
-  label_smoothing: 0.1
-  clip_grad_norm: 1.0
-  normalization: tokens
-  batch_size: {batch}
-  batch_type: token
-  epochs: 100
-  logging_freq: 2
-  validation_freq: 1000000
-  shuffle: True
-model:
-  tied_embeddings: True
-  tied_softmax: True
-  encoder: &layers
-    type: transformer
-    num_layers: 4
-    num_heads: 8
-    embeddings: {{embedding_dim: 256, scale: True}}
-    hidden_size: 256
-    ff_size: 1024
-    dropout: {dropout}
-    layer_norm: pre
-    activation: relu
-  decoder:
-    <<: *layers
-    num_layers: 2
-"""
 
 
 def sentences(data: Path, side: str) -> list[str]:
@@ -102,11 +51,10 @@ def sentences(data: Path, side: str) -> list[str]:
         return [line.rstrip("\n") for line in file]
 
 
-def ours(examples: Examples, special: SpecialIds, vocabulary: int, seconds: float, extra_dropout: float) -> float:
-    """Tokens a second of the real training loop, after it has warmed up."""
-    config = sized("small", vocabulary, special)
-    recipe = Recipe(
-        stop=Stop(seconds=seconds + WARM),
+def recipe(seconds: float = 1.0, extra_dropout: float = 0.0) -> Recipe:
+    """What both train by."""
+    return Recipe(
+        stop=Stop(seconds=seconds),
         rate=5e-4,
         schedule="constant",
         batch_tokens=2 * BATCH,
@@ -116,9 +64,19 @@ def ours(examples: Examples, special: SpecialIds, vocabulary: int, seconds: floa
         precision=choose_precision(torch.device("cpu")),
         validations=1,
     )
+
+
+def ours(examples: Examples, config: ModelConfig, seconds: float, extra_dropout: float) -> float:
+    """Tokens a second of the real training loop, after it has warmed up."""
     weights = Weights.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
     told: list[dict[str, float]] = []
-    train.train(examples, State.start(weights), recipe, lambda net: {"loss": 0.0}, watch=told.append)
+    train.train(
+        examples,
+        State.start(weights),
+        recipe(seconds + WARM, extra_dropout),
+        lambda net: {"loss": 0.0},
+        watch=told.append,
+    )
     steps = [record for record in told if record["kind"] == "step"]
     return mean_speed([(r["seconds"], r["tokens_per_second"]) for r in steps])
 
@@ -132,49 +90,27 @@ def mean_speed(told: list[tuple[float, float]]) -> float:
     return sum(span * speed for span, speed in spans) / sum(span for span, _ in spans)
 
 
-def peer_python(work: Path) -> Path:
-    """JoeyNMT's own environment, made once."""
-    python = work / "joeynmt" / "bin" / "python"
-    if not (work / "joeynmt" / ".ready").exists():
-        print("installing JoeyNMT …", file=sys.stderr)
-        venv.create(work / "joeynmt", with_pip=True, clear=True)
-        for packages in ([f"torch=={torch.__version__.split('+')[0]}"], PEER):
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
-        (work / "joeynmt" / ".ready").touch()
-    return python
-
-
-def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides: float) -> float:
+def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides: float, config: ModelConfig) -> float:
     """Tokens a second of `joeynmt train`, as it logs them itself (of the target), times source and target by target."""
-    config = folder / "config.yaml"
-    config.write_text(PEER_CONFIG.format(folder=folder, batch=BATCH, dropout=DROPOUT))
-    environment = {
-        "GOMP_SPINCOUNT": SPINS,
-        "OMP_NUM_THREADS": str(threads),
-        "MKL_NUM_THREADS": str(threads),
-        "PATH": "/usr/bin:/bin",
-    }
-    command = [str(python), "-m", "joeynmt", "train", str(config), "--skip-test"]
-    subprocess.run(["rm", "-rf", str(folder / "model")], check=True)
+    path = folder / "config.yaml"
+    data = {"train": "train", "dev": "dev"}
+    peer.write_configuration(path, folder, config, recipe(), data, logging_freq=2, validation_freq=1_000_000)
+    command = [str(python), "-m", "joeynmt", "train", str(path), "--skip-test"]
+    shutil.rmtree(folder / "model", ignore_errors=True)
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, env=peer.environment(threads), stdout=log, stderr=subprocess.STDOUT)
         told: list[tuple[float, float]] = []
         try:
             while process.poll() is None and (len(told) < 3 or told[-1][0] - told[0][0] < seconds + WARM):
-                subprocess.run(["sleep", "1"], check=True)
-                told = logged((folder / "log").read_text())
+                time.sleep(1)
+                lines = peer.moments((folder / "log").read_text(), r".*?Tokens per Sec:\s+([\d.]+)")
+                told = [(when, float(speed)) for when, speed in lines]
         finally:
             process.kill()
             process.wait()
     if len(told) < 3:
         raise SystemExit(f"JoeyNMT told nothing:\n{(folder / 'log').read_text()[-3000:]}")
     return both_sides * mean_speed(told)
-
-
-def logged(text: str) -> list[tuple[float, float]]:
-    """(seconds, tokens a second) of each line of JoeyNMT's log."""
-    found = re.findall(r"(\d\d):(\d\d):(\d\d),\d+ - INFO.*?Tokens per Sec:\s+([\d.]+)", text)
-    return [(3600 * int(h) + 60 * int(m) + int(s), float(speed)) for h, m, s, speed in found]
 
 
 def main() -> None:
@@ -193,29 +129,27 @@ def main() -> None:
     ids = [tokenizer.encode_batch(side) for side in (english, german)]
     examples = in_memory(list(zip(*ids, strict=True)))
     counts = [sum(map(len, side)) + len(side) for side in ids]  # with the end tokens
-    special = tokenizer.special
+    config = sized("small", tokenizer.size, tokenizer.special)
 
     given.work.mkdir(parents=True, exist_ok=True)
-    python = peer_python(given.work)
+    python = peer.python(given.work)
     folder = given.work / "data"
     folder.mkdir(exist_ok=True)
-    for language, side in zip(("en", "de"), ids, strict=True):
-        lines = [" ".join(tokenizer.token(i) for i in sentence) + "\n" for sentence in side]
-        (folder / f"train.{language}").write_text("".join(lines), encoding="utf-8")
-        (folder / f"dev.{language}").write_text("".join(lines[:10]), encoding="utf-8")
+    for language, side in (("en", english), ("de", german)):
+        peer.write_tokens(folder / f"train.{language}", tokenizer, side)
+        peer.write_tokens(folder / f"dev.{language}", tokenizer, side[:10])
     (folder / "vocabulary.txt").write_text("\n".join(tokenizer.vocabulary()) + "\n", encoding="utf-8")
 
     speeds: dict[str, list[float]] = {"vidrio": [], "vidrio, dropout as in the paper": [], "joeynmt": []}
     for turn in range(given.rounds):
-        speeds["vidrio"].append(ours(examples, special, tokenizer.size, given.seconds, DROPOUT))
-        speeds["joeynmt"].append(theirs(python, folder, given.seconds, given.threads, sum(counts) / counts[1]))
-        speeds["vidrio, dropout as in the paper"].append(ours(examples, special, tokenizer.size, given.seconds, 0.0))
+        speeds["vidrio"].append(ours(examples, config, given.seconds, DROPOUT))
+        speeds["joeynmt"].append(theirs(python, folder, given.seconds, given.threads, sum(counts) / counts[1], config))
+        speeds["vidrio, dropout as in the paper"].append(ours(examples, config, given.seconds, 0.0))
         print(
             f"turn {turn + 1}: " + ", ".join(f"{name} {told[-1]:,.0f}" for name, told in speeds.items()),
             file=sys.stderr,
         )
 
-    config = sized("small", tokenizer.size, special)
     print(f"model: {count(config):,} parameters; {sum(counts):,} tokens a pass; {given.threads} threads; {cpu()}")
     print(f"vidrio computes in {choose_precision(torch.device('cpu'))}, torch {torch.__version__}")
     middle = {name: statistics.median(told) for name, told in speeds.items()}

@@ -304,6 +304,13 @@ def test_a_refused_continuation_leaves_the_run_as_it_was(pairs: Path, tmp_path: 
         learn(tmp_path / "model", pairs, replace(short, sizes={**SMALL, "d_model": 64}))
     with pytest.raises(RunError, match="no measure"):
         learn(tmp_path / "model", pairs, replace(short, recipe={"metric": "accuracy"}))
+    other = {"vocabulary": 12}, {"tokenizer": "bpe", "vocabulary": 400}, {"separate": True}, {"languages": ("en", "es")}
+    for changes in other:
+        with pytest.raises(RunError, match="cannot change"):
+            learn(tmp_path / "model", pairs, short, **changes)
+    for task in ("classify", "generate"):
+        with pytest.raises(RunError, match=f"task translate → {task}"):
+            learn(tmp_path / "model", pairs, replace(short, task=task))
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 

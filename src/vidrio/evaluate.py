@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vidrio.confidence import Confidence, calibrated, in_reference, sentence_feature
 from vidrio.errors import DataError
 from vidrio.folder import sha256
+from vidrio.learn.progress import Progress, silent
 from vidrio.search import Options
 from vidrio.translator import Translator
 
@@ -102,6 +103,7 @@ def calibrate(
     options: Options | None = None,
     *,
     told: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
 ) -> Confidence:
     """How far the model's probabilities tell the quality of its translations. Pairs that it has not learned from are
     translated; one half fits the curves of confidence.py, the other measures them. Only single sentences count.
@@ -111,7 +113,12 @@ def calibrate(
     from sacrebleu.metrics.chrf import CHRF
 
     metric = CHRF()
-    translations = translator.with_token_scores(list(translator.stream(sources, options)))
+    with progress("measuring confidence", len(sources)) as advance:
+        found = []
+        for one in translator.stream(sources, options):
+            found.append(one)
+            advance(1)
+        translations = translator.with_token_scores(found)
     sentences, words = [], []
     for translation, reference in zip(translations, references, strict=True):
         if len(translation.sentences) != 1:
@@ -120,8 +127,8 @@ def calibrate(
         quality = metric.sentence_score(translation.text, [reference]).score / 100
         sentences.append((sentence_feature(sentence.best.token_log_probs), quality))
         features = translator.word_features(sentence)
-        found = in_reference([word.text for word, _ in features], reference)
-        words.append([(probability, right) for (_, probability), right in zip(features, found, strict=True)])
+        right = in_reference([word.text for word, _ in features], reference)
+        words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
     on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": str(metric.get_signature())}
     on["beam"] = (options or translator.options).beam
     return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
@@ -146,6 +153,7 @@ def corpus_scores(
     metrics: "Metrics",
     *,
     against: Sequence[str] | None = None,
+    progress: Progress = silent,
 ) -> tuple[list[Score], list[Score]]:
     """(the scores of the translations, those of the system that they are compared with, if any).
 
@@ -156,8 +164,14 @@ def corpus_scores(
     # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
     systems: list[tuple[str, Sequence[str]]] = [("other", list(translations if against is None else against))]
     systems.append(("this", list(translations)))
-    signatures, results = PairedTest(systems, metrics, [list(lines) for lines in references], "bs", DRAWS)()
-    columns: dict[str, Any] = {name: results[name] for name in signatures}
+    signatures, columns = dict[str, Any](), dict[str, Any]()
+    right = [list(lines) for lines in references]
+    with progress("scoring", len(metrics)) as advance:
+        for name, metric in metrics.items():  # each by itself draws the same lines
+            signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
+            signatures |= signature
+            columns |= {told: results[told] for told in signature}
+            advance(1)
 
     def score(name: str, system: int, p: float | None = None) -> Score:
         found = columns[name][system]

@@ -1,4 +1,4 @@
-"""A bar on the terminal for what takes longer than two seconds; nothing where stderr is no terminal."""
+"""How far long work is: a bar on the terminal after two seconds; where stderr is no terminal, now and then a line."""
 
 import sys
 import time
@@ -10,13 +10,15 @@ if TYPE_CHECKING:
     from vidrio.learn.progress import Advance
 
 _PATIENCE = 2.0  # seconds
+LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
 
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator["Advance"]:
     """`with progress("reading", total) as advance: … advance(done since last time)`; a total of 0 is not known."""
     if not sys.stderr.isatty():
-        yield lambda done: None
+        with _lines(title, total) as advance:
+            yield advance
         return
     begun, done_so_far = time.monotonic(), 0
     bar: Any = None
@@ -40,3 +42,17 @@ def progress(title: str, total: int) -> Iterator["Advance"]:
     finally:
         if bar is not None:
             bar.stop()
+
+
+@contextmanager
+def _lines(title: str, total: int) -> Iterator["Advance"]:
+    told, done_so_far = time.monotonic(), 0
+
+    def advance(done: int) -> None:
+        nonlocal told, done_so_far
+        done_so_far += done
+        if time.monotonic() - told > LINE_EVERY:
+            told = time.monotonic()
+            print(f"{title}: {done_so_far / total:.0%}" if total else f"{title} …", file=sys.stderr, flush=True)
+
+    yield advance

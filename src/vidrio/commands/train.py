@@ -2,19 +2,20 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._progress import progress
+from vidrio.commands._progress import LINE_EVERY, progress
 from vidrio.commands.recipe_options import Grouped, as_choices, as_material, train_options
 
 if TYPE_CHECKING:
+    from vidrio.learn.progress import Advance
     from vidrio.learn.run import Learned
     from vidrio.learn.tasks import Material
-
-LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
 
 
 @click.command(cls=Grouped)
@@ -45,7 +46,7 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
     use_machine(given["threads"])
     together = join(sharded=given["sharded"], device=given["device"] or "")
     console = Console(quiet=not together.leads)
-    shown = progress if together.leads else silent
+    shown = console.progress if together.leads else silent
     try:
         learned = run(to, material, choices, say=console.say, watch=console.watch, progress=shown, together=together)
     except KeyboardInterrupt:
@@ -62,12 +63,12 @@ def finish(learned: "Learned", folder: Path, material: "Material", console: "Con
     """Judge the model on sentences that it has never seen, and write it."""
     from vidrio.commands.train_ending import judge, write
 
-    scores, warnings = judge(learned)
+    scores, warnings = judge(learned, console.progress)
     for score in scores:
         console.say(f"{score.metric} {score.value:.2f}   {score.signature}")
     for warning in warnings:
         console.say(f"warning: {warning}")
-    write(learned, folder, material, scores, warnings, sys.argv[1:], console.say)
+    write(learned, folder, material, scores, warnings, sys.argv[1:], console.say, console.progress)
     console.say(f"wrote {folder}")
     if learned.plan.task == "translate":
         console.say(f'try it: vidrio translate --model {folder} "…"')
@@ -112,6 +113,13 @@ class Console:
             self.live.add_task("", total=1.0, told="")
             self.live.start()
         self.live.update(self.live.task_ids[0], completed=record["share"], told=step_line(record))
+
+    @contextmanager
+    def progress(self, title: str, total: int) -> Iterator["Advance"]:
+        """How far something long is, before training and after it."""
+        self.close()
+        with progress(title, total) as advance:
+            yield advance
 
     def close(self) -> None:
         """Training is over; what is said from now on stands still."""

@@ -17,26 +17,32 @@ from vidrio.parameters import count
 
 if TYPE_CHECKING:
     from vidrio.evaluate import Score
+    from vidrio.learn.progress import Progress
     from vidrio.learn.run import Learned
     from vidrio.learn.tasks import Material
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
 CALIBRATED = 2_000  # pairs at most, that confidence is measured on
+METRIC_OF = {"classify": "accuracy", "generate": "loss"}  # that the finished model is judged by
 CERTAIN = 1.96  # standard deviations to either side hold 95 %
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
 
 
-def judge(learned: "Learned") -> tuple[list["Score"], list[str]]:
+def judge(learned: "Learned", progress: "Progress") -> tuple[list["Score"], list[str]]:
     """The scores on sentences that the model has never seen, and what must be said beside them."""
     from vidrio.evaluate import Score, corpus_scores, usual_metrics
     from vidrio.learn.judge import scores as quick_scores
 
+    if learned.judged:
+        metric = METRIC_OF[learned.plan.task]
+        value = learned.judged[metric]
+        mean, width = interval(value, len(learned.task.test)) if metric == "accuracy" else (value, 0.0)
+        return [Score(metric, value, mean, width, "on the test set")], []
     if not learned.translations:
         metric, value = learned.plan.recipe.metric, learned.score
-        mean, width = interval(value, learned.task.pairs["dev"]) if metric == "accuracy" else (value, 0.0)
-        return [Score(metric, value, mean, width, "on the validation set")], []
+        return [Score(metric, value, value, 0.0, "on the validation set")], []
     sources, references = (list(side) for side in zip(*learned.task.test, strict=True))
-    scores, _ = corpus_scores(learned.translations, [references], usual_metrics())
+    scores, _ = corpus_scores(learned.translations, [references], usual_metrics(), progress=progress)
     chrf, copied = (quick_scores(texts, references)["chrf"].value for texts in (learned.translations, sources))
     if chrf > copied:
         return scores, []
@@ -61,6 +67,7 @@ def write(
     warnings: Sequence[str],
     command: Sequence[str],
     say: Callable[[str], None],
+    progress: "Progress",
 ) -> None:
     """The model folder; for a translator also the fast engine's files and the report."""
     from vidrio.report.training_curves import mean_of_best, metrics
@@ -104,12 +111,11 @@ def write(
 
         say("exporting for the fast engine …")
         export(folder)
-        calibrate(folder, task.held_out, say)
+        calibrate(folder, task.held_out, say, progress)
     else:
         what = {"unit": "texts", "pairs": task.pairs, "report": task.tally.to_json()}
         write_atomically(data, (json.dumps(what, indent=2, ensure_ascii=False) + "\n").encode())
-    texts = task.test if plan.task == "translate" else task.held_out
-    sources, references = zip(*texts, strict=True) if texts else ((), ())
+    sources, references = zip(*task.test, strict=True) if task.test else ((), ())
     ending = Ending(
         sources=sources,
         references=references,
@@ -118,10 +124,10 @@ def write(
         limits=LIMITS,
         warnings=warnings,
     )
-    say(f"report: {write_report(folder, ending, data)}")
+    say(f"report: {write_report(folder, ending, data, progress)}")
 
 
-def calibrate(folder: Path, pairs: Sequence[tuple[str, str]], say: Callable[[str], None]) -> None:
+def calibrate(folder: Path, pairs: Sequence[tuple[str, str]], say: Callable[[str], None], progress: "Progress") -> None:
     """How far the model's probabilities tell the quality of its translations, measured on what it validated with."""
     from vidrio import confidence, evaluate
     from vidrio.errors import DataError
@@ -129,7 +135,8 @@ def calibrate(folder: Path, pairs: Sequence[tuple[str, str]], say: Callable[[str
 
     sources, references = zip(*pairs[:CALIBRATED], strict=True) if pairs else ((), ())
     try:
-        found = evaluate.calibrate(Translator.load(folder), sources, references, told={"pairs": "of validation"})
+        translator, told = Translator.load(folder), {"pairs": "of validation"}
+        found = evaluate.calibrate(translator, sources, references, told=told, progress=progress)
     except DataError:  # too few of them to tell
         return
     confidence.write(folder, found)

@@ -14,13 +14,20 @@ from torch import Tensor
 from vidrio.learn import model
 from vidrio.learn.batches import pad
 from vidrio.learn.model import Network
+from vidrio.learn.progress import Advance
 
 ROOM = 3000  # source tokens × beam at a time
 
 
 @torch.no_grad()
 def translate(
-    net: Network, sources: Sequence[np.ndarray], *, beam: int = 4, length_penalty: float = 1.0, room: int = ROOM
+    net: Network,
+    sources: Sequence[np.ndarray],
+    *,
+    beam: int = 4,
+    length_penalty: float = 1.0,
+    room: int = ROOM,
+    advance: Advance = lambda done: None,
 ) -> list[list[int]]:
     """The best translation of each source (ids without special tokens), in the same order.
 
@@ -34,6 +41,7 @@ def translate(
         found = _search(net, [ended[i] for i in group], beam, length_penalty)
         for i, ids in zip(group, found, strict=True):
             results[i] = ids
+        advance(len(group))
     return results
 
 

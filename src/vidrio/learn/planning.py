@@ -29,7 +29,7 @@ from vidrio.learn.recipe import (
     sized,
 )
 from vidrio.learn.start import SHARE_OF_RATE, Start
-from vidrio.learn.tasks import Task
+from vidrio.learn.tasks import Task, cannot_change
 from vidrio.parameters import count
 
 MINUTES = 30  # a run takes, unless it is told when to stop
@@ -85,6 +85,8 @@ def read_plan(home: Path) -> Plan | None:
 
 def check(choices: Choices, before: Plan | None) -> None:
     """Refuse at once what no data can make right."""
+    if before is not None and before.task != choices.task:
+        raise cannot_change([f"task {before.task} → {choices.task}"])
     valid = METRICS_OF[choices.task]
     if (metric := choices.recipe.get("metric", valid[0])) not in valid:
         do = f"use --metric {' or '.join(valid)}"
@@ -197,7 +199,6 @@ def compare(before: Plan, now: Plan) -> list[str]:
     elif now.tokenizers != before.tokenizers:
         refused.append("the tokenizer")
     changed = {
-        **differences({"task": before.task}, {"task": now.task}),
         **differences(before.config.to_json(), now.config.to_json()),
         **{
             name: pair for name, pair in differences(asdict(before.recipe), asdict(now.recipe)).items() if name in FIXED
@@ -205,11 +206,7 @@ def compare(before: Plan, now: Plan) -> list[str]:
     }
     refused += [f"{name} {old} → {new}" for name, (old, new) in changed.items()]
     if refused:
-        raise RunError(
-            "a run that has begun cannot change this",
-            found="; ".join(refused),
-            do="give the same as before, or another folder with --to",
-        )
+        raise cannot_change(refused)
     found = differences(
         *({"end": str(recipe.stop), **asdict(recipe), "stop": None} for recipe in (before.recipe, now.recipe))
     )

@@ -40,7 +40,7 @@ from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import METRICS, minutes
 from vidrio.learn.start import Start
 from vidrio.learn.state import State, hand_out, resume
-from vidrio.learn.tasks import TASKS, Material, Task
+from vidrio.learn.tasks import TASKS, Begun, Material, Task
 from vidrio.learn.tensorboard import drawing
 from vidrio.learn.together import Together
 from vidrio.learn.train import Watch, train
@@ -62,6 +62,7 @@ class Learned:
     score: float  # theirs, on the validation set
     state: State
     translations: list[str]  # of the test sources, by beam search
+    judged: dict[str, float]  # of the test texts, where nothing is translated
 
     @property
     def config(self) -> ModelConfig:
@@ -104,10 +105,13 @@ def run(
     with at_work(home, together) as writes:
         with leaving_nothing(home) if writes else nullcontext():
             before = read_plan(home) if together.leads else None
+            begun = Begun(before.data, before.tokenizers) if before else None
             if together.leads:
                 check(choices, before)
             task = in_turn(
-                writes, together, lambda made: TASKS[choices.task](home, replace(material, made=made), progress)
+                writes,
+                together,
+                lambda made: TASKS[choices.task](home, replace(material, made=made, begun=begun), progress),
             )
             same_everywhere(task.examples, repr(task.fingerprints), together)
             settled = ""
@@ -128,7 +132,7 @@ def run(
         say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
         say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
         best = Weights(plan.config, state.weights.whole(state.best).to(device))
-        translations, score = list[str](), state.best_score or 0.0
+        translations, judged, score = list[str](), dict[str, float](), state.best_score or 0.0
         if together.leads:
             if len(state.kept) > 1:
                 try:
@@ -139,8 +143,13 @@ def run(
                     write_down(home, record)
                     say(told_mean(record, plan.recipe.metric))
                     score = record[plan.recipe.metric] if record["best"] else score
-            translations = translate_test(best, plan, task)
-    return Learned(task=task, plan=plan, weights=best, score=score, state=state, translations=translations)
+            translations = translate_test(best, plan, task, progress)
+            if task.judge is not None:
+                with torch.no_grad():
+                    judged = task.judge(model.build(best))
+    return Learned(
+        task=task, plan=plan, weights=best, score=score, state=state, translations=translations, judged=judged
+    )
 
 
 def settle(
@@ -244,11 +253,12 @@ def with_subword_dropout(task: Task) -> Examples:
     return replace(task.examples, resplit=(sides[0], sides[1]))
 
 
-def translate_test(best: Weights, plan: Plan, task: Task) -> list[str]:
+def translate_test(best: Weights, plan: Plan, task: Task, progress: Progress = silent) -> list[str]:
     """The test sentences as the finished model translates them: beam search, in float32."""
     if task.source is None or task.target is None or not task.test:
         return []
     sources = [np.array(ids, dtype=np.int64) for ids in task.source.encode_batch([source for source, _ in task.test])]
-    decoding = plan.config.decoding
-    found = translate(model.build(best), sources, beam=decoding.beam, length_penalty=decoding.length_penalty)
+    decoding, net = plan.config.decoding, model.build(best)
+    with progress("translating the test set", len(sources)) as advance:
+        found = translate(net, sources, beam=decoding.beam, length_penalty=decoding.length_penalty, advance=advance)
     return [task.target.decode(ids) for ids in found]

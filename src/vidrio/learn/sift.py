@@ -63,7 +63,7 @@ def sift(
         if new.sum() < wishes.least:
             raise _too_few(int(new.sum()), wishes.least, tally)
         part = np.full(len(exact), TRAIN, dtype=np.int8)
-        part[new] = held_out(sources[new], targets[new], _within(wishes.held_out, int(new.sum())))
+        part[new] = held_out(sources[new], targets[new], within(wishes.held_out, int(new.sum())))
         for number, one in enumerate(_written(work, len(exact))):
             if part[number] > TRAIN:
                 chosen.add(one.source, one.target)
@@ -138,7 +138,7 @@ def _new(sources: Keys, targets: Keys) -> NDArray[np.bool_]:
     return first_of_each(sources * np.uint64(0x9E3779B97F4A7C15) ^ targets)
 
 
-def _within(wanted: tuple[int, ...], pairs: int) -> tuple[int, ...]:
+def within(wanted: tuple[int, ...], pairs: int) -> tuple[int, ...]:
     """No more than a tenth of the pairs is held out."""
     total = sum(wanted)
     return wanted if total * 10 <= pairs else tuple(pairs * one // (10 * total) for one in wanted)

@@ -10,27 +10,36 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from vidrio.errors import DataError
+from vidrio.errors import DataError, RunError
 from vidrio.learn.batches import Examples
 from vidrio.learn.clean import tidy
 from vidrio.learn.lines import read_lines
 from vidrio.learn.pairs import corpora, read
 from vidrio.learn.plain import in_memory
-from vidrio.learn.prepare import Prepared, made_of_others, prepare
+from vidrio.learn.prepare import Prepared, key_of, made_of_others, prepare
 from vidrio.learn.progress import Progress
 from vidrio.learn.recipe import VOCABULARY_FOR, largest_for
-from vidrio.learn.sift import Wishes
+from vidrio.learn.sift import Wishes, within
 from vidrio.learn.split import key
 from vidrio.learn.start import Start
 from vidrio.learn.store import store
 from vidrio.learn.tally import Tally
 from vidrio.learn.train import Validate
 from vidrio.learn.validate import Texts, validate_classes, validate_loss, validate_translation
+from vidrio.text.fold import fold
 from vidrio.text.tokenizer import Tokenizer
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
 HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end
 JUDGED = 300  # of the former, translated at every validation
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a run that goes on was begun with: other data are refused before anything of it is altered."""
+
+    data: str  # their key
+    tokenizers: Sequence[str]  # their fingerprints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +58,7 @@ class Material:
     clean: Wishes = field(default_factory=Wishes)
     start: Start | None = None  # a model whose tokenizers are used, in place of new ones
     made: bool = False  # by another process, in the same folder: it only has to be read
+    begun: Begun | None = None  # the run that goes on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +71,9 @@ class Task:
     target: Tokenizer | None
     examples: Examples
     validate: Validate
-    test: Sequence[tuple[str, str]] = ()
-    held_out: Sequence[tuple[str, str]] = ()  # texts to validate with, and their translations, their classes or nothing
+    judge: Validate | None = None  # the finished model, where nothing has to be translated for it
+    test: Sequence[tuple[str, str]] = ()  # texts to judge with, and their translations, their classes or nothing
+    held_out: Sequence[tuple[str, str]] = ()  # the same to validate with
     labels: tuple[str, ...] = ()
     tally: Tally
     pairs: dict[str, int]
@@ -104,6 +115,7 @@ def translation(run: Path, material: Material, progress: Progress) -> Task:
         apart=(*dev, *test),
         least=FEWEST,
     )
+    hold(material, data=key_of(given, wishes))
     prepared = prepare(run / "data", given, wishes, progress, made=material.made)
     if not prepared.pairs["train"]:
         raise DataError(
@@ -160,7 +172,9 @@ def pair_tokenizers(run: Path, prepared: Prepared, material: Material) -> tuple[
 
     size, wish = vocabulary_size(material, prepared.pairs["train"]), (material, prepared.key)
     if material.start:
-        return material.start.tokenizers()
+        source, target = material.start.tokenizers()
+        hold(material, tokenizers=(source, target))
+        return source, target
     if not material.separate:
         one = learned(run / "tokenizer.json", both, size, *wish)
         return one, one
@@ -182,101 +196,186 @@ def learned(path: Path, texts: Callable[[], Iterable[str]], size: int, material:
     if material.made:
         raise made_of_others(path)
     tokenizer = Tokenizer.learn(texts(), material.tokenizer, size, lowercase=material.lowercase)
+    hold(material, tokenizers=(tokenizer,))
     path.parent.mkdir(parents=True, exist_ok=True)
     tokenizer.save(path)
     stamp.write_text(wish)
     return tokenizer
 
 
+def hold(material: Material, *, data: str = "", tokenizers: Sequence[Tokenizer] = ()) -> None:
+    """Refuse other data than the run that goes on was begun with."""
+    begun = material.begun
+    if begun is None:
+        return
+    if data and data != begun.data:
+        raise cannot_change(["the sentence pairs or how they are cleaned"])
+    if any(tokenizer.fingerprint() not in begun.tokenizers for tokenizer in tokenizers):
+        raise cannot_change(["the tokenizer"])
+
+
+def cannot_change(what: Sequence[str]) -> RunError:
+    """What is given now would make another run of it."""
+    return RunError(
+        "a run that has begun cannot change this",
+        found="; ".join(what),
+        do="give the same as before, or another folder with --to",
+    )
+
+
 # --- tasks whose data fits into memory --------------------------------------------------------------------------------
+
+Labelled = dict[str, str]  # text → its class, or nothing
 
 
 def classification(run: Path, material: Material, progress: Progress) -> Task:
     """Texts with their classes: two columns, text and label."""
-    tally, found = Tally(), {}
-    for corpus in corpora(material.names, columns=material.columns):
-        for pair in read(corpus, tally):
-            text, label = tidy(pair.source), tidy(pair.target)
-            if not text or not label:
-                tally.skip("empty", f"{corpus.name}:{pair.line}", text, label)
-            elif text in found:
-                tally.skip("duplicate", f"{corpus.name}:{pair.line}", text, label)
-            else:
-                found[text] = label
-    labels = tuple(sorted(set(found.values())))
-    if len(labels) < 2 or len(found) < FEWEST:
+
+    def read_labelled(names: Sequence[str], tally: Tally) -> Labelled:
+        found: Labelled = {}
+        for corpus in corpora(names, columns=material.columns):
+            for pair in read(corpus, tally):
+                text, label = tidy(pair.source), tidy(pair.target)
+                if not text or not label:
+                    tally.skip("empty", f"{corpus.name}:{pair.line}", text, label)
+                elif text in found:
+                    tally.skip("duplicate", f"{corpus.name}:{pair.line}", text, label)
+                else:
+                    found[text] = label
+        return found
+
+    parts = divided(material, read_labelled)
+    labels = tuple(sorted(set(parts.train.values())))
+    if len(labels) < 2:
         raise DataError(
             "there is nothing to tell apart",
-            found=f"{len(found):,} texts of {len(labels)} classes",
+            found=f"{len(parts.train):,} texts of {len(labels)} classes",
             do=f"give at least {FEWEST} texts of two classes, as text<TAB>class",
         )
-    train, dev, data_key = divided(list(found), [found[text] for text in found], tally)
-    tokenizer = learned(
-        run / "tokenizer.json", lambda: train, vocabulary_size(material, len(train)), material, data_key
-    )
-    examples, held_out = (
-        in_memory(
-            [(ids, [labels.index(found[text])]) for text, ids in zip(texts, tokenizer.encode_batch(texts), strict=True)]
+    unknown = sorted({*parts.dev.values(), *parts.test.values()} - {*labels})
+    if unknown:
+        raise DataError(
+            "there are classes that nothing is learned of",
+            found=", ".join(unknown[:10]) + (" …" if len(unknown) > 10 else ""),
+            do="give texts of these classes to learn from, or leave them out of --dev and --test",
         )
-        for texts in (train, dev)
-    )
-    return Task(
+    tokenizer = tokenizer_of(run, material, parts)
+
+    def examples(part: Labelled) -> Examples:
+        rows = zip(tokenizer.encode_batch(list(part)), part.values(), strict=True)
+        return in_memory([(ids, [labels.index(label)]) for ids, label in rows])
+
+    return parts.task(
         kind="classify",
-        key=data_key,
         source=tokenizer,
-        target=None,
-        examples=examples,
-        validate=validate_classes(held_out),
-        held_out=[(text, found[text]) for text in dev],
+        examples=examples(parts.train),
+        validate=validate_classes(examples(parts.dev)),
+        judge=validate_classes(examples(parts.test), progress),
         labels=labels,
-        tally=tally,
-        pairs={"train": len(train), "dev": len(dev), "test": 0},
     )
 
 
 def generation(run: Path, material: Material, progress: Progress) -> Task:
     """Texts to write like, one a line."""
-    tally, found = Tally(), {}
-    for name in material.names:
-        for line in read_lines(Path(name)):
-            tally.read += 1
-            text = tidy(line.text)
-            reason = line.fault or ("empty" if not text else "duplicate" if text in found else "")
-            if reason:
-                tally.skip(reason, f"{name}:{line.number}", line.text)
-            else:
-                found[text] = True
+
+    def read_texts(names: Sequence[str], tally: Tally) -> Labelled:
+        found: Labelled = {}
+        for name in names:
+            for line in read_lines(Path(name)):
+                tally.read += 1
+                text = tidy(line.text)
+                reason = line.fault or ("empty" if not text else "duplicate" if text in found else "")
+                if reason:
+                    tally.skip(reason, f"{name}:{line.number}", line.text)
+                else:
+                    found[text] = ""
+        return found
+
+    parts = divided(material, read_texts)
+    tokenizer = tokenizer_of(run, material, parts)
+
+    def examples(part: Labelled) -> Examples:
+        return in_memory([([], ids) for ids in tokenizer.encode_batch(list(part))])
+
+    return parts.task(
+        kind="generate",
+        target=tokenizer,
+        examples=examples(parts.train),
+        validate=validate_loss(examples(parts.dev)),
+        judge=validate_loss(examples(parts.test), progress),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Texts to learn from, to validate with, to judge the finished model with; and a checksum of all."""
+
+    train: Labelled
+    dev: Labelled
+    test: Labelled
+    key: str
+    tally: Tally
+
+    def task(
+        self,
+        *,
+        kind: str,
+        examples: Examples,
+        validate: Validate,
+        judge: Validate,
+        source: Tokenizer | None = None,
+        target: Tokenizer | None = None,
+        labels: tuple[str, ...] = (),
+    ) -> Task:
+        return Task(
+            kind=kind,
+            key=self.key,
+            source=source,
+            target=target,
+            examples=examples,
+            validate=validate,
+            judge=judge,
+            test=list(self.test.items()),
+            held_out=list(self.dev.items()),
+            labels=labels,
+            tally=self.tally,
+            pairs={"train": len(self.train), "dev": len(self.dev), "test": len(self.test)},
+        )
+
+
+def divided(material: Material, read_some: Callable[[Sequence[str], Tally], Labelled]) -> Parts:
+    """The texts, and those held out: given ones, or chosen by checksum, so that no random number decides."""
+    tally = Tally()
+    found = read_some(material.names, tally)
+    given = [read_some(names, Tally()) if names else None for names in (material.dev, material.test)]
+    for names, part in zip((material.dev, material.test), given, strict=True):
+        if part is not None and not part:
+            raise DataError("there is nothing to judge with", found=f"no text in {', '.join(names)}", do="give others")
+    apart = {fold(text) for part in given for text in part or ()}
+    for text in [text for text in found if fold(text) in apart]:
+        tally.skip("stands in a held-out set", "", text, found.pop(text))
     if len(found) < FEWEST:
         raise DataError(
-            "there are too few texts to learn from", found=f"{len(found)} lines", do=f"give {FEWEST} or more"
+            "there are too few texts to learn from", found=f"{len(found)} of them", do=f"give {FEWEST} or more"
         )
-    train, dev, data_key = divided(list(found), [""] * len(found), tally)
-    tokenizer = learned(
-        run / "tokenizer.json", lambda: train, vocabulary_size(material, len(train)), material, data_key
-    )
-    examples, held_out = (in_memory([([], ids) for ids in tokenizer.encode_batch(texts)]) for texts in (train, dev))
-    return Task(
-        kind="generate",
-        key=data_key,
-        source=None,
-        target=tokenizer,
-        examples=examples,
-        validate=validate_loss(held_out),
-        held_out=[(text, "") for text in dev],
-        tally=tally,
-        pairs={"train": len(train), "dev": len(dev), "test": 0},
-    )
+    tally.kept = len(found)
+    wanted = within(tuple(0 if part is not None else HELD_OUT for part in given), len(found))
+    by_checksum = iter(sorted(found, key=key))
+    chosen = [{next(by_checksum) for _ in range(count)} for count in wanted]
+    held = [
+        {text: other for text, other in found.items() if text in some} if part is None else part
+        for part, some in zip(given, chosen, strict=True)
+    ]
+    train = {text: other for text, other in found.items() if not any(text in some for some in chosen)}
+    whole = sha256(repr([list(part.items()) for part in (train, *held)]).encode()).hexdigest()
+    hold(material, data=whole)
+    return Parts(train=train, dev=held[0], test=held[1], key=whole, tally=tally)
 
 
-def divided(texts: list[str], others: list[str], tally: Tally) -> tuple[list[str], list[str], str]:
-    """(texts to learn from, held-out ones, a checksum of all): by checksum, so that no random number decides."""
-    tally.kept = len(texts)
-    wanted = min(HELD_OUT, len(texts) // 10)
-    chosen = set(sorted(texts, key=key)[:wanted])
-    whole = sha256(
-        "\n".join(f"{text}\t{other}" for text, other in zip(texts, others, strict=True)).encode()
-    ).hexdigest()
-    return [text for text in texts if text not in chosen], [text for text in texts if text in chosen], whole
+def tokenizer_of(run: Path, material: Material, parts: Parts) -> Tokenizer:
+    """The tokenizer of the texts that are learned from."""
+    size = vocabulary_size(material, len(parts.train))
+    return learned(run / "tokenizer.json", lambda: parts.train, size, material, parts.key)
 
 
 TASKS = {"translate": translation, "classify": classification, "generate": generation}

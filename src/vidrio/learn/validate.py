@@ -1,6 +1,6 @@
 """How good the model is on held-out sentences, while it learns: one function for each task, `net → scores`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,11 @@ import numpy as np
 import torch
 
 from vidrio.learn import model
-from vidrio.learn.batches import Examples, collate, plan
+from vidrio.learn.batches import Batch, Examples, collate, plan
 from vidrio.learn.decode import translate
 from vidrio.learn.judge import scores
 from vidrio.learn.model import Network
+from vidrio.learn.progress import Advance, Progress, silent
 from vidrio.learn.train import Validate, objective, predict
 
 ROOM = 8192  # tokens at a time
@@ -29,8 +30,7 @@ class Texts:
 
 def validate_translation(held_out: Examples, texts: Texts, most: int) -> Validate:
     """Loss on all, BLEU and chrF of greedy translations of `most` from all over the set, and a few of them to read."""
-    count = len(texts.sources)
-    some = sorted({int(i) for i in np.linspace(0, count - 1, min(most, count))})
+    some = translated(len(texts.sources), most)
     shown = [n for n, i in enumerate(some) if len(texts.sources[i].split()) >= LEAST_SHOWN][:SHOWN]
 
     def validate(net: Network) -> dict[str, Any]:
@@ -44,36 +44,49 @@ def validate_translation(held_out: Examples, texts: Texts, most: int) -> Validat
     return validate
 
 
-def validate_classes(held_out: Examples) -> Validate:
+def translated(count: int, most: int) -> list[int]:
+    """The places of those sentences of the set that are translated, from all over it."""
+    return sorted({int(i) for i in np.linspace(0, count - 1, min(most, count))})
+
+
+def validate_classes(held_out: Examples, progress: Progress = silent) -> Validate:
     """Loss, and the share of texts whose class is told rightly."""
+    count = len(held_out.target.lengths)
 
     def validate(net: Network) -> dict[str, Any]:
-        right = sum(
-            int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
-            for batch in batches(net, held_out)
-        )
-        return {"loss": mean_loss(net, held_out), "accuracy": 100 * right / len(held_out.target.lengths)}
+        with progress("judging", 2 * count) as advance:
+            right = sum(
+                int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
+                for batch in batches(net, held_out, advance)
+            )
+            return {"loss": mean_loss(net, held_out, advance), "accuracy": 100 * right / count}
 
     return validate
 
 
-def validate_loss(held_out: Examples) -> Validate:
+def validate_loss(held_out: Examples, progress: Progress = silent) -> Validate:
     """Loss alone: there is no one right text to generate."""
-    return lambda net: {"loss": mean_loss(net, held_out)}
+
+    def validate(net: Network) -> dict[str, Any]:
+        with progress("judging", len(held_out.target.lengths)) as advance:
+            return {"loss": mean_loss(net, held_out, advance)}
+
+    return validate
 
 
-def mean_loss(net: Network, held_out: Examples) -> float:
+def mean_loss(net: Network, held_out: Examples, advance: Advance = lambda done: None) -> float:
     """−log p of the right token, on average."""
     total = predictions = 0.0
     with torch.no_grad():
-        for batch in batches(net, held_out):
+        for batch in batches(net, held_out, advance):
             total += objective(net, batch, 0.0)[1].item()
             predictions += batch.n_predictions
     return total / max(1.0, predictions)
 
 
-def batches(net: Network, held_out: Examples) -> Any:
+def batches(net: Network, held_out: Examples, advance: Advance) -> Iterator[Batch]:
     """The held-out pairs in batches; those too long for the model are left out."""
     device = net.positions_PD.device
     for which in plan(held_out, ROOM, net.config.max_positions, (0,)):
         yield collate(held_out, which, net.config).to(device)
+        advance(len(which))

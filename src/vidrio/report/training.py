@@ -17,6 +17,7 @@ from vidrio.evaluate import Score
 from vidrio.folder import write_atomically
 from vidrio.learn.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
 from vidrio.learn.history import snapshots
+from vidrio.learn.progress import Progress, silent
 from vidrio.learn.tally import REASONS, Tally
 from vidrio.look import Opened, look, open_model
 from vidrio.parameters import count
@@ -53,25 +54,32 @@ class Ending:
     warnings: Sequence[str] = ()  # what must be read first
 
 
-def write_report(folder: Path, ending: Ending, data: Path | None = None) -> Path:
+def write_report(folder: Path, ending: Ending, data: Path | None = None, progress: Progress = silent) -> Path:
     """Write `report.html` into a model folder; `data` is the data.json of its pairs, which lie beside it."""
     path = folder / "report.html"
-    write_atomically(path, report(folder, ending, data).encode())
+    write_atomically(path, report(folder, ending, data, progress).encode())
     return path
 
 
-def report(folder: Path, ending: Ending, data: Path | None = None) -> str:
+def report(folder: Path, ending: Ending, data: Path | None = None, progress: Progress = silent) -> str:
     """The page."""
     model = open_model(folder)
     if count(model.config) > LARGE:
         model = open_model(folder, np.float32)
-    return document(
-        f"{_title(model)}: a training run",
-        _header(model, ending, folder / "run"),
-        _sections(model, ending, folder / "run", data),
-        _footer(model),
-        ("page.css", "training.css"),
-    )
+    with progress("writing the report", 0) as advance:
+
+        def counted() -> Iterator[Section]:
+            for section in _sections(model, ending, folder / "run", data):
+                advance(1)
+                yield section
+
+        return document(
+            f"{_title(model)}: a training run",
+            _header(model, ending, folder / "run"),
+            counted(),
+            _footer(model),
+            ("page.css", "training.css"),
+        )
 
 
 def _title(model: Opened) -> str:

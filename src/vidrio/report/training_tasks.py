@@ -24,10 +24,7 @@ SAMPLES = 5  # texts of each sort
 CONTINUED = 60  # texts, of which the samples are chosen
 SHOWN_FIRST = 3  # of how many parts of a text the first is shown to the model
 LONGEST = 160  # characters of a text
-CHOSEN_BY = (
-    "Training has not seen these texts, but they have chosen the best model among those of the run: expect a little "
-    "less on others."
-)
+SET_APART = "Neither training nor the choice of the best model among those of the run has seen them."
 
 
 # --- telling classes --------------------------------------------------------------------------------------------------
@@ -69,7 +66,7 @@ def class_scores(told: Sequence[Answer], scores: Sequence[Score]) -> Iterator[st
         return
     commonest, times = Counter(answer.expected for answer in told).most_common(1)[0]
     right = sum(answer.right for answer in told)
-    yield f"<p>On {len(told):,} held-out texts. {CHOSEN_BY}</p>"
+    yield f"<p>On {len(told):,} held-out texts. {SET_APART}</p>"
     measured = [(s.metric, s.value, s.mean - s.half_width, s.mean + s.half_width) for s in scores]
     rows = "".join(
         f'<tr><th scope="row" class="word">{text(name)}</th><td>{value:.2f}</td>'
@@ -167,7 +164,7 @@ def text_scores(model: Opened, held_out: int, scores: Sequence[Score]) -> Iterat
     for score in scores:
         if score.metric == "loss":
             bits, words = score.value / math.log(2), math.exp(min(score.value, 700.0))
-            yield f"<p>On {held_out:,} held-out texts. {CHOSEN_BY}</p>"
+            yield f"<p>On {held_out:,} held-out texts. {SET_APART}</p>"
             rows = "".join(
                 f'<tr><th scope="row" class="word">{name}</th><td>{value}</td><td class="note">{note}</td></tr>'
                 for name, value, note in (

@@ -1,0 +1,299 @@
+"""How good a translator is after so many minutes, beside JoeyNMT 2.3.0: Multi30k English to German on two cores.
+
+    python benchmarks/train_quality.py [--minutes 20] [--data ../shared/data/multi30k] [--to FOLDER] [--threads 2]
+        [--only vidrio|joeynmt] [--preset small --vocabulary 8000]
+
+First `vidrio train` on the raw files, with nothing told but the time, then JoeyNMT, never both at once. JoeyNMT gets
+the model that Vidrio has chosen (or --preset's): its sizes, its tokens, and its recipe: batches, highest rate, warm-up,
+dropout, label smoothing. It has neither a rate that falls to 0 in a given time nor a running mean of the parameters,
+and computes in float32; its rate falls with one over the square root of the step. Vidrio's time is that of training and
+validating, JoeyNMT's that of training alone, since it validates more slowly. About once a minute each translates the
+same 300 validation sentences greedily; the scores are those of one sacreBLEU call on the text. At the end the best
+model of each on the validation set translates test_2016_flickr with beam 4: BLEU 13a, cased, detokenised.
+
+What is done is kept in --to (each by itself) and not done again: a stopped Vidrio goes on, a stopped JoeyNMT begins
+again. Written there: vidrio.json and joeynmt.json (the curves and test scores), quality.svg. JoeyNMT is installed into
+an environment of its own, which stays in --work.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+import joeynmt_peer as peer
+from train_speed import cpu, sentences
+from vidrio.evaluate import corpus_scores, read_lines, usual_metrics
+from vidrio.folder import read_config
+from vidrio.learn.judge import scores
+from vidrio.learn.planning import Plan, read_plan
+from vidrio.learn.tasks import JUDGED
+from vidrio.learn.validate import translated
+from vidrio.parameters import count
+from vidrio.report.training_curves import metrics, when
+from vidrio.report.training_svg import at, ticks
+from vidrio.text.tokenizer import Tokenizer
+
+GOAL = 30.0  # BLEU
+TEST = "test_2016_flickr"
+PROBE = 40  # steps from which JoeyNMT's speed is told, before its time begins
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 320, 46, 70, 34, 40
+COLOURS = {"vidrio": "#0b66c3", "joeynmt": "#b3541e"}
+NAMES = {"vidrio": "Vidrio", "joeynmt": "JoeyNMT 2.3.0"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """How one of the two has learned."""
+
+    minutes: float  # that it was given
+    curve: list[tuple[float, float]]  # (minutes, BLEU of the validation sentences)
+    test: float  # BLEU
+    signature: str
+    told: str  # the model and how it was trained, in words
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/multi30k"), help="with raw/train.en.xz")
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--to", type=Path, help="where results and runs are kept [a temporary folder]")
+    parser.add_argument("--only", choices=list(NAMES), help="do one of them, and tell what there is")
+    parser.add_argument("--preset", help="sizes for both [what Vidrio chooses]")
+    parser.add_argument("--vocabulary", type=int, help="tokens for both [what Vidrio chooses]")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "vidrio-benchmarks")
+    given = parser.parse_args()
+    home = (given.to or Path(tempfile.mkdtemp(prefix="vidrio-quality-"))).absolute()
+    raw = home / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    for side in ("en", "de"):
+        (raw / f"train.{side}").write_text("\n".join(sentences(given.data, side)) + "\n", encoding="utf-8")
+        for part in ("val", TEST):
+            shutil.copyfile(given.data / "raw" / f"{part}.{side}", raw / f"{part}.{side}")
+    found = {}
+    for name, learn in (("vidrio", ours), ("joeynmt", theirs)):
+        path = home / f"{name}.json"
+        if given.only in (None, name) and not is_done(path, given.minutes):
+            path.write_text(json.dumps(asdict(learn(home, given)), indent=1) + "\n", encoding="utf-8")
+        if is_done(path, given.minutes):
+            found[name] = Found(**json.loads(path.read_text(encoding="utf-8")))
+    print("\n".join(table(found)))
+    (home / "quality.svg").write_text(picture(found), encoding="utf-8")
+    print(f"\nkept in {home}")
+
+
+def is_done(path: Path, minutes: float) -> bool:
+    """Whether it was done already, in the same time."""
+    return path.exists() and json.loads(path.read_text(encoding="utf-8"))["minutes"] == minutes
+
+
+def test_score(home: Path, translations: list[str]) -> tuple[float, str]:
+    """BLEU of the test set, and how it is counted."""
+    (bleu, *_), _ = corpus_scores(translations, [read_lines(home / "raw" / f"{TEST}.de")], usual_metrics())
+    return bleu.value, bleu.signature
+
+
+# --- the two ----------------------------------------------------------------------------------------------------------
+
+
+def ours(home: Path, given: argparse.Namespace) -> Found:
+    """What a newcomer types, on the raw files."""
+    raw, folder = home / "raw", home / "vidrio"
+    command = [sys.executable, "-m", "vidrio", "train", *(str(raw / f"train.{side}") for side in ("en", "de"))]
+    for option, part in (("--dev", "val"), ("--test", TEST)):
+        command += [word for side in ("en", "de") for word in (option, str(raw / f"{part}.{side}"))]
+    command += ["--to", str(folder), "--time", f"{round(60 * given.minutes)}s", "--languages", "en,de"]
+    command += ["--threads", str(given.threads)]
+    command += ["--preset", given.preset] if given.preset else []
+    command += ["--vocabulary", str(given.vocabulary)] if given.vocabulary else []
+    subprocess.run(command, check=True)
+    records, plan = metrics(folder / "run"), plan_of(home)
+    minutes = when([record for record in records if record["kind"] == "step"])
+    curve = [(at(minutes, r["step"]), r["bleu"]) for r in records if r["kind"] == "validation"]
+    (bleu, *_) = read_config(folder)[1].scores
+    steps = max(record["step"] for record in records)
+    told = f"{steps:,} steps of {plan.recipe.batch_tokens:,} tokens, {plan.recipe.precision}; {sizes(plan)}"
+    return Found(given.minutes, curve, bleu["value"], bleu["signature"], told)
+
+
+def plan_of(home: Path) -> Plan:
+    plan = read_plan(home / "vidrio" / "run")
+    if plan is None:
+        raise SystemExit("JoeyNMT gets the sizes that Vidrio has chosen: do --only vidrio first, in the same --to")
+    return plan
+
+
+def sizes(plan: Plan) -> str:
+    c = plan.config
+    return (
+        f"{count(c):,} parameters: {c.n_encoder_layers} + {c.n_decoder_layers} layers, {c.d_model} wide, {c.n_heads} "
+        f"heads, feed-forward {c.d_ff}, {c.target_vocabulary:,} tokens; rate {plan.recipe.rate:g}, dropout "
+        f"{plan.recipe.dropout:g}"
+    )
+
+
+def theirs(home: Path, given: argparse.Namespace) -> Found:
+    """JoeyNMT for as long, with the same tokens and sizes."""
+    plan, raw, folder = plan_of(home), home / "raw", home / "joeynmt"
+    tokenizer = Tokenizer.load(home / "vidrio" / "run" / "tokenizer.json")
+    given.work.mkdir(parents=True, exist_ok=True)
+    python = peer.python(given.work)
+    folder.mkdir(exist_ok=True)
+    (folder / "vocabulary.txt").write_text("\n".join(tokenizer.vocabulary()) + "\n", encoding="utf-8")
+    texts = {part: {side: read_lines(raw / f"{part}.{side}") for side in ("en", "de")} for part in ("train", "val")}
+    texts["test"] = {side: read_lines(raw / f"{TEST}.{side}") for side in ("en", "de")}
+    some = translated(len(texts["val"]["en"]), JUDGED)
+    texts["val"] = {side: [lines[i] for i in some] for side, lines in texts["val"].items()}
+    for part, sides in texts.items():
+        for side, lines in sides.items():
+            peer.write_tokens(folder / f"{part}.{side}", tokenizer, lines)
+    every = 10 * max(1, round(steps_a_minute(python, folder, plan, given.threads) / 10))
+    print(f"JoeyNMT validates every {every:,} steps", file=sys.stderr)
+    settings = {"logging_freq": 10, "validation_freq": every}
+    log = learn(python, folder, plan, settings, given.threads, 60 * given.minutes)
+    times = [trained / 60 for trained in validated(log)]
+    hypotheses = sorted((folder / "model").glob("*.hyps"), key=lambda path: int(path.stem))
+    read = (scores(peer.read_tokens(path, tokenizer), texts["val"]["de"])["bleu"].value for path in hypotheses)
+    curve = list(zip(times, read, strict=False))  # the last validation may not have come to its end
+    subprocess.run(
+        [python, "-m", "joeynmt", "test", folder / "test.yaml", "-o", folder / "translations"],
+        env=peer.environment(given.threads),
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    bleu, signature = test_score(home, peer.read_tokens(folder / "translations.test", tokenizer))
+    steps = [int(step) for _, step in peer.moments(log, r".*?Step:\s+(\d+)")]
+    told = f"{steps[-1]:,} steps of {plan.recipe.batch_tokens // 2:,} tokens on the longer side, float32; {sizes(plan)}"
+    return Found(given.minutes, curve, bleu, signature, told)
+
+
+def steps_a_minute(python: Path, folder: Path, plan: Plan, threads: int) -> float:
+    """How fast JoeyNMT is here, by its log."""
+    log = learn(python, folder, plan, {"logging_freq": 10, "validation_freq": 10**6, "updates": PROBE}, threads, 0)
+    (first, _), *_, (last, _) = peer.moments(log, r".*?Step:\s+(\d+)")
+    return 60 * (PROBE - 10) / (last - first)
+
+
+def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], threads: int, seconds: float) -> str:
+    """`joeynmt train` until it ends, or until so many seconds after its training began (0: as long as it takes)."""
+    data = {"train": "train", "dev": "val"}
+    peer.write_configuration(folder / "train.yaml", folder, plan.config, plan.recipe, data, **settings)
+    peer.write_configuration(folder / "test.yaml", folder, plan.config, plan.recipe, {"test": "test"}, **settings)
+    shutil.rmtree(folder / "model", ignore_errors=True)
+    path = folder / "log"
+    command = [python, "-m", "joeynmt", "train", folder / "train.yaml", "--skip-test"]
+    with path.open("w") as log:
+        environment = peer.environment(threads)
+        # A shell starts what works in the background deaf to an interrupt.
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        try:
+            while process.poll() is None:
+                time.sleep(0.2)
+                if seconds and trained(path.read_text(), time.time()) > seconds:
+                    os.kill(process.pid, signal.SIGINT)  # it saves what it has
+                    process.wait(120)
+        finally:
+            process.kill()
+            process.wait()
+    text = path.read_text()
+    if "Checkpoint saved" not in text:
+        raise SystemExit(f"JoeyNMT has not learned:\n{text[-3000:]}")
+    return text
+
+
+def trained(log: str, now: float) -> float:
+    """Seconds that JoeyNMT has trained until now, by its log: since its first epoch began, without validating."""
+    began = peer.moments(log, r"(EPOCH 1)$")
+    stops = [at for at, _ in peer.moments(log, r"(Predicting) \d+ example") if at <= now]
+    goes_on = [at for at, _ in peer.moments(log, r"(Generation took)") if at <= now]
+    if not began:
+        return 0.0
+    return now - began[0][0] - sum(end - start for start, end in zip_longest(stops, goes_on, fillvalue=now))
+
+
+def validated(log: str) -> list[float]:
+    """How long it had trained at each validation."""
+    return [trained(log, at) for at, _ in peer.moments(log, r"(Predicting) \d+ example")]
+
+
+# --- what has come out ------------------------------------------------------------------------------------------------
+
+
+def table(found: dict[str, Found]) -> list[str]:
+    """The two curves minute by minute, and the scores at the end."""
+    lines = [f"Multi30k English to German, {cpu()}"]
+    for name, one in found.items():
+        lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.told}"]
+        lines += [
+            "  minute  "
+            + "".join(f"{minute:7.1f}" for minute, _ in row)
+            + "\n  BLEU    "
+            + "".join(f"{bleu:7.1f}" for _, bleu in row)
+            for row in rows(one.curve)
+        ]
+        lines += [f"  {TEST}: BLEU {one.test:.2f}   {one.signature}"]
+    if "vidrio" in found:
+        lines += ["", f"goal: {GOAL:g} BLEU; {'reached' if found['vidrio'].test >= GOAL else 'not reached'}"]
+    return lines
+
+
+def rows(curve: list[tuple[float, float]]) -> list[list[tuple[float, float]]]:
+    return [curve[i : i + 10] for i in range(0, len(curve), 10)]
+
+
+def picture(found: dict[str, Found]) -> str:
+    """Both curves in one picture."""
+    last = max((one.minutes for one in found.values()), default=1.0)
+    marks = list(ticks(0.0, max([GOAL, *(bleu for one in found.values() for _, bleu in one.curve)])))
+
+    def x(minute: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * minute / last
+
+    def y(bleu: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * bleu / marks[-1]
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
+        f'font-size="11" fill="#333"><rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+        f'<text x="{LEFT}" y="18" font-weight="bold">BLEU of {JUDGED} validation sentences, greedy, by minutes</text>',
+    ]
+    for mark in marks:
+        parts.append(f'<path d="M{LEFT} {y(mark):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y(mark) + 4:.1f}" text-anchor="end">{mark:g}</text>')
+    parts += [
+        f'<text x="{x(minute):.1f}" y="{HEIGHT - 22}" text-anchor="middle">{minute:g}</text>'
+        for minute in ticks(0.0, last)
+        if minute <= last
+    ]
+    parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" text-anchor="end">minutes of training</text>')
+    for name, one in found.items():
+        if one.curve:
+            places = [(f"{x(minute):.1f}", f"{y(bleu):.1f}") for minute, bleu in one.curve]
+            line = "L".join(" ".join(place) for place in places)
+            parts.append(f'<path d="M{line}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
+            parts += [f'<circle cx="{a}" cy="{b}" r="2.5" fill="{COLOURS[name]}"/>' for a, b in places]
+            label = NAMES[name].partition(" ")[0]
+            parts.append(
+                f'<text x="{places[-1][0]}" y="{places[-1][1]}" dx="7" dy="4" fill="{COLOURS[name]}">{label}</text>'
+            )
+    return "\n".join([*parts, "</svg>\n"])
+
+
+if __name__ == "__main__":
+    main()

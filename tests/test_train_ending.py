@@ -1,0 +1,172 @@
+"""The end of `vidrio train`: what is told meanwhile, and classifiers and writers judged on texts set apart for it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vidrio.commands import _progress
+from vidrio.commands.train_ending import interval
+from vidrio.errors import DataError, RunError
+from vidrio.evaluate import calibrate, corpus_scores, usual_metrics
+from vidrio.folder import read_config
+from vidrio.learn.progress import Advance, silent
+from vidrio.learn.tasks import TASKS, Begun, Material
+from vidrio.look import look, open_model
+from vidrio.translator import Translator
+
+WORDS = ["one", "two", "three", "four", "five", "six"]
+LINES = [f"{a} {b} {c}" for a, b, c in product(WORDS, repeat=3)]
+CLASSES = [f"{line}\t{line.split()[1]}" for line in LINES]
+USUAL = "--validations 2 --d-model 32 --heads 4 --d-ff 64 --encoder-layers 1 --decoder-layers 1 --rate 0.01 --dropout 0"
+
+
+class Told:
+    """A `progress` that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[int]] = {}
+
+    @contextmanager
+    def __call__(self, title: str, total: int) -> Iterator[Advance]:
+        self.of[title] = [total, 0]
+
+        def advance(done: int) -> None:
+            self.of[title][1] += done
+
+        yield advance
+
+
+def train(folder: Path, lines: Sequence[str], *options: str) -> tuple[Path, str]:
+    (folder / "texts.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    command = [sys.executable, "-m", "vidrio", "train", "texts.tsv", "--to", "model", *options, *USUAL.split()]
+    command += ["--tokenizer", "word", "--precision", "float32", "--threads", "1"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder / "model", done.stderr
+
+
+# --- telling how far it is --------------------------------------------------------------------------------------------
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(_progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    with _progress.progress("reading", 200) as advance:
+        for _ in range(100):
+            now[0] += 0.25
+            advance(2)
+    assert capsys.readouterr().err.splitlines() == ["reading: 41%", "reading: 82%"]
+    with _progress.progress("writing", 0) as advance:
+        now[0] += 11
+        advance(1)
+    assert capsys.readouterr().err == "writing …\n"
+
+
+def test_scoring_and_calibrating_tell_how_far_they_are() -> None:
+    told, rights = Told(), [f"a b c d {n}" for n in range(30)]
+    scores, _ = corpus_scores(rights, [rights], usual_metrics(), progress=told)
+    assert [score.metric for score in scores] == ["BLEU", "chrF2", "TER"]
+    assert told.of == {"scoring": [3, 3]}
+    sources = [f"{start} house." for start in ("My", "Your", "This", "A", "The", "One", "Our", "Her", "His", "Their")]
+    calibrate(Translator.load(workers=1), sources * 5, ["la casa"] * 50, progress=told)
+    assert told.of["measuring confidence"] == [50, 50]
+
+
+# --- judged on texts set apart ----------------------------------------------------------------------------------------
+
+
+def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None:
+    test = [f"{a} {b}\t{b}" for a, b in product(WORDS, repeat=2)]
+    (tmp_path / "test.tsv").write_text("".join(f"{line}\n" for line in test), encoding="utf-8")
+    folder, said = train(
+        tmp_path, [*CLASSES, test[0].upper()], "--task", "classify", "--test", "test.tsv", "--steps", "30"
+    )
+    assert "left out 1: stands in a held-out set" in said
+    model = open_model(folder)
+    right = sum(look(model, text).translation == label for text, label in (line.split("\t") for line in test))
+    (score,) = read_config(folder)[1].scores
+    assert score["value"] == pytest.approx(100 * right / 36)
+    assert (score["mean"], score["half_width"]) == pytest.approx(interval(score["value"], 36))
+    assert f"accuracy {score['value']:.2f}   on the test set" in said
+    assert "On 36 held-out texts." in (folder / "README.md").read_text("utf-8")
+    page = (folder / "report.html").read_text("utf-8")
+    assert "On 36 held-out texts. Neither training nor the choice" in page
+    assert f"tells {right} of 36 rightly" in page
+    assert "21 to validation and 36 to the judgement at the end" in page
+
+
+def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) -> None:
+    folder, said = train(tmp_path, LINES, "--task", "generate", "--steps", "30")
+    assert "to learn from: 196; held out: 10 to validate, 10 to judge the finished model" in said
+    material = Material(names=(str(tmp_path / "texts.tsv"),), tokenizer="word")
+    task = TASKS["generate"](tmp_path / "again", material, silent)
+    test = [text for text, _ in task.test]
+    assert not {*test} & {text for text, _ in task.held_out}
+    model = open_model(folder)
+    end = model.config.special.end
+    scores = [
+        look(model, "", target=(*model.target_tokenizer.encode(text), end)).trace.array("out.score") for text in test
+    ]
+    (score,) = read_config(folder)[1].scores
+    assert score["value"] == pytest.approx(-np.concatenate(scores).mean(), rel=1e-5)
+    assert f"<td>{score['value']:.3f}</td>" in (folder / "report.html").read_text("utf-8")
+    assert json.loads((folder / "run" / "data" / "data.json").read_text())["pairs"] == {
+        "train": 196,
+        "dev": 10,
+        "test": 10,
+    }
+
+
+def prepared(folder: Path, task: str, lines: Sequence[str], **given: Any) -> Any:
+    (folder / "texts.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    material = Material(names=(str(folder / "texts.tsv"),), tokenizer="word", **given)
+    return TASKS[task](folder / "run", material, silent)
+
+
+@pytest.mark.parametrize(("task", "lines"), [("classify", CLASSES), ("generate", LINES)])
+def test_the_parts_share_nothing_and_are_the_same_every_time(tmp_path: Path, task: str, lines: list[str]) -> None:
+    parts = prepared(tmp_path, task, lines)
+    assert parts.pairs == {"train": 196, "dev": 10, "test": 10}
+    assert not {*parts.test} & {*parts.held_out}
+    again = prepared(tmp_path, task, lines[::-1])
+    assert {*again.test} == {*parts.test}
+    assert {*again.held_out} == {*parts.held_out}
+
+
+def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
+    for name, line in (("dev.tsv", "six seven\tseven"), ("test.tsv", "seven six\tsix")):
+        (tmp_path / name).write_text(f"{line}\n", encoding="utf-8")
+    lines = [*CLASSES, *(f"{word} seven\tseven" for word in WORDS)]
+    files = {"dev": (str(tmp_path / "dev.tsv"),), "test": (str(tmp_path / "test.tsv"),)}
+    parts = prepared(tmp_path, "classify", lines, **files)
+    assert parts.pairs == {"train": 221, "dev": 1, "test": 1}  # "six seven" is in dev.tsv
+    assert (parts.held_out, parts.test) == ([("six seven", "seven")], [("seven six", "six")])
+    with pytest.raises(DataError, match="nothing is learned of"):
+        prepared(tmp_path, "classify", CLASSES, **files)
+    (tmp_path / "test.tsv").write_text("six\t\n", encoding="utf-8")
+    with pytest.raises(DataError, match="nothing to judge with"):
+        prepared(tmp_path, "classify", lines, **files)
+
+
+def test_a_run_that_goes_on_is_held_to_its_data_before_anything_is_written(tmp_path: Path) -> None:
+    parts = prepared(tmp_path, "classify", CLASSES)
+    begun = Begun(parts.key, parts.fingerprints)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    with pytest.raises(RunError, match="the sentence pairs"):
+        prepared(tmp_path, "classify", CLASSES[:-1], begun=begun)
+    with pytest.raises(RunError, match="the tokenizer"):
+        prepared(tmp_path, "classify", CLASSES, begun=begun, vocabulary=8)
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+    assert prepared(tmp_path, "classify", CLASSES, begun=begun).key == parts.key
