@@ -3,7 +3,7 @@
 import json
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,10 @@ import numpy as np
 
 from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError, InputError, ModelError
+from vidrio.fast.batches import Batches
 from vidrio.search import Hypothesis, Ids, Options
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
-
-BATCH_TOKENS = 512  # of the source; larger batches do not fit the processor's cache as well, and are slower
 
 _seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
 
@@ -38,13 +37,19 @@ class Engine:
         self._target_tokens = _vocabulary(fast, "target")
         self._target_ids = {token: i for i, token in enumerate(self._target_tokens)}
         self._translator = self._load(workers)
+        self._batches = Batches(workers)
 
     def _load(self, workers: int) -> Any:
         import ctranslate2
 
         try:
             return ctranslate2.Translator(
-                str(self._folder), device="cpu", inter_threads=workers, intra_threads=1, compute_type="default"
+                str(self._folder),
+                device="cpu",
+                inter_threads=workers,
+                intra_threads=1,
+                compute_type="default",
+                max_queued_batches=-1,  # else who submits has to wait, and nobody takes what is done
             )
         except (RuntimeError, ValueError) as error:
             raise ModelError(
@@ -59,14 +64,16 @@ class Engine:
         self._check_lengths(sources, options.max_length)
         if options.sampling is not None and options.sampling.min_p > 0:
             raise ConfigError("the fast engine has no min-p", do="use top-p, or --engine glass")
-        translator = self._translator if options.sampling is None else self._seeded(options.sampling.seed)
+        translator, batches = self._translator, self._batches
+        if options.sampling is not None:  # draws depend on the batch, so there are no others in it
+            translator, batches = self._seeded(options.sampling.seed), Batches(1)
         prefix = [self._target_tokens[i] for i in options.prefix]
         told = self._told(options)
         asked = options.scores or options.beam > 1  # a beam knows them anyway; greedy search saves a tenth of its time
 
-        def submit(batch: list[int]) -> Any:
+        def submit(batch: Sequence[Sequence[int]]) -> Any:
             return translator.translate_batch(
-                [[self._source_tokens[i] for i in sources[n]] for n in batch],
+                [[self._source_tokens[i] for i in source] for source in batch],
                 target_prefix=[prefix] * len(batch) if prefix else None,
                 return_scores=asked,
                 asynchronous=True,
@@ -78,22 +85,22 @@ class Engine:
                 self._hypothesis(tokens, score, options)
                 for tokens, score in zip(result.hypotheses, result.scores if asked else repeat(math.nan), strict=asked)
             ]
-            for result in _in_batches(submit, [(len(ids),) for ids in sources])
+            for result in batches.ask(("search", options), sources, [(len(ids),) for ids in sources], submit)
         ]
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """For each pair the log-probability of every target token and of the end token after them."""
         self._check_lengths([source for source, _ in pairs], 1 + max((len(target) for _, target in pairs), default=0))
 
-        def submit(batch: list[int]) -> Any:
+        def submit(batch: Sequence[Pair]) -> Any:
             return self._translator.score_batch(
-                [[self._source_tokens[i] for i in pairs[n][0]] for n in batch],
-                [[self._target_tokens[i] for i in pairs[n][1]] for n in batch],
+                [[self._source_tokens[i] for i in source] for source, _ in batch],
+                [[self._target_tokens[i] for i in target] for _, target in batch],
                 max_input_length=0,
                 asynchronous=True,
             )
 
-        results = _in_batches(submit, [(len(source), len(target)) for source, target in pairs])
+        results = self._batches.ask("score", pairs, _lengths(pairs), submit)
         return [list(result.log_probs) for result in results]
 
     def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
@@ -104,25 +111,23 @@ class Engine:
         CTranslate2 (4.8.5) hands out the attention of others.
         """
         self._check_lengths([source for source, _ in pairs], max((len(target) for _, target in pairs), default=0))
-        written = [n for n, (_, target) in enumerate(pairs) if target]
 
-        def submit(batch: list[int]) -> Any:
-            asked = [pairs[written[n]] for n in batch]
+        def submit(batch: Sequence[Pair]) -> Any:
             return self._translator.translate_batch(
-                [[self._source_tokens[i] for i in source] for source, _ in asked],
-                target_prefix=[[self._target_tokens[i] for i in target] for _, target in asked],
+                [[self._source_tokens[i] for i in source] for source, _ in batch],
+                target_prefix=[[self._target_tokens[i] for i in target] for _, target in batch],
                 beam_size=1,
                 max_input_length=0,
-                max_decoding_length=len(asked[0][1]),
+                max_decoding_length=len(batch[0][1]),
                 return_attention=True,
                 asynchronous=True,
             )
 
-        found = [np.zeros((0, len(source))) for source, _ in pairs]
-        results = _in_batches(submit, [(len(pairs[n][0]), len(pairs[n][1])) for n in written])
-        for n, result in zip(written, results, strict=True):
-            found[n] = np.array(result.attention[0])
-        return found
+        written = [pair for pair in pairs if pair[1]]
+        results = iter(self._batches.ask("attend", written, _lengths(written), submit))
+        return [
+            np.array(next(results).attention[0]) if target else np.zeros((0, len(source))) for source, target in pairs
+        ]
 
     def _told(self, options: Options) -> dict[str, Any]:
         """Our options in CTranslate2's words; every one that matters, since its defaults are not ours."""
@@ -169,21 +174,8 @@ class Engine:
             return self._load(workers=1)
 
 
-def _in_batches(submit: Callable[[list[int]], Any], lengths: Sequence[tuple[int, ...]]) -> list[Any]:
-    """Submit what has equal lengths together, the longest first, and bring the results into the order asked for."""
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for n, length in enumerate(lengths):
-        groups.setdefault(length, []).append(n)
-    pending = []
-    for length in sorted(groups, reverse=True):
-        rows = max(1, BATCH_TOKENS // max(1, *length))
-        batches = (groups[length][first : first + rows] for first in range(0, len(groups[length]), rows))
-        pending += [(batch, submit(batch)) for batch in batches]
-    results: list[Any] = [None] * len(lengths)
-    for batch, waiting in pending:
-        for n, result in zip(batch, waiting, strict=True):
-            results[n] = result.result()
-    return results
+def _lengths(pairs: Sequence[Pair]) -> list[tuple[int, ...]]:
+    return [(len(source), len(target)) for source, target in pairs]
 
 
 def _vocabulary(fast: Path, side: str) -> list[str]:
