@@ -4,12 +4,13 @@
         [--only vidrio|joeynmt] [--preset small --vocabulary 8000]
 
 First `vidrio train` on the raw files, with nothing told but the time, then JoeyNMT, never both at once. JoeyNMT gets
-the model that Vidrio has chosen (or --preset's): its sizes, its tokens, and its recipe: batches, highest rate, warm-up,
-dropout, label smoothing. It has neither a rate that falls to 0 in a given time nor a running mean of the parameters,
-and computes in float32; its rate falls with one over the square root of the step. Vidrio's time is that of training and
-validating, JoeyNMT's that of training alone, since it validates more slowly. About once a minute each translates the
-same 300 validation sentences greedily; the scores are those of one sacreBLEU call on the text. At the end the best
-model of each on the validation set translates test_2016_flickr with beam 4: BLEU 13a, cased, detokenised.
+the model that Vidrio has chosen (or --preset's): its sizes, its tokens, and its recipe: batches, highest rate, dropout,
+label smoothing, and its warm-up, but no more than a tenth of the steps. It has neither a rate that falls to 0 in a
+given time nor a running mean of the parameters, and computes in float32; its rate falls with one over the square root
+of the step. Vidrio's time is that of training and validating, JoeyNMT's that of training alone, since it validates more
+slowly. About once a minute each translates the same 300 validation sentences greedily; the scores are those of one
+sacreBLEU call on the text. At the end the best model of each on the validation set translates test_2016_flickr with
+beam 4: BLEU 13a, cased, detokenised.
 
 What is done is kept in --to (each by itself) and not done again: a stopped Vidrio goes on, a stopped JoeyNMT begins
 again. Written there: vidrio.json and joeynmt.json (the curves and test scores), quality.svg. JoeyNMT is installed into
@@ -25,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -156,8 +157,10 @@ def theirs(home: Path, given: argparse.Namespace) -> Found:
     for part, sides in texts.items():
         for side, lines in sides.items():
             peer.write_tokens(folder / f"{part}.{side}", tokenizer, lines)
-    every = 10 * max(1, round(steps_a_minute(python, folder, plan, given.threads) / 10))
-    print(f"JoeyNMT validates every {every:,} steps", file=sys.stderr)
+    speed = steps_a_minute(python, folder, plan, given.threads)
+    every, warmup = 10 * max(1, round(speed / 10)), min(plan.recipe.warmup, max(1, round(speed * given.minutes / 10)))
+    print(f"JoeyNMT validates every {every:,} steps and warms up for {warmup:,}", file=sys.stderr)
+    plan = replace(plan, recipe=replace(plan.recipe, warmup=warmup))
     settings = {"logging_freq": 10, "validation_freq": every}
     log = learn(python, folder, plan, settings, given.threads, 60 * given.minutes)
     times = [trained / 60 for trained in validated(log)]
@@ -191,7 +194,7 @@ def learn(python: Path, folder: Path, plan: Plan, settings: dict[str, int], thre
     peer.write_configuration(folder / "test.yaml", folder, plan.config, plan.recipe, {"test": "test"}, **settings)
     shutil.rmtree(folder / "model", ignore_errors=True)
     path = folder / "log"
-    command = [python, "-m", "joeynmt", "train", folder / "train.yaml", "--skip-test"]
+    command = [str(python), "-m", "joeynmt", "train", str(folder / "train.yaml"), "--skip-test"]
     with path.open("w") as log:
         environment = peer.environment(threads)
         # A shell starts what works in the background deaf to an interrupt.

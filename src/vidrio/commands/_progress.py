@@ -17,8 +17,7 @@ LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
 def progress(title: str, total: int) -> Iterator["Advance"]:
     """`with progress("reading", total) as advance: … advance(done since last time)`; a total of 0 is not known."""
     if not sys.stderr.isatty():
-        with _lines(title, total) as advance:
-            yield advance
+        yield _lines(title, total)
         return
     begun, done_so_far = time.monotonic(), 0
     bar: Any = None
@@ -44,8 +43,7 @@ def progress(title: str, total: int) -> Iterator["Advance"]:
             bar.stop()
 
 
-@contextmanager
-def _lines(title: str, total: int) -> Iterator["Advance"]:
+def _lines(title: str, total: int) -> "Advance":
     told, done_so_far = time.monotonic(), 0
 
     def advance(done: int) -> None:
@@ -55,4 +53,4 @@ def _lines(title: str, total: int) -> Iterator["Advance"]:
             told = time.monotonic()
             print(f"{title}: {done_so_far / total:.0%}" if total else f"{title} …", file=sys.stderr, flush=True)
 
-    yield advance
+    return advance
