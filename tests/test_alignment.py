@@ -163,7 +163,7 @@ TOKENIZER = Tokenizer.learn(["see and now", "ve y ahora"] * 3, "bpe", 300)
 )
 def test_places_through_symbols_and_line_breaks(written, expected):
     """What the model read and wrote had ① for a name and a space for a line end; places are those of the texts."""
-    masked = hide(SOURCE, "①②")
+    masked = hide(SOURCE, "①②", forms=False)
     breaks = [match.span() for match in LINE_BREAK.finditer(masked.text)]
     given = LINE_BREAK.sub(" ", masked.text)
     assert given == "see ① and ② now"
@@ -178,6 +178,21 @@ def test_places_through_symbols_and_line_breaks(written, expected):
     back = target_tokens(ids, masked, TOKENIZER)
     assert "".join(expected[a:b] for a, b in back) == expected
     assert {"{first_name}", "https://b.org"} <= {expected[a:b].strip() for a, b in back}
+
+
+def test_places_before_a_full_stop_that_only_the_model_read():
+    source, written = "see {first_name} and me now", "ve ① y a mí ahora."
+    masked = hide(source, "①②")
+    assert masked.text == "See ① and me now."
+    places = source_tokens(source, masked, [], masked.text, TOKENIZER)
+    assert places[-1] == (len(source), len(source))
+    assert set(word_of_each(places, words(source))) == {0, 1, 2, 3, 4, -1}
+    ids = TOKENIZER.encode(written)
+    expected = "ve {first_name} y a mí ahora"
+    assert reveal(written, source, masked) == expected
+    back = target_tokens(ids, masked, TOKENIZER)
+    assert "".join(expected[a:b] for a, b in back) == expected
+    assert back[-1] == (len(expected), len(expected))
 
 
 def test_json_tells_the_places_in_bytes(nonsense):

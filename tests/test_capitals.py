@@ -1,10 +1,10 @@
-"""text/capitals.py: what is shouted is read quietly, and only that."""
+"""text/capitals.py: capitals, titles and small letters are read as sentences, and only they."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.capitals import lowered, raised, shouted
+from vidrio.text.capitals import Form, lowered, raised, read, shouted, written
 from vidrio.text.masks import hide, reveal
 
 
@@ -45,5 +45,97 @@ def test_the_translation_is_raised_but_for_what_is_copied():
 def test_places_stay_what_they_are(text):
     assert len(lowered(text)) == len(raised(text)) == len(text)
     masked = hide(text, "")
-    assert masked.loud == shouted(text)
-    assert masked.loud or masked.text == text
+    assert len(masked.text) == len(text) + masked.closed
+    assert (masked.form is Form.CAPITALS) == shouted(text)
+    assert hide(text, "", forms=False).text == (lowered(text) if shouted(text) else text)
+
+
+# A vocabulary that knows these in small letters, and these with a capital one, as a token each; other words have more.
+COMMON = {"old", "sea", "home", "garden", "books", "please", "very", "open"}
+NAMES = {"London", "Mary", "Barcelona"}
+
+
+def tokens(word: str) -> int:
+    return 1 if word in COMMON | NAMES or word.lower() in ("man", "the", "is", "wait") else 2 + (word.lower() in COMMON)
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("The Old Man And The Sea", "The old man and the sea."),
+        ("The Old Man and the Sea", "The old man and the sea."),
+        ("The Old Sea Of London", "The old sea of London."),
+        ("Books Of {Name} In The Garden!", "books of {Name} in the garden!"),  # no capital that it has not learned
+        ("Home And Garden", "home and garden."),
+        ("Old Sea Books", "old sea books."),
+        ("Peter And Mary", "Peter and Mary."),  # two tokens each way: a word
+        ("McCoy's Home And NASA", "McCoy's home and NASA."),
+        ("Our Home Is A Sea", "Our home is A sea."),
+    ],
+)
+def test_titles_are_read_as_sentences(text, given):
+    masked = hide(text, "", tokens)
+    assert (masked.text, masked.form) == (given, Form.TITLE)
+    assert written("casa.", text, masked.form, closed=masked.closed) == ("Casa" if masked.closed else "Casa.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Emma Watson", "Old Barcelona", "Robert De Niro", "Ortega Y Gasset", "Mary and John", "London", "Vitamin A"),
+        *("The old man and the sea", "The dog is in the Garden.", "It is in London.", "", "3 {Old} {Sea}"),
+    ],
+)
+def test_names_and_sentences_are_no_titles(text):
+    assert read(text, tokens) == (text, Form.PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "translation", "back"),
+    [
+        ("meet me in London", "Meet me in London.", "Nos vemos en Londres.", "nos vemos en Londres"),
+        ("the red car.", "The red car.", "El coche rojo.", "el coche rojo."),
+        ("i don't know", "I don't know.", "No lo sé.", "no lo sé"),
+        ("i'm here, and i see", "I'm here, and I see.", "Tom está aquí...", "tom está aquí..."),
+        ("where is the dog?", "Where is the dog?", "¿Dónde está?", "¿dónde está?"),
+        ("garden and sea, they said", "garden and sea, they said.", "Mar", "mar"),  # a capital one is not known
+        ("he said USA is big", "He said USA is big.", "USA es grande.", "USA es grande"),
+        ("read https://a.org/b now", "Read https://a.org/b now.", "https://a.org/b ya.", "https://a.org/b ya"),
+        ("he met Tom here", "He met Tom here.", "Tom lo vio.", "Tom lo vio"),
+    ],
+)
+def test_small_letters_are_read_as_a_sentence(text, given, translation, back):
+    masked = hide(text, "", tokens)
+    assert (masked.text, masked.form) == (given, Form.SMALL)
+    assert written(translation, text, masked.form, closed=masked.closed) == back
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("dog", "good morning", "to fall in love", "iPhone users love it", "i.e. the other one", "max_length is 3"),
+        *("{name} is here now", "x.org is the place", "3 is a number", "e.g. in the garden"),
+    ],
+)
+def test_words_and_identifiers_stay_as_they_are(text):
+    assert hide(text, "", tokens).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("It is VERY important.", "It is very important."),
+        ("PLEASE wait", "Please wait"),
+        ("The NATO and the SEA of FOOD", "The NATO and the SEA of FOOD"),  # abbreviations, or they may be
+        ("It is VERY-OLD {VERY} /VERY/", "It is VERY-OLD {VERY} /VERY/"),
+        ("Open Mary's VERY old garden", "Open Mary's very old garden"),
+    ],
+)
+def test_one_word_in_capitals_is_read_in_small_letters_if_it_is_common(text, given):
+    assert hide(text, "", tokens).text == given
+
+
+def test_names_keep_their_capital_letter_among_capitals():
+    masked = hide("THE SEA IN LONDON", "", tokens)
+    assert masked.text == "The sea in London"
+    assert masked.form is Form.CAPITALS

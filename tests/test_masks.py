@@ -39,14 +39,17 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
         ("PRZYBYLSKI IS HERE", "Przybylski is here"),
         ("It is Przybylski's bridge", "It is ①'s bridge"),
         ("Przybylski is here.", "① is here."),
-        ("Home And Oz", "Home And Oz"),  # a title
+        ("Home Sweet Oz", "Home Sweet Oz"),  # a title
         ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
         ("Maria Oz is here.", "Maria ① is here."),
         ("Hyvää päivää, Oz said in Málaga.", "① ②, ③ said in Málaga."),  # letters that the model does not know
     ],
 )
 def test_rare_names_are_hidden(sentence: str, read: str) -> None:
-    masked = hide(sentence, SYMBOLS, lambda word: 100 if "ä" in word else {"Przybylski": 6, "Oz": 3}.get(word, 1))
+    def tokens(word: str) -> int:
+        return 100 if "ä" in word else {"przybylski": 6, "oz": 3}.get(word.lower(), 1)
+
+    masked = hide(sentence, SYMBOLS, tokens)
     assert masked.text == read
     assert reveal(masked.text, sentence, masked) == sentence
     assert masked.named == ("①" in masked.text)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vidrio.text.capitals import unclosed
 from vidrio.text.masks import Masked
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.text.words import Place, before_edits, token_places, word_of_each, worded, words
@@ -89,7 +90,8 @@ def source_tokens(
     """The places in the sentence of the tokens that the model read, the end token left out. `given` is the masked
     text with one space in place of each of the `breaks`."""
     to_masked = before_edits(((start, end, 1) for start, end in breaks), len(masked.text))
-    to_source = before_edits(((place.start, place.end, 1) for place in masked.places), len(source))
+    hidden = ((place.start, place.end, 1) for place in masked.places)
+    to_source = before_edits((*hidden, *[(len(source), len(source), 1)] * masked.closed), len(source))
     pieces = tokenizer.pieces(given)
     return [(to_source[to_masked[piece.start]], to_source[to_masked[piece.end]]) for piece in pieces]
 
@@ -98,8 +100,11 @@ def target_tokens(ids: Sequence[int], masked: Masked, tokenizer: Tokenizer) -> l
     """The places in the translation of the tokens that the model wrote."""
     written = tokenizer.decode(ids)
     revealed = list(_revealed(written, masked))
-    longer = sum(end - start - instead for start, end, instead in revealed)
-    to_translation = before_edits(revealed, len(written) + longer)
+    length = len(written) + sum(end - start - instead for start, end, instead in revealed)
+    if masked.closed and unclosed(written) != written:
+        length -= 1
+        revealed.append((length, length, 1))
+    to_translation = before_edits(revealed, length)
     return [(to_translation[start], to_translation[end]) for start, end in token_places(ids, tokenizer.decode)]
 
 

@@ -32,7 +32,7 @@ from vidrio.folder import About, read_config
 from vidrio.search import Hypothesis, Options, SearchAll, best_first, default_options, diverging, score_of
 from vidrio.text.loops import circles
 from vidrio.text.masks import UNSPELLABLE, Masked, hide, reveal
-from vidrio.text.normalise import valid
+from vidrio.text.normalise import SPACE, valid
 from vidrio.text.parts import around, fitted, in_halves, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.text.vocabulary import BYTES
@@ -41,6 +41,7 @@ from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation went round in circles
+CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 # A stream works on so many characters together as take this long: large batches are fast, but who waits wants to see
@@ -62,6 +63,7 @@ class Translator:
         self._bytes = frozenset(i for token in BYTES if (i := tokenizers[1].id(token)) is not None)
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
         self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
+        self._sentences = knows_capitals(tokenizers[0])
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
 
@@ -258,8 +260,8 @@ class Translator:
         cannot be lost); and its halves, where the translation did not come to an end.
         """
         close = [self.config.special.end] if self.config.source_end else []
-        tokens = self._tokens if hide_names else lambda word: 1
-        masked = [hide(sentence, self.about.symbols, tokens) for sentence in sentences]
+        symbols, forms = self.about.symbols, self._sentences and not options.prefix
+        masked = [hide(one, symbols, self._tokens, forms=forms, hide_names=hide_names) for one in sentences]
         one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
         sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
         searched = zip(sentences, masked, one_line, sources, (search or self._search)(sources, options), strict=True)
@@ -324,15 +326,21 @@ class Translator:
         return (one,), again
 
     def _count_tokens(self, word: str) -> int:
-        """How many tokens a word has, with or without its capital letter."""
+        """How many tokens a word has."""
         if self._source.kind != "word" and any(self._source.id(letter) is None for letter in word if letter.isalpha()):
             return UNSPELLABLE
-        return min(len(self._source.encode(word)), len(self._source.encode(word.lower())))
+        return len(self._source.encode(word))
 
     def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:
         if self.config.special.unk not in ids:
             return ()
         return tuple(sentence[piece.start : piece.end] for piece in self._source.pieces(sentence) if piece.unknown)
+
+
+def knows_capitals(tokenizer: Tokenizer) -> bool:
+    """Whether it was learned from text with capital letters: some tokens are words that begin with one."""
+    beginnings = (token.removeprefix(SPACE)[:2] for token in tokenizer.vocabulary() if token.startswith(SPACE))
+    return sum(two[:1].isupper() and two[1:].islower() for two in beginnings) >= CAPITALS * tokenizer.size
 
 
 def distinct(sentence: Sentence, count: int) -> Sentence:

@@ -7,10 +7,10 @@ fails to, exactly once for each, `reveal` says so, and the words around are tran
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from vidrio.text.capitals import lowered, raised, shouted
+from vidrio.text.capitals import Form, Tokens, lowered, read, shouted, written
 from vidrio.text.protect import Span, spans
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
@@ -29,39 +29,56 @@ class Masked(NamedTuple):
     text: str
     symbols: str
     places: tuple[Span, ...]  # in the sentence itself, in the order of the symbols
-    loud: bool = False  # it is all in capitals, and read in small letters
+    form: Form = Form.PLAIN  # how its letters looked; they are read as those of a sentence
+    closed: bool = False  # it has a full stop that the sentence does not have
     named: bool = False  # names are among what is hidden
 
 
-def hide(sentence: str, symbols: str, tokens: Callable[[str], int] = lambda word: 1) -> Masked:
-    """The sentence with symbols for what must be copied, unless one of them stands in it already; in small letters.
+def hide(
+    sentence: str,
+    symbols: str,
+    tokens: Tokens = lambda word: 1,
+    *,
+    forms: bool = True,
+    hide_names: bool = True,
+) -> Masked:
+    """The sentence with symbols for what must be copied, unless one of them stands in it already; with the letters of a
+    sentence, unless the model knows no such `forms`: then only capitals become small.
 
     What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
     many a word has: names that have many are hidden, too, and every word that cannot be spelled.
     """
-    loud = shouted(sentence)
+    text, form = letters(sentence, tokens, forms=forms)
+    closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
     found = spans(sentence) if symbols else []
     hidden = joined(span for span in found if span.kind in HIDDEN)
     places = [span for span in hidden if not touches(sentence, span)]
-    named = [] if loud or not symbols else list(names(sentence, found, tokens))
-    if not (places or named) or any(symbol in sentence for symbol in symbols):
-        return Masked(lowered(sentence) if loud else sentence, "", (), loud)
-    written: list[str] = []
+    first = RARE_FIRST if form in (Form.PLAIN, Form.SMALL) else UNSPELLABLE  # where all began alike it tells nothing
+    named = list(names(text, found, tokens, first)) if symbols and hide_names else []
+    if any(symbol in sentence for symbol in symbols):
+        places, named = [], []
+    pieces: list[str] = []
     at = 0
     places = sorted((*places[: len(symbols)], *named[: max(0, len(symbols) - len(places))]))
     for symbol, place in zip(symbols, places, strict=False):  # more places than symbols: the last ones stay
-        written += (sentence[at : place.start], symbol)
+        pieces += (text[at : place.start], symbol)
         at = place.end
-    text = "".join((*written, sentence[at:]))
-    return Masked(lowered(text) if loud else text, symbols[: len(places)], tuple(places), loud, bool(named))
+    given = "".join((*pieces, text[at:], "." * closed))
+    return Masked(given, symbols[: len(places)], tuple(places), form, closed, bool(named))
 
 
-def names(sentence: str, taken: Sequence[Span], tokens: Callable[[str], int]) -> Iterator[Span]:
-    """Words with a capital letter that are rare (of neighbours with one, all are one name if one of them is rare), and
-    words with letters that the model does not know."""
+def letters(sentence: str, tokens: Tokens, *, forms: bool) -> tuple[str, Form]:
+    if forms:
+        return read(sentence, tokens)
+    return (lowered(sentence), Form.CAPITALS) if shouted(sentence) else (sentence, Form.PLAIN)
+
+
+def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int) -> Iterator[Span]:
+    """Words with a capital letter that are rare (of neighbours with one, all are one name if one of them is rare; the
+    first word must be rarer), and words with letters that the model does not know."""
     for match in () if sentence.isascii() else WORD.finditer(sentence):
         start, end = match.span()
-        if not match[0].isascii() and is_free(start, end, taken) and tokens(match[0]) >= UNSPELLABLE:
+        if not match[0].isascii() and is_free(start, end, taken) and fewest(match[0], tokens) >= UNSPELLABLE:
             span = Span(start, end, "word")
             taken = (*taken, span)
             yield span
@@ -71,10 +88,15 @@ def names(sentence: str, taken: Sequence[Span], tokens: Callable[[str], int]) ->
     for match in NAME.finditer(sentence):
         start, end = match.span()
         words = match[0].split()
-        if not any(map(str.isalpha, sentence[:start])) and tokens(words[0]) < RARE_FIRST:
+        if not any(map(str.isalpha, sentence[:start])) and fewest(words[0], tokens) < rare_first:
             start += len(words.pop(0)) + 1
-        if is_free(start, end, taken) and any(tokens(word) >= RARE for word in words):
+        if is_free(start, end, taken) and any(fewest(word, tokens) >= RARE for word in words):
             yield Span(start, end, "name")
+
+
+def fewest(word: str, tokens: Tokens) -> int:
+    """How many tokens it has, with or without its capital letter."""
+    return min(tokens(word), tokens(word.lower()))
 
 
 def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
@@ -100,8 +122,7 @@ def touches(sentence: str, span: Span) -> bool:
 def reveal(translation: str, sentence: str, masked: Masked) -> str | None:
     """The translation with what the symbols stand for, in capitals if the sentence is; None unless each symbol is in
     it once."""
-    if masked.loud:
-        translation = raised(translation)
+    translation = written(translation, sentence, masked.form, closed=masked.closed)
     for symbol, place in zip(masked.symbols, masked.places, strict=True):
         before, there, after = translation.partition(symbol)
         if not there or symbol in after:
