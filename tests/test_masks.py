@@ -40,6 +40,11 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
         ("It is Przybylski's bridge", "It is ①'s bridge"),
         ("Przybylski is here.", "① is here."),
         ("Home Sweet Oz", "Home Sweet Oz"),  # a title
+        ("We met Bill O'Przybylski's friends", "We met ①'s friends"),
+        ("Mr. Hill met Mrs Hill and Hill", "Mr. ① met Mrs ② and Hill"),  # who is addressed so is not a hill
+        ("La Sra. López y él", "La Sra. ① y él"),
+        ("USA Przybylski", "USA ①"),
+        ("Fue en época de Oz", "Fue en época de ①"),  # é is no capital letter
         ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
         ("Maria Oz is here.", "Maria ① is here."),
         ("Hyvää päivää, Oz said in Málaga.", "① ②, ③ said in Málaga."),  # letters that the model does not know
@@ -47,7 +52,7 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
 )
 def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     def tokens(word: str) -> int:
-        return 100 if "ä" in word else {"przybylski": 6, "oz": 3}.get(word.lower(), 1)
+        return 100 if "ä" in word else {"przybylski": 6, "o'przybylski": 8, "oz": 3, "época": 3}.get(word.lower(), 1)
 
     masked = hide(sentence, SYMBOLS, tokens)
     assert masked.text == read

@@ -15,7 +15,11 @@ from vidrio.text.protect import Span, spans
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
 
-NAME = re.compile(r"(?<![\w'’])[^\W\d_a-z][\w-]*[a-z](?: [^\W\d_a-z][\w-]*[a-z])*\b")
+# Words with a capital letter first and a small one last, and neighbours like them: Mary-Ann O'Neill. Letters beyond
+# ASCII may be either here; is_name looks at them.
+_NAME = r"[^\W\d_a-z](?:[\w-]|['’](?=[A-Z]))*[^\W\d_A-Z]\b"
+NAME = re.compile(rf"(?<![\w'’]){_NAME}(?: {_NAME})*")
+ADDRESS = re.compile(r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\.? ")  # a name follows, though it be a common word
 # Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 3, 4
 TITLE = 3  # words at least, all with a capital letter
@@ -85,13 +89,22 @@ def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int)
     firsts = [word[0] for word in sentence.split() if word[0].isalpha()]
     if len(firsts) >= TITLE and all(map(str.isupper, firsts)):
         return  # a title, where a capital letter tells nothing
+    addressed = {address.end() for address in ADDRESS.finditer(sentence)}
     for match in NAME.finditer(sentence):
         start, end = match.span()
         words = match[0].split()
         if not any(map(str.isalpha, sentence[:start])) and fewest(words[0], tokens) < rare_first:
             start += len(words.pop(0)) + 1
-        if is_free(start, end, taken) and any(fewest(word, tokens) >= RARE for word in words):
+        if words and start + len(words[0]) + 1 in addressed:
+            start += len(words.pop(0)) + 1
+        known = start not in addressed and all(fewest(word, tokens) < RARE for word in words)
+        if words and not known and all(map(is_name, words)) and is_free(start, end, taken):
             yield Span(start, end, "name")
+
+
+def is_name(word: str) -> bool:
+    """Whether a word could be one by its letters."""
+    return word[0].isupper() and word[-1].islower()
 
 
 def fewest(word: str, tokens: Tokens) -> int:
