@@ -1,10 +1,12 @@
 """What of a text is given to a model: its sentences, or parts of them; never what is to be copied."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text import protect
+from vidrio.text import parts, protect
 from vidrio.text.parts import fitted, in_halves, in_parts, translatable, without_lost
 from vidrio.text.tokenizer import Tokenizer
 
@@ -166,3 +168,11 @@ def test_what_is_left_out_of_the_sentences_has_no_words_but_protected_ones(text)
 )
 def test_a_part_has_nothing_that_only_a_whole_sentence_has(part, translation, fits):
     assert fitted(part, translation) == fits
+
+
+@given(text=st.from_regex(parts.PLAIN, fullmatch=True) | st.text("aZ ,'.?! \n", max_size=20))
+def test_a_plain_sentence_is_seen_at_once_and_is_what_the_rules_say(text):
+    told = list(translatable(text, TOKENIZER, 40))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "PLAIN", re.compile(r"(?!)"))  # matches nothing
+        assert list(translatable(text, TOKENIZER, 40)) == told

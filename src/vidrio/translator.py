@@ -11,11 +11,11 @@ translation; a sentence that is too long for the model is translated in parts. N
 
 import os
 import re
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import overload
 
 from vidrio import models
 from vidrio.alignment import Word, links, source_tokens, target_tokens
+from vidrio.chunks import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks
 from vidrio.confidence import Confidence, sentence_feature, word_features
 from vidrio.confidence import read as read_confidence
 from vidrio.config import ModelConfig
@@ -43,12 +44,8 @@ LONGEST = 128  # tokens in a sentence; training sees few that are longer, and le
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation went round in circles
 CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 GARBLED = "\ufffd"  # what bytes that make no character are read as
+NOBODY_WAITS = nullcontext()
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
-# A stream works on so many characters together as take this long: large batches are fast, but who waits wants to see
-# something, and who interrupts wants it to end. What comes out does not depend on it.
-SECONDS = 3
-FEWEST, FIRST, MOST = 1_000, 16_000, 100_000
-REMEMBERED = 10_000  # sentences whose translation a stream keeps, in case they come again
 
 
 class Translator:
@@ -136,12 +133,12 @@ class Translator:
         """The same for texts that come in chunks. An empty chunk means: no more for now, finish what there is."""
         memory = Memory(REMEMBERED)
         pending: deque[Future[list[Translation]]] = deque()
-        pool = ThreadPoolExecutor(2)  # one chunk is encoded and decoded while the other is searched
+        pool = ThreadPoolExecutor(CHUNKS)
         try:
             for chunk in chunks:
                 if chunk:
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
-                while pending and (len(pending) > 2 or not chunk):
+                while pending and (len(pending) >= CHUNKS or not chunk):
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
@@ -229,13 +226,10 @@ class Translator:
 
     def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
         options = self._within(options)
-        plans = [list(translatable(valid(text), self._source, self._longest)) for text in texts]
+        with memory.turn:
+            plans = [list(translatable(valid(text), self._source, self._longest)) for text in texts]
         wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)
-        found = memory.recall(wanted)
-        new = [sentence for sentence in wanted if sentence not in found]
-        fresh = dict(zip(new, self._find(new, options), strict=True))
-        memory.keep(fresh)
-        found.update(fresh)
+        found = memory.share(wanted, lambda new: self._find(new, options, turn=memory.turn))
         return [
             Translation(text, *put_back(text, ((start, found[text[start:end]]) for start, end in plan)), self)
             for text, plan in zip(texts, plans, strict=True)
@@ -253,6 +247,7 @@ class Translator:
         *,
         hide_names: bool = True,
         search: SearchAll | None = None,
+        turn: AbstractContextManager[object] = NOBODY_WAITS,
     ) -> list[tuple[Sentence, ...]]:
         """The translation of each sentence by itself, or of parts of it, with what stands between them to be copied.
 
@@ -261,11 +256,16 @@ class Translator:
         """
         close = [self.config.special.end] if self.config.source_end else []
         symbols, forms = self.about.symbols, self._sentences and not options.prefix
-        masked = [hide(one, symbols, self._tokens, forms=forms, hide_names=hide_names) for one in sentences]
-        one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
-        sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
-        searched = zip(sentences, masked, one_line, sources, (search or self._search)(sources, options), strict=True)
-        read = [self._read(*one) for one in searched]
+        with turn:
+            masked = [hide(one, symbols, self._tokens, forms=forms, hide_names=hide_names) for one in sentences]
+            one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
+            sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
+        searched = (search or self._search)(sources, options)
+        texts = iter(self._target.decode_batch([one.ids for hypotheses in searched for one in hypotheses]))
+        read = [
+            self._read(*one, [next(texts) for _ in one[-1]])
+            for one in zip(sentences, masked, one_line, sources, searched, strict=True)
+        ]
         found = [sentence for sentence, _ in read]
         parts = {n: spans for n, (_, spans) in enumerate(read) if spans is not None}
         # Rather a name that the model misspells than words that stand each by themselves around it.
@@ -311,10 +311,16 @@ class Translator:
         return best_first(found)
 
     def _read(
-        self, sentence: str, masked: Masked, given: str, ids: Sequence[int], hypotheses: Sequence[Hypothesis]
+        self,
+        sentence: str,
+        masked: Masked,
+        given: str,
+        ids: Sequence[int],
+        hypotheses: Sequence[Hypothesis],
+        decoded: Sequence[str],
     ) -> tuple[tuple[Sentence, ...], list[tuple[int, int]] | None]:
         """A sentence with its translations; and what of it to translate again by itself, if it did not come through."""
-        texts = [reveal(self._target.decode(hypothesis.ids), sentence, masked) for hypothesis in hypotheses]
+        texts = [reveal(text, sentence, masked) for text in decoded]
         if texts[0] is None:
             return (), list(around(sentence, 0, len(sentence), masked.places))
         whole = [(text, hypothesis) for text, hypothesis in zip(texts, hypotheses, strict=True) if text is not None]
@@ -357,33 +363,6 @@ def fit_in(part: str, sentences: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
         return sentences
     texts = tuple(fitted(part, text) for text in sentences[0].alternatives)
     return (sentences[0]._replace(alternatives=texts),)
-
-
-def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:
-    """Some texts at a time, of about `size()` characters together."""
-    for text in texts:
-        chunk, length, most = [text], len(text), size()
-        while length < most and (text_or_none := next(texts, None)) is not None:
-            chunk.append(text_or_none)
-            length += len(text_or_none) + 1
-        yield chunk
-
-
-class Memory:
-    """The latest sentences with their translations. Safe to use from many threads."""
-
-    def __init__(self, size: int) -> None:
-        self._size, self._kept, self._lock = size, dict[str, tuple[Sentence, ...]](), threading.Lock()
-
-    def recall(self, sentences: Iterable[str]) -> dict[str, tuple[Sentence, ...]]:
-        with self._lock:
-            return {sentence: self._kept[sentence] for sentence in sentences if sentence in self._kept}
-
-    def keep(self, found: dict[str, tuple[Sentence, ...]]) -> None:
-        with self._lock:
-            self._kept.update(found)
-            while len(self._kept) > self._size:
-                del self._kept[next(iter(self._kept))]  # the oldest
 
 
 def _cores() -> int:

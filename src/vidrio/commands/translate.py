@@ -297,7 +297,7 @@ def _reading(
     source: Path | None, errors: str, translator: "Translator"
 ) -> Iterator[tuple[Iterator[list[str]], Callable[[], None]]]:
     """Chunks of lines, and what to call when some of them are done."""
-    from vidrio.translator import in_chunks
+    from vidrio.chunks import in_chunks
 
     decode = Decoder("standard input" if source is None else str(source), errors)
     if source is None:

@@ -20,6 +20,7 @@ MARKER = re.compile(
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
 SEPARATOR = re.compile(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
+PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")  # one sentence, and nothing that is protected
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
 
@@ -30,6 +31,9 @@ def translatable(text: str, tokenizer: Tokenizer, longest: int) -> Iterator[Span
     between the parts of a menu or a row ("File > Open | Yes / No"), and words in a script that the vocabulary does not
     hold: all that a model could do with them is invent.
     """
+    if PLAIN.fullmatch(text) and len(text) < longest:  # true of most, and quick: all below comes to the same
+        yield 0, len(text)
+        return
     protected = protect.spans(text)
     unread = [span for span in apart(text, tokenizer) if not reaches(protected, span)]
     for first, end in undivided(split(text), protected):
@@ -157,6 +161,8 @@ def stripped(text: str, start: int, end: int) -> Iterator[Span]:
 def without_lost(sentence: str, translation: str) -> list[Span] | None:
     """What to translate by itself so that the rest can be copied: the words around everything protected that the
     translation has lost, or around all of it, where there is more than there should be. None if all is well."""
+    if not protect.spans(sentence):  # true of most, and quick
+        return None
     if protect.added(sentence, translation):
         return list(around(sentence, 0, len(sentence), protect.spans(sentence)))
     lost = [

@@ -76,7 +76,7 @@ _KINDS = (
 )
 _ANY = re.compile("|".join(f"(?P<{kind}_{i}>{pattern})" for i, (kind, pattern) in enumerate(_KINDS)))
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
-_SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|\\w[.]\\w|--|-[A-Z]")
+_SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
 _BY_DIGITS = ("number", "date", "time", "version")
 
 

@@ -170,12 +170,11 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
-        kept = [int(i) for i in ids]
-        wrong = [i for i in kept if not 0 <= i < self.size]
-        if wrong:
-            raise TokenizerError(f"there is no token {wrong[0]}", found=f"a vocabulary of {self.size} tokens")
-        kept = [i for i in kept if i not in self._hidden]
-        return str(self._engine.decode(kept, skip_special_tokens=False))
+        return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
+
+    def decode_batch(self, many: Iterable[Iterable[int]]) -> list[str]:
+        """`decode` for many, on all cores."""
+        return list(self._engine.decode_batch([self._shown(ids) for ids in many], skip_special_tokens=False))
 
     def steps(self, text: str) -> "Steps":
         """How the text was split, step by step."""
@@ -202,6 +201,13 @@ class Tokenizer:
     def fingerprint(self) -> str:
         """A checksum (sha256) of everything that decides how texts are split."""
         return hashlib.sha256(self._engine.to_str().encode()).hexdigest()
+
+    def _shown(self, ids: Iterable[int]) -> list[int]:
+        kept = [int(i) for i in ids]
+        wrong = [i for i in kept if not 0 <= i < self.size]
+        if wrong:
+            raise TokenizerError(f"there is no token {wrong[0]}", found=f"a vocabulary of {self.size} tokens")
+        return [i for i in kept if i not in self._hidden]
 
     def _encode(self, text: str) -> tokenizers.Encoding:
         try:

@@ -1,0 +1,52 @@
+"""Any number of texts in constant memory: some at a time, and the latest sentences remembered."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from itertools import islice
+
+from vidrio.translation import Sentence
+
+# A stream works on some chunks at the same time: while one is searched the next is encoded and the one before is
+# decoded, and they fill batches together. They are as large as can be done in this time: large batches are fast, but
+# who waits wants to see something, and who interrupts wants it to end. What comes out does not depend on it.
+CHUNKS, SECONDS = 6, 3
+FEWEST, FIRST, MOST = 500, 4_000, 50_000  # characters in a chunk
+REMEMBERED = 10_000  # sentences whose translation a stream keeps, in case they come again
+
+Found = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
+
+
+def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:
+    """Some texts at a time, of about `size()` characters together."""
+    for text in texts:
+        chunk, length, most = [text], len(text), size()
+        while length < most and (text_or_none := next(texts, None)) is not None:
+            chunk.append(text_or_none)
+            length += len(text_or_none) + 1
+        yield chunk
+
+
+class Memory:
+    """The latest sentences with their translations, or whoever is at work on them. Safe to use from many threads."""
+
+    def __init__(self, size: int) -> None:
+        self.turn = threading.Lock()  # for preparing a chunk: side by side they would all be ready late
+        self._size, self._lock = size, threading.Lock()
+        self._kept: dict[str, Future[dict[str, Found]]] = {}  # with each sentence all that are found together
+
+    def share(self, sentences: Iterable[str], find: Callable[[list[str]], list[Found]]) -> dict[str, Found]:
+        """The translation of each sentence. Those that nobody has asked for are found now."""
+        found: Future[dict[str, Found]] = Future()
+        with self._lock:
+            known = {sentence: self._kept[sentence] for sentence in sentences if sentence in self._kept}
+            new = [sentence for sentence in sentences if sentence not in known]
+            self._kept |= dict.fromkeys(new, found)
+            for sentence in list(islice(self._kept, max(0, len(self._kept) - self._size))):  # the oldest
+                del self._kept[sentence]
+        try:
+            found.set_result(dict(zip(new, find(new), strict=True)))
+        except BaseException as error:
+            found.set_exception(error)
+            raise
+        return found.result() | {sentence: there.result()[sentence] for sentence, there in known.items()}
