@@ -128,6 +128,7 @@ def test_words_and_identifiers_stay_as_they_are(text):
         ("PLEASE wait", "Please wait"),
         ("The NATO and the SEA of FOOD", "The NATO and the SEA of FOOD"),  # abbreviations, or they may be
         ("It is VERY-OLD {VERY} /VERY/", "It is VERY-OLD {VERY} /VERY/"),
+        ("Do NOT open it, ALL of YOU at the WHO", "Do not open it, all of you at the WHO"),
         ("Open Mary's VERY old garden", "Open Mary's very old garden"),
     ],
 )

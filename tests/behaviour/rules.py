@@ -215,7 +215,7 @@ def language(_: str, translation: str, argument: str) -> str | None:
 def negated(_: str, translation: str, argument: str) -> str | None:
     """It says that something is not so; the argument is the language."""
     there = set(words(translation)) & set(NEGATIONS[argument].split())
-    contracted = argument == "en" and re.search(r"n['’]t\b", translation)
+    contracted = argument == "en" and re.search(r"n['’]t\b", translation.lower())
     return None if there or contracted else "the negation is lost"
 
 
@@ -252,7 +252,8 @@ def opened(mark: str, source: str, translation: str, language: str) -> str | Non
 def ends_alike(source: str, translation: str, _: str) -> str | None:
     """The last mark is the same, or both have none."""
     wanted, found = (
-        mark[1] if (mark := re.search(r"([.?!:;…,])[\"'”’»)]*\s*\Z", t)) else "none" for t in (source, translation)
+        mark[1] if (mark := re.search(r"([.?!:;…,])[\"'”’»)]*\s*\Z", t.replace("...", "…"))) else "none"
+        for t in (source, translation)
     )
     return None if wanted == found else f"the last mark is {found}, not {wanted}"
 

@@ -27,7 +27,7 @@ class Form(Enum):
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 I_ALONE = re.compile(r"(?<![\w.'’-])i(?!\w|\.\w|[)-])")  # English writes it with a capital; Spanish has no such word
 FEWEST = 4  # letters; what is shorter (USA, PDF) is rather an abbreviation
-LOUD = re.compile(rf"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{{{FEWEST},}}(?![\w'’/-])")
+LOUD = re.compile(r"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{2,}(?![\w'’/-])")
 SEVERAL = 3  # words; fewer may be an entry of a dictionary, which models know as it is
 INFINITIVE = "to "  # such an entry, too, however long: to fall in love
 FIRST_WORD = re.compile(r"[\"'“‘«(\[¿¡]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.(?:\s|\Z))")
@@ -47,6 +47,7 @@ SIGNS = _words(
     "an and are as at be but by do for from her his how in into is it my nor not of on or our that the this to was "
     "we what when where who why with you your"
 )
+EMPHASIS = _words("not no you all any muy")  # short, and shouted more often than they abbreviate something
 SHORT = 2  # tokens; with more a word may well be a name
 
 
@@ -111,7 +112,8 @@ def named(word: str, tokens: Tokens) -> str:
 def quiet(word: str, tokens: Tokens) -> str:
     """A word in capitals among others that are not: in small letters, if that is a common word, and no abbreviation."""
     small = word.lower()
-    return small if tokens(small) == 1 < tokens(word) else word
+    common = tokens(small) == 1 < tokens(word) if len(word) >= FEWEST else small in EMPHASIS
+    return small if common else word
 
 
 # --- titles -----------------------------------------------------------------------------------------------------------
