@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import overload
 
@@ -32,9 +32,10 @@ from vidrio.errors import InputError
 from vidrio.folder import About, read_config
 from vidrio.search import Hypothesis, Options, SearchAll, best_first, default_options, diverging, score_of
 from vidrio.text.loops import circles
-from vidrio.text.masks import UNSPELLABLE, Masked, hide, reveal
-from vidrio.text.normalise import SPACE, valid
+from vidrio.text.masks import Masked, reveal
+from vidrio.text.normalise import valid
 from vidrio.text.parts import around, fitted, in_halves, translatable, without_lost
+from vidrio.text.reader import Reader
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.text.vocabulary import BYTES
 from vidrio.text.words import Place
@@ -42,7 +43,6 @@ from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation went round in circles
-CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 NOBODY_WAITS = nullcontext()
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
@@ -59,8 +59,7 @@ class Translator:
         self._longest = min(LONGEST, config.max_positions - config.source_end)
         self._bytes = frozenset(i for token in BYTES if (i := tokenizers[1].id(token)) is not None)
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
-        self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
-        self._sentences = knows_capitals(tokenizers[0])
+        self._reader = Reader(tokenizers[0])
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
 
@@ -255,19 +254,19 @@ class Translator:
         cannot be lost); and its halves, where the translation did not come to an end.
         """
         close = [self.config.special.end] if self.config.source_end else []
-        symbols, forms = self.about.symbols, self._sentences and not options.prefix
+        read, symbols, forms = self._reader.read, self.about.symbols, not options.prefix
         with turn:
-            masked = [hide(one, symbols, self._tokens, forms=forms, hide_names=hide_names) for one in sentences]
+            masked = [read(one, symbols, forms=forms, hide_names=hide_names) for one in sentences]
             one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
             sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
         searched = (search or self._search)(sources, options)
         texts = iter(self._target.decode_batch([one.ids for hypotheses in searched for one in hypotheses]))
-        read = [
+        judged = [
             self._read(*one, [next(texts) for _ in one[-1]])
             for one in zip(sentences, masked, one_line, sources, searched, strict=True)
         ]
-        found = [sentence for sentence, _ in read]
-        parts = {n: spans for n, (_, spans) in enumerate(read) if spans is not None}
+        found = [sentence for sentence, _ in judged]
+        parts = {n: spans for n, (_, spans) in enumerate(judged) if spans is not None}
         # Rather a name that the model misspells than words that stand each by themselves around it.
         unnamed = [n for n in parts if masked[n].named]
         told = [sentences[n] for n in unnamed]
@@ -331,22 +330,10 @@ class Translator:
             again = in_halves(sentence)
         return (one,), again
 
-    def _count_tokens(self, word: str) -> int:
-        """How many tokens a word has."""
-        if self._source.kind != "word" and any(self._source.id(letter) is None for letter in word if letter.isalpha()):
-            return UNSPELLABLE
-        return len(self._source.encode(word))
-
     def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:
         if self.config.special.unk not in ids:
             return ()
         return tuple(sentence[piece.start : piece.end] for piece in self._source.pieces(sentence) if piece.unknown)
-
-
-def knows_capitals(tokenizer: Tokenizer) -> bool:
-    """Whether it was learned from text with capital letters: some tokens are words that begin with one."""
-    beginnings = (token.removeprefix(SPACE)[:2] for token in tokenizer.vocabulary() if token.startswith(SPACE))
-    return sum(two[:1].isupper() and two[1:].islower() for two in beginnings) >= CAPITALS * tokenizer.size
 
 
 def distinct(sentence: Sentence, count: int) -> Sentence:

@@ -1,0 +1,35 @@
+"""How a model reads: what its tokenizer tells of what it has learned, for text/masks.py."""
+
+from functools import lru_cache
+
+from vidrio.text.masks import UNSPELLABLE, Masked, hide
+from vidrio.text.normalise import SPACE
+from vidrio.text.tokenizer import Tokenizer
+
+REMEMBERED = 10_000  # words whose number of tokens is kept
+CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
+
+
+class Reader:
+    """Reads sentences as the model of a tokenizer does."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._forms = knows_capitals(tokenizer)
+        self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
+
+    def read(self, sentence: str, symbols: str, *, forms: bool = True, hide_names: bool = True) -> Masked:
+        """What the model is given for a sentence; `forms`: small letters and titles are read as sentences, too."""
+        return hide(sentence, symbols, self._tokens, forms=forms and self._forms, hide_names=hide_names)
+
+    def _count_tokens(self, word: str) -> int:
+        known = self._tokenizer
+        if known.kind != "word" and any(known.id(letter) is None for letter in word if letter.isalpha()):
+            return UNSPELLABLE
+        return len(known.encode(word))
+
+
+def knows_capitals(tokenizer: Tokenizer) -> bool:
+    """Whether it was learned from text with capital letters: some tokens are words that begin with one."""
+    beginnings = (token.removeprefix(SPACE)[:2] for token in tokenizer.vocabulary() if token.startswith(SPACE))
+    return sum(two[:1].isupper() and two[1:].islower() for two in beginnings) >= CAPITALS * tokenizer.size
