@@ -222,3 +222,34 @@ def test_this_machine_has_some_memory() -> None:
     free = free_memory(torch.device("cpu"))
     assert free is None or 0 < free < 1 << 50
     assert free_memory(torch.device("meta")) is None
+
+
+# What a long training leaves behind: among many blocks that are free, here and there one that is still in use.
+SCATTERED = """
+import numpy as np
+from pathlib import Path
+from vidrio.learn.machine import Sweeper, keep_memory
+
+def now():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+keep_memory()
+before = now()
+blocks = [np.ones(60_000 if n % 10 == 0 else 1_000_000) for n in range(300)]
+used = [block for block in blocks if block.size == 60_000]
+del blocks
+scattered = now() - before
+Sweeper(every=3600)()
+early = now() - before
+Sweeper(every=0)()
+print(sum(block.nbytes for block in used), scattered, early, now() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it like this")
+def test_memory_that_nobody_uses_goes_back_to_the_system_now_and_then():
+    done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, check=True)
+    used, scattered, early, after = map(int, done.stdout.split())
+    assert early > 0.9 * scattered > 50 * used
+    assert used < after < 3 * used

@@ -24,6 +24,7 @@ from vidrio.learn.dropout import dropout
 from vidrio.learn.history import is_due
 from vidrio.learn.keeper import Keeper
 from vidrio.learn.loss import smoothed_cross_entropy
+from vidrio.learn.machine import Sweeper
 from vidrio.learn.optimiser import clip
 from vidrio.learn.recipe import Recipe
 from vidrio.learn.schedule import Schedule
@@ -54,6 +55,7 @@ def train(
     together = together or Together()
     clock = Clock(state.seconds)
     keeper = Keeper(run if together.leads else None, state)
+    sweep = Sweeper()
     steps = gather(examples, recipe, state)
     if state.step == 0:
         keeper.snapshot()
@@ -80,6 +82,7 @@ def train(
                 keeper.snapshot()
             if stopped:
                 raise KeyboardInterrupt
+            sweep()
     return state
 
 
