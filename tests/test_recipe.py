@@ -128,6 +128,7 @@ def data(tmp_path):
         "train.tsv.xz": [(SOURCES[n % 4], *pair) for n, pair in enumerate(pairs[90:])],
         "train-more.tsv.xz": [("xquad", *pair) for pair in pairs[:60]],
         "dictionary.tsv.xz": [("wiktionary", *pair) for pair in NOUNS.items()],
+        "mono.en.tsv.xz": [("commonvoice", f"{clause(random.Random(n))[0]}.") for n in range(300)],
     }
     folder.mkdir()
     for name, rows in files.items():
@@ -159,6 +160,7 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     _, about = read_config(folder)
     assert (about.symbols, f"{about.source_language}-{about.target_language}") == ("①②③④⑤⑥", direction)
     assert len(about.scores) == 9
+    assert (tmp_path / "work" / "train" / "back.tsv").is_file() == (direction == "es-en")
     assert "vidrio train tatoeba.tsv@3" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     assert Translator.load(folder).translate("{x}").text == "{x}"

@@ -2,6 +2,7 @@
 
     python corpora.py sources DATA TO    # one file a corpus, of the sources that may be shipped
     python corpora.py vary CLEAN TO      # the same, some pairs written otherwise, and pairs that stay as they are
+    python corpora.py alone DATA TO      # English alone, to be translated by a model
     python corpora.py apart FOLDER TEST  # refuses a folder of pairs that share a sentence with a test set
 
 Between the first two, `vidrio data clean` takes out what is bad and what repeats a sentence of a test or dev set, so
@@ -33,6 +34,9 @@ CORPORA = {
 FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz")
 MOST = {"tech": 40_000}
 
+ALONE = {"commonvoice": None, "ud": None, "taskmaster": None, "sgd": 25_000}  # of each so many at most
+LONGEST_ALONE = 140  # characters; the model that translates them does not do well on longer ones
+
 SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/masks.py puts them in when it translates
 COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}
 NAME = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
@@ -54,6 +58,21 @@ def sources(data: Path, to: Path) -> None:
         if corpus in MOST and len(all_of_it) > MOST[corpus]:
             all_of_it = random.Random(corpus).sample(all_of_it, MOST[corpus])
         (to / f"{corpus}.tsv").write_text("".join(all_of_it), encoding="utf-8")
+
+
+def alone(data: Path, to: Path) -> None:
+    sentences: dict[str, list[str]] = {source: [] for source in ALONE}
+    with lzma.open(data / "mono.en.tsv.xz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            source, _, sentence = line.rstrip("\n").partition("\t")
+            if source in ALONE and 2 <= len(sentence) <= LONGEST_ALONE:
+                sentences[source].append(sentence)
+    taken: list[str] = []
+    for source, most in ALONE.items():
+        of_it = sentences[source]
+        taken += of_it if most is None or len(of_it) <= most else random.Random(source).sample(of_it, most)
+    to.mkdir(parents=True, exist_ok=True)
+    (to / "en.txt").write_text("".join(f"{sentence}\n" for sentence in dict.fromkeys(taken)), encoding="utf-8")
 
 
 def vary(clean: Path, to: Path) -> None:
@@ -174,4 +193,5 @@ def write(path: Path, pairs: Iterable[Pair]) -> None:
 
 
 if __name__ == "__main__":
-    {"sources": sources, "vary": vary, "apart": apart}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
+    what = {"sources": sources, "vary": vary, "alone": alone, "apart": apart}
+    what[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

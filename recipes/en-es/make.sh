@@ -1,13 +1,13 @@
 #!/bin/sh
 # The packaged models, from their data to their folder in the package:
 #
-#     sh make.sh DATA WORK DIRECTION TIME PYTHON      DIRECTION: en-es or es-en; TIME: of each of the two trainings
+#     sh make.sh DATA WORK DIRECTION TIME PYTHON      DIRECTION: en-es or es-en; TIME: of each training
 #
 # It can be stopped at any moment and goes on where it was. Run by `make model`; docs/model-log.md tells why it is so.
 set -eu
 DATA=$1 WORK=$2 DIRECTION=$3 TIME=$4 PYTHON=${5:-python3}
 HERE=$(dirname "$0") TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
-case $DIRECTION in en-es) COLUMNS=1,2 LANGUAGES=en,es ;; es-en) COLUMNS=2,1 LANGUAGES=es,en ;; esac
+COLUMNS=1,2 LANGUAGES=en,es
 
 if [ ! -d "$WORK/train" ]; then
   rm -rf "$WORK/clean" && mkdir -p "$WORK/clean"
@@ -34,13 +34,35 @@ train() {
 }
 
 # First everything; then, with a rate that falls to 0 once more, most of what people ask a translator for.
-[ -f "$WORK/$DIRECTION-first/config.json" ] || train tatoeba.tsv@3 general.tsv light.tsv more.tsv@0.5 tech.tsv@0.3 dictionary.tsv unchanged.tsv@0.5 phrases.tsv \
-  --preset small --encoder-layers 6 --vocabulary 8000 --batch-tokens 6144 --time "$TIME" --to "../$DIRECTION-first"
-[ -f "$WORK/$DIRECTION-second/config.json" ] || train tatoeba.tsv@3 general.tsv@0.6 light.tsv@0.6 more.tsv@0.3 tech.tsv@0.2 dictionary.tsv@3 unchanged.tsv@1.5 \
-  phrases.tsv@4 --from "../$DIRECTION-first" --batch-tokens 4096 --rate 7e-4 --warmup 200 --time "$TIME" --to "../$DIRECTION-second"
-# Last, a minute of words and greetings as people type them.
-[ -f "$WORK/$DIRECTION/config.json" ] || train tatoeba.tsv@0.3 general.tsv@0.15 dictionary.tsv@0.3 unchanged.tsv@0.3 \
-  phrases.tsv@6 --keep-duplicates --from "../$DIRECTION-second" --batch-tokens 4096 --rate 2e-4 --warmup 20 \
-  --average 0.97 --steps 260 --validations 2 --to "../$DIRECTION"
+[ -f "$WORK/en-es-first/config.json" ] || train tatoeba.tsv@3 general.tsv light.tsv more.tsv@0.5 tech.tsv@0.3 \
+  dictionary.tsv unchanged.tsv@0.5 phrases.tsv --preset small --encoder-layers 6 --vocabulary 8000 --batch-tokens 6144 \
+  --time "$TIME" --to "../en-es-first"
+[ -f "$WORK/en-es-second/config.json" ] || train tatoeba.tsv@3 general.tsv@0.6 light.tsv@0.6 more.tsv@0.3 tech.tsv@0.2 \
+  dictionary.tsv@3 unchanged.tsv@1.5 phrases.tsv@4 --from "../en-es-first" --batch-tokens 4096 --rate 7e-4 --warmup 200 \
+  --time "$TIME" --to "../en-es-second"
+case $DIRECTION in
+en-es) # Once more, with words and greetings in all the ways in which people type them (--keep-duplicates).
+  [ -f "$WORK/en-es/config.json" ] || train tatoeba.tsv@3 general.tsv@0.8 light.tsv@0.6 more.tsv@0.5 tech.tsv@0.2 \
+    dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@4 --keep-duplicates --from "../en-es-second" --batch-tokens 4096 \
+    --rate 1e-3 --warmup 300 --time "$TIME" --to "../en-es"
+  ;;
+es-en) # From the other direction, which knows the words of both languages; and English alone, with its translation.
+  if [ ! -f "$WORK/train/back.tsv" ]; then
+    "$PYTHON" "$HERE/corpora.py" alone "$DATA" "$WORK/alone"
+    "$PYTHON" -m vidrio translate --model "$WORK/en-es-second" --beam 2 --resume \
+      --input "$WORK/alone/en.txt" --output "$WORK/alone/es.txt"
+    paste "$WORK/alone/en.txt" "$WORK/alone/es.txt" > "$WORK/alone/back.tsv"
+    "$PYTHON" -m vidrio data clean "$WORK/alone/back.tsv" --to "$WORK/alone/clean.tsv" --languages en,es \
+      --apart "$WORK/newstest2012.tsv" --apart "$WORK/flores200-dev.tsv" --apart "$WORK/tatoeba-test-v2020-07-28.tsv" \
+      --apart "$WORK/dev.tsv"
+    mv "$WORK/alone/clean.tsv" "$WORK/train/back.tsv"
+    "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
+  fi
+  COLUMNS=2,1 LANGUAGES=es,en
+  [ -f "$WORK/es-en/config.json" ] || train tatoeba.tsv@3 general.tsv@0.7 light.tsv@0.6 more.tsv@0.4 tech.tsv@0.2 \
+    dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@3 back.tsv@0.5 --keep-duplicates --from "../en-es-second" \
+    --batch-tokens 4096 --rate 1.2e-3 --warmup 300 --time "$TIME" --to "../es-en"
+  ;;
+esac
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"

@@ -24,12 +24,17 @@ TESTS = {
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
 }
+BACK = (
+    "| back | Common Voice, translated by the English–Spanish model | CC0 |\n"
+    "| | UD treebanks, schema-guided dialogues, likewise | CC BY-SA |\n"
+    "| | Taskmaster, likewise | CC BY |\n"
+)
 
 
 def ship(work: Path, direction: str, to: Path) -> None:
     run = work / direction
     config, about = read_config(run)
-    before = [read_config(work / f"{direction}-{which}")[1].provenance for which in ("first", "second")]
+    before = [read_config(work / f"en-es-{which}")[1].provenance for which in ("first", "second")]
     to.mkdir(parents=True, exist_ok=True)
     for stale in ("config.json", "confidence.json"):
         (to / stale).unlink(missing_ok=True)
@@ -90,7 +95,9 @@ def card(direction: str, about: About, before: list[dict[str, Any]], config: Mod
             scores="\n".join(f"| {' | '.join(row)} |" for row in rows),
             signatures="; ".join(dict.fromkeys(f"{s['metric']}: `{s['signature']}`" for s in about.scores)),
             symbols=about.symbols,
-            pairs=before[-1]["pairs"],
+            pairs=told["pairs"],
+            back=BACK if direction == "es-en" else "",
+            where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, (*before, told))),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
         )
