@@ -14,7 +14,7 @@ export TEXT
 DATA = ../shared/data/en-es
 WORK = runs/packaged
 DIRECTION = en-es
-TIME = 2h
+TIME = 90m
 
 # An install is done when its stamp is newer than what it was made from.
 READY = $(VENV)/.vidrio-light
@@ -47,7 +47,7 @@ check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/bin/ruff" format --check
 	@"$(VENV_TEST)/bin/mypy"
 
-model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), twice TIME (2h)
+model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), four times TIME (90m)
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python"
 
 format: $(READY_TEST) ## put the code into the one format

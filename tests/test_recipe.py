@@ -129,6 +129,7 @@ def data(tmp_path):
         "train-more.tsv.xz": [("xquad", *pair) for pair in pairs[:60]],
         "dictionary.tsv.xz": [("wiktionary", *pair) for pair in NOUNS.items()],
         "mono.en.tsv.xz": [("commonvoice", f"{clause(random.Random(n))[0]}.") for n in range(300)],
+        "mono.es.tsv.xz": [("commonvoice", f"{clause(random.Random(-n))[1]}.") for n in range(300)],
     }
     folder.mkdir()
     for name, rows in files.items():
@@ -160,7 +161,8 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     _, about = read_config(folder)
     assert (about.symbols, f"{about.source_language}-{about.target_language}") == ("①②③④⑤⑥", direction)
     assert len(about.scores) == 9
-    assert (tmp_path / "work" / "train" / "back.tsv").is_file() == (direction == "es-en")
+    assert (tmp_path / "work" / "train" / "back-en.tsv").is_file()
+    assert (tmp_path / "work" / "train" / "back-es.tsv").is_file() == (direction == "en-es")
     assert "vidrio train tatoeba.tsv@3" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     assert Translator.load(folder).translate("{x}").text == "{x}"

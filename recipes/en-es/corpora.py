@@ -2,7 +2,7 @@
 
     python corpora.py sources DATA TO    # one file a corpus, of the sources that may be shipped
     python corpora.py vary CLEAN TO      # the same, some pairs written otherwise, and pairs that stay as they are
-    python corpora.py alone DATA TO      # English alone, to be translated by a model
+    python corpora.py alone DATA TO      # sentences of one language alone, to be translated by a model
     python corpora.py apart FOLDER TEST  # refuses a folder of pairs that share a sentence with a test set
 
 Between the first two, `vidrio data clean` takes out what is bad and what repeats a sentence of a test or dev set, so
@@ -34,7 +34,11 @@ CORPORA = {
 FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz")
 MOST = {"tech": 40_000}
 
-ALONE = {"commonvoice": None, "ud": None, "taskmaster": None, "sgd": 25_000}  # of each so many at most
+ALL = sys.maxsize
+ALONE = {  # of each so many at most
+    "en": {"commonvoice": ALL, "ud": ALL, "taskmaster": ALL, "sgd": 25_000},
+    "es": {"commonvoice": ALL, "ud": ALL, "cfk": 20_000, "mananeras": 20_000},
+}
 LONGEST_ALONE = 140  # characters; the model that translates them does not do well on longer ones
 
 SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/masks.py puts them in when it translates
@@ -61,18 +65,18 @@ def sources(data: Path, to: Path) -> None:
 
 
 def alone(data: Path, to: Path) -> None:
-    sentences: dict[str, list[str]] = {source: [] for source in ALONE}
-    with lzma.open(data / "mono.en.tsv.xz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            source, _, sentence = line.rstrip("\n").partition("\t")
-            if source in ALONE and 2 <= len(sentence) <= LONGEST_ALONE:
-                sentences[source].append(sentence)
-    taken: list[str] = []
-    for source, most in ALONE.items():
-        of_it = sentences[source]
-        taken += of_it if most is None or len(of_it) <= most else random.Random(source).sample(of_it, most)
     to.mkdir(parents=True, exist_ok=True)
-    (to / "en.txt").write_text("".join(f"{sentence}\n" for sentence in dict.fromkeys(taken)), encoding="utf-8")
+    for language, most in ALONE.items():
+        sentences: dict[str, list[str]] = {source: [] for source in most}
+        with lzma.open(data / f"mono.{language}.tsv.xz", "rt", encoding="utf-8") as lines:
+            for line in lines:
+                source, _, sentence = line.rstrip("\n").partition("\t")
+                if source in most and 2 <= len(sentence) <= LONGEST_ALONE:
+                    sentences[source].append(sentence)
+        taken: list[str] = []
+        for source, of_it in sentences.items():
+            taken += random.Random(source).sample(of_it, min(len(of_it), most[source]))
+        (to / f"{language}.txt").write_text("".join(f"{text}\n" for text in dict.fromkeys(taken)), encoding="utf-8")
 
 
 def vary(clean: Path, to: Path) -> None:

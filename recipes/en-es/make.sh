@@ -33,36 +33,45 @@ train() {
     --dev ../dev.tsv --test ../tatoeba-test-v2020-07-28.tsv --dropout 0.1 --subword-dropout 0.05)
 }
 
+# back LANGUAGE MODEL: sentences of one language alone, with their translation into the other by MODEL, as pairs.
+back() {
+  if [ ! -f "$WORK/train/back-$1.tsv" ]; then
+    "$PYTHON" "$HERE/corpora.py" alone "$DATA" "$WORK/alone"
+    "$PYTHON" -m vidrio translate --model "$WORK/$2" --beam 2 --resume --input "$WORK/alone/$1.txt" --output "$WORK/alone/$1.out"
+    case $1 in
+    en) paste "$WORK/alone/en.txt" "$WORK/alone/en.out" ;;
+    es) paste "$WORK/alone/es.out" "$WORK/alone/es.txt" ;;
+    esac > "$WORK/alone/back-$1.tsv"
+    "$PYTHON" -m vidrio data clean "$WORK/alone/back-$1.tsv" --to "$WORK/alone/clean.tsv" --languages en,es \
+      --apart "$WORK/newstest2012.tsv" --apart "$WORK/flores200-dev.tsv" --apart "$WORK/tatoeba-test-v2020-07-28.tsv" \
+      --apart "$WORK/dev.tsv"
+    mv "$WORK/alone/clean.tsv" "$WORK/train/back-$1.tsv"
+    "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
+  fi
+}
+
 # First everything; then, with a rate that falls to 0 once more, most of what people ask a translator for.
 [ -f "$WORK/en-es-first/config.json" ] || train tatoeba.tsv@3 general.tsv light.tsv more.tsv@0.5 tech.tsv@0.3 \
   dictionary.tsv unchanged.tsv@0.5 phrases.tsv --preset small --encoder-layers 6 --vocabulary 8000 --batch-tokens 6144 \
-  --time "$TIME" --to "../en-es-first"
+  --time "$TIME" --to ../en-es-first
 [ -f "$WORK/en-es-second/config.json" ] || train tatoeba.tsv@3 general.tsv@0.6 light.tsv@0.6 more.tsv@0.3 tech.tsv@0.2 \
-  dictionary.tsv@3 unchanged.tsv@1.5 phrases.tsv@4 --from "../en-es-first" --batch-tokens 4096 --rate 7e-4 --warmup 200 \
-  --time "$TIME" --to "../en-es-second"
-case $DIRECTION in
-en-es) # Once more, with words and greetings in all the ways in which people type them (--keep-duplicates).
+  dictionary.tsv@3 unchanged.tsv@1.5 phrases.tsv@4 --from ../en-es-first --batch-tokens 4096 --rate 7e-4 --warmup 200 \
+  --time "$TIME" --to ../en-es-second
+
+# The other direction learns on from there (the words of both languages are known), also from English alone.
+back en en-es-second
+COLUMNS=2,1 LANGUAGES=es,en
+[ -f "$WORK/es-en/config.json" ] || train tatoeba.tsv@3 general.tsv@0.7 light.tsv@0.6 more.tsv@0.4 tech.tsv@0.2 \
+  dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@3 back-en.tsv@0.5 --keep-duplicates --from ../en-es-second \
+  --batch-tokens 4096 --rate 1.2e-3 --warmup 300 --time "$TIME" --to ../es-en
+
+# And the first direction once more, also from Spanish alone.
+if [ "$DIRECTION" = en-es ]; then
+  back es es-en
+  COLUMNS=1,2 LANGUAGES=en,es
   [ -f "$WORK/en-es/config.json" ] || train tatoeba.tsv@3 general.tsv@0.8 light.tsv@0.6 more.tsv@0.5 tech.tsv@0.2 \
-    dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@4 --keep-duplicates --from "../en-es-second" --batch-tokens 4096 \
-    --rate 1e-3 --warmup 300 --time "$TIME" --to "../en-es"
-  ;;
-es-en) # From the other direction, which knows the words of both languages; and English alone, with its translation.
-  if [ ! -f "$WORK/train/back.tsv" ]; then
-    "$PYTHON" "$HERE/corpora.py" alone "$DATA" "$WORK/alone"
-    "$PYTHON" -m vidrio translate --model "$WORK/en-es-second" --beam 2 --resume \
-      --input "$WORK/alone/en.txt" --output "$WORK/alone/es.txt"
-    paste "$WORK/alone/en.txt" "$WORK/alone/es.txt" > "$WORK/alone/back.tsv"
-    "$PYTHON" -m vidrio data clean "$WORK/alone/back.tsv" --to "$WORK/alone/clean.tsv" --languages en,es \
-      --apart "$WORK/newstest2012.tsv" --apart "$WORK/flores200-dev.tsv" --apart "$WORK/tatoeba-test-v2020-07-28.tsv" \
-      --apart "$WORK/dev.tsv"
-    mv "$WORK/alone/clean.tsv" "$WORK/train/back.tsv"
-    "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
-  fi
-  COLUMNS=2,1 LANGUAGES=es,en
-  [ -f "$WORK/es-en/config.json" ] || train tatoeba.tsv@3 general.tsv@0.7 light.tsv@0.6 more.tsv@0.4 tech.tsv@0.2 \
-    dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@3 back.tsv@0.5 --keep-duplicates --from "../en-es-second" \
-    --batch-tokens 4096 --rate 1.2e-3 --warmup 300 --time "$TIME" --to "../es-en"
-  ;;
-esac
+    dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@4 back-es.tsv@0.5 --keep-duplicates --from ../en-es-second \
+    --batch-tokens 4096 --rate 1e-3 --warmup 300 --time "$TIME" --to ../en-es
+fi
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"

@@ -24,11 +24,14 @@ TESTS = {
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
 }
-BACK = (
-    "| back | Common Voice, translated by the English–Spanish model | CC0 |\n"
-    "| | UD treebanks, schema-guided dialogues, likewise | CC BY-SA |\n"
-    "| | Taskmaster, likewise | CC BY |\n"
-)
+BACK = {
+    "es-en": "| back-en | Common Voice, translated by a model, as the next two | CC0 |\n"
+    "| | UD treebanks, schema-guided dialogues | CC BY-SA |\n"
+    "| | Taskmaster | CC BY |\n",
+    "en-es": "| back-es | Common Voice, translated by a model, as the next two | CC0 |\n"
+    "| | UD treebanks | CC BY-SA |\n"
+    "| | speeches of the presidencies of Mexico and Argentina | official texts |\n",
+}
 
 
 def ship(work: Path, direction: str, to: Path) -> None:
@@ -96,7 +99,7 @@ def card(direction: str, about: About, before: list[dict[str, Any]], config: Mod
             signatures="; ".join(dict.fromkeys(f"{s['metric']}: `{s['signature']}`" for s in about.scores)),
             symbols=about.symbols,
             pairs=told["pairs"],
-            back=BACK if direction == "es-en" else "",
+            back=BACK[direction],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, (*before, told))),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
