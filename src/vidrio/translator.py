@@ -111,6 +111,12 @@ class Translator:
         sentences = tuple(distinct(sentence, count) for sentence in sentences)
         return Translation(text, *put_back(text, [(first, sentences)]), self)
 
+    def given(self, text: str) -> list[str]:
+        """What the model is given first for each sentence of a text. If it loses a name, another reading follows;
+        `Sentence.given` is the one that counted."""
+        plan = translatable(valid(text), self._source, self._longest)
+        return [LINE_BREAK.sub(" ", self._reader.read(text[a:b], self.about.symbols).text) for a, b in plan]
+
     def token(self, id: int) -> str:  # noqa: A002
         """A token of the translations by its id."""
         return self._target.token(id)

@@ -16,6 +16,7 @@ from vidrio.commands._options import (
     tell_unknown,
     text_argument,
 )
+from vidrio.commands.reading import as_read, typed_option
 from vidrio.commands.whatif_options import take_asked, whatif_options
 
 
@@ -28,6 +29,7 @@ from vidrio.commands.whatif_options import take_asked, whatif_options
 @click.option("--all", "every", is_flag=True, help="Every number of the run.")
 @click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
 @search_options
+@typed_option
 @whatif_options
 @dtype_option
 @json_option
@@ -55,8 +57,11 @@ def check(text: str, addresses: tuple[str, ...], model_name: str | None, dtype: 
     if sum([count is not None, every, bool(addresses)]) > 1:
         raise click.UsageError("give one of --random, --all and addresses")
     model = opened(model_name, dtype)
+    typed = given.pop("typed") or target is not None
+    options = as_options(model.config, given)
+    text = as_read(model, given_text(text), options, typed=typed)
     forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
-    tried = look_changed(model, given_text(text), asked, options=as_options(model.config, given), target=forced)
+    tried = look_changed(model, text, asked, options=options, target=forced)
     tell_unknown(tried.after)
     which = report.Which(addresses, count, every, seed)
     outcome = report.run(tried, which, progress=_progress if not as_json else None)

@@ -15,6 +15,7 @@ from vidrio.commands._options import (
     search_options,
     text_argument,
 )
+from vidrio.commands.reading import as_read, typed_option
 from vidrio.commands.training_options import show_training, take_training, training_options
 from vidrio.commands.whatif_options import Asked, as_typed, take_asked, whatif_options
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--tree", "show_tree", is_flag=True, help="The search tree: every hypothesis, and why it died.")
 @click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
 @search_options
+@typed_option
 @whatif_options
 @training_options
 @precision_option
@@ -59,13 +61,14 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     from vidrio.search import Tree
 
     search = {name: asked.pop(name) for name in SEARCH}
-    whatif, target = take_asked(asked), asked.pop("target")
+    whatif, target, typed = take_asked(asked), asked.pop("target"), asked.pop("typed")
     training = take_training(asked, changed=bool(whatif))
     refuse_what_cannot_be_combined(**asked)
     text = given_text(text)
     model = opened(model_name, dtype)
     options = as_options(model.config, search)
-    lead_on = again(text, model_name, dtype, target, search, whatif)
+    lead_on = again(text, model_name, dtype, target, search, whatif, typed=typed)
+    text = as_read(model, text, options, typed=typed or target is not None)
     if training is not None:
         show_training(training, model, text, target, options, lead_on, precision)
         return
@@ -105,14 +108,21 @@ def refuse_what_cannot_be_combined(
 
 
 def again(
-    text: str, model_name: str | None, dtype: str, target: str | None, search: dict[str, Any], whatif: Asked
+    text: str,
+    model_name: str | None,
+    dtype: str,
+    target: str | None,
+    search: dict[str, Any],
+    whatif: Asked,
+    *,
+    typed: bool,
 ) -> "Again":
     """What must be told again to see the same run from another side."""
     from vidrio.report.again import Again
 
     told = {"model": model_name, "dtype": None if dtype == "float64" else dtype, "target": target, **search}
     options = ([f"--{name.replace('_', '-')}", str(value)] for name, value in told.items() if value is not None)
-    return Again(text, (*(part for option in options for part in option), *as_typed(whatif)))
+    return Again(text, (*(part for option in options for part in option), *["--as-typed"] * typed, *as_typed(whatif)))
 
 
 def show(

@@ -16,6 +16,7 @@ from vidrio.commands._options import (
     tell_unknown,
     text_argument,
 )
+from vidrio.commands.reading import as_read, typed_option
 from vidrio.commands.whatif_options import take_asked, whatif_options
 
 LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
@@ -35,6 +36,7 @@ LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
 )
 @click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
 @search_options
+@typed_option
 @whatif_options
 @precision_option
 @dtype_option
@@ -60,8 +62,11 @@ def why(address: str, text: str, model_name: str | None, precision: int, dtype: 
     if kind and (as_json or deep):
         raise click.UsageError("--as prints one line of arithmetic: leave out --json and --deep")
     model = opened(model_name, dtype)
+    typed = given.pop("typed") or target is not None
+    options = as_options(model.config, given)
+    text = as_read(model, given_text(text), options, typed=typed)
     forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
-    tried = look_changed(model, given_text(text), asked, options=as_options(model.config, given), target=forced)
+    tried = look_changed(model, text, asked, options=options, target=forced)
     tell_unknown(tried.after)
     trace, file = tried.after.trace, model.path / "model.safetensors"
     if tried.after.empty:
