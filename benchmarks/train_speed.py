@@ -23,6 +23,7 @@ import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from vidrio.learn.machine import keep_memory, wait_politely
 
@@ -69,7 +70,7 @@ def recipe(seconds: float = 1.0, extra_dropout: float = 0.0) -> Recipe:
 def ours(examples: Examples, config: ModelConfig, seconds: float, extra_dropout: float) -> float:
     """Tokens a second of the real training loop, after it has warmed up."""
     weights = Weights.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
-    told: list[dict[str, float]] = []
+    told: list[dict[str, Any]] = []
     train.train(
         examples,
         State.start(weights),

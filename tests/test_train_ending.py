@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
@@ -72,6 +74,27 @@ def test_without_a_terminal_there_is_a_line_now_and_then(
         now[0] += 11
         advance(1)
     assert capsys.readouterr().err == "writing …\n"
+
+
+def test_on_a_terminal_what_does_not_advance_is_shown_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(_progress, "_PATIENCE", 0.05)
+    shown = ""
+    with _progress.progress("scoring", 0):
+        for _ in range(1000):
+            time.sleep(0.01)
+            shown += capsys.readouterr().err
+            if "scoring" in shown:
+                break
+    assert "scoring" in shown
+    before = threading.active_count()
+    with _progress.progress("soon over", 0):
+        pass
+    time.sleep(0.2)
+    assert threading.active_count() == before
+    assert "soon over" not in capsys.readouterr().err
 
 
 def test_scoring_and_calibrating_tell_how_far_they_are() -> None:

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,26 +20,39 @@ def progress(title: str, total: int) -> Iterator["Advance"]:
     if not sys.stderr.isatty():
         yield _lines(title, total)
         return
-    begun, done_so_far = time.monotonic(), 0
+    begun, done_so_far, ended = time.monotonic(), 0, False
     bar: Any = None
     task: Any = None
+    one_at_a_time = Lock()
+
+    def show() -> None:
+        nonlocal bar, task
+        with one_at_a_time:
+            if bar is None and not ended:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = Progress(console=Console(stderr=True), transient=True)
+                bar.start()
+                task = bar.add_task(title, total=total or None)
 
     def advance(done: int) -> None:
-        nonlocal bar, task, done_so_far
+        nonlocal done_so_far
         done_so_far += done
         if bar is None and time.monotonic() - begun > _PATIENCE:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            bar = Progress(console=Console(stderr=True), transient=True)
-            bar.start()
-            task = bar.add_task(title, total=total or None)
-        if bar is not None:
+            show()
+        if task is not None:
             bar.update(task, completed=done_so_far)
 
+    timer = Timer(_PATIENCE, show)  # what does not advance is shown too
+    timer.daemon = True
+    timer.start()
     try:
         yield advance
     finally:
+        timer.cancel()
+        with one_at_a_time:
+            ended = True
         if bar is not None:
             bar.stop()
 

@@ -133,7 +133,7 @@ def translation(run: Path, material: Material, progress: Progress) -> Task:
             found=f"{prepared.pairs['train']:,} to learn from",
             do="give more pairs, or a validation set with --dev",
         )
-    source, target = pair_tokenizers(run, prepared, material)
+    source, target = pair_tokenizers(run, prepared, material, progress)
     stored = store(prepared, source, target, progress)
     held_out = in_memory(
         list(
@@ -158,7 +158,9 @@ def translation(run: Path, material: Material, progress: Progress) -> Task:
     )
 
 
-def pair_tokenizers(run: Path, prepared: Prepared, material: Material) -> tuple[Tokenizer, Tokenizer]:
+def pair_tokenizers(
+    run: Path, prepared: Prepared, material: Material, progress: Progress
+) -> tuple[Tokenizer, Tokenizer]:
     """One tokenizer for both sides, or one for each; learned from the training pairs."""
 
     def side(n: int) -> Iterator[str]:
@@ -170,7 +172,7 @@ def pair_tokenizers(run: Path, prepared: Prepared, material: Material) -> tuple[
         yield from side(0)
         yield from side(1)
 
-    size, wish = vocabulary_size(material, prepared.pairs["train"]), (material, prepared.key)
+    size, wish = vocabulary_size(material, prepared.pairs["train"]), (material, prepared.key, progress)
     if material.start:
         source, target = material.start.tokenizers()
         hold(material, tokenizers=(source, target))
@@ -187,7 +189,9 @@ def vocabulary_size(material: Material, pairs: int) -> int:
     return material.vocabulary or int(largest_for(VOCABULARY_FOR, pairs))
 
 
-def learned(path: Path, texts: Callable[[], Iterable[str]], size: int, material: Material, key: str) -> Tokenizer:
+def learned(
+    path: Path, texts: Callable[[], Iterable[str]], size: int, material: Material, key: str, progress: Progress
+) -> Tokenizer:
     """The tokenizer that lies there already from the same data and wishes, or a new one."""
     stamp = path.with_suffix(".key")
     wish = sha256(repr((key, material.tokenizer, size, material.lowercase, material.separate)).encode()).hexdigest()
@@ -195,7 +199,8 @@ def learned(path: Path, texts: Callable[[], Iterable[str]], size: int, material:
         return Tokenizer.load(path)
     if material.made:
         raise made_of_others(path)
-    tokenizer = Tokenizer.learn(texts(), material.tokenizer, size, lowercase=material.lowercase)
+    with progress("learning the tokenizer", 0):
+        tokenizer = Tokenizer.learn(texts(), material.tokenizer, size, lowercase=material.lowercase)
     hold(material, tokenizers=(tokenizer,))
     path.parent.mkdir(parents=True, exist_ok=True)
     tokenizer.save(path)
@@ -259,7 +264,7 @@ def classification(run: Path, material: Material, progress: Progress) -> Task:
             found=", ".join(unknown[:10]) + (" …" if len(unknown) > 10 else ""),
             do="give texts of these classes to learn from, or leave them out of --dev and --test",
         )
-    tokenizer = tokenizer_of(run, material, parts)
+    tokenizer = tokenizer_of(run, material, parts, progress)
 
     def examples(part: Labelled) -> Examples:
         rows = zip(tokenizer.encode_batch(list(part)), part.values(), strict=True)
@@ -292,7 +297,7 @@ def generation(run: Path, material: Material, progress: Progress) -> Task:
         return found
 
     parts = divided(material, read_texts)
-    tokenizer = tokenizer_of(run, material, parts)
+    tokenizer = tokenizer_of(run, material, parts, progress)
 
     def examples(part: Labelled) -> Examples:
         return in_memory([([], ids) for ids in tokenizer.encode_batch(list(part))])
@@ -372,10 +377,10 @@ def divided(material: Material, read_some: Callable[[Sequence[str], Tally], Labe
     return Parts(train=train, dev=held[0], test=held[1], key=whole, tally=tally)
 
 
-def tokenizer_of(run: Path, material: Material, parts: Parts) -> Tokenizer:
+def tokenizer_of(run: Path, material: Material, parts: Parts, progress: Progress) -> Tokenizer:
     """The tokenizer of the texts that are learned from."""
     size = vocabulary_size(material, len(parts.train))
-    return learned(run / "tokenizer.json", lambda: parts.train, size, material, parts.key)
+    return learned(run / "tokenizer.json", lambda: parts.train, size, material, parts.key, progress)
 
 
 TASKS = {"translate": translation, "classify": classification, "generate": generation}

@@ -1,0 +1,168 @@
+"""What so many sentence pairs cost on the way from a file to the first steps of training: memory and time, by stage.
+
+    python benchmarks/train_pairs.py [--pairs 200000] [--words 12] [--steps 20] [--to FOLDER] [--threads 2]
+
+Makes a file of different synthetic pairs (words of a language that does not exist, as frequent as words are, and theirs
+in another), then does what `vidrio train` does with it: read and clean, find duplicates and hold out, compare with the
+held-out ones, learn a tokenizer, encode into the store, plan a pass, and take some steps with a model of the size
+`tiny`. Told for each stage: seconds, CPU seconds, the most memory the process had, and what of it is mapped from files,
+which the system may take back; then the same for each pair and each million. What does not grow with the pairs (the
+model, a batch) is in there too, so few pairs look expensive. Needs Linux, and some 350 bytes of disk for each pair in
+--to [a temporary folder, removed].
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vidrio.learn.machine import wait_politely
+
+wait_politely()  # before PyTorch is imported
+
+import numpy as np  # noqa: E402
+
+from vidrio.learn import run as runs  # noqa: E402
+from vidrio.learn.planning import Choices  # noqa: E402
+from vidrio.learn.progress import Advance  # noqa: E402
+from vidrio.learn.recipe import Stop  # noqa: E402
+from vidrio.learn.tasks import Material  # noqa: E402
+
+WORDS = 50_000  # of each language
+SOME = 10_000  # pairs that are made at a time
+SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "ol", "um")]
+MAKING, STEPS = "making the file", "more steps"  # what does not belong to the data's way
+# What follows a stage that has a name of its own.
+THEN = {
+    "reading pairs": "duplicates, held-out pairs",
+    "comparing pairs": "files written",
+    "learning the tokenizer": "tokenizer written",
+    "encoding pairs": "planning, first step",
+}
+
+
+class Enough(Exception):
+    """So many steps have been taken."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a stage has taken."""
+
+    stage: str
+    seconds: float
+    cpu: float
+    peak: int  # bytes
+    mapped: int  # of them, at its end
+
+
+class Stages:
+    """What the process is at, and what each part has cost; it is what a run tells its progress to."""
+
+    def __init__(self, name: str) -> None:
+        self.costs: list[Cost] = []
+        self.begin(name)
+
+    def begin(self, name: str) -> None:
+        self.name, self.seconds, self.cpu = name, time.perf_counter(), time.process_time()
+        Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew
+
+    def end(self, following: str) -> None:
+        seconds, cpu = time.perf_counter() - self.seconds, time.process_time() - self.cpu
+        self.costs.append(Cost(self.name, seconds, cpu, memory("VmHWM"), memory("RssFile")))
+        print(told(self.costs[-1]), flush=True)
+        self.begin(following)
+
+    @contextmanager
+    def __call__(self, title: str, total: int) -> Iterator[Advance]:
+        self.end(title)
+        yield lambda done: None
+        self.end(THEN[title])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=200_000)
+    parser.add_argument("--words", type=int, default=12, help="of a sentence, on average")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--to", type=Path, help="where to make it")
+    given = parser.parse_args()
+    runs.use_machine(given.threads)
+    with tempfile.TemporaryDirectory(prefix="vidrio-pairs-", dir=given.to) as home:
+        costs = measure(Path(home), given.pairs, given.words, given.steps)
+        size = sum(path.stat().st_size for path in (Path(home) / "model" / "run" / "data").rglob("*") if path.is_file())
+    millions = given.pairs / 1e6
+    made = [cost for cost in costs if cost.stage not in (MAKING, STEPS)]
+    print(
+        f"\n{given.pairs:,} pairs; bytes of memory beyond what the process had before, and seconds, for each million:"
+    )
+    for cost in made:
+        more = (cost.peak - costs[0].peak) / given.pairs
+        seconds, cpu = cost.seconds / millions, cost.cpu / millions
+        print(f"  {cost.stage:28} {more:8,.0f} a pair {seconds:8,.0f} s, CPU {cpu:8,.0f} s")
+    whole = [sum(parts) / millions for parts in zip(*((cost.seconds, cost.cpu) for cost in made), strict=True)]
+    print(f"  together {whole[0]:,.0f} s for a million pairs, CPU {whole[1]:,.0f} s")
+    print(f"on disk, in the run's folder: {size / given.pairs:,.0f} bytes a pair")
+
+
+def measure(home: Path, pairs: int, words: int, steps: int) -> list[Cost]:
+    """All of it, in this folder."""
+    print(f"{'stage':28} {'seconds':>9} {'CPU':>9} {'MB at most':>11} {'of it mapped':>13}")
+    stages = Stages(MAKING)
+    write_pairs(home / "pairs.tsv", pairs, words)
+
+    def watch(record: dict[str, Any]) -> None:
+        if record["kind"] == "step":
+            stages.end(STEPS)
+            if record["step"] >= steps:
+                raise Enough
+
+    choices = Choices(preset="tiny", stop=Stop(steps=max(steps, 10) + 1), recipe={"validations": 1})
+    material = Material(names=(str(home / "pairs.tsv"),))
+    try:
+        runs.run(home / "model", material, choices, progress=stages, watch=watch)
+    except Enough:
+        return stages.costs
+    raise SystemExit("it has ended too early")
+
+
+def write_pairs(path: Path, pairs: int, words: int) -> None:
+    """A table of so many pairs: sentences of random words, and their word-for-word translations."""
+    random = np.random.default_rng(1)
+    languages = [made_up(random) for _ in range(2)]
+    frequency = 1 / np.arange(10, WORDS + 10)
+    bounds = np.cumsum(frequency / frequency.sum())
+    with path.open("w", encoding="utf-8") as file:
+        for first in range(0, pairs, SOME):
+            lengths = random.integers(words // 2, words + words // 2 + 1, min(SOME, pairs - first))
+            drawn = np.searchsorted(bounds, random.random(int(lengths.sum())))
+            for row in np.split(np.minimum(drawn, WORDS - 1), np.cumsum(lengths)[:-1]):
+                file.write("\t".join(" ".join(language[i] for i in row) for language in languages) + "\n")
+
+
+def made_up(random: np.random.Generator) -> list[str]:
+    """Different words, the frequent ones short."""
+    found: dict[str, None] = {}
+    while len(found) < WORDS:
+        length = 1 + min(4, int(np.log10(len(found) + 1)))
+        found["".join(random.choice(SYLLABLES, length))] = None
+    return list(found)
+
+
+def memory(what: str) -> int:
+    """Bytes: VmHWM, the most that the process has had since it was last cleared; RssFile, what is mapped from files."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
+
+
+def told(cost: Cost) -> str:
+    return f"{cost.stage:28} {cost.seconds:9.1f} {cost.cpu:9.1f} {cost.peak / 1e6:11,.0f} {cost.mapped / 1e6:13,.0f}"
+
+
+if __name__ == "__main__":
+    main()
