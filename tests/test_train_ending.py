@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -89,11 +88,9 @@ def test_on_a_terminal_what_does_not_advance_is_shown_too(
             if "scoring" in shown:
                 break
     assert "scoring" in shown
-    before = threading.active_count()
     with _progress.progress("soon over", 0):
         pass
     time.sleep(0.2)
-    assert threading.active_count() == before
     assert "soon over" not in capsys.readouterr().err
 
 
