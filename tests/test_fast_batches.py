@@ -51,9 +51,9 @@ def test_what_is_left_over_shares_a_batch_with_that_of_others_of_its_kind(monkey
     worker, batches = Doubling(), Batches(1)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(batches.ask, "one", [0, 1, 2, 3, 4], [(2,)] * 5, worker.submit)
-        until(lambda: len(worker.batches) == 2)  # [0, 1] and [2, 3]; 4 waits until the first of them is done
+        until(lambda: len(worker.batches) == 2)  # [0, 1] and [2, 3]; 4 waits until the worker is at the last
         second = pool.submit(batches.ask, kind, [5, 6], [(2,), (1,)], worker.submit)
-        until(lambda: any(5 in batch for batch in worker.batches))
+        until(lambda: [4, 5] in worker.batches or 5 in (row.item for rows in batches._open.values() for row in rows))
         while not (first.done() and second.done()):
             worker.work()
     assert (first.result(), second.result()) == ([0, 2, 4, 6, 8], [10, 12])

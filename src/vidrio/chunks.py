@@ -10,8 +10,8 @@ from vidrio.translation import Sentence
 # A stream works on some chunks at the same time: while one is searched the next is encoded and the one before is
 # decoded, and they fill batches together. They are as large as can be done in this time: large batches are fast, but
 # who waits wants to see something, and who interrupts wants it to end. What comes out does not depend on it.
-CHUNKS, SECONDS = 6, 3
-FEWEST, FIRST, MOST = 500, 4_000, 50_000  # characters in a chunk
+CHUNKS, SECONDS = 4, 3
+FEWEST, FIRST, MOST = 500, 4_000, 75_000  # characters in a chunk
 REMEMBERED = 10_000  # sentences whose translation a stream keeps, in case they come again
 
 Found = tuple[Sentence, ...]  # what a sentence became: itself, or its parts

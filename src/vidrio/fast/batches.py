@@ -5,8 +5,8 @@ batches of a sentence or two, which cost nearly as much as full ones.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from itertools import islice
 from typing import Any
 
 BATCH_TOKENS = 2048  # of the source, or of a target that is forced and longer; what fits the processor's cache
@@ -16,21 +16,41 @@ Submit = Callable[[list[Any]], list[Any]]  # items of one length → for each it
 
 
 class Row:
-    """An item, and what to wait for once its batch was sent."""
+    """An item, the batch that it was sent with, and its result once that is done."""
 
-    __slots__ = ("item", "waiting")
+    __slots__ = ("batch", "item", "result")
 
     def __init__(self, item: Any) -> None:
         self.item: Any = item
-        self.waiting: Any = None
+        self.batch: Batch | None = None
+        self.result: Any = None
+
+
+class Batch:
+    """Rows that were sent together. Any number of threads may wait for them."""
+
+    def __init__(self, rows: list[Row], submit: Submit) -> None:
+        self.done = False
+        self._rows, self._sent, self._lock = rows, submit([row.item for row in rows]), threading.Lock()
+        for row in rows:
+            row.batch = self
+
+    def wait(self) -> None:
+        with self._lock:  # what was sent can be waited for by one thread only
+            if not self.done:
+                for row, sent in zip(self._rows, self._sent, strict=True):
+                    row.result = sent.result()
+                self.done = True
 
 
 class Batches:
-    """A full batch is sent at once; the rest when its results are needed, with what others have added by then."""
+    """A full batch is sent at once; what is left over when the workers could begin with it, with what others have
+    added by then. Nobody gets a result later for that."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._open: dict[tuple[Hashable, Length], list[Row]] = {}
+        self._sent: deque[Batch] = deque()
         self._lock = threading.Lock()
 
     def ask(self, kind: Hashable, items: Sequence[Any], lengths: Sequence[Length], submit: Submit) -> list[Any]:
@@ -40,27 +60,29 @@ class Batches:
         for row, length in zip(rows, lengths, strict=True):
             mine.setdefault(length, []).append(row)
         longest_first = sorted(mine, reverse=True)  # what takes longest shall not be what all wait for at the end
-        sent: list[Row] = []
         for length in longest_first:
             most = max(1, BATCH_TOKENS // max(1, *length))
             with self._lock:
                 group = self._open.pop((kind, length), []) + mine[length]
                 while len(group) >= most:
-                    sent.append(_send(group[:most], submit))
+                    self._send(group[:most], submit)
                     group = group[most:]
                 if group:
                     self._open[kind, length] = group
-        for row in islice(sent, max(0, len(sent) - self._workers)):  # no worker is idle before the last ones
-            row.waiting.result()
+        with self._lock:
+            ahead = list(self._sent)
+        for batch in ahead[: max(0, len(ahead) - self._workers)]:
+            batch.wait()
         for length in longest_first:
             with self._lock:
-                if mine[length][-1].waiting is None:
-                    _send(self._open.pop((kind, length)), submit)
-        return [row.waiting.result() for row in rows]
+                if mine[length][-1].batch is None:
+                    self._send(self._open.pop((kind, length)), submit)
+        for row in rows:
+            if row.batch and not row.batch.done:
+                row.batch.wait()
+        return [row.result for row in rows]
 
-
-def _send(batch: list[Row], submit: Submit) -> Row:
-    """Submit a batch, and tell its last row."""
-    for row, waiting in zip(batch, submit([row.item for row in batch]), strict=True):
-        row.waiting = waiting
-    return batch[-1]
+    def _send(self, rows: list[Row], submit: Submit) -> None:
+        while self._sent and self._sent[0].done:
+            self._sent.popleft()
+        self._sent.append(Batch(rows, submit))
