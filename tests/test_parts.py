@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text import parts, protect
-from vidrio.text.parts import fitted, in_halves, in_parts, translatable, without_lost
+from vidrio.text.parts import fitted, in_halves, in_parts, translatable, without_brackets, without_lost
 from vidrio.text.tokenizer import Tokenizer
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
@@ -152,6 +152,24 @@ def test_what_is_left_out_of_the_sentences_has_no_words_but_protected_ones(text)
         at = b
     protected = [n for span in protect.spans(text) for n in range(span.start, span.end)]
     assert not [n for a, b in left for n in range(a, b) if text[n].isalpha() and n not in protected]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translation", "apart"),
+    [
+        ("My (tall) dog.", "Mi (alto) perro.", None),
+        ("My (tall) dog.", "Mi perro alto.", ["My", "tall", "dog."]),
+        ("My dog (the tall one), it is here.", "Mi perro (está.", ["My dog", "the tall one", "it is here."]),
+        ("A [b (c)] d", "x", ["A", "b", "c", "d"]),
+        ("See [1] and [2].", "Ve 1 y 2.", ["See", "and"]),  # the full stop after a bracket is copied with it
+        ("Good :) and (so on", "Bien", None),  # no pairs
+        ("See http://a.org/x_(y) now", "Ve", None),  # they belong to the address
+        ("No brackets", "Sin", None),
+    ],
+)
+def test_what_stands_around_brackets_that_are_lost(sentence, translation, apart):
+    spans = without_brackets(sentence, translation)
+    assert (spans and [sentence[a:b] for a, b in spans]) == apart
 
 
 @pytest.mark.parametrize(

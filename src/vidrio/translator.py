@@ -34,7 +34,7 @@ from vidrio.search import Hypothesis, Options, SearchAll, best_first, default_op
 from vidrio.text.loops import circles
 from vidrio.text.masks import Masked, reveal
 from vidrio.text.normalise import valid
-from vidrio.text.parts import around, fitted, in_halves, translatable, without_lost
+from vidrio.text.parts import around, fitted, in_halves, translatable, without_brackets, without_lost
 from vidrio.text.reader import Reader
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.text.vocabulary import BYTES
@@ -331,7 +331,9 @@ class Translator:
         whole = [(text, hypothesis) for text, hypothesis in zip(texts, hypotheses, strict=True) if text is not None]
         texts_kept, kept = zip(*whole, strict=True)
         one = Sentence(sentence, texts_kept, kept, tuple(ids), self._unknown(given, ids), given=given, masked=masked)
-        again = without_lost(sentence, one.text)
+        again = without_brackets(sentence, one.text)
+        if again is None:
+            again = without_lost(sentence, one.text)
         if again is None and not one.best.ended:
             again = in_halves(sentence)
         return (one,), again

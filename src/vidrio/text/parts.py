@@ -17,6 +17,7 @@ QUOTES = "\"'’"  # after what is copied they close
 MARKER = re.compile(
     r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"
 )  # of a list, a heading
+BRACKET = re.compile(r"[()\[\]]")
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
 SEPARATOR = re.compile(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
@@ -169,6 +170,20 @@ def without_lost(sentence: str, translation: str) -> list[Span] | None:
         protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(sentence, translation)
     ]
     return list(around(sentence, 0, len(sentence), lost)) if lost else None
+
+
+def without_brackets(sentence: str, translation: str) -> list[Span] | None:
+    """What stands within and around the brackets of a sentence, to be translated by itself so that they can be copied;
+    None if the translation has as many, or if they come in no pairs."""
+    if not BRACKET.search(sentence):
+        return None
+    pairs = (sentence.count("("), sentence.count("[")) == (sentence.count(")"), sentence.count("]"))
+    if not pairs or all(sentence.count(sign) == translation.count(sign) for sign in "()[]"):
+        return None
+    protected = protect.spans(sentence)
+    found = [protect.Span(*sign.span(), "bracket") for sign in BRACKET.finditer(sentence)]
+    free = [sign for sign in found if not reaches(protected, sign)]
+    return list(around(sentence, 0, len(sentence), free)) if free else None
 
 
 def fitted(part: str, translation: str) -> str:
