@@ -177,13 +177,23 @@ def without_brackets(sentence: str, translation: str) -> list[Span] | None:
     None if the translation has as many, or if they come in no pairs."""
     if not BRACKET.search(sentence):
         return None
-    pairs = (sentence.count("("), sentence.count("[")) == (sentence.count(")"), sentence.count("]"))
-    if not pairs or all(sentence.count(sign) == translation.count(sign) for sign in "()[]"):
+    if all(sentence.count(sign) == translation.count(sign) for sign in "()[]") or not paired(sentence):
         return None
     protected = protect.spans(sentence)
     found = [protect.Span(*sign.span(), "bracket") for sign in BRACKET.finditer(sentence)]
     free = [sign for sign in found if not reaches(protected, sign)]
     return list(around(sentence, 0, len(sentence), free)) if free else None
+
+
+def paired(sentence: str) -> bool:
+    """Whether each bracket is closed in its turn."""
+    waiting: list[str] = []
+    for sign in BRACKET.findall(sentence):
+        if sign in "([":
+            waiting.append(")" if sign == "(" else "]")
+        elif not waiting or waiting.pop() != sign:
+            return False
+    return not waiting
 
 
 def fitted(part: str, translation: str) -> str:
