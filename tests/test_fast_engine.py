@@ -7,7 +7,7 @@ import pytest
 
 from small_models import random_sources, write_model
 from tolerances import FLOAT32
-from vidrio.errors import ConfigError, InputError, ModelError
+from vidrio.errors import InputError, ModelError
 from vidrio.fast.engine import Engine
 from vidrio.fast.export import export
 from vidrio.folder import read_parameters
@@ -139,10 +139,20 @@ def test_draws_are_told_by_their_seed_and_follow_the_models_probabilities(model)
     assert set(draws(1, 50, top_p=1e-6)) == {engine.search([source], Options(beam=1, max_length=3))[0][0].ids}
 
 
+def test_min_p_draws_what_glass_draws(model):
+    config, machine, engine = model
+    special, sampling = config.special, Sampling(min_p=0.2, top_p=0.98, temperature=1.5, seed=3)
+    options = Options(beam=1, n_best=3, prefix=(9,), suppressed=(0, 2), max_length=14, sampling=sampling)
+    sources = random_sources(config, 6)
+    for ids, fast in zip(sources, engine.search(sources, options), strict=True):
+        glass = search(stepper(machine, ids), special.start, special.end, options)
+        assert [(h.ids, h.ended) for h in fast] == [(h.ids, h.ended) for h in glass]
+        assert [h.score for h in fast] == pytest.approx([h.score for h in glass], abs=10 * FLOAT32)
+    assert len({h.ids for h in fast}) > 1
+
+
 def test_what_the_engine_cannot_do_is_said(model, tmp_path):
     config, _, engine = model
-    with pytest.raises(ConfigError, match="min-p"):
-        engine.search([[5, 3]], Options(beam=1, max_length=14, sampling=Sampling(min_p=0.1)))
     with pytest.raises(InputError, match="33 tokens to read"):
         engine.search([[5] * 33], Options(beam=1, max_length=14))
     with pytest.raises(InputError, match="33 to write; the model holds 32"):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from vidrio.config import ModelConfig
-from vidrio.errors import ConfigError, InputError, ModelError
+from vidrio.errors import InputError, ModelError
 from vidrio.fast.batches import Batches
-from vidrio.search import Hypothesis, Ids, Options
+from vidrio.search import Hypothesis, Ids, Options, Step, search
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 
@@ -63,7 +63,8 @@ class Engine:
         """
         self._check_lengths(sources, options.max_length)
         if options.sampling is not None and options.sampling.min_p > 0:
-            raise ConfigError("the fast engine has no min-p", do="use top-p, or --engine glass")
+            special = self._config.special
+            return [search(self._stepper(ids), special.start, special.end, options) for ids in sources]
         translator, batches = self._translator, self._batches
         if options.sampling is not None:  # draws depend on the batch, so there are no others in it
             translator, batches = self._seeded(options.sampling.seed), Batches(1)
@@ -154,6 +155,25 @@ class Engine:
         # The end token takes the last step of those that end, so only a hypothesis that was cut is this long.
         ended = len(ids) < options.max_length
         return Hypothesis(ids, score * (len(ids) + ended) ** options.length_penalty, score, (), ended)
+
+    def _stepper(self, source: Sequence[int]) -> Step:
+        """Logits of the next token, for what CTranslate2 cannot draw by itself (min-p): each is asked for by itself,
+        the source and what stands there already being read again."""
+        read = [self._source_tokens[i] for i in source]
+
+        def logits(prefix: Ids) -> np.ndarray:
+            [result] = self._translator.translate_batch(
+                [read],
+                target_prefix=[[self._target_tokens[i] for i in prefix]],
+                beam_size=1,
+                max_input_length=0,
+                min_decoding_length=0,
+                max_decoding_length=len(prefix) + 1,
+                return_logits_vocab=True,
+            )
+            return np.array(result.logits[0][-1]).ravel()
+
+        return lambda prefixes: np.stack([logits(prefix[1:]) for prefix in prefixes])  # but for the start token
 
     def _check_lengths(self, sources: Sequence[Sequence[int]], longest_target: int) -> None:
         limit = self._config.max_positions
