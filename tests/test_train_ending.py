@@ -27,6 +27,7 @@ from vidrio.translator import Translator
 WORDS = ["one", "two", "three", "four", "five", "six"]
 LINES = [f"{a} {b} {c}" for a, b, c in product(WORDS, repeat=3)]
 CLASSES = [f"{line}\t{line.split()[1]}" for line in LINES]
+LINES_OF_THEIR_OWN = [f"text {n}\tclass {n}" for n in range(40)]
 USUAL = "--validations 2 --d-model 32 --heads 4 --d-ff 64 --encoder-layers 1 --decoder-layers 1 --rate 0.01 --dropout 0"
 
 
@@ -163,6 +164,12 @@ def test_the_parts_share_nothing_and_are_the_same_every_time(tmp_path: Path, tas
     again = prepared(tmp_path, task, lines[::-1])
     assert {*again.test} == {*parts.test}
     assert {*again.held_out} == {*parts.held_out}
+
+
+def test_a_class_whose_only_text_is_held_out_is_a_class(tmp_path: Path) -> None:
+    parts = prepared(tmp_path, "classify", LINES_OF_THEIR_OWN)
+    assert len(parts.labels) == 40
+    assert {label for _, label in parts.test} <= {*parts.labels}
 
 
 def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:

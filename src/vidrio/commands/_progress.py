@@ -63,7 +63,7 @@ def _lines(title: str, total: int) -> "Advance":
     def advance(done: int) -> None:
         nonlocal told, done_so_far
         done_so_far += done
-        if time.monotonic() - told > LINE_EVERY:
+        if time.monotonic() - told > LINE_EVERY and done_so_far != total:
             told = time.monotonic()
             print(f"{title}: {done_so_far / total:.0%}" if total else f"{title} …", file=sys.stderr, flush=True)
 

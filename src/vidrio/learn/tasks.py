@@ -250,11 +250,15 @@ def classification(run: Path, material: Material, progress: Progress) -> Task:
         return found
 
     parts = divided(material, read_labelled)
-    labels = tuple(sorted(set(parts.train.values())))
+    own = [
+        parts.train,
+        *(part for part, names in ((parts.dev, material.dev), (parts.test, material.test)) if not names),
+    ]
+    labels = tuple(sorted({label for part in own for label in part.values()}))
     if len(labels) < 2:
         raise DataError(
             "there is nothing to tell apart",
-            found=f"{len(parts.train):,} texts of {len(labels)} classes",
+            found=f"{sum(map(len, own)):,} texts of {len(labels)} classes",
             do=f"give at least {FEWEST} texts of two classes, as text<TAB>class",
         )
     unknown = sorted({*parts.dev.values(), *parts.test.values()} - {*labels})
