@@ -47,12 +47,18 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
         ("Fue en época de Oz", "Fue en época de ①"),  # é is no capital letter
         ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
         ("Maria Oz is here.", "Maria ① is here."),
+        ("Helen Oz is here.", "① is here."),  # known no better in small letters: the name begins here
+        ("Helen is here.", "Helen is here."),
         ("Hyvää päivää, Oz said in Málaga.", "① ②, ③ said in Málaga."),  # letters that the model does not know
     ],
 )
 def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     def tokens(word: str) -> int:
-        return 100 if "ä" in word else {"przybylski": 6, "o'przybylski": 8, "oz": 3, "época": 3}.get(word.lower(), 1)
+        return (
+            100
+            if "ä" in word
+            else {"helen": 2, "przybylski": 6, "o'przybylski": 8, "oz": 3, "época": 3}.get(word.lower(), 1)
+        )
 
     masked = hide(sentence, SYMBOLS, tokens)
     assert masked.text == read

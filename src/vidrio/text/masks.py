@@ -93,13 +93,19 @@ def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int)
     for match in NAME.finditer(sentence):
         start, end = match.span()
         words = match[0].split()
-        if not any(map(str.isalpha, sentence[:start])) and fewest(words[0], tokens) < rare_first:
+        first = not any(map(str.isalpha, sentence[:start]))
+        if first and fewest(words[0], tokens) < rare_first and not (words[1:] and seldom_small(words[0], tokens)):
             start += len(words.pop(0)) + 1
         if words and start + len(words[0]) + 1 in addressed:
             start += len(words.pop(0)) + 1
         known = start not in addressed and all(fewest(word, tokens) < RARE for word in words)
         if words and not known and all(map(is_name, words)) and is_free(start, end, taken):
             yield Span(start, end, "name")
+
+
+def seldom_small(word: str, tokens: Tokens) -> bool:
+    """Whether the vocabulary knows a word no better in small letters than with its capital one: Helen, but not After."""
+    return tokens(word) == tokens(word.lower()) > 1
 
 
 def is_name(word: str) -> bool:
