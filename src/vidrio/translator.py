@@ -59,7 +59,7 @@ class Translator:
         self._longest = min(LONGEST, config.max_positions - config.source_end)
         self._bytes = frozenset(i for token in BYTES if (i := tokenizers[1].id(token)) is not None)
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
-        self._reader = Reader(tokenizers[0])
+        self.reader = Reader(tokenizers[0])
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
 
@@ -115,7 +115,7 @@ class Translator:
         """What the model is given first for each sentence of a text. If it loses a name, another reading follows;
         `Sentence.given` is the one that counted."""
         plan = translatable(valid(text), self._source, self._longest)
-        return [LINE_BREAK.sub(" ", self._reader.read(text[a:b], self.about.symbols).text) for a, b in plan]
+        return [LINE_BREAK.sub(" ", self.reader.read(text[a:b], self.about.symbols).text) for a, b in plan]
 
     def token(self, id: int) -> str:  # noqa: A002
         """A token of the translations by its id."""
@@ -260,7 +260,7 @@ class Translator:
         cannot be lost); and its halves, where the translation did not come to an end.
         """
         close = [self.config.special.end] if self.config.source_end else []
-        read, symbols, forms = self._reader.read, self.about.symbols, not options.prefix
+        read, symbols, forms = self.reader.read, self.about.symbols, not options.prefix
         with turn:
             masked = [read(one, symbols, forms=forms, hide_names=hide_names) for one in sentences]
             one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width

@@ -1,0 +1,95 @@
+"""What it is worth that titles, small letters and capitals are read as sentences (src/vidrio/text/capitals.py).
+
+    python benchmarks/reading.py test.tsv [--model MODEL] [--lines 500]
+
+The pairs of a test set (source, tab, reference) that are one sentence of 3 to 9 words with a full stop are typed in
+other ways: without capital letter and full stop, As A Title, IN CAPITALS, with one word SHOUTED. Each is translated as
+it stands and as it is read, and scored with chrF against the reference, typed in the same way.
+"""
+
+import argparse
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from sacrebleu.metrics.chrf import CHRF
+
+from vidrio.text.capitals import WORD, capital_first
+from vidrio.text.capitals import shouted as all_capitals
+from vidrio.text.masks import Masked
+from vidrio.text.reader import Reader
+from vidrio.translator import Translator
+
+Change = Callable[[str], str]
+
+
+def small(text: str) -> str:
+    return re.sub(r"\bI\b", "i", text[:1].lower() + text[1:].removesuffix("."))
+
+
+def title(text: str) -> str:
+    return WORD.sub(lambda word: capital_first(word[0]), text.removesuffix("."))
+
+
+def shouted(text: str) -> str:
+    """One word of four letters or more in capitals, but not the first."""
+    words = [word for word in WORD.finditer(text) if word.start() and word[0].islower() and len(word[0]) > 3]
+    if not words:
+        return text
+    word = random.Random(text).choice(words)
+    return text[: word.start()] + word[0].upper() + text[word.end() :]
+
+
+def small_reference(text: str) -> str:
+    return text[:1].lower() + text[1:].removesuffix(".")
+
+
+WAYS: dict[str, tuple[Change, Change]] = {
+    "as it is": (str, str),
+    "small letters": (small, small_reference),
+    "a title": (title, lambda text: text.removesuffix(".")),
+    "capitals": (str.upper, str.upper),
+    "one word in capitals": (shouted, str),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pairs", type=Path)
+    parser.add_argument("--model")
+    parser.add_argument("--lines", type=int, default=500)
+    given = parser.parse_args()
+    lines = (line.split("\t")[:2] for line in given.pairs.read_text("utf-8").splitlines())
+    pairs = [pair for pair in lines if all(map(one_sentence, pair)) and 3 <= len(pair[0].split()) <= 9][: given.lines]
+    read, plain = Translator.load(given.model), Translator.load(given.model)
+    plain.reader.read = as_it_stands(plain.reader)  # type: ignore[method-assign]
+    print(f"{len(pairs)} pairs of {given.pairs.name}, chrF\n{'typed':<22}as it stands   as it is read")
+    for way, (change, change_reference) in WAYS.items():
+        sources = [change(source) for source, _ in pairs]
+        references = [change_reference(reference) for _, reference in pairs]
+        scores = [
+            CHRF().corpus_score([found.text for found in translator.translate(sources)], [references]).score
+            for translator in (plain, read)
+        ]
+        print(f"{way:<22}{scores[0]:12.1f}{scores[1]:16.1f}")
+
+
+def as_it_stands(reader: Reader) -> Callable[..., Masked]:
+    """How it reads with names hidden, but every letter as it is."""
+    read = reader.read
+
+    def plainly(sentence: str, symbols: str, *, forms: bool = True, hide_names: bool = True) -> Masked:
+        if all_capitals(sentence):
+            return Masked(sentence, "", ())
+        return read(sentence, symbols, forms=False, hide_names=hide_names)
+
+    return plainly
+
+
+def one_sentence(text: str) -> bool:
+    return text.endswith(".") and text.count(".") == 1
+
+
+if __name__ == "__main__":
+    main()
