@@ -8,8 +8,11 @@ import pytest
 
 from vidrio.folder import read_config, read_parameters
 from vidrio.glass.transformer import Machine, build
+from vidrio.learn.history import kept_steps, snapshots
 from vidrio.lessons import train_trained as recipe
-from vidrio.parameters import count
+from vidrio.look import open_model
+from vidrio.parameters import count, random_parameters
+from vidrio.report.training_history import history
 from vidrio.search import default_options, search
 from vidrio.text.tokenizer import Tokenizer
 
@@ -77,6 +80,32 @@ def test_the_card_and_the_config_tell_the_truth(model: tuple[Machine, Tokenizer]
 def test_every_number_has_four_decimals(model: tuple[Machine, Tokenizer]) -> None:
     for name, value in model[0].parameters.items():
         np.testing.assert_array_equal(value, np.round(value, 4), err_msg=name)
+
+
+def test_its_ages_go_from_random_to_trained(model: tuple[Machine, Tokenizer]) -> None:
+    ages = snapshots(recipe.FOLDER / "run")
+    assert [step for step, _ in ages] == kept_steps(recipe.STEPS)
+    _, tokenizer = model
+    config, machines = model[0].config, [build(model[0].config, read_parameters(folder)) for _, folder in ages]
+    random = random_parameters(config, np.random.default_rng(recipe.SEED))
+    for name, value in machines[0].parameters.items():
+        np.testing.assert_array_equal(value, np.round(random[name], recipe.DECIMALS), err_msg=name)
+    first, *_, last = (min(recipe.rightness(machine, tokenizer, "hello world")) for machine in machines)
+    assert first < 0.2
+    assert last > 0.8
+    said = [age.says for age in history(open_model("lesson"), "hello world").ages]
+    assert said[0] != "hola mundo"
+    assert said[-2:] == ["hola mundo", "hola mundo"]
+    assert sum(path.stat().st_size for path in (recipe.FOLDER / "run").rglob("*.safetensors")) < 400_000
+
+
+def test_another_retraining_keeps_its_ages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recipe, "LEAST", 0.0)
+    recipe.main(tmp_path, steps=5)
+    assert [step for step, _ in snapshots(tmp_path / "run")] == [0, 1, 2, 4]
+    first = read_parameters(tmp_path / "run" / "snapshots" / "step-00000000")
+    shipped = read_parameters(recipe.FOLDER / "run" / "snapshots" / "step-00000000")
+    assert all(np.array_equal(value, shipped[name]) for name, value in first.items())
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from vidrio.config import ModelConfig
 from vidrio.errors import RunError
 from vidrio.learn import model
 from vidrio.learn.batches import Examples, Ids, collate
+from vidrio.learn.history import is_due
 from vidrio.learn.loss import smoothed_cross_entropy
 from vidrio.learn.optimiser import Adam, clip
 from vidrio.learn.schedule import Schedule
@@ -47,13 +48,18 @@ def fit(
     smoothing: float,
     decay: float,
     watch: Callable[[int, float], None] = lambda step, loss: None,
+    keep: Callable[[int, dict[str, np.ndarray]], None] = lambda step, parameters: None,
 ) -> dict[str, np.ndarray]:
-    """Learn these pairs, in float64 and with cosine decay; the same parameters for the same arguments and machine."""
+    """Learn these pairs, in float64 and with cosine decay; the same parameters for the same arguments and machine.
+
+    `keep` gets the parameters at the ages of which snapshots are made, 0 before the first step.
+    """
     weights = Weights.from_arrays(config, random_parameters(config, np.random.default_rng(seed)), torch.float64)
     batch = collate(in_memory(pairs), np.arange(len(pairs)), config)
     hidden = model.padding(batch.source_BS, batch.source_lengths_B)
     schedule = Schedule("cosine", rate, warmup=200)
     adam, decays = Adam.start(weights.flat), torch.full_like(weights.flat, decay)
+    keep(0, weights.to_arrays())
     for step in range(1, steps + 1):
         net = model.build(weights)
         memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
@@ -66,6 +72,8 @@ def fit(
         clip(gradient, 1.0)
         adam.update(weights.flat, gradient, schedule.rate(step, step / (steps + 1)), decays)
         watch(step, float(nll) / batch.n_predictions)
+        if is_due(step):
+            keep(step, weights.to_arrays())
         if not math.isfinite(float(nll)):
             raise RunError("the loss is not a number any more", found=f"step {step}", do="use a smaller rate")
     return weights.to_arrays()

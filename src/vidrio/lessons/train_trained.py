@@ -11,6 +11,7 @@ import random
 import sys
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,13 @@ def how_many(machine: Machine, tokenizer: Tokenizer, texts: list[str]) -> str:
     return f"{right} of {len(texts)}"
 
 
+def rounded(parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """So that what is printed is what is computed with."""
+    return {name: np.round(value, DECIMALS) for name, value in parameters.items()}
+
+
 def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
+    from vidrio.learn.history import keep_snapshot
     from vidrio.learn.plain import fit
 
     names = SpecialNames(pad="<pad>", unk="<unk>", start="SOS", end="EOS")
@@ -93,8 +100,11 @@ def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
         if step % 500 == 0:
             print(f"step {step:5}  loss {loss:.4f}", file=sys.stderr)
 
-    parameters = fit(config, pairs, steps=steps, rate=RATE, seed=SEED, smoothing=SMOOTHING, decay=DECAY, watch=watch)
-    parameters = {name: np.round(value, DECIMALS) for name, value in parameters.items()}
+    def keep(step: int, parameters: dict[str, np.ndarray]) -> None:
+        keep_snapshot(folder / "run", step, rounded(parameters))
+
+    how: dict[str, Any] = {"rate": RATE, "seed": SEED, "smoothing": SMOOTHING, "decay": DECAY}
+    parameters = rounded(fit(config, pairs, steps=steps, **how, watch=watch, keep=keep))
     machine = build(config, parameters)
     hello = rightness(machine, tokenizer, "hello world")
     if min(hello) < LEAST:
@@ -152,6 +162,7 @@ For lessons only: it knows seven English words and puts Spanish ones in their pl
   weight decay 0.02, seed {seed}), then rounding to four decimals. Command: `"""
     + COMMAND
     + """`.
+- `run/snapshots/`: the model after 0, 32, 64, … 4,096 steps: `vidrio look "hello world" -m lesson --history`.
 - "hello world": probabilities {hello} for hola, mundo, EOS.
 - Right (every right word likelier than all others together): {learned} sentences that it has learned; {three}
   sentences of three words that it has never seen (seed 1 made 14 of them right, so seed 2 was kept); {four} of four
