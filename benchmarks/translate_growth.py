@@ -111,7 +111,7 @@ def timed(run: Callable[[], object]) -> float:
 
 
 def command(folder: Path, lines: Sequence[str], count: int) -> tuple[float, float]:
-    """`vidrio translate` on so many lines, words shuffled so that none comes twice: milliseconds, megabytes."""
+    """`vidrio translate` on so many lines, words shuffled so that hardly any comes twice: milliseconds, megabytes."""
     generator = random.Random(1)
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "lines"

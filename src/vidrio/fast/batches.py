@@ -40,7 +40,7 @@ class Batch:
             if not self.done:
                 for row, sent in zip(self._rows, self._sent, strict=True):
                     row.result = sent.result()
-                self.done = True
+                self._rows, self._sent, self.done = [], [], True  # no circle of references, which would wait for gc
 
 
 class Batches:
