@@ -85,6 +85,10 @@ def test_what_is_found(text: str, wanted: list[str | tuple[str, str]]) -> None:
     [
         ("It costs €1,234.50.", "Cuesta 1.234,50 €.", []),
         ("It costs €18.10.", "Cuesta 18h10.", ["€18.10"]),
+        ("It costs €18.10.", 'Cuesta "18.10.', ["€18.10"]),  # a price has a currency
+        ("It costs $5 or £6.", "Cuesta 5 dólares o 6 libras.", []),
+        ("It costs $5 or $6.", "Cuesta 5 dólares o 6.", ["$6"]),
+        ("It costs ₩5.", "Cuesta 5 wones.", ["₩5"]),  # of few currencies the names are known
         ("It costs €18.10.", "Cuesta 18,01 €.", ["€18.10"]),
         ("5 and 5", "5 y cinco", ["5"]),
         ("1.9 million", "19 millones", ["1.9"]),

@@ -104,7 +104,7 @@ def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int)
 
 
 def seldom_small(word: str, tokens: Tokens) -> bool:
-    """Whether the vocabulary knows a word no better in small letters than with its capital one: Helen, but not After."""
+    """Whether the vocabulary knows a word no better in small letters than with a capital one: Helen, but not After."""
     return tokens(word) == tokens(word.lower()) > 1
 
 

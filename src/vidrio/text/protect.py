@@ -16,6 +16,7 @@ _FILES = (
 )
 _QUOTES = '"“”«»`<>'
 _MONEY = "€$£¥₹₽₩¢"
+_CURRENCIES = {"€": "euro", "$": "d[oó]l+ar|peso", "£": "libra|pound", "¥": "yen|yuan"}  # $5 may become 5 dólares
 _PICTURE = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
 _UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
 _BBCODE = "b|i|u|s|url|img|quote|code|list|size|color|center|spoiler"
@@ -119,9 +120,17 @@ def check(source: str, translation: str) -> list[Missing]:
         key = _key(text, kind) + (_unit(text) if kind == "number" else "")
         taken[key] += 1
         there = values[key] if kind == "number" else digits[key] if kind in _BY_DIGITS else translation.count(text)
-        if taken[key] > there:
+        currency = next((sign for sign in text if sign in _MONEY), "") if kind == "number" else ""
+        taken[currency] += 1
+        if taken[key] > there or (currency and taken[currency] > _mentions(currency, translation)):
             lost.append(Missing(text, kind, start))
     return lost
+
+
+def _mentions(currency: str, translation: str) -> int:
+    """How often a currency stands in a translation, as a sign or as a word."""
+    words = _CURRENCIES.get(currency)
+    return translation.count(currency) + (len(re.findall(words, translation, re.IGNORECASE)) if words else 0)
 
 
 def added(source: str, translation: str) -> bool:
