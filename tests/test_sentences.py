@@ -50,6 +50,10 @@ def sentences(text: str, **options: int) -> list[str]:
         "node.js and 3.14 and a.b.c are not ends.| This is.",
         "Yahoo! is a name.| Good.",
         "x = f(a). y",
+        "hello my friend.| how are you?| i am fine!| bye",  # all in small letters
+        'use e.g. this, etc. and so on.| "why?" he asked... then he left.',
+        "hola.| ¿qué tal?| estoy bien.| murió en el 323 a. c. y ya",
+        "node.js came at 5. then what, j. smith",
     ],
 )
 def test_sentences_as_a_reader_sees_them(marked: str) -> None:

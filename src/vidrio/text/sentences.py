@@ -2,8 +2,9 @@
 
 `split` gives places in the text, never copies of it: what lies between two sentences is white space only, so that a
 translation can be put together with every byte of it kept. A mark that ends a sentence (. ! ? …) does so unless a rule
-says that it does not: the next word is in lower case, an abbreviation or an initial stands before it, or the number of
-a list. A line break ends a sentence too, unless the line is long and unfinished, as in text wrapped at a fixed width.
+says that it does not: the next word is in lower case (where not all words are), an abbreviation or an initial stands
+before it, or the number of a list. A line break ends a sentence too, unless the line is long and unfinished, as in text
+wrapped at a fixed width.
 """
 
 import re
@@ -42,6 +43,7 @@ _MAY_END = _words(
     ee.uu ee uu ss rr hh ss.mm rr.hh s.a s.l s.l.u a.c d.c d.e.p ud uds vd vds ib ibíd op cit cía
     """
 )
+_ABBREVIATIONS = (_BEFORE_WORDS | _BEFORE_NUMBERS | _MAY_END) - {"no"}
 # Words that begin a sentence far more often than they are a name after an abbreviation.
 _STARTERS = _words(
     """
@@ -103,15 +105,17 @@ def _wrapped(text: str, start: int, space: re.Match[str]) -> bool:
 
 def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
     start = paragraph.start
-    for end in _END.finditer(text, paragraph.start, paragraph.end):
-        if end.start() >= start and _ends(text, start, end, paragraph.end):
+    ends = list(_END.finditer(text, paragraph.start, paragraph.end))
+    small = bool(ends) and not any(map(str.isupper, text[paragraph.start : paragraph.end]))
+    for end in ends:
+        if end.start() >= start and _ends(text, start, end, paragraph.end, small=small):
             yield from _trimmed(text, start, end.end())
             start = end.end()
     yield from _trimmed(text, start, paragraph.end)
 
 
-def _ends(text: str, start: int, end: re.Match[str], limit: int) -> bool:
-    """Does the sentence that began at `start` end with this mark?"""
+def _ends(text: str, start: int, end: re.Match[str], limit: int, *, small: bool) -> bool:
+    """Does the sentence that began at `start` end with this mark? `small`: no sentence here begins with a capital."""
     after = _SPACE.match(text, end.end(), limit)
     if end["mark"][0] in "。！？":
         return True
@@ -125,9 +129,22 @@ def _ends(text: str, start: int, end: re.Match[str], limit: int) -> bool:
     following = text[at : at + 1]
     if following in "¿¡":
         return True
-    if following.islower() or following in ",;:)]}%/&+=" or not following:
+    if following in ",;:)]}%/&+=" or not following:
         return False
+    if following.islower():
+        return small and _ends_small(text, start, end)
     return end["mark"] != "." or _full_stop_ends(text, start, end, _WORD_AFTER.match(text, at), following)
+
+
+def _ends_small(text: str, start: int, end: re.Match[str]) -> bool:
+    """Does the mark end the sentence, where all is typed in small letters, and a word follows?"""
+    if end["close"] or end["mark"] not in (".", "?", "!", "?!", "!?"):
+        return False
+    if end["mark"] != ".":
+        return True
+    before = _WORD_BEFORE.search(text, max(start, end.start() - _LONGEST_ABBREVIATION), end.start())
+    word = before[0] if before else ""
+    return word[-1:].isalpha() and not (word in _ABBREVIATIONS or _INITIALS.fullmatch(word) or _LIST_MARK.match(word))
 
 
 def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[str] | None, following: str) -> bool:
