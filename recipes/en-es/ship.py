@@ -54,7 +54,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     export(to)  # it is held to the config it was made from
     sources, references = sides(work / "dev.tsv", direction)
     confidence.write(to, calibrate(Translator.load(to), sources, references, told={"pairs": "held out by the recipe"}))
-    write_atomically(to / "README.md", card(direction, about, before, config).encode())
+    write_atomically(to / "README.md", card(direction, about, before, config, held_out=len(sources)).encode())
 
 
 def scored(translator: Translator, work: Path, test: str, direction: str) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ def training(told: dict[str, Any]) -> str:
     )
 
 
-def card(direction: str, about: About, before: list[dict[str, Any]], config: ModelConfig) -> str:
+def card(direction: str, about: About, before: list[dict[str, Any]], config: ModelConfig, *, held_out: int) -> str:
     told = about.provenance
     source, target = ({"en": "English", "es": "Spanish"}[language] for language in direction.split("-"))
     metrics = list(dict.fromkeys(score["metric"] for score in about.scores))
@@ -98,7 +98,8 @@ def card(direction: str, about: About, before: list[dict[str, Any]], config: Mod
             scores="\n".join(f"| {' | '.join(row)} |" for row in rows),
             signatures="; ".join(dict.fromkeys(f"{s['metric']}: `{s['signature']}`" for s in about.scores)),
             symbols=about.symbols,
-            pairs=told["pairs"],
+            train=told["pairs"]["train"],
+            held_out=held_out,
             back=BACK[direction],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, (*before, told))),
