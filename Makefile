@@ -47,7 +47,7 @@ check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/bin/ruff" format --check
 	@"$(VENV_TEST)/bin/mypy"
 
-model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), four times TIME (90m)
+model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 4 × TIME (90m)
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python"
 
 format: $(READY_TEST) ## put the code into the one format

@@ -1,8 +1,8 @@
 """Which model a name or a path means. The models that come with the package lie beside this file, a folder each.
 
 vidrio translate --model my-model …    a folder of one's own
-vidrio translate --model en-es …       a model that comes with the package
-vidrio translate …                     the packaged English–Spanish one; the lesson's trained one while there is none
+vidrio translate --model es-en …       a model that comes with the package
+vidrio translate …                     the packaged en-es, English to Spanish; the lesson's while there is none
 """
 
 from pathlib import Path
