@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.machine import wait_politely
+from vidrio.learn.machine import settle
 
-wait_politely()  # before PyTorch is imported
+settle()  # before PyTorch is imported
 
 import numpy as np  # noqa: E402
 

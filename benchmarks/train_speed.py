@@ -25,9 +25,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.machine import keep_memory, wait_politely
+from vidrio.learn.machine import keep_memory, settle
 
-wait_politely()  # before PyTorch is imported
+settle()  # before PyTorch is imported
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402

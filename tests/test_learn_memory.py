@@ -15,6 +15,7 @@ from test_learn_run import QUICK, number_pairs
 from vidrio.config import SpecialIds
 from vidrio.errors import RunError
 from vidrio.learn import run as runs
+from vidrio.learn.machine import settle
 from vidrio.learn.memory import SHARE, Need, free_memory, free_on_cpu, need
 from vidrio.learn.recipe import Recipe, Stop, sized
 from vidrio.learn.run import Learned
@@ -253,3 +254,16 @@ def test_memory_that_nobody_uses_goes_back_to_the_system_now_and_then():
     used, scattered, early, after = map(int, done.stdout.split())
     assert early > 0.9 * scattered > 50 * used
     assert used < after < 3 * used
+
+
+def test_settings_of_the_process_leave_the_users_own_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    settle()
+    assert (os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"], os.environ["GOMP_SPINCOUNT"]) == ("64", "1000")
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "1024")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    monkeypatch.delenv("GOMP_SPINCOUNT")
+    settle()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "1024"
+    assert "GOMP_SPINCOUNT" not in os.environ

@@ -35,9 +35,9 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
 
     With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
     """
-    from vidrio.learn.machine import wait_politely
+    from vidrio.learn.machine import settle
 
-    wait_politely()
+    settle()
     material, choices = as_material(pairs, given), as_choices(given)
     from vidrio.learn.progress import silent
     from vidrio.learn.run import run, use_machine

@@ -1,8 +1,12 @@
-"""Two settings of the process that decide how fast it trains on a CPU. PyTorch must not be imported yet for the first.
+"""Settings of the process that decide how fast it trains on a CPU, and in how much memory. PyTorch must not be imported
+yet for the first two.
 
 Waiting: PyTorch's threads meet after every operation, thousands of times a step. GCC's OpenMP lets the first one spin
 for milliseconds, which is well on an idle machine; where anything else runs, it takes the core from the thread that it
 waits for. Spinning for some microseconds costs nothing when idle and makes training half as fast again when not.
+
+Preparing little: PyTorch's library for matrix products (oneDNN) keeps what it has prepared for each shape, for 1,024 of
+them by default. Batches have many, which hardly come again: it took 270 MB after fifty steps, and made none faster.
 
 Keeping memory: a step allocates and frees hundreds of large tensors. By default the C library hands such memory back at
 once, and the system has to clear every page of it when it is wanted again: up to a tenth of a step's time. But batches
@@ -15,12 +19,14 @@ import os
 import time
 
 SPINS = "1000"  # of GCC's OpenMP, before a thread goes to sleep
+SHAPES = "64"  # that oneDNN keeps something for; the layers of one step share them
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's names for them, from glibc's malloc.h
 WHILE = 15.0  # seconds; giving back takes up to a fifth of one
 
 
-def wait_politely() -> None:
-    """Let threads that wait go to sleep soon. The user's own setting comes first."""
+def settle() -> None:
+    """Let threads that wait go to sleep soon, and little be kept prepared. The user's own settings come first."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", SHAPES)
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = SPINS
 
