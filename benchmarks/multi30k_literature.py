@@ -9,6 +9,7 @@ for training from scratch on text alone. The words go to the model and to sacreB
 """
 
 import argparse
+import logging
 import lzma
 import shlex
 from pathlib import Path
@@ -43,6 +44,7 @@ def main() -> None:
         print(command(given.data / "tok", given.to))
         return
     torch.set_num_threads(given.threads)
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it asks for detokenised text
     files = [given.data / "tok" / f"test_2016_flickr.{FORM}.{side}" for side in ("en", "de")]
     sources, references = read_aligned(files)
     start = Start.find(str(given.model))
