@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.capitals import Form, lowered, raised, read, shouted, written
+from vidrio.text.capitals import Form, came_back, lowered, raised, read, shouted, written
 from vidrio.text.masks import hide, reveal
 
 
@@ -140,3 +140,25 @@ def test_names_keep_their_capital_letter_among_capitals():
     masked = hide("THE SEA IN LONDON", "", tokens)
     assert masked.text == "The sea in London"
     assert masked.form is Form.CAPITALS
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "back"),
+    [
+        ("hello", "hello", True),
+        ("hello world", "hello mundial", True),
+        ("hello", "hola", False),
+        ("Hello", "Hello", False),  # perhaps a name
+        ("yes", "yes", False),  # too short to tell
+        ("to park", "park", False),  # an entry of a dictionary
+        ("see the hotel", "ve el hotel", False),  # a sentence: it is read as one anyway
+    ],
+)
+def test_a_word_that_came_back_as_it_was(text, translation, back):
+    assert came_back(text, translation) == back
+
+
+def test_a_single_word_is_read_as_a_sentence_when_that_is_asked_for():
+    assert read("hello", lambda word: 1) == ("hello", Form.PLAIN)
+    assert read("hello", lambda word: 1, several=1) == ("Hello", Form.SMALL)
+    assert read("to park", lambda word: 1, several=1) == ("to park", Form.PLAIN)

@@ -1,11 +1,14 @@
 """`look`, `why` and `check` read what the translator gives the model, and say so."""
 
 import json
+import math
 
 import pytest
 
 from vidrio import models
+from vidrio import translator as translating
 from vidrio.look import open_model
+from vidrio.search import Options
 from vidrio.text.reader import Reader, knows_capitals
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.translator import Translator
@@ -26,6 +29,17 @@ def run(call_vidrio):
 @pytest.fixture(scope="module")
 def packaged():
     return Translator.load(engine="fast")
+
+
+@pytest.mark.parametrize("options", [Options(), Options(beam=4, length_penalty=1)])
+def test_a_word_that_comes_back_is_read_once_more_as_a_sentence(packaged, monkeypatch, options):
+    """What is likelier then is taken; a word that reads no better that way stays as it was."""
+    hello, hotel, naval = packaged.translate(["hello", "hotel", "naval"], options)
+    assert (hello.text, hello.sentences[0].given) == ("hola", "Hello.")
+    assert (hotel.text, hotel.sentences[0].given) == ("hotel", "hotel")
+    assert (naval.text, naval.sentences[0].given) == ("naval", "naval")
+    monkeypatch.setattr(translating, "CLEARLY", math.inf)
+    assert packaged.translate("hello", options).text == "hello"
 
 
 def test_look_reads_what_translating_reads(packaged, run):

@@ -166,4 +166,3 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     assert "vidrio train tatoeba.tsv@3" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     assert Translator.load(folder).translate("{x}").text == "{x}"
-    assert (folder / "confidence.json").is_file()

@@ -12,6 +12,7 @@ from typing import Any
 from corpora import SYMBOLS, read
 from vidrio import confidence
 from vidrio.config import ModelConfig
+from vidrio.errors import DataError
 from vidrio.evaluate import calibrate, evaluate, usual_metrics
 from vidrio.fast.export import export
 from vidrio.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
@@ -53,7 +54,11 @@ def ship(work: Path, direction: str, to: Path) -> None:
     write_config(to, config, about)
     export(to)  # it is held to the config it was made from
     sources, references = sides(work / "dev.tsv", direction)
-    confidence.write(to, calibrate(Translator.load(to), sources, references, told={"pairs": "held out by the recipe"}))
+    try:
+        told = calibrate(Translator.load(to), sources, references, told={"pairs": "held out by the recipe"})
+        confidence.write(to, told)
+    except DataError as error:  # it has learned so little that it says nothing
+        print(f"no confidence: {error}", file=sys.stderr)
     write_atomically(to / "README.md", card(direction, about, before, config, held_out=len(sources)).encode())
 
 

@@ -31,6 +31,7 @@ from vidrio.engines import Engine, open_engine
 from vidrio.errors import InputError
 from vidrio.folder import About, read_config
 from vidrio.search import Hypothesis, Options, SearchAll, best_first, default_options, diverging, score_of
+from vidrio.text.capitals import SEVERAL, came_back
 from vidrio.text.loops import circles
 from vidrio.text.masks import Masked, reveal
 from vidrio.text.normalise import valid
@@ -43,6 +44,7 @@ from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation went round in circles
+CLEARLY = 1.0  # in log p, by which one reading must be likelier than another
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 NOBODY_WAITS = nullcontext()
 LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
@@ -251,18 +253,20 @@ class Translator:
         options: Options,
         *,
         hide_names: bool = True,
+        several: int = SEVERAL,
         search: SearchAll | None = None,
         turn: AbstractContextManager[object] = NOBODY_WAITS,
     ) -> list[tuple[Sentence, ...]]:
         """The translation of each sentence by itself, or of parts of it, with what stands between them to be copied.
 
         Parts are the words around a number, an address or a placeholder that did not come through (what is copied
-        cannot be lost); and its halves, where the translation did not come to an end.
+        cannot be lost); and its halves, where the translation did not come to an end. A word or two in small letters
+        are read as they stand, and if one of them comes back as it was, once more as a sentence (`several`).
         """
         close = [self.config.special.end] if self.config.source_end else []
         read, symbols, forms = self.reader.read, self.about.symbols, not options.prefix
         with turn:
-            masked = [read(one, symbols, forms=forms, hide_names=hide_names) for one in sentences]
+            masked = [read(one, symbols, forms=forms, hide_names=hide_names, several=several) for one in sentences]
             one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
             sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
         searched = (search or self._search)(sources, options)
@@ -273,6 +277,12 @@ class Translator:
         ]
         found = [sentence for sentence, _ in judged]
         parts = {n: spans for n, (_, spans) in enumerate(judged) if spans is not None}
+        back = [n for n, text in enumerate(sentences) if forms and several > 1 and is_back(text, found[n])]
+        told = [sentences[n] for n in back]
+        other = self._find(told, options, hide_names=hide_names, several=1, search=search) if back else []
+        for n, sentence in zip(back, other, strict=True):
+            if not is_back(sentences[n], sentence) and self._log_p(sentence) > self._log_p(found[n]) + CLEARLY:
+                found[n] = sentence
         # Rather a name that the model misspells than words that stand each by themselves around it.
         unnamed = [n for n in parts if masked[n].named]
         told = [sentences[n] for n in unnamed]
@@ -304,6 +314,10 @@ class Translator:
             for n, hypotheses in zip(which, again, strict=True):
                 found[n] = self._rescored(sources[n], hypotheses, options)
         return found
+
+    def _log_p(self, sentences: tuple[Sentence, ...]) -> float:
+        """Of a translation, as the model itself finds it."""
+        return sum(map(sum, self.engine.score([(one.source_ids, one.best.ids) for one in sentences])))
 
     def _rescored(self, source: Sequence[int], hypotheses: Sequence[Hypothesis], options: Options) -> list[Hypothesis]:
         """As likely as the model itself finds them: a search that forbids tokens makes the others likelier."""
@@ -342,6 +356,10 @@ class Translator:
         if self.config.special.unk not in ids:
             return ()
         return tuple(sentence[piece.start : piece.end] for piece in self._source.pieces(sentence) if piece.unknown)
+
+
+def is_back(text: str, sentences: tuple[Sentence, ...]) -> bool:
+    return any(came_back(text, sentence.text) for sentence in sentences)
 
 
 def distinct(sentence: Sentence, count: int) -> Sentence:

@@ -30,7 +30,7 @@ FEWEST = 4  # letters; what is shorter (USA, PDF) is rather an abbreviation
 LOUD = re.compile(r"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{2,}(?![\w'’/-])")
 SEVERAL = 3  # words; fewer may be an entry of a dictionary, which models know as it is
 INFINITIVE = "to "  # such an entry, too, however long: to fall in love
-FIRST_WORD = re.compile(r"[\"'“‘«(\[¿¡]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.(?:\s|\Z))")
+FIRST_WORD = re.compile(r"[\"'“‘«(\[¿¡]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.?\Z|\.\s)")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -51,11 +51,12 @@ EMPHASIS = _words("not no you all any muy")  # short, and shouted more often tha
 SHORT = 2  # tokens; with more a word may well be a name
 
 
-def read(text: str, tokens: Tokens) -> tuple[str, Form]:
-    """The text as it is read, and how it looked. Places stay what they are."""
+def read(text: str, tokens: Tokens, several: int = SEVERAL) -> tuple[str, Form]:
+    """The text as it is read, and how it looked. Places stay what they are. Small letters are read as a sentence from
+    `several` words on."""
     if shouted(text):
         return outside(lowered(text), lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
-    if begins_small(text):
+    if begins_small(text, several):
         return begun(outside(text, lambda part: I_ALONE.sub("I", part)), tokens), Form.SMALL
     if (title := is_title(text, tokens)) is not None:
         names = title == "with names"
@@ -146,12 +147,20 @@ def untitled(word: str, tokens: Tokens, *, names: bool) -> str:
 # --- small letters ----------------------------------------------------------------------------------------------------
 
 
-def begins_small(text: str) -> bool:
+def begins_small(text: str, several: int = SEVERAL) -> bool:
     """Whether it is a sentence that is typed without its capital letter."""
     first = FIRST_WORD.match(text)
     if not first or not first[1].islower() or text.startswith(INFINITIVE):
         return False
-    return len(text.split()) >= SEVERAL or bool(I_ALONE.search(text))
+    return len(text.split()) >= several or bool(I_ALONE.search(text))
+
+
+def came_back(text: str, translation: str) -> bool:
+    """Whether one of a few words in small letters stands in the translation as it was."""
+    if not text[:1].islower() or text.startswith(INFINITIVE) or len(text.split()) >= SEVERAL:
+        return False
+    there = WORD.findall(translation.lower())
+    return any(word in there for word in WORD.findall(text) if len(word) >= FEWEST)
 
 
 def begun(text: str, tokens: Tokens) -> str:

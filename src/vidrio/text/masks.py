@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from vidrio.text.capitals import Form, Tokens, lowered, read, shouted, written
+from vidrio.text.capitals import SEVERAL, Form, Tokens, lowered, read, shouted, written
 from vidrio.text.protect import Span, spans
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
@@ -45,6 +45,7 @@ def hide(
     *,
     forms: bool = True,
     hide_names: bool = True,
+    several: int = SEVERAL,
 ) -> Masked:
     """The sentence with symbols for what must be copied, unless one of them stands in it already; with the letters of a
     sentence, unless the model knows no such `forms`: then only capitals become small.
@@ -52,7 +53,7 @@ def hide(
     What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
     many a word has: names that have many are hidden, too, and every word that cannot be spelled.
     """
-    text, form = letters(sentence, tokens, forms=forms)
+    text, form = read(sentence, tokens, several) if forms else shouting(sentence)
     closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
     found = spans(sentence) if symbols else []
     hidden = joined(span for span in found if span.kind in HIDDEN)
@@ -71,9 +72,7 @@ def hide(
     return Masked(given, symbols[: len(places)], tuple(places), form, closed, bool(named))
 
 
-def letters(sentence: str, tokens: Tokens, *, forms: bool) -> tuple[str, Form]:
-    if forms:
-        return read(sentence, tokens)
+def shouting(sentence: str) -> tuple[str, Form]:
     return (lowered(sentence), Form.CAPITALS) if shouted(sentence) else (sentence, Form.PLAIN)
 
 

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from vidrio.text.capitals import SEVERAL
 from vidrio.text.masks import UNSPELLABLE, Masked, hide
 from vidrio.text.normalise import SPACE
 from vidrio.text.tokenizer import Tokenizer
@@ -18,9 +19,13 @@ class Reader:
         self._forms = knows_capitals(tokenizer)
         self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
 
-    def read(self, sentence: str, symbols: str, *, forms: bool = True, hide_names: bool = True) -> Masked:
-        """What the model is given for a sentence; `forms`: small letters and titles are read as sentences, too."""
-        return hide(sentence, symbols, self._tokens, forms=forms and self._forms, hide_names=hide_names)
+    def read(
+        self, sentence: str, symbols: str, *, forms: bool = True, hide_names: bool = True, several: int = SEVERAL
+    ) -> Masked:
+        """What the model is given for a sentence; `forms`: titles, and small letters from `several` words on, are read
+        as sentences, too."""
+        forms = forms and self._forms
+        return hide(sentence, symbols, self._tokens, forms=forms, hide_names=hide_names, several=several)
 
     def _count_tokens(self, word: str) -> int:
         known = self._tokenizer
