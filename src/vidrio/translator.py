@@ -264,7 +264,7 @@ class Translator:
         are read as they stand, and if one of them comes back as it was, once more as a sentence (`several`).
         """
         close = [self.config.special.end] if self.config.source_end else []
-        read, symbols, forms = self.reader.read, self.about.symbols, not options.prefix
+        read, symbols, forms = self.reader.read, self.about.symbols, self.reader.knows_forms and not options.prefix
         with turn:
             masked = [read(one, symbols, forms=forms, hide_names=hide_names, several=several) for one in sentences]
             one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width

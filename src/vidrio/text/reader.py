@@ -16,7 +16,7 @@ class Reader:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._forms = knows_capitals(tokenizer)
+        self.knows_forms = knows_capitals(tokenizer)
         self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
 
     def read(
@@ -24,7 +24,7 @@ class Reader:
     ) -> Masked:
         """What the model is given for a sentence; `forms`: titles, and small letters from `several` words on, are read
         as sentences, too."""
-        forms = forms and self._forms
+        forms = forms and self.knows_forms
         return hide(sentence, symbols, self._tokens, forms=forms, hide_names=hide_names, several=several)
 
     def _count_tokens(self, word: str) -> int:

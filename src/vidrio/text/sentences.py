@@ -105,9 +105,8 @@ def _wrapped(text: str, start: int, space: re.Match[str]) -> bool:
 
 def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
     start = paragraph.start
-    ends = list(_END.finditer(text, paragraph.start, paragraph.end))
-    small = bool(ends) and not any(map(str.isupper, text[paragraph.start : paragraph.end]))
-    for end in ends:
+    small = text[paragraph.start : paragraph.end].islower()
+    for end in _END.finditer(text, paragraph.start, paragraph.end):
         if end.start() >= start and _ends(text, start, end, paragraph.end, small=small):
             yield from _trimmed(text, start, end.end())
             start = end.end()
