@@ -6,7 +6,7 @@ for milliseconds, which is well on an idle machine; where anything else runs, it
 waits for. Spinning for some microseconds costs nothing when idle and makes training half as fast again when not.
 
 Preparing little: PyTorch's library for matrix products (oneDNN) keeps what it has prepared for each shape, for 1,024 of
-them by default. Batches have many, which hardly come again: it took 270 MB after fifty steps, and made none faster.
+them by default. Batches have many, which hardly come again: it took 270 MB after fifty steps of one run, no faster.
 
 Keeping memory: a step allocates and frees hundreds of large tensors. By default the C library hands such memory back at
 once, and the system has to clear every page of it when it is wanted again: up to a tenth of a step's time. But batches
