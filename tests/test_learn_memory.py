@@ -42,11 +42,11 @@ def peak():  # not ru_maxrss, which begins with that of the process that started
 
 keep_memory()
 torch.set_num_threads(1)
-preset, precision, tokens, longest, vocabulary = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+preset, precision, tokens, longest, vocabulary, r_drop = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 random = np.random.default_rng(0)
 sides = random.integers(4, vocabulary, (2 * tokens // longest, 2, longest - 1)).tolist()
 examples = in_memory([tuple(pair) for pair in sides])
-recipe = Recipe(stop=Stop(steps=2), batch_tokens=tokens, precision=precision)
+recipe = Recipe(stop=Stop(steps=2), batch_tokens=tokens, precision=precision, r_drop=r_drop)
 before = peak()
 config = sized(preset, vocabulary, SpecialIds())
 state = State.start(Weights.from_arrays(config, random_parameters(config, random)))
@@ -58,23 +58,26 @@ print(peak() - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it like this")
 @pytest.mark.parametrize(
-    ("preset", "precision", "tokens", "longest", "vocabulary"),
+    ("preset", "precision", "tokens", "longest", "vocabulary", "r_drop"),
     [
-        ("tiny", "float32", 4096, 25, 4000),
-        ("tiny", "bfloat16", 4096, 25, 4000),
-        ("tiny", "float32", 4096, 128, 4000),
-        pytest.param("small", "float32", 8192, 32, 8000, marks=pytest.mark.slow),
+        ("tiny", "float32", 4096, 25, 4000, 0),
+        ("tiny", "bfloat16", 4096, 25, 4000, 0),
+        ("tiny", "float32", 4096, 128, 4000, 0),
+        ("tiny", "bfloat16", 2048, 25, 4000, 5),
+        pytest.param("small", "float32", 8192, 32, 8000, 0, marks=pytest.mark.slow),
+        pytest.param("small", "float32", 4096, 32, 8000, 5, marks=pytest.mark.slow),
     ],
 )
 def test_a_step_takes_what_is_predicted(
-    preset: str, precision: str, tokens: int, longest: int, vocabulary: int
+    preset: str, precision: str, tokens: int, longest: int, vocabulary: int, r_drop: float
 ) -> None:
     """Never more than predicted, and not much less: else batches would be needlessly small."""
-    arguments = [preset, precision, str(tokens), str(longest), str(vocabulary)]
+    arguments = [preset, precision, str(tokens), str(longest), str(vocabulary), str(r_drop)]
     command = [sys.executable, "-c", MEASURED, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ)
     assert done.returncode == 0, done.stderr
-    found = need(sized(preset, vocabulary, SpecialIds()), Recipe(stop=Stop(steps=2), precision=precision), longest)
+    recipe = Recipe(stop=Stop(steps=2), precision=precision, r_drop=r_drop)
+    found = need(sized(preset, vocabulary, SpecialIds()), recipe, longest)
     assert 0.6 < int(done.stdout) / (found.fixed + tokens * found.token) < 1.0
 
 
@@ -87,6 +90,7 @@ def test_more_of_anything_takes_more() -> None:
         assert token(**more) > token()
     for name in ("dropout", "attention_dropout", "activation_dropout"):
         assert token(recipe=replace(plain, **{name: 0.1})) > token()
+    assert token(recipe=replace(plain, dropout=0.1, r_drop=5.0)) == 2 * token(recipe=replace(plain, dropout=0.1))
     assert token(recipe=replace(plain, precision="bfloat16")) == token() / 2
     assert token(device="cuda") < token()  # its own kernel keeps no weights
     for shape, sizes in (("encoder", {"n_classes": 3, "tying": "none"}), ("decoder", {})):

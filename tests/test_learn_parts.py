@@ -97,6 +97,43 @@ def test_nothing_expected_costs_nothing() -> None:
     assert not W.grad.any()
 
 
+def test_disagreement_of_two_coins() -> None:
+    """By hand: (0.5 − 0.25) log (0.5 / 0.25) + (0.5 − 0.75) log (0.5 / 0.75) = log 3 / 4."""
+    apart, gradient = loss.disagreement(torch.tensor([[[0.5, 0.5], [0.25, 0.75]]], dtype=F64))
+    assert float(apart) == pytest.approx(math.log(3) / 4, abs=1e-15)
+    # The logits of the first coin by h apart: p = 1 / (1 + e^−h); d/dh of the above at h = 0 is log 3 / 4 + 1 / 4.
+    assert gradient[0, 0].tolist() == pytest.approx([math.log(3) / 4 + 1 / 4, -math.log(3) / 4 - 1 / 4], abs=1e-15)
+    same, still = loss.disagreement(torch.tensor([[[0.2, 0.8], [0.2, 0.8]]], dtype=F64))
+    assert float(same) == 0
+    assert still.abs().max() < 1e-16
+    extreme, finite = loss.disagreement(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]))
+    assert math.isfinite(float(extreme))
+    assert finite.isfinite().all()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("bias", [False, True])
+def test_r_drop_is_the_papers_and_its_gradient_is_right(
+    smoothing: float, bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loss, "CHUNK", 31 * 5)  # several chunks, and an odd number of rows would fit
+    x, W = normal(14, 12).requires_grad_(), normal(31, 12, seed=1).requires_grad_()
+    b = normal(31, seed=2).requires_grad_() if bias else None
+    targets = torch.tensor([3, 0, IGNORE, 7, 7, IGNORE, 30]).repeat_interleave(2)
+    inputs = [x, W] if b is None else [x, W, b]
+
+    def ours(*given: torch.Tensor) -> torch.Tensor:
+        return loss.smoothed_cross_entropy(given[0], given[1], given[2] if bias else None, targets, smoothing, 5.0)[0]
+
+    functional = torch.nn.functional
+    logits = functional.linear(x, W, b)
+    wrong = functional.cross_entropy(logits, targets, ignore_index=IGNORE, label_smoothing=smoothing, reduction="sum")
+    p, q = (logits[n::2][targets[n::2] >= 0].log_softmax(-1) for n in (0, 1))
+    apart = [functional.kl_div(b, a, log_target=True, reduction="sum") for a, b in ((p, q), (q, p))]
+    torch.testing.assert_close(ours(*inputs), wrong + 5.0 * sum(apart) / 2, rtol=0, atol=10 * FLOAT64)
+    assert torch.autograd.gradcheck(ours, inputs)
+
+
 # --- the whole gradient -----------------------------------------------------------------------------------------------
 
 
@@ -156,8 +193,60 @@ def test_batching_and_padding_change_no_gradient(shape: str) -> None:
     torch.testing.assert_close(together, alone, rtol=0, atol=FLOAT64)
 
 
+@pytest.mark.parametrize("shape", ["encoder-decoder", "encoder", "decoder"])
+def test_nothing_dropped_is_nothing_apart(shape: str) -> None:
+    """Without dropout both predictions are the same, whatever the weight: the loss and its gradient are as ever."""
+    config = make_config(shape=shape, source_end=shape != "encoder")
+    weights, batch = Weights.from_arrays(config, make_parameters(config), F64), example_batch(config)
+    found = []
+    for way in (train.objective, lambda *given: train.objective_twice(*given, 5.0)):
+        net = model.build(weights)
+        value, nll = way(net, batch, 0.1)
+        value.backward()
+        found.append((value.detach(), nll, weights.gradient((net.weights, net.tables))))
+    torch.testing.assert_close(found[1], found[0], rtol=0, atol=FLOAT64)
+
+
+@pytest.mark.parametrize("shape", ["encoder-decoder", "encoder", "decoder"])
+def test_r_drop_with_dropout_by_finite_differences(shape: str) -> None:
+    """The two predictions are apart, each with its own sentence and target; the gradient is that of the loss."""
+    config = make_config(shape=shape, norm="pre", activation="gelu", source_end=shape != "encoder")
+    weights, batch = Weights.from_arrays(config, make_parameters(config), F64), example_batch(config)
+
+    def network(weights: Weights) -> model.Network:  # the same values are dropped every time
+        rates = model.Dropouts(dropout(0.3, (1, 0)), dropout(0.1, (1, 1)), dropout(0.1, (1, 2)))
+        return model.build(weights, dropouts=rates)
+
+    @torch.no_grad()
+    def log_p(net: model.Network) -> torch.Tensor:  # B·2·…·V
+        return model.logits(net, train.predict(net, batch.twice())).log_softmax(-1).unflatten(0, (-1, 2))
+
+    def value(flat: torch.Tensor, r_drop: float = 5.0) -> float:
+        return float(train.objective_twice(network(Weights(config, flat)), batch, 0.1, r_drop)[0].detach())
+
+    assert value(weights.flat) > value(weights.flat, 1.0) > value(weights.flat, 0.0) + 1e-3
+    assert value(weights.flat) - value(weights.flat, 0.0) == pytest.approx(
+        5 * (value(weights.flat, 1.0) - value(weights.flat, 0.0))
+    )
+    real = batch.expected_BT.flatten() >= 0
+    p, q = (both.flatten(0, -2)[real] for both in log_p(network(weights)).unbind(1))
+    apart = ((p.exp() - q.exp()) * (p - q)).sum()
+    assert value(weights.flat, 4.0) - value(weights.flat, 0.0) == pytest.approx(float(apart))
+
+    net = network(weights)
+    train.objective_twice(net, batch, 0.1, 5.0)[0].backward()
+    gradient = weights.gradient((net.weights, net.tables))
+    for seed in range(3):
+        direction, epsilon = normal(len(weights.flat), seed=seed), 1e-5
+        ahead, behind = value(weights.flat + epsilon * direction), value(weights.flat - epsilon * direction)
+        assert (ahead - behind) / (2 * epsilon) == pytest.approx(
+            float(gradient @ direction), abs=1e-7 * float(gradient.norm() * direction.norm())
+        )
+
+
+@pytest.mark.parametrize("r_drop", [0.0, 5.0])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, FLOAT32), (torch.bfloat16, BFLOAT16)])
-def test_lower_precision_stays_near(dtype: torch.dtype, tolerance: float) -> None:
+def test_lower_precision_stays_near(dtype: torch.dtype, tolerance: float, r_drop: float) -> None:
     """The gradient in float32 and in bfloat16 points where the one in float64 points, and is as long."""
     config = make_config(tying="all")
     batch = example_batch(config)
@@ -165,8 +254,9 @@ def test_lower_precision_stays_near(dtype: torch.dtype, tolerance: float) -> Non
     rough = Weights.from_arrays(config, make_parameters(config), torch.float32)
     gradients = []
     for weights, precision in ((exact, F64), (rough, dtype)):
-        net = model.build(weights, precision)
-        train.objective(net, batch, 0.1)[0].backward()
+        net = model.build(weights, precision, model.Dropouts(dropout(0.1, (1,)), KeepAll(), KeepAll()))
+        value, _ = train.objective_twice(net, batch, 0.1, r_drop) if r_drop else train.objective(net, batch, 0.1)
+        value.backward()
         gradients.append(weights.gradient((net.weights, net.tables)).double())
     difference = (gradients[1] - gradients[0]).norm() / gradients[0].norm()
     assert difference < tolerance

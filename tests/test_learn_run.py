@@ -138,6 +138,23 @@ def test_a_run_goes_on_and_tells_what_has_changed(pairs: Path, tmp_path: Path) -
     assert any("changed: rate 0.005 → 0.001" in line for line in said)
 
 
+def test_r_drop_may_begin_in_a_run_that_was_begun_before_it_was_known(pairs: Path, tmp_path: Path) -> None:
+    dropping = replace(QUICK, stop=Stop(steps=5), recipe={**QUICK.recipe, "dropout": 0.1})
+    learn(tmp_path / "model", pairs, dropping)
+    path = tmp_path / "model/run/plan.json"
+    plan = json.loads(path.read_text())
+    assert plan["recipe"].pop("r_drop") == 0
+    path.write_text(json.dumps(plan))
+    learned, said = learn(
+        tmp_path / "model", pairs, replace(dropping, stop=Stop(steps=8), recipe={**dropping.recipe, "r_drop": 5.0})
+    )
+    assert learned.state.step == 8
+    assert "changed: r_drop 0.0 → 5.0, from now on" in said
+    assert any(line.endswith("R-Drop 5") for line in said)
+    with pytest.raises(ConfigError, match="r_drop is 5, but dropout is 0"):  # kept from before
+        learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=9)))
+
+
 def test_the_mean_of_the_best_models_is_tried(pairs: Path, tmp_path: Path) -> None:
     """On a model that swings about, the mean is better; it is tried again, the same, when an ended run is taken up."""
     recipe = {**QUICK.recipe, "average": 0.0, "rate": 1e-2, "schedule": "constant", "validations": 15, "keep_best": 3}

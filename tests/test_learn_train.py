@@ -1,6 +1,7 @@
 """The loop: it learns, it stops for a reason, and it goes on exactly after whatever has happened to it."""
 
 import json
+import math
 import os
 import resource
 import signal
@@ -23,7 +24,8 @@ from vidrio.learn import checkpoint, keeper, train
 from vidrio.learn.batches import Examples
 from vidrio.learn.best import mean
 from vidrio.learn.decode import translate
-from vidrio.learn.model import Network
+from vidrio.learn.dropout import dropout
+from vidrio.learn.model import NO_DROPOUT, Network, build
 from vidrio.learn.plain import in_memory
 from vidrio.learn.recipe import Recipe, Stop, sized
 from vidrio.learn.state import State, resume
@@ -87,6 +89,26 @@ def test_it_learns_to_say_things_backwards() -> None:
     assert state.best_score > 0.6
 
 
+def test_r_drop_learns_and_predictions_agree(examples: Examples) -> None:
+    """The task is learned; and two predictions with other dropout are less apart than without R-Drop."""
+    batch = train.collate(examples, np.arange(100), small_config())
+
+    def learned(r_drop: float) -> tuple[float, float]:
+        """The loss, and the distance of two predictions; of each target."""
+        recipe = replace(STEPS, stop=Stop(steps=200), r_drop=r_drop)
+        weights = train.train(examples, begin(small_config()), recipe, no_scores).weights
+        values = []
+        with torch.no_grad():
+            for weight in (0.0, 4.0):
+                net = build(weights, dropouts=replace(NO_DROPOUT, residual=dropout(0.1, (7,))))
+                values.append(float(train.objective_twice(net, batch, 0.0, weight)[0]) / batch.n_predictions)
+        return values[0], values[1] - values[0]
+
+    (plain, apart), (agreeing, near) = learned(0.0), learned(1.0)
+    assert near < 0.7 * apart
+    assert agreeing < plain + 0.3 < math.log(14) - 0.5
+
+
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_loss_falls(examples: Examples, precision: str, tmp_path: Path) -> None:
     train.train(examples, begin(small_config()), replace(STEPS, precision=precision), no_scores, run=tmp_path)
@@ -112,12 +134,12 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
 # --- it goes on exactly -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stop_at", [1, 23, 40, 59])
+@pytest.mark.parametrize(("stop_at", "r_drop"), [(1, 0.0), (23, 0.0), (40, 0.0), (59, 0.0), (31, 5.0)])
 def test_an_interrupted_run_goes_on_to_the_last_bit(
-    examples: Examples, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    examples: Examples, stop_at: int, r_drop: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = small_config()
-    whole = train.train(examples, begin(config), STEPS, no_scores, run=tmp_path / "whole")
+    config, recipe = small_config(), replace(STEPS, r_drop=r_drop)
+    whole = train.train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole")
 
     original = train.take_step
 
@@ -128,10 +150,10 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
 
     monkeypatch.setattr(train, "take_step", counted)
     with pytest.raises(KeyboardInterrupt):
-        train.train(examples, begin(config), STEPS, no_scores, run=tmp_path / "parts")
+        train.train(examples, begin(config), recipe, no_scores, run=tmp_path / "parts")
     monkeypatch.undo()
     assert go_on(tmp_path / "parts", config).step == stop_at
-    resumed = train.train(examples, go_on(tmp_path / "parts", config), STEPS, no_scores, run=tmp_path / "parts")
+    resumed = train.train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     for name, tensor in whole.tensors().items():
         assert torch.equal(tensor, resumed.tensors()[name]), name
@@ -430,6 +452,10 @@ def test_until_converged_validates_each_epoch(examples: Examples, tmp_path: Path
         ({"metric": "beauty"}, "metric"),
         ({"precision": "float16"}, "precision"),
         ({"batch_tokens": 0}, "batch_tokens"),
+        ({"r_drop": -1.0}, "r_drop is -1.0"),
+        ({"r_drop": math.inf}, "r_drop"),
+        ({"r_drop": 5.0, "dropout": 0.0}, "r_drop is 5, but dropout is 0"),
+        ({"r_drop": 5.0, "dropout": 0.001}, "r_drop is 5, but dropout is 0"),  # nothing is dropped at such a rate
         ({"stop": Stop(converged=True), "schedule": "linear"}, "needs an end"),
     ],
 )

@@ -61,6 +61,12 @@ class Batch:
         target, expected = self.target_BT.to(device), self.expected_BT.to(device)
         return Batch(source, lengths, target, expected, self.n_predictions, self.n_tokens)
 
+    def twice(self) -> "Batch":
+        """Each sentence two times, one after the other. What is counted is what there is to learn from: the same."""
+        source, lengths = self.source_BS.repeat_interleave(2, 0), self.source_lengths_B.repeat_interleave(2)
+        target, expected = self.target_BT.repeat_interleave(2, 0), self.expected_BT.repeat_interleave(2, 0)
+        return Batch(source, lengths, target, expected, self.n_predictions, self.n_tokens)
+
 
 def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
     """The pairs of one epoch: 1 is each pair once, 2 twice, 0.3 three in ten of them, other ones in every epoch."""

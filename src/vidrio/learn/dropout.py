@@ -82,4 +82,9 @@ class DropSome:
 
 def dropout(rate: float, key: Sequence[int]) -> Dropout:
     """Dropout with this rate, or none."""
-    return DropSome(rate, key) if round(rate * 256) > 0 else KeepAll()
+    return DropSome(rate, key) if drops(rate) else KeepAll()
+
+
+def drops(rate: float) -> bool:
+    """Whether anything is dropped at this rate."""
+    return round(rate * 256) > 0

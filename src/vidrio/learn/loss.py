@@ -1,4 +1,5 @@
-"""How wrong the model is: cross-entropy with label smoothing, §5.4, and its gradient.
+"""How wrong the model is: cross-entropy with label smoothing, §5.4, and its gradient. With R-Drop also how far two
+predictions of the same are apart.
 
 The probabilities of a whole batch over a vocabulary of thousands are the largest thing in training. They are never all
 there: some hundred rows at a time go from logits to probabilities to gradient while they are in the cache.
@@ -14,16 +15,31 @@ CHUNK = 1 << 22  # logits at a time
 
 
 def smoothed_cross_entropy(
-    rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, targets_N: Tensor, smoothing: float
+    rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, targets_N: Tensor, smoothing: float, r_drop: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """The loss of predicting `targets` after `rows`, summed over them; and the same without smoothing, to report.
 
     With smoothing ε the right answer is not "this word, surely" but 1 − ε on this word and ε spread over all V words. A
     target below 0 stands for no prediction (padding) and is left out.
+
+    With R-Drop's weight α each target comes twice, one after the other: predicted with one dropout and with another.
+    For each such two, p and q, α (KL(p‖q) + KL(q‖p)) / 2 is added to the loss (Liang et al. 2021, "R-Drop", §2.1).
     """
     learning = torch.is_grad_enabled()
-    loss, nll = _Loss.apply(rows_ND, W_VD, b_V, targets_N, smoothing, learning)  # type: ignore[no-untyped-call]
+    loss, nll = _Loss.apply(rows_ND, W_VD, b_V, targets_N, smoothing, r_drop, learning)  # type: ignore[no-untyped-call]
     return loss, nll
+
+
+def disagreement(p_N2V: Tensor) -> tuple[Tensor, Tensor]:
+    """KL(p‖q) + KL(q‖p), summed over N pairs of distributions, and its gradient by the logits of each of them.
+
+    By the logits of p it is p (log p/q − KL(p‖q)), from the first, + p − q, from the second; by those of q the same,
+    with p and q in each other's place.
+    """
+    log_p = p_N2V.clamp_min(torch.finfo(p_N2V.dtype).tiny).log_()
+    log_ratio = log_p - log_p.flip(1)  # log p/q, and log q/p
+    kl_N21 = torch.linalg.vecdot(p_N2V, log_ratio).unsqueeze(-1)
+    return kl_N21.sum(dtype=torch.float64), log_ratio.sub_(kl_N21 - 1).mul_(p_N2V).sub_(p_N2V.flip(1))
 
 
 class _Loss(torch.autograd.Function):
@@ -37,6 +53,7 @@ class _Loss(torch.autograd.Function):
         b_V: Tensor | None,
         all_targets_N: Tensor,
         smoothing: float,
+        r_drop: float,
         learning: bool,
     ) -> tuple[Tensor, Tensor]:
         real = (all_targets_N >= 0).nonzero().squeeze(1)
@@ -52,7 +69,8 @@ class _Loss(torch.autograd.Function):
         grad_b = None if b_V is None else torch.zeros(V, dtype=wide, device=W_VD.device)
         # Σ_v logit_v of a row is the row times the sum of all words' rows.
         W_sum_D, b_sum = W_VD.sum(0, dtype=wide), 0.0 if b_V is None else b_V.sum(dtype=wide)
-        size = max(1, CHUNK // V)
+        times = 2 if r_drop else 1  # that each target comes; those of one are not parted
+        size = times * max(1, CHUNK // (times * V))
         for start in range(0, len(rows_ND), size):
             rows, targets = rows_ND[start : start + size], targets_N1[start : start + size]
             logits = F.linear(rows, W_VD, b_V)
@@ -64,12 +82,16 @@ class _Loss(torch.autograd.Function):
             mean_log_p = (rows.to(wide) @ W_sum_D + b_sum).unsqueeze(1) / V - log_sum
             nll -= log_p.sum(dtype=torch.float64)
             loss -= ((1 - smoothing) * log_p + smoothing * mean_log_p).sum(dtype=torch.float64)
+            apart, grad_apart = disagreement(p.to(wide).view(-1, 2, V)) if r_drop else (0.0, None)
+            loss += r_drop / 2 * apart
             if not learning:
                 continue
             grad_logits = p.sub_(smoothing / V) if smoothing else p
             places = targets.squeeze(1) + V * torch.arange(len(rows), device=rows.device)
             right = (p_right - smoothing / V - (1 - smoothing)).to(p.dtype)
             grad_logits.view(-1).index_copy_(0, places, right.squeeze(1))
+            if grad_apart is not None:
+                grad_logits += grad_apart.view(-1, V).mul_(r_drop / 2)
             torch.mm(grad_logits, W_VD, out=grad_rows[start : start + size])
             grad_W += grad_logits.t() @ rows
             if grad_b is not None:
@@ -84,4 +106,4 @@ class _Loss(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_rows, grad_W, grad_b = ctx.saved_tensors
         by = grads[0]
-        return grad_rows * by, grad_W * by, None if grad_b is None else grad_b * by, None, None, None
+        return grad_rows * by, grad_W * by, None if grad_b is None else grad_b * by, None, None, None, None

@@ -44,8 +44,12 @@ def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "
     parameters = (20 / shares + copy) * count(config)
     W = max(config.source_vocabulary, config.target_vocabulary, config.n_classes) * config.d_model
     loss = 2 * size * CHUNK + 2 * 4 * W
+    passes = 1
+    if recipe.r_drop:  # each token goes through twice, with six float32 for each logit
+        passes, loss = 2, loss + 6 * 4 * CHUNK
     return Need(
-        LIBRARIES + parameters + loss, size * (kept(config, recipe, longest, device_type) + passing(config, longest))
+        LIBRARIES + parameters + loss,
+        passes * size * (kept(config, recipe, longest, device_type) + passing(config, longest)),
     )
 
 

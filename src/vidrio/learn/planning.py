@@ -262,6 +262,7 @@ def told_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]:
         f"model: {plan.preset or OWN_SIZES}, {count(c):,} parameters, {layers} layers, {c.d_model} wide, "
         f"{c.n_heads} heads, vocabulary of {vocabulary:,}",
         f"computing in {r.precision}{why} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens, "
-        f"{len(task.examples.source.lengths):,} pairs, dropout {r.dropout:g}, rate {r.rate:g} ({r.schedule})",
+        f"{len(task.examples.source.lengths):,} pairs, dropout {r.dropout:g}, rate {r.rate:g} ({r.schedule})"
+        + (f", R-Drop {r.r_drop:g}" if r.r_drop else ""),
         f"it ends {r.stop}" + (" (--time changes that)" if r.stop.seconds else ""),
     ]

@@ -12,6 +12,7 @@ import torch
 
 from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import ConfigError
+from vidrio.learn.dropout import drops
 from vidrio.learn.schedule import KINDS
 from vidrio.parameters import count
 
@@ -82,6 +83,7 @@ class Recipe:
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
     subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise now and then
+    r_drop: float = 0.0  # how much two predictions of the same, with other dropout, must agree
     clip: float = 1.0
     weight_decay: float = 0.0
     average: float = 0.999  # of the parameters: how much of the mean stays at each step
@@ -106,6 +108,12 @@ class Recipe:
             *((f"{name} is {value}, not from 0 to below 1", not 0 <= value < 1) for name, value in rates.items()),
             (f"schedule is {self.schedule!r}, not one of {', '.join(KINDS)}", self.schedule not in KINDS),
             (f"rate is {self.rate}, not above 0", not self.rate > 0),
+            (f"r_drop is {self.r_drop}, not 0 or above", not 0 <= self.r_drop < math.inf),
+            (
+                f"r_drop is {self.r_drop:g}, but dropout is 0: both predictions would be the same",
+                self.r_drop > 0
+                and not any(map(drops, (self.dropout, self.attention_dropout, self.activation_dropout))),
+            ),
             (f"metric is {self.metric!r}, not one of {', '.join(METRICS)}", self.metric not in METRICS),
             (f"average is {self.average}, not from 0 to below 1", not 0 <= self.average < 1),
             (
