@@ -93,3 +93,11 @@ def test_only_a_model_that_has_learned_from_sentences_is_given_sentences():
     assert Reader(cased).read("see the old sea", "").text == "See the old sea."
     assert Reader(cased).read("see the old sea", "", forms=False).text == "see the old sea"
     assert knows_capitals(open_model().source_tokenizer)
+
+
+def test_a_name_that_the_model_translates_is_not_hidden():
+    tokenizer = open_model().source_tokenizer
+    sentence = "We left Luxembourg and Wolverhampton on Saturday."
+    assert Reader(tokenizer).read(sentence, "①②③").text == "We left ① and ② on ③."
+    told = Reader(tokenizer, "Luxembourg Saturday").read(sentence, "①②③")
+    assert told.text == "We left Luxembourg and ① on Saturday."

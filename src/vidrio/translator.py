@@ -61,7 +61,7 @@ class Translator:
         self._longest = min(LONGEST, config.max_positions - config.source_end)
         self._bytes = frozenset(i for token in BYTES if (i := tokenizers[1].id(token)) is not None)
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
-        self.reader = Reader(tokenizers[0])
+        self.reader = Reader(tokenizers[0], about.translated)
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
 

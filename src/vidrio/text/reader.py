@@ -12,10 +12,11 @@ CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with cap
 
 
 class Reader:
-    """Reads sentences as the model of a tokenizer does."""
+    """Reads sentences as the model of a tokenizer does; names that it has learned to translate are no rare words."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, translated: str = "") -> None:
         self._tokenizer = tokenizer
+        self._translated = frozenset(translated.split())
         self.knows_forms = knows_capitals(tokenizer)
         self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
 
@@ -29,6 +30,8 @@ class Reader:
 
     def _count_tokens(self, word: str) -> int:
         known = self._tokenizer
+        if word in self._translated:
+            return 1
         if known.kind != "word" and any(known.id(letter) is None for letter in word if letter.isalpha()):
             return UNSPELLABLE
         return len(known.encode(word))

@@ -1,0 +1,222 @@
+"""More of the words that are rare in the corpora: which word stands for which, and pairs made with them.
+
+    python lexicon.py CLEAN TO APART…    # words, lists, swapped, renamed and said (.tsv), apart from the tests
+
+"fridge" stands in nine of Tatoeba's hundred thousand pairs, "churches" in two, and most names are "Tom". Two words are
+taken to mean the same if each is the other's best companion in the sentence pairs (Dice's coefficient, the simplest form of
+Melamed 2000's competitive linking); rare ones are then put into sentences in the place of others, as is known to help
+small corpora (Fadaee, Bisazza and Monz 2017, "Data augmentation for low-resource neural machine
+translation"). Everything is drawn from a fixed seed. What it was worth: docs/model-log.md.
+"""
+
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from corpora import CORPORA, Pair, both, read, write
+
+from vidrio.text.fold import fold
+
+HERE = Path(__file__).parent
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+ENOUGH, ALIKE = 3, 0.25  # sentence pairs with a word; Dice's coefficient of two that mean the same
+KEPT = 0.35  # of the pairs with a name, in which it is the same on both sides; more, and it is not translated
+FREQUENT = 0.02  # of the sentences; "the" and "de" are everybody's companions
+SPANISH_ARTICLES = {
+    "el": "m", "un": "m", "del": "m", "al": "m", "la": "f", "una": "f",
+    "los": "ms", "unos": "ms", "las": "fs", "unas": "fs",
+}  # fmt: skip
+ONSETS, VOWELS, ENDS = "b bl d f fl g gr k m p sn t z".split(), [*"aeiou"], ["", *"b ck mp n p rp x".split()]
+STRANGE = (ONSETS, VOWELS, ONSETS, VOWELS, ENDS)
+BEFORE_EN = r"(?:the|an?|my|his|her|your|our|their)"
+BEFORE_ES = r"(?:el|un|del|al|la|una|los|unos|las|unas|mi|tu|su|mis|tus|sus)"
+OFTEN = {"Tom": "man", "Mary": "woman", "Boston": "place", "Jackson": "family"}
+MARY = "María"  # what many of Tatoeba's translators make of Mary
+
+
+@dataclass(frozen=True)
+class Link:
+    source: str
+    target: str
+    count: int
+    gender: str  # m, f, ms, fs by the articles before the Spanish word, or nothing
+
+
+def links(pairs: Iterable[Pair]) -> list[Link]:
+    """The words that are each other's best companion, the most frequent first."""
+    sides = [(set(WORD.findall(source)), WORD.findall(target)) for source, target in pairs]
+    count_en = Counter(word for source, _ in sides for word in source)
+    count_es = Counter(word for _, target in sides for word in set(target))
+    most = FREQUENT * len(sides)
+    known_en = {word for word, count in count_en.items() if ENOUGH <= count <= most}
+    known_es = {word for word, count in count_es.items() if ENOUGH <= count <= most}
+    together: Counter[Pair] = Counter()
+    articles: dict[str, Counter[str]] = {}
+    for source, target in sides:
+        here = known_es.intersection(target)
+        together.update((s, t) for s in source & known_en for t in here)
+        for before, word in pairwise(target):
+            if word in here and before.lower() in SPANISH_ARTICLES:
+                articles.setdefault(word, Counter())[SPANISH_ARTICLES[before.lower()]] += 1
+    best_en: dict[str, tuple[float, str]] = {}
+    best_es: dict[str, tuple[float, str]] = {}
+    for (s, t), count in together.items():
+        dice = 2 * count / (count_en[s] + count_es[t])
+        best_en[s] = max(best_en.get(s, (0.0, "")), (dice, t))
+        best_es[t] = max(best_es.get(t, (0.0, "")), (dice, s))
+    found = []
+    for s, (dice, t) in best_en.items():
+        if dice >= ALIKE and best_es[t][1] == s and together[s, t] >= ENOUGH:
+            seen = articles.get(t, Counter()).most_common(1)
+            found.append(Link(s, t, together[s, t], seen[0][0] if seen and 3 * seen[0][1] >= together[s, t] else ""))
+    return sorted(found, key=lambda link: -link.count)
+
+
+def translated(pairs: Iterable[Pair]) -> list[str]:
+    """Words with a capital letter inside a sentence that seldom stand on the other side as they are: Spain, not Smith."""
+    seen: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
+    for source, target in pairs:
+        there = set(WORD.findall(target))
+        for word in {word[0] for word in WORD.finditer(source) if word.start()}:
+            if word[0].isupper() and word[1:].islower() and word.isalpha():
+                seen[word] += 1
+                kept[word] += word in there
+    return sorted(word for word, count in seen.items() if count >= ENOUGH and kept[word] < KEPT * count)
+
+
+def words(chance: random.Random, found: list[Link]) -> Iterator[Pair]:
+    """Each word by itself, as people type it."""
+    for link in found:
+        pair = link.source, link.target
+        yield pair
+        if pair[0].islower() and pair[1].islower():
+            if chance.random() < 0.35:
+                yield both(pair, str.capitalize)
+            if chance.random() < 0.2:
+                yield both(pair, str.upper)
+            if chance.random() < 0.15:
+                yield both(pair, lambda text: f"{text.capitalize()}.")
+            if link.gender and chance.random() < 0.5:
+                article = {"m": "el", "f": "la", "ms": "los", "fs": "las"}[link.gender]
+                yield f"the {pair[0]}", f"{article} {pair[1]}"
+
+
+def lists(chance: random.Random, nouns: list[Link], how_many: int) -> Iterator[Pair]:
+    """Nouns one after the other, and nouns of nouns, as in a heading."""
+    for _ in range(how_many):
+        some = chance.sample(nouns, chance.choice((2, 2, 3, 3, 4, 5, 6)))
+        if chance.random() < 0.2:
+            some.append(chance.choice(some))
+        source, target = [link.source for link in some], [link.target for link in some]
+        draw = chance.random()
+        if draw < 0.3:
+            pair = ", ".join(source), ", ".join(target)
+        elif draw < 0.7:
+            also = "e" if re.match(r"h?[ií](?![aeoáé])", target[-1]) else "y"
+            comma = chance.choice(("", ",")) if len(some) > 2 else ""
+            pair = f"{', '.join(source[:-1])}{comma} and {source[-1]}", f"{', '.join(target[:-1])} {also} {target[-1]}"
+        else:
+            of = {"m": "del", "f": "de la", "ms": "de los", "fs": "de las"}[some[1].gender]
+            pair = f"{source[0]} of the {source[1]}", f"{target[0]} {of} {target[1]}"
+        if chance.random() < 0.3:
+            pair = both(pair, lambda text: text[0].upper() + text[1:])
+        if chance.random() < 0.1:
+            pair = both(pair, str.upper)
+        yield pair
+
+
+def swapped(chance: random.Random, pairs: list[Pair], nouns: list[Link], each: int) -> Iterator[Pair]:
+    """Sentences with another noun of the same gender and number in the place of theirs, the rarer the more often.
+
+    Only where the noun stands once on each side with an article or a possessive before it, which then fits the other.
+    A few get a word of no language, which stays as it is.
+    """
+    places: dict[str, list[tuple[Pair, Link]]] = {}
+    by_source = {link.source: link for link in nouns}
+    for pair in pairs:
+        for word in set(WORD.findall(pair[0])):
+            link = by_source.get(word)
+            if link and len(pair[0]) < 90 and place_of(link, pair):
+                places.setdefault(link.gender, []).append((pair, link))
+    for link in nouns:
+        for _ in range(each if link.count < 60 else each // 2 if link.count < 300 else 0):
+            pair, instead = chance.choice(places[link.gender])
+            yield exchanged(pair, instead.source, instead.target, link.source, link.target)
+    for _ in range(len(nouns) // 3):
+        pair, instead = chance.choice(places[chance.choice(["m", "f"])])
+        strange = "".join(
+            chance.choice(("bl", "fl", "t", "k", "sn", "p", "gr", "m", "z")) + chance.choice("aeiou") for _ in "12"
+        )
+        strange += chance.choice(("p", "rp", "n", "x", "b", "mp", "", "ck"))
+        yield exchanged(pair, instead.source, instead.target, strange, strange)
+
+
+def place_of(link: Link, pair: Pair) -> bool:
+    return all(
+        len(re.findall(rf"\b{re.escape(word)}\b", text)) == 1 and re.search(rf"\b{before} {re.escape(word)}\b", text)
+        for word, text, before in ((link.source, pair[0], BEFORE_EN), (link.target, pair[1], BEFORE_ES))
+    )
+
+
+def exchanged(pair: Pair, old_source: str, old_target: str, source: str, target: str) -> Pair:
+    text = re.sub(rf"\b{re.escape(old_source)}\b", source, pair[0])
+    text = re.sub(rf"\b(an?) (?={re.escape(source)}\b)", "an " if source[0] in "aeiou" else "a ", text)
+    return text, re.sub(rf"\b{re.escape(old_target)}\b", target, pair[1])
+
+
+def renamed(chance: random.Random, pairs: list[Pair], fillers: dict[str, list[Pair]]) -> Iterator[Pair]:
+    """The sentences about Tom, Mary, Boston and Jackson, about somebody and somewhere else."""
+    for source, target in pairs:
+        pair = source, re.sub(rf"\b{MARY}\b", "Mary", target) if re.search(r"\bMary\b", source) else target
+        for name, kind in OFTEN.items():
+            other = chance.choice(fillers[kind])[0]
+            if all(re.search(rf"\b{name}\b", text) for text in pair):
+                pair = exchanged(pair, name, name, other, other)
+        if pair[0] != source and not any(re.search(rf"\b{name}\b", pair[0]) for name in OFTEN):
+            yield pair
+
+
+def said(chance: random.Random, frames: list[Pair], fillers: dict[str, list[Pair]], each: int) -> Iterator[Pair]:
+    """Greetings, ages, dates, letters and the clock: each frame with many names and numbers."""
+    for source, target in frames:
+        for _ in range(each):
+            filled: dict[str, Pair] = {}
+            for key in dict.fromkeys(re.findall(r"{(\w+)}", source)):
+                others = [pair for pair in fillers[key.rstrip("2")] if pair not in filled.values()]
+                filled[key] = chance.choice(others)
+            yield (
+                source.format_map({key: pair[0] for key, pair in filled.items()}),
+                target.format_map({key: pair[1] for key, pair in filled.items()}),
+            )
+
+
+def main(clean: Path, to: Path, *apart: Path) -> None:
+    fillers: dict[str, list[Pair]] = {}
+    for line in (HERE / "fillers.tsv").read_text(encoding="utf-8").splitlines():
+        kind, source, target = line.split("\t")
+        fillers.setdefault(kind, []).append((source, target))
+    fillers["name"] = fillers["man"] + fillers["woman"]
+    corpora = {corpus: read(clean / f"{corpus}.tsv") for corpus in CORPORA}
+    found = links(pair for corpus, pairs in corpora.items() if corpus not in {"dictionary", "tech"} for pair in pairs)
+    nouns = [link for link in found if link.gender and link.source.islower() and link.target.islower()]
+    nouns = [link for link in nouns if min(len(link.source), len(link.target)) > 2]
+    made = {
+        "words": words(random.Random("words"), [link for link in found if link.source != link.target]),
+        "lists": lists(random.Random("lists"), nouns, 3 * len(nouns)),
+        "swapped": swapped(random.Random("swapped"), corpora["tatoeba"], nouns, 8),
+        "renamed": renamed(random.Random("renamed"), corpora["tatoeba"], fillers),
+        "said": dict.fromkeys(said(random.Random("said"), read(HERE / "sayings.tsv"), fillers, 30)),
+    }
+    held_out = [set(map(fold, side)) for side in zip(*(pair for path in apart for pair in read(path)), strict=True)]
+    for name, pairs in made.items():
+        write(to / f"{name}.tsv", [pair for pair in pairs if not any(map(set.__contains__, held_out, map(fold, pair)))])
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
