@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,8 +22,19 @@ RECIPE = REPOSITORY / "recipes" / "en-es"
 
 @pytest.fixture(scope="module")
 def corpora():
-    spec = importlib.util.spec_from_file_location("corpora", RECIPE / "corpora.py")
-    module = importlib.util.module_from_spec(spec)
+    return imported("corpora")
+
+
+@pytest.fixture(scope="module")
+def lexicon(corpora):
+    sys.modules["corpora"] = corpora  # as a script of the same folder finds it
+    yield imported("lexicon")
+    del sys.modules["corpora"], sys.modules["lexicon"]
+
+
+def imported(name):
+    spec = importlib.util.spec_from_file_location(name, RECIPE / f"{name}.py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -99,11 +111,100 @@ def test_a_sentence_of_the_test_set_is_found_among_the_pairs(corpora, tmp_path):
             corpora.apart(folder, test)
 
 
+# --- words, and pairs made with them ---------------------------------------------------------------------------------
+
+PAIRS = [
+    *[("I see a dog.", "Veo un perro."), ("The dog is here.", "El perro está aquí.")] * 3,
+    *[("I see an apple.", "Veo una manzana."), ("The apple is red.", "La manzana es roja.")] * 3,
+    *[("We left Spain.", "Salimos de España."), ("We met Ana.", "Encontramos a Ana.")] * 3,
+    *[(f"Number {n} is other.", f"El {n} es otro.") for n in "abcdefghijklmnopqrstuvwxyz" * 30],
+]
+
+
+def test_words_that_mean_the_same_are_found_with_their_gender(lexicon):
+    found = {link.source: (link.target, link.count, link.gender) for link in lexicon.links(PAIRS)}
+    assert found["dog"] == ("perro", 6, "m")
+    assert found["apple"] == ("manzana", 6, "f")
+    assert "The" not in found  # el and la share it
+
+
+def test_a_noun_takes_the_place_of_another_with_its_article(lexicon):
+    pair = "I have a dog.", "Tengo un perro."
+    assert lexicon.exchanged(pair, "dog", "perro", "apple", "manzana") == ("I have an apple.", "Tengo un manzana.")
+    link = SimpleNamespace(source="dog", target="perro")
+    assert lexicon.place_of(link, pair)
+    assert not lexicon.place_of(link, ("dog eats dog", "perro come perro"))
+    assert not lexicon.place_of(link, ("He had a dog.", "Tuvo perro."))  # no article to go by
+
+
+def test_lists_say_y_or_e(lexicon):
+    nouns = [lexicon.Link("needle", "aguja", 9, "f"), lexicon.Link("daughter", "hija", 9, "f")] * 5
+    made = set(lexicon.lists(random.Random(1), nouns, 300))
+    assert ("needle and daughter", "aguja e hija") in made
+    assert ("daughter and needle", "hija y aguja") in made
+    assert ("daughter of the needle", "hija de la aguja") in made
+
+
+def test_each_saying_has_the_same_places_on_both_sides(lexicon):
+    fillers = lexicon.read_fillers()
+    frames = lexicon.read(RECIPE / "sayings.tsv")
+    made = list(lexicon.said(random.Random(1), frames, fillers, 3))
+    assert len(made) == 3 * len(frames) > 150
+    assert not any(mark in text for pair in made for text in pair for mark in "{}")
+    assert any("two" in source and "dos" in target for source, target in made)
+    kinds = {name for kind in ("man", "woman", "family", "place") for name, _ in fillers[kind]}
+    for source, target in made:
+        assert {word for word in lexicon.WORD.findall(source) if word in kinds} == {
+            word for word in lexicon.WORD.findall(target) if word in kinds
+        }
+
+
+def test_tom_becomes_somebody_else_on_both_sides(lexicon):
+    fillers = {
+        "man": [("Leo", "Leo")],
+        "woman": [("Eva", "Eva")],
+        "place": [("Lima", "Lima")],
+        "family": [("Díaz", "Díaz")],
+    }
+    pairs = [("Tom loves Mary.", "Tom ama a María."), ("Tom left.", "Se fue."), ("It rains.", "Llueve.")]
+    assert list(lexicon.renamed(random.Random(1), pairs, fillers)) == [("Leo loves Eva.", "Leo ama a Eva.")]
+
+
+def test_a_name_that_is_the_same_on_both_sides_is_not_one_that_changes(lexicon):
+    assert lexicon.translated(PAIRS) == ["Spain"]
+
+
+def test_nothing_of_a_test_set_is_made(lexicon, tmp_path):
+    clean = tmp_path / "clean"
+    clean.mkdir()
+    for corpus in lexicon.CORPORA:
+        (clean / f"{corpus}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS), encoding="utf-8")
+    test = tmp_path / "test.tsv"
+    test.write_text("The dog!\tUn animal.\nDogs.\tel perro\n", encoding="utf-8")
+    made = {}
+    for apart in ((), (test,)):
+        to = tmp_path / f"made{len(apart)}"
+        to.mkdir()
+        lexicon.main(clean, to, *apart)
+        made[len(apart)] = {pair for path in to.glob("*.tsv") for pair in lexicon.read(path)}
+    assert ("the dog", "el perro") in made[0]
+    assert not any(source.lower().rstrip(".!") == "the dog" for source, _ in made[1])
+    assert made[1] < made[0]
+
+
 # --- the whole recipe, on a language of a few words -------------------------------------------------------------------
 
 NOUNS = {"dog": "perro", "cat": "gato", "boy": "niño", "book": "libro", "tree": "árbol", "cook": "cocinero"}
 VERBS = {"sees": "ve a", "hears": "oye a", "wants": "quiere a", "paints": "pinta a", "finds": "encuentra a"}
 PLACES = {"here": "aquí", "there": "allí", "today": "hoy", "now": "ahora", "again": "otra vez"}
+SELDOM = {
+    "zebra": "cebra",
+    "whale": "ballena",
+    "chair": "silla",
+    "spoon": "cuchara",
+    "lamp": "lámpara",
+    "mouse": "ratón",
+}
 SOURCES = ("tatoeba", "europarl", "mdn-tmx", "docs-python", "xquad")
 
 
@@ -123,9 +224,18 @@ def sentences(count):
 @pytest.fixture
 def data(tmp_path):
     pairs = list(dict.fromkeys(sentences(2_000)))
+    pairs += [
+        (f"Tom {see} the {a} {here}.", f"Tom {ve} {'el' if b == 'ratón' else 'la'} {b} {aquí}.")
+        for a, b in SELDOM.items()
+        for see, ve in VERBS.items()
+        for here, aquí in PLACES.items()
+        if hash((len(a), len(see), len(here))) % 3 == 0
+    ]
     folder = tmp_path / "data"
     files = {
-        "train.tsv.xz": [(SOURCES[n % 4], *pair) for n, pair in enumerate(pairs[90:])],
+        "train.tsv.xz": [
+            ("tatoeba" if "Tom" in pair[0] else SOURCES[n % 4], *pair) for n, pair in enumerate(pairs[90:])
+        ],
         "train-more.tsv.xz": [("xquad", *pair) for pair in pairs[:60]],
         "dictionary.tsv.xz": [("wiktionary", *pair) for pair in NOUNS.items()],
         "mono.en.tsv.xz": [("commonvoice", f"{clause(random.Random(n))[0]}.") for n in range(300)],
@@ -152,7 +262,7 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     for file in RECIPE.iterdir():
         if file.is_file():
             (copy / file.name).write_bytes(file.read_bytes())
-    command = ["sh", str(copy / "make.sh"), str(data), str(tmp_path / "work"), direction, "15s", sys.executable]
+    command = ["sh", str(copy / "make.sh"), str(data), str(tmp_path / "work"), direction, "12s", sys.executable]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
     for _ in range(2):  # the second time there is nothing left to do but to ship it
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
@@ -161,8 +271,8 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     _, about = read_config(folder)
     assert (about.symbols, f"{about.source_language}-{about.target_language}") == ("①②③④⑤⑥", direction)
     assert len(about.scores) == 9
-    assert (tmp_path / "work" / "train" / "back-en.tsv").is_file()
-    assert (tmp_path / "work" / "train" / "back-es.tsv").is_file() == (direction == "en-es")
-    assert "vidrio train tatoeba.tsv@3" in (folder / "README.md").read_text(encoding="utf-8")
+    assert (tmp_path / "work" / "train" / "back-es.tsv").is_file()
+    assert (tmp_path / "work" / "train" / "back-en.tsv").is_file() == (direction == "es-en")
+    assert "vidrio train tatoeba.tsv@2 renamed.tsv" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     assert Translator.load(folder).translate("{x}").text == "{x}"

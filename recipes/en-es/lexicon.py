@@ -3,10 +3,10 @@
     python lexicon.py CLEAN TO APART…    # words, lists, swapped, renamed and said (.tsv), apart from the tests
 
 "fridge" stands in nine of Tatoeba's hundred thousand pairs, "churches" in two, and most names are "Tom". Two words are
-taken to mean the same if each is the other's best companion in the sentence pairs (Dice's coefficient, the simplest form of
-Melamed 2000's competitive linking); rare ones are then put into sentences in the place of others, as is known to help
-small corpora (Fadaee, Bisazza and Monz 2017, "Data augmentation for low-resource neural machine
-translation"). Everything is drawn from a fixed seed. What it was worth: docs/model-log.md.
+taken to mean the same if each is the other's best companion in the sentence pairs (by Dice's coefficient, the simplest
+form of Melamed 2000's competitive linking); rare ones are then put into sentences in the place of others, as is known
+to help small corpora (Fadaee, Bisazza and Monz 2017, "Data augmentation for low-resource neural machine translation").
+Everything is drawn from a fixed seed. What it was worth: docs/model-log.md.
 """
 
 import random
@@ -19,11 +19,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from corpora import CORPORA, Pair, both, read, write
-
 from vidrio.text.fold import fold
 
 HERE = Path(__file__).parent
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+PARALLEL = [corpus for corpus in CORPORA if corpus not in {"dictionary", "tech"}]  # what words are looked for in
 ENOUGH, ALIKE = 3, 0.25  # sentence pairs with a word; Dice's coefficient of two that mean the same
 KEPT = 0.35  # of the pairs with a name, in which it is the same on both sides; more, and it is not translated
 FREQUENT = 0.02  # of the sentences; "the" and "de" are everybody's companions
@@ -31,8 +31,8 @@ SPANISH_ARTICLES = {
     "el": "m", "un": "m", "del": "m", "al": "m", "la": "f", "una": "f",
     "los": "ms", "unos": "ms", "las": "fs", "unas": "fs",
 }  # fmt: skip
-ONSETS, VOWELS, ENDS = "b bl d f fl g gr k m p sn t z".split(), [*"aeiou"], ["", *"b ck mp n p rp x".split()]
-STRANGE = (ONSETS, VOWELS, ONSETS, VOWELS, ENDS)
+ONSETS, VOWELS, ENDS = (*"bdfgkmptz", "bl", "fl", "gr", "sn"), (*"aeiou",), (*"bnpx", "ck", "mp", "rp", "")
+STRANGE = (ONSETS, VOWELS, ONSETS, VOWELS, ENDS)  # a word of no language
 BEFORE_EN = r"(?:the|an?|my|his|her|your|our|their)"
 BEFORE_ES = r"(?:el|un|del|al|la|una|los|unos|las|unas|mi|tu|su|mis|tus|sus)"
 OFTEN = {"Tom": "man", "Mary": "woman", "Boston": "place", "Jackson": "family"}
@@ -78,7 +78,7 @@ def links(pairs: Iterable[Pair]) -> list[Link]:
 
 
 def translated(pairs: Iterable[Pair]) -> list[str]:
-    """Words with a capital letter inside a sentence that seldom stand on the other side as they are: Spain, not Smith."""
+    """Words with a capital letter inside a sentence that seldom stand on the other side as well: Spain, not Mary."""
     seen: Counter[str] = Counter()
     kept: Counter[str] = Counter()
     for source, target in pairs:
@@ -109,8 +109,8 @@ def words(chance: random.Random, found: list[Link]) -> Iterator[Pair]:
 
 def lists(chance: random.Random, nouns: list[Link], how_many: int) -> Iterator[Pair]:
     """Nouns one after the other, and nouns of nouns, as in a heading."""
-    for _ in range(how_many):
-        some = chance.sample(nouns, chance.choice((2, 2, 3, 3, 4, 5, 6)))
+    for _ in range(how_many if len(nouns) > 1 else 0):
+        some = chance.sample(nouns, min(len(nouns), chance.choice((2, 2, 3, 3, 4, 5, 6))))
         if chance.random() < 0.2:
             some.append(chance.choice(some))
         source, target = [link.source for link in some], [link.target for link in some]
@@ -196,14 +196,19 @@ def said(chance: random.Random, frames: list[Pair], fillers: dict[str, list[Pair
             )
 
 
-def main(clean: Path, to: Path, *apart: Path) -> None:
+def read_fillers() -> dict[str, list[Pair]]:
+    """What the places of the sayings are filled with, by kind."""
     fillers: dict[str, list[Pair]] = {}
     for line in (HERE / "fillers.tsv").read_text(encoding="utf-8").splitlines():
         kind, source, target = line.split("\t")
         fillers.setdefault(kind, []).append((source, target))
-    fillers["name"] = fillers["man"] + fillers["woman"]
+    return {**fillers, "name": fillers["man"] + fillers["woman"]}
+
+
+def main(clean: Path, to: Path, *apart: Path) -> None:
+    fillers = read_fillers()
     corpora = {corpus: read(clean / f"{corpus}.tsv") for corpus in CORPORA}
-    found = links(pair for corpus, pairs in corpora.items() if corpus not in {"dictionary", "tech"} for pair in pairs)
+    found = links(pair for corpus in PARALLEL for pair in corpora[corpus])
     nouns = [link for link in found if link.gender and link.source.islower() and link.target.islower()]
     nouns = [link for link in nouns if min(len(link.source), len(link.target)) > 2]
     made = {

@@ -7,7 +7,6 @@
 set -eu
 DATA=$1 WORK=$2 DIRECTION=$3 TIME=$4 PYTHON=${5:-python3}
 HERE=$(dirname "$0") TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
-COLUMNS=1,2 LANGUAGES=en,es
 
 if [ ! -d "$WORK/train" ]; then
   rm -rf "$WORK/clean" && mkdir -p "$WORK/clean"
@@ -24,6 +23,8 @@ if [ ! -d "$WORK/train" ]; then
   done
   "$PYTHON" -m vidrio data clean "$HERE/phrases.tsv" --to "$WORK/clean/phrases.tsv" --apart "$WORK/dev.tsv" "$@"
   "$PYTHON" "$HERE/corpora.py" vary "$WORK/clean" "$WORK/varied"
+  "$PYTHON" "$HERE/lexicon.py" "$WORK/clean" "$WORK/varied" "$WORK/dev.tsv" "$WORK/newstest2012.tsv" "$WORK/flores200-dev.tsv" \
+    "$WORK/tatoeba-test-v2020-07-28.tsv"
   "$PYTHON" "$HERE/corpora.py" apart "$WORK/varied" "$WORK/tatoeba-test-v2020-07-28.tsv"
   mv "$WORK/varied" "$WORK/train"
 fi
@@ -33,24 +34,31 @@ train() {
     --dev ../dev.tsv --test ../tatoeba-test-v2020-07-28.tsv --dropout 0.1 --subword-dropout 0.05)
 }
 
-# back LANGUAGE MODEL: sentences of one language alone, with their translation into the other by MODEL, as pairs.
+# back LANGUAGE MODEL TO: sentences of one language alone, with their translation into the other by MODEL, as pairs.
 back() {
-  if [ ! -f "$WORK/train/back-$1.tsv" ]; then
+  if [ ! -f "$WORK/train/$3.tsv" ]; then
     "$PYTHON" "$HERE/corpora.py" alone "$DATA" "$WORK/alone"
-    "$PYTHON" -m vidrio translate --model "$WORK/$2" --beam 2 --resume --input "$WORK/alone/$1.txt" --output "$WORK/alone/$1.out"
+    "$PYTHON" -m vidrio translate --model "$WORK/$2" --beam 2 --resume --input "$WORK/alone/$1.txt" --output "$WORK/alone/$3.out"
     case $1 in
-    en) paste "$WORK/alone/en.txt" "$WORK/alone/en.out" ;;
-    es) paste "$WORK/alone/es.out" "$WORK/alone/es.txt" ;;
-    esac > "$WORK/alone/back-$1.tsv"
-    "$PYTHON" -m vidrio data clean "$WORK/alone/back-$1.tsv" --to "$WORK/alone/clean.tsv" --languages en,es \
+    en) paste "$WORK/alone/en.txt" "$WORK/alone/$3.out" ;;
+    es) paste "$WORK/alone/$3.out" "$WORK/alone/es.txt" ;;
+    esac > "$WORK/alone/$3.tsv"
+    "$PYTHON" -m vidrio data clean "$WORK/alone/$3.tsv" --to "$WORK/alone/clean.tsv" --languages en,es \
       --apart "$WORK/newstest2012.tsv" --apart "$WORK/flores200-dev.tsv" --apart "$WORK/tatoeba-test-v2020-07-28.tsv" \
       --apart "$WORK/dev.tsv"
-    mv "$WORK/alone/clean.tsv" "$WORK/train/back-$1.tsv"
+    mv "$WORK/alone/clean.tsv" "$WORK/train/$3.tsv"
     "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
   fi
 }
 
+# direction SOURCE,TARGET: of what is trained from here on.
+direction() {
+  LANGUAGES=$1
+  case $1 in en,es) COLUMNS=1,2 ;; es,en) COLUMNS=2,1 ;; esac
+}
+
 # First everything; then, with a rate that falls to 0 once more, most of what people ask a translator for.
+direction en,es
 [ -f "$WORK/en-es-first/config.json" ] || train tatoeba.tsv@3 general.tsv light.tsv more.tsv@0.5 tech.tsv@0.3 \
   dictionary.tsv unchanged.tsv@0.5 phrases.tsv --preset small --encoder-layers 6 --vocabulary 8000 --batch-tokens 6144 \
   --time "$TIME" --to ../en-es-first
@@ -58,20 +66,35 @@ back() {
   dictionary.tsv@3 unchanged.tsv@1.5 phrases.tsv@4 --from ../en-es-first --batch-tokens 4096 --rate 7e-4 --warmup 200 \
   --time "$TIME" --to ../en-es-second
 
-# The other direction learns on from there (the words of both languages are known), also from English alone.
-back en en-es-second
-COLUMNS=2,1 LANGUAGES=es,en
-[ -f "$WORK/es-en/config.json" ] || train tatoeba.tsv@3 general.tsv@0.7 light.tsv@0.6 more.tsv@0.4 tech.tsv@0.2 \
-  dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@3 back-en.tsv@0.5 --keep-duplicates --from ../en-es-second \
-  --batch-tokens 4096 --rate 1.2e-3 --warmup 300 --time "$TIME" --to ../es-en
+# The other direction learns on from there (the words of both languages are known), also from English alone; and the
+# first direction from Spanish alone.
+back en en-es-second back-en-first
+direction es,en
+[ -f "$WORK/es-en-first/config.json" ] || train tatoeba.tsv@3 general.tsv@0.7 light.tsv@0.6 more.tsv@0.4 tech.tsv@0.2 \
+  dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@3 back-en-first.tsv@0.5 --keep-duplicates --from ../en-es-second \
+  --batch-tokens 4096 --rate 1.2e-3 --warmup 300 --time "$TIME" --to ../es-en-first
+back es es-en-first back-es
+direction en,es
+[ -f "$WORK/en-es-third/config.json" ] || train tatoeba.tsv@3 general.tsv@0.8 light.tsv@0.6 more.tsv@0.5 tech.tsv@0.2 \
+  dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@4 back-es.tsv@0.5 --keep-duplicates --from ../en-es-second \
+  --batch-tokens 4096 --rate 1e-3 --warmup 300 --time "$TIME" --to ../en-es-third
 
-# And the first direction once more, also from Spanish alone.
-if [ "$DIRECTION" = en-es ]; then
-  back es es-en
-  COLUMNS=1,2 LANGUAGES=en,es
-  [ -f "$WORK/en-es/config.json" ] || train tatoeba.tsv@3 general.tsv@0.8 light.tsv@0.6 more.tsv@0.5 tech.tsv@0.2 \
-    dictionary.tsv@2 unchanged.tsv@1 phrases.tsv@4 back-es.tsv@0.5 --keep-duplicates --from ../en-es-second \
-    --batch-tokens 4096 --rate 1e-3 --warmup 300 --time "$TIME" --to ../en-es
-fi
+# At last each with the words that are rare, in lists and in sentences, and with other names (lexicon.py).
+case $DIRECTION in
+en-es)
+  [ -f "$WORK/en-es/config.json" ] || train tatoeba.tsv@2 renamed.tsv general.tsv@0.8 light.tsv@0.6 more.tsv@0.5 \
+    tech.tsv@0.2 dictionary.tsv@1.5 words.tsv@1.5 lists.tsv@0.5 swapped.tsv@0.6 said.tsv@2 unchanged.tsv phrases.tsv@3 \
+    back-es.tsv@0.5 --keep-duplicates --from ../en-es-third --batch-tokens 4096 --rate 8e-4 --warmup 300 --time "$TIME" \
+    --to ../en-es
+  ;;
+es-en)
+  back en en-es-third back-en
+  direction es,en
+  [ -f "$WORK/es-en/config.json" ] || train tatoeba.tsv@2 renamed.tsv general.tsv@0.7 light.tsv@0.6 more.tsv@0.4 \
+    tech.tsv@0.2 dictionary.tsv@1.5 words.tsv@1.5 lists.tsv@0.5 swapped.tsv@0.6 said.tsv@2 unchanged.tsv phrases.tsv@3 \
+    back-en.tsv@0.5 --keep-duplicates --from ../es-en-first --batch-tokens 4096 --rate 8e-4 --warmup 300 --time "$TIME" \
+    --to ../es-en
+  ;;
+esac
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"

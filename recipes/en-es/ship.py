@@ -10,20 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from corpora import SYMBOLS, read
+from lexicon import PARALLEL, translated
 from vidrio import confidence
 from vidrio.config import ModelConfig
 from vidrio.errors import DataError
 from vidrio.evaluate import calibrate, evaluate, usual_metrics
 from vidrio.fast.export import export
 from vidrio.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
+from vidrio.models import read_tokenizers
 from vidrio.parameters import count
 from vidrio.quantised import quantise
+from vidrio.text.masks import RARE, fewest
+from vidrio.text.tokenizer import Tokenizer
 from vidrio.translator import Translator
 
 TESTS = {
     "tatoeba-test-v2020-07-28": "short everyday sentences",
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
+}
+BEFORE = {  # the trainings that it went on from
+    "en-es": ("en-es-first", "en-es-second", "en-es-third"),
+    "es-en": ("en-es-first", "en-es-second", "es-en-first"),
 }
 BACK = {
     "es-en": "| back-en | Common Voice, translated by a model, as the next two | CC0 |\n"
@@ -38,14 +46,15 @@ BACK = {
 def ship(work: Path, direction: str, to: Path) -> None:
     run = work / direction
     config, about = read_config(run)
-    before = [read_config(work / f"en-es-{which}")[1].provenance for which in ("first", "second")]
+    before = [read_config(work / which)[1].provenance for which in BEFORE[direction]]
     to.mkdir(parents=True, exist_ok=True)
     for stale in ("config.json", "confidence.json"):
         (to / stale).unlink(missing_ok=True)
     parameters = quantise(read_parameters(run), config)
     write_parameters(to, parameters)
     shutil.copy(run / "tokenizer.json", to / "tokenizer.json")
-    about = replace(about, name=direction, symbols=SYMBOLS, scores=[])
+    names = names_that_change(work, direction, read_tokenizers(run, config)[0])
+    about = replace(about, name=direction, symbols=SYMBOLS, translated=names, scores=[])
     write_config(to, config, about)
     export(to)
     translator = Translator.load(to)
@@ -60,6 +69,14 @@ def ship(work: Path, direction: str, to: Path) -> None:
     except DataError as error:  # it has learned so little that it says nothing
         print(f"no confidence: {error}", file=sys.stderr)
     write_atomically(to / "README.md", card(direction, about, before, config, held_out=len(sources)).encode())
+
+
+def names_that_change(work: Path, direction: str, tokenizer: Tokenizer) -> str:
+    """Of the names that would be hidden as rare words, those that the pairs translate."""
+    pairs = [pair for corpus in PARALLEL for pair in zip(*sides(work / f"clean/{corpus}.tsv", direction), strict=True)]
+    return " ".join(
+        name for name in translated(pairs) if fewest(name, lambda word: len(tokenizer.encode(word))) >= RARE
+    )
 
 
 def scored(translator: Translator, work: Path, test: str, direction: str) -> list[dict[str, Any]]:
