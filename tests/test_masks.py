@@ -50,6 +50,8 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
         ("Helen Oz is here.", "① is here."),  # known no better in small letters: the name begins here
         ("Helen is here.", "Helen is here."),
         ("Hyvää päivää, Oz said in Málaga.", "① ②, ③ said in Málaga."),  # letters that the model does not know
+        ("Aaaaaaargh, he said.", "①, he said."),  # nobody's vocabulary has it
+        ("Aaargh, he said.", "Aaargh, he said."),
     ],
 )
 def test_rare_names_are_hidden(sentence: str, read: str) -> None:

@@ -25,6 +25,7 @@ RARE, RARE_FIRST = 3, 4
 TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # what counts as so many: a word with letters that the vocabulary does not hold
 WORD = re.compile(r"[\w'’-]+")
+DRAWN_OUT = re.compile(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
 
 
 class Masked(NamedTuple):
@@ -78,10 +79,10 @@ def shouting(sentence: str) -> tuple[str, Form]:
 
 def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int) -> Iterator[Span]:
     """Words with a capital letter that are rare (of neighbours with one, all are one name if one of them is rare; the
-    first word must be rarer), and words with letters that the model does not know."""
-    for match in () if sentence.isascii() else WORD.finditer(sentence):
+    first word must be rarer), and words that cannot be spelled."""
+    for match in () if sentence.isascii() and not DRAWN_OUT.search(sentence) else WORD.finditer(sentence):
         start, end = match.span()
-        if not match[0].isascii() and is_free(start, end, taken) and fewest(match[0], tokens) >= UNSPELLABLE:
+        if is_free(start, end, taken) and cannot_be_spelled(match[0], tokens):
             span = Span(start, end, "word")
             taken = (*taken, span)
             yield span
@@ -100,6 +101,11 @@ def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int)
         known = start not in addressed and all(fewest(word, tokens) < RARE for word in words)
         if words and not known and all(map(is_name, words)) and is_free(start, end, taken):
             yield Span(start, end, "name")
+
+
+def cannot_be_spelled(word: str, tokens: Tokens) -> bool:
+    """With letters that the model does not know, or one letter again and again."""
+    return bool(DRAWN_OUT.search(word)) or (not word.isascii() and fewest(word, tokens) >= UNSPELLABLE)
 
 
 def seldom_small(word: str, tokens: Tokens) -> bool:
