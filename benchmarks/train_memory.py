@@ -143,13 +143,13 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
         state = hand_out(begin(), config, torch.device("cpu"), way)
         kept = memory("VmRSS") - before
         Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew
-        peaks = []
+        peaks: list[int] = []
 
-        def note(peaks: list[int] = peaks) -> dict[str, float]:
+        def note(net: object, peaks: list[int] = peaks) -> dict[str, float]:
             peaks.append(memory("VmHWM"))
             return {"loss": 1.0}
 
-        train(in_memory(pairs), state, recipe, lambda net, note=note: note(), together=way)
+        train(in_memory(pairs), state, recipe, note, together=way)
         peak = torch.tensor([kept, (peaks[0] if peaks else memory("VmHWM")) - before], dtype=torch.float64)
         for rank in range(together.size):
             own = together.add_up(peak * (together.rank == rank)) / n

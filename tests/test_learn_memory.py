@@ -17,7 +17,7 @@ from vidrio.errors import RunError
 from vidrio.learn import run as runs
 from vidrio.learn.machine import settle
 from vidrio.learn.memory import SHARE, Need, free_memory, free_on_cpu, need
-from vidrio.learn.recipe import Recipe, Stop, choose_precision, sized
+from vidrio.learn.recipe import Recipe, Stop, sized
 from vidrio.learn.run import Learned
 from vidrio.learn.tasks import Material
 
@@ -299,7 +299,6 @@ print(now() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it like this")
-@pytest.mark.skipif(choose_precision(torch.device("cpu")) != "bfloat16", reason="nothing is prepared here")
 def test_little_is_kept_of_shapes_that_do_not_come_again() -> None:
     settings = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
     own = {name: value for name, value in os.environ.items() if name not in settings}
@@ -308,4 +307,4 @@ def test_little_is_kept_of_shapes_that_do_not_come_again() -> None:
         command = [sys.executable, "-c", MANY_SHAPES, *arguments]
         return int(subprocess.run(command, capture_output=True, text=True, check=True, env=own).stdout)
 
-    assert grown("settle") < grown() / 2
+    assert grown("settle") < max(grown() / 2, 2e7)  # where nothing is prepared, neither grows
