@@ -151,7 +151,7 @@ def test_r_drop_may_begin_in_a_run_that_was_begun_before_it_was_known(pairs: Pat
     assert learned.state.step == 8
     assert "changed: r_drop 0.0 → 5.0, from now on" in said
     assert any(line.endswith("R-Drop 5") for line in said)
-    with pytest.raises(ConfigError, match="r_drop is 5, but dropout is 0"):  # kept from before
+    with pytest.raises(ConfigError, match="r_drop is 5, but with dropout 0"):  # kept from before
         learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=9)))
 
 

@@ -454,8 +454,8 @@ def test_until_converged_validates_each_epoch(examples: Examples, tmp_path: Path
         ({"batch_tokens": 0}, "batch_tokens"),
         ({"r_drop": -1.0}, "r_drop is -1.0"),
         ({"r_drop": math.inf}, "r_drop"),
-        ({"r_drop": 5.0, "dropout": 0.0}, "r_drop is 5, but dropout is 0"),
-        ({"r_drop": 5.0, "dropout": 0.001}, "r_drop is 5, but dropout is 0"),  # nothing is dropped at such a rate
+        ({"r_drop": 5.0, "dropout": 0.0}, "r_drop is 5, but with dropout 0"),
+        ({"r_drop": 5.0, "dropout": 0.001}, "r_drop is 5, but with dropout 0"),  # nothing is dropped at such a rate
         ({"stop": Stop(converged=True), "schedule": "linear"}, "needs an end"),
     ],
 )

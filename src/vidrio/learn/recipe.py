@@ -110,7 +110,7 @@ class Recipe:
             (f"rate is {self.rate}, not above 0", not self.rate > 0),
             (f"r_drop is {self.r_drop}, not 0 or above", not 0 <= self.r_drop < math.inf),
             (
-                f"r_drop is {self.r_drop:g}, but dropout is 0: both predictions would be the same",
+                f"r_drop is {self.r_drop:g}, but with dropout {self.dropout:g} both predictions would be the same",
                 self.r_drop > 0
                 and not any(map(drops, (self.dropout, self.attention_dropout, self.activation_dropout))),
             ),
