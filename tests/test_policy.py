@@ -35,7 +35,7 @@ LAYERS = (
     ("fast",),
     ("engines",),
     ("lessons",),
-    ("translator", "translation", "chunks", "alignment", "confidence", "look", "evaluate", "report"),
+    ("translator", "translation", "chunks", "readings", "alignment", "confidence", "look", "evaluate", "report"),
     ("commands",),
     ("cli", "__main__"),
 )

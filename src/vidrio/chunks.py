@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from itertools import islice
 
-from vidrio.translation import Sentence
+from vidrio.translation import Found
 
 # A stream works on some chunks at the same time: while one is searched the next is encoded and the one before is
 # decoded, and they fill batches together. They are as large as can be done in this time: large batches are fast, but
@@ -13,8 +13,6 @@ from vidrio.translation import Sentence
 CHUNKS, SECONDS = 4, 3
 FEWEST, FIRST, MOST = 500, 4_000, 75_000  # characters in a chunk
 REMEMBERED = 10_000  # sentences whose translation a stream keeps, in case they come again
-
-Found = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
 
 
 def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:

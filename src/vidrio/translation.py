@@ -41,6 +41,9 @@ class Sentence(NamedTuple):
         return self.hypotheses[0]
 
 
+Found = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
+
+
 @dataclass(frozen=True)
 class Translation:
     """A text, its translation, and how it came about."""

@@ -10,12 +10,11 @@ translation; a sentence that is too long for the model is translated in parts. N
 """
 
 import os
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -30,12 +29,10 @@ from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
 from vidrio.errors import InputError
 from vidrio.folder import About, read_config
-from vidrio.search import Hypothesis, Options, SearchAll, best_first, default_options, diverging, score_of
-from vidrio.text.capitals import SEVERAL, came_back
-from vidrio.text.loops import circles
-from vidrio.text.masks import Masked, reveal
+from vidrio.readings import LINE_BREAK, NOBODY_WAITS, Readings
+from vidrio.search import Hypothesis, Options, SearchAll, default_options, diverging
 from vidrio.text.normalise import valid
-from vidrio.text.parts import around, fitted, in_halves, translatable, without_brackets, without_lost
+from vidrio.text.parts import translatable
 from vidrio.text.reader import Reader
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.text.vocabulary import BYTES
@@ -43,11 +40,6 @@ from vidrio.text.words import Place
 from vidrio.translation import Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
-NO_REPEAT = 3  # tokens that may not come a second time, where the translation went round in circles
-CLEARLY = 1.0  # in log p, by which one reading must be likelier than another
-GARBLED = "\ufffd"  # what bytes that make no character are read as
-NOBODY_WAITS = nullcontext()
-LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 
 
 class Translator:
@@ -109,7 +101,7 @@ class Translator:
             return [diverging(self.engine.search, ids, options) for ids in sources]
 
         search = differing if count > 1 else None
-        sentences = self._find([text[first:last]], options, hide_names=not start, search=search)[0]
+        [sentences] = self._readings(options, search=search).find([text[first:last]], hide_names=not start)
         sentences = tuple(distinct(sentence, count) for sentence in sentences)
         return Translation(text, *put_back(text, [(first, sentences)]), self)
 
@@ -236,7 +228,7 @@ class Translator:
         with memory.turn:
             plans = [list(translatable(valid(text), self._source, self._longest)) for text in texts]
         wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)
-        found = memory.share(wanted, lambda new: self._find(new, options, turn=memory.turn))
+        found = memory.share(wanted, self._readings(options, memory.turn).find)
         return [
             Translation(text, *put_back(text, ((start, found[text[start:end]]) for start, end in plan)), self)
             for text, plan in zip(texts, plans, strict=True)
@@ -247,119 +239,24 @@ class Translator:
         room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
         return replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
 
-    def _find(
+    def _readings(
         self,
-        sentences: Sequence[str],
         options: Options,
-        *,
-        hide_names: bool = True,
-        several: int = SEVERAL,
-        search: SearchAll | None = None,
         turn: AbstractContextManager[object] = NOBODY_WAITS,
-    ) -> list[tuple[Sentence, ...]]:
-        """The translation of each sentence by itself, or of parts of it, with what stands between them to be copied.
-
-        Parts are the words around a number, an address or a placeholder that did not come through (what is copied
-        cannot be lost); and its halves, where the translation did not come to an end. A word or two in small letters
-        are read as they stand, and if one of them comes back as it was, once more as a sentence (`several`).
-        """
-        close = [self.config.special.end] if self.config.source_end else []
-        read, symbols, forms = self.reader.read, self.about.symbols, self.reader.knows_forms and not options.prefix
-        with turn:
-            masked = [read(one, symbols, forms=forms, hide_names=hide_names, several=several) for one in sentences]
-            one_line = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
-            sources = [(*ids, *close) for ids in self._source.encode_batch(one_line)]
-        searched = (search or self._search)(sources, options)
-        texts = iter(self._target.decode_batch([one.ids for hypotheses in searched for one in hypotheses]))
-        judged = [
-            self._read(*one, [next(texts) for _ in one[-1]])
-            for one in zip(sentences, masked, one_line, sources, searched, strict=True)
-        ]
-        found = [sentence for sentence, _ in judged]
-        parts = {n: spans for n, (_, spans) in enumerate(judged) if spans is not None}
-        back = [n for n, text in enumerate(sentences) if forms and several > 1 and is_back(text, found[n])]
-        told = [sentences[n] for n in back]
-        other = self._find(told, options, hide_names=hide_names, several=1, search=search) if back else []
-        for n, sentence in zip(back, other, strict=True):
-            if not is_back(sentences[n], sentence) and self._log_p(sentence) > self._log_p(found[n]) + CLEARLY:
-                found[n] = sentence
-        # Rather a name that the model misspells than words that stand each by themselves around it.
-        unnamed = [n for n in parts if masked[n].named]
-        told = [sentences[n] for n in unnamed]
-        plain = self._find(told, options, hide_names=False, search=search) if unnamed else []
-        for n, sentence in zip(unnamed, plain, strict=True):
-            found[n] = sentence
-            del parts[n]
-        wanted = list(dict.fromkeys(sentences[n][a:b] for n, spans in parts.items() for a, b in spans))
-        again = self._find(wanted, replace(options, prefix=())) if wanted else []
-        by_itself = {part: fit_in(part, sentences) for part, sentences in zip(wanted, again, strict=True)}
-        for n, spans in parts.items():
-            found[n] = put_back(sentences[n], ((a, by_itself[sentences[n][a:b]]) for a, b in spans))[1]
-        return found
-
-    def _search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-        """The engine's search; of what goes round in circles there, another one that may not say the same again; of
-        what is no text, because the bytes in it make no characters, one without bytes."""
-        found = self.engine.search(sources, options)
-        repairs: dict[Options, list[int]] = {}
-        for n, ids in enumerate(sources):
-            best = found[n][0].ids
-            if not self._bytes.isdisjoint(best) and self._bytes.isdisjoint(options.suppressed):
-                if GARBLED in self._target.decode(best):
-                    repairs.setdefault(replace(options, suppressed=(*options.suppressed, *self._bytes)), []).append(n)
-            elif not options.no_repeat_ngram and circles(ids, best):
-                repairs.setdefault(replace(options, no_repeat_ngram=NO_REPEAT), []).append(n)
-        for other, which in repairs.items():
-            again = self.engine.search([sources[n] for n in which], other)
-            for n, hypotheses in zip(which, again, strict=True):
-                found[n] = self._rescored(sources[n], hypotheses, options)
-        return found
-
-    def _log_p(self, sentences: tuple[Sentence, ...]) -> float:
-        """Of a translation, as the model itself finds it."""
-        return sum(map(sum, self.engine.score([(one.source_ids, one.best.ids) for one in sentences])))
-
-    def _rescored(self, source: Sequence[int], hypotheses: Sequence[Hypothesis], options: Options) -> list[Hypothesis]:
-        """As likely as the model itself finds them: a search that forbids tokens makes the others likelier."""
-        told = self.engine.score([(source, hypothesis.ids) for hypothesis in hypotheses])
-        found = []
-        for hypothesis, log_probs in zip(hypotheses, told, strict=True):
-            steps = len(hypothesis.ids) + hypothesis.ended
-            log_prob = sum(log_probs[:steps])
-            found.append(replace(hypothesis, log_prob=log_prob, score=score_of(log_prob, steps, options)))
-        return best_first(found)
-
-    def _read(
-        self,
-        sentence: str,
-        masked: Masked,
-        given: str,
-        ids: Sequence[int],
-        hypotheses: Sequence[Hypothesis],
-        decoded: Sequence[str],
-    ) -> tuple[tuple[Sentence, ...], list[tuple[int, int]] | None]:
-        """A sentence with its translations; and what of it to translate again by itself, if it did not come through."""
-        texts = [reveal(text, sentence, masked) for text in decoded]
-        if texts[0] is None:
-            return (), list(around(sentence, 0, len(sentence), masked.places))
-        whole = [(text, hypothesis) for text, hypothesis in zip(texts, hypotheses, strict=True) if text is not None]
-        texts_kept, kept = zip(*whole, strict=True)
-        one = Sentence(sentence, texts_kept, kept, tuple(ids), self._unknown(given, ids), given=given, masked=masked)
-        again = without_brackets(sentence, one.text)
-        if again is None:
-            again = without_lost(sentence, one.text)
-        if again is None and not one.best.ended:
-            again = in_halves(sentence)
-        return (one,), again
-
-    def _unknown(self, sentence: str, ids: Sequence[int]) -> tuple[str, ...]:
-        if self.config.special.unk not in ids:
-            return ()
-        return tuple(sentence[piece.start : piece.end] for piece in self._source.pieces(sentence) if piece.unknown)
-
-
-def is_back(text: str, sentences: tuple[Sentence, ...]) -> bool:
-    return any(came_back(text, sentence.text) for sentence in sentences)
+        search: SearchAll | None = None,
+    ) -> Readings:
+        return Readings(
+            self.config,
+            self.about.symbols,
+            self._source,
+            self._target,
+            self._bytes,
+            self.reader,
+            self.engine,
+            options,
+            turn,
+            search,
+        )
 
 
 def distinct(sentence: Sentence, count: int) -> Sentence:
@@ -368,14 +265,6 @@ def distinct(sentence: Sentence, count: int) -> Sentence:
     kept = [(text, first[text]) for text in dict.fromkeys(sentence.alternatives)][:count]
     texts, hypotheses = zip(*kept, strict=True)
     return sentence._replace(alternatives=texts, hypotheses=hypotheses)
-
-
-def fit_in(part: str, sentences: tuple[Sentence, ...]) -> tuple[Sentence, ...]:
-    """What a part of a sentence became, without what only a whole one has."""
-    if len(sentences) != 1:  # parts of it had to be translated by themselves, and fit already
-        return sentences
-    texts = tuple(fitted(part, text) for text in sentences[0].alternatives)
-    return (sentences[0]._replace(alternatives=texts),)
 
 
 def _cores() -> int:
