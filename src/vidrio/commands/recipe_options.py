@@ -61,7 +61,9 @@ _RECIPE = (
     click.option("--attention-dropout", "attention_dropout", type=float),
     click.option("--activation-dropout", "activation_dropout", type=float),
     click.option("--subword-dropout", "subword_dropout", type=float, help="Of BPE merges; splits words otherwise."),
-    click.option("--r-drop", "r_drop", type=float, metavar="WEIGHT", help="Two predictions of one are to agree. [0]"),
+    click.option(
+        "--r-drop", "r_drop", type=float, metavar="WEIGHT", help="How far what two dropouts leave must agree. [0]"
+    ),
     click.option("--clip", type=float, help="Longest gradient; 0: any."),
     click.option("--weight-decay", "weight_decay", type=float),
     click.option("--average", type=float, help="How much of the parameters' running mean stays at each step."),
