@@ -62,7 +62,11 @@ _RECIPE = (
     click.option("--activation-dropout", "activation_dropout", type=float),
     click.option("--subword-dropout", "subword_dropout", type=float, help="Of BPE merges; splits words otherwise."),
     click.option(
-        "--r-drop", "r_drop", type=float, metavar="WEIGHT", help="How far what two dropouts leave must agree. [0]"
+        "--r-drop",
+        "r_drop",
+        type=float,
+        metavar="WEIGHT",
+        help="How much predictions under other dropout must agree. [0]",
     ),
     click.option("--clip", type=float, help="Longest gradient; 0: any."),
     click.option("--weight-decay", "weight_decay", type=float),
