@@ -45,10 +45,10 @@ class Counting:
     def __init__(self, engine):
         self.engine, self.asked, self.calls = engine, Counter(), 0
 
-    def search(self, sources, options):
+    def search(self, sources, options, stopped):
         self.calls += 1
         self.asked.update((*source, options.no_repeat_ngram) for source in sources)
-        return self.engine.search(sources, options)
+        return self.engine.search(sources, options, stopped)
 
     def score(self, pairs):
         return self.engine.score(pairs)

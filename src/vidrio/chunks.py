@@ -10,7 +10,7 @@ from vidrio.translation import Found
 # A stream works on some chunks at the same time: while one is searched the next is encoded and the one before is
 # decoded, and they fill batches together. They are as large as can be done in this time: large batches are fast, but
 # who waits wants to see something, and who interrupts wants it to end. What comes out does not depend on it.
-CHUNKS, SECONDS = 4, 3
+CHUNKS, SECONDS = 4, 12
 FEWEST, FIRST, MOST = 500, 4_000, 75_000  # characters in a chunk
 REMEMBERED = 10_000  # sentences whose translation a stream keeps, in case they come again
 
@@ -29,6 +29,7 @@ class Memory:
     """The latest sentences with their translations, or whoever is at work on them. Safe to use from many threads."""
 
     def __init__(self, size: int) -> None:
+        self.left = threading.Event()  # nobody wants what is not found yet
         self.turn = threading.Lock()  # for preparing a chunk: side by side they would all be ready late
         self._size, self._lock = size, threading.Lock()
         self._kept: dict[str, Future[dict[str, Found]]] = {}  # with each sentence all that are found together

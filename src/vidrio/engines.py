@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
@@ -24,8 +25,11 @@ Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without
 class Engine(Protocol):
     """Source ids have their end token, if the model wants one."""
 
-    def search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-        """For each source the best hypotheses, best first."""
+    def search(
+        self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
+    ) -> list[list[Hypothesis]]:
+        """For each source the best hypotheses, best first; CancelledError when `stopped` says that nobody wants them
+        any more."""
         ...
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
@@ -44,9 +48,15 @@ class Glass:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
 
-    def search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-        special = self._machine.config.special
-        return [search(stepper(self._machine, ids), special.start, special.end, options) for ids in sources]
+    def search(
+        self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
+    ) -> list[list[Hypothesis]]:
+        special, found = self._machine.config.special, []
+        for ids in sources:
+            if stopped():
+                raise CancelledError
+            found.append(search(stepper(self._machine, ids), special.start, special.end, options))
+        return found
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
         special = self._machine.config.special

@@ -5,7 +5,7 @@ them want at the same time is searched together, in batches as full as those of 
 """
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -67,6 +67,7 @@ class Readings:
     engine: Engine
     options: Options
     turn: AbstractContextManager[object] = NOBODY_WAITS  # for what one thread at a time shall prepare
+    stopped: Callable[[], bool] = lambda: False  # nobody wants the result any more
     search: SearchAll | None = None  # in place of the engine's, for whole sentences
 
     def find(self, sentences: Sequence[str], *, hide_names: bool = True) -> list[Found]:
@@ -129,7 +130,10 @@ class Readings:
             ]
             given = [LINE_BREAK.sub(" ", one.text) for one in masked]  # text may be wrapped at a fixed width
             sources = [(*ids, *close) for ids in self.source.encode_batch(given)]
-        searched = (self.search if whole and self.search else self.engine.search)(sources, options)
+        if whole and self.search:
+            searched = self.search(sources, options)
+        else:
+            searched = self.engine.search(sources, options, self.stopped)
         if avoid:
             searched = self._rescored(sources, searched)
         texts = iter(self.target.decode_batch([one.ids for hypotheses in searched for one in hypotheses]))

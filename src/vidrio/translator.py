@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +28,7 @@ from vidrio.config import ModelConfig
 from vidrio.engines import Engine, open_engine
 from vidrio.errors import InputError
 from vidrio.folder import About, read_config
-from vidrio.readings import LINE_BREAK, NOBODY_WAITS, Readings
+from vidrio.readings import LINE_BREAK, Readings
 from vidrio.search import Hypothesis, Options, SearchAll, default_options, diverging
 from vidrio.text.normalise import valid
 from vidrio.text.parts import translatable
@@ -101,7 +100,7 @@ class Translator:
             return [diverging(self.engine.search, ids, options) for ids in sources]
 
         search = differing if count > 1 else None
-        [sentences] = self._readings(options, search=search).find([text[first:last]], hide_names=not start)
+        [sentences] = self._readings(options, Memory(0), search).find([text[first:last]], hide_names=not start)
         sentences = tuple(distinct(sentence, count) for sentence in sentences)
         return Translation(text, *put_back(text, [(first, sentences)]), self)
 
@@ -142,6 +141,7 @@ class Translator:
             while pending:
                 yield pending.popleft().result()
         finally:
+            memory.left.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
     def with_token_scores(self, translations: Sequence[Translation]) -> list[Translation]:
@@ -228,7 +228,7 @@ class Translator:
         with memory.turn:
             plans = [list(translatable(valid(text), self._source, self._longest)) for text in texts]
         wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)
-        found = memory.share(wanted, self._readings(options, memory.turn).find)
+        found = memory.share(wanted, self._readings(options, memory).find)
         return [
             Translation(text, *put_back(text, ((start, found[text[start:end]]) for start, end in plan)), self)
             for text, plan in zip(texts, plans, strict=True)
@@ -239,12 +239,7 @@ class Translator:
         room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
         return replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
 
-    def _readings(
-        self,
-        options: Options,
-        turn: AbstractContextManager[object] = NOBODY_WAITS,
-        search: SearchAll | None = None,
-    ) -> Readings:
+    def _readings(self, options: Options, memory: Memory, search: SearchAll | None = None) -> Readings:
         return Readings(
             self.config,
             self.about.symbols,
@@ -254,7 +249,8 @@ class Translator:
             self.reader,
             self.engine,
             options,
-            turn,
+            memory.turn,
+            memory.left.is_set,
             search,
         )
 

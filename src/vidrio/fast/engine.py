@@ -3,7 +3,7 @@
 import json
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,9 @@ class Engine:
                 f"{self._folder} cannot be loaded", found=str(error), do=f"delete {self._folder}; it is made again"
             ) from None
 
-    def search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
+    def search(
+        self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
+    ) -> list[list[Hypothesis]]:
         """For each source (its end token included, if the model wants one) the best hypotheses, best first.
 
         Token log-probabilities are left out: `score` tells them.
@@ -86,7 +88,7 @@ class Engine:
                 self._hypothesis(tokens, score, options)
                 for tokens, score in zip(result.hypotheses, result.scores if asked else repeat(math.nan), strict=asked)
             ]
-            for result in batches.ask(("search", options), sources, [(len(ids),) for ids in sources], submit)
+            for result in batches.ask(("search", options), sources, [(len(ids),) for ids in sources], submit, stopped)
         ]
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
