@@ -70,6 +70,13 @@ def until(reached):
         time.sleep(0.001)
 
 
+def test_a_batch_of_short_sentences_has_so_many_rows_and_no_more(monkeypatch):
+    monkeypatch.setattr(module, "BATCH_ROWS", 3)
+    worker = Doubling()
+    assert Batches(1).ask("kind", [1, 2, 3, 4], [(1,)] * 4, worker.submit_and_work) == [2, 4, 6, 8]
+    assert worker.batches == [[1, 2, 3], [4]]
+
+
 class Failing(Doubling):
     """Fails with what it is told to, at once or later."""
 

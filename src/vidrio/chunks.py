@@ -8,11 +8,14 @@ from itertools import islice
 from vidrio.translation import Found
 
 # A stream works on some chunks at the same time: while one is searched the next is encoded and the one before is
-# decoded, and they fill batches together. They are as large as can be done in this time: large batches are fast, but
-# who waits wants to see something, and who interrupts wants it to end. What comes out does not depend on it.
+# decoded, and they fill batches together. They are as large as can be done in this time: a batch has sentences of one
+# length only, so the more there are to choose from, the fuller it is; but who waits wants to see something. What comes
+# out does not depend on it.
 CHUNKS, SECONDS = 4, 12
+# Memory is bounded by what is at work, CHUNKS times MOST: some 9,000 short sentences or 2,000 of news. Fewer are
+# remembered, so that a file of any length needs no more than one that is at work as a whole.
 FEWEST, FIRST, MOST = 500, 4_000, 75_000  # characters in a chunk
-REMEMBERED = 10_000  # sentences whose translation a stream keeps, in case they come again
+REMEMBERED = 2_000  # sentences whose translation a stream keeps, in case they come again
 
 
 def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:

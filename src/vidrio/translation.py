@@ -186,7 +186,8 @@ def put_back(
             translation = one.alternatives[min(n, len(one.alternatives) - 1)]
             written += (text[at:start], translation)
             length += start - at
-            placed.append(one._replace(source_start=start, target_start=length))
+            stays = start == one.source_start and length == one.target_start  # true of most texts: one sentence
+            placed.append(one if stays else one._replace(source_start=start, target_start=length))
             length += len(translation)
             at = start + len(one.source)
     return "".join((*written, text[at:])), tuple(placed)

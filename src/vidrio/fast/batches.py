@@ -11,6 +11,7 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 BATCH_TOKENS = 2048  # of the source, or of a target that is forced and longer; what fits the processor's cache
+BATCH_ROWS = 128  # with more of them nothing is faster, but each has a row of logits for the whole vocabulary
 AHEAD = 4  # batches for each worker that are sent and not done; what else waits may still be joined by others
 
 Length = tuple[int, ...]
@@ -96,7 +97,7 @@ class Batches:
     def _add(self, kind: Kind, rows: list[Row], submit: Submit) -> None:
         waiting, _ = self._open.setdefault(kind, ([], submit))  # which keeps its turn if it is there
         waiting += rows
-        most = max(1, BATCH_TOKENS // max(1, *kind[1]))
+        most = max(1, min(BATCH_ROWS, BATCH_TOKENS // max(1, *kind[1])))
         while len(waiting) >= most:
             self._full.append((waiting[:most], submit))
             del waiting[:most]

@@ -67,7 +67,7 @@ class Engine:
         if options.sampling is not None and options.sampling.min_p > 0:
             special = self._config.special
             return [search(self._stepper(ids), special.start, special.end, options) for ids in sources]
-        translator, batches = self._translator, self._batches
+        translator, batches, named = self._translator, self._batches, self._source_tokens.__getitem__
         if options.sampling is not None:  # draws depend on the batch, so there are no others in it
             translator, batches = self._seeded(options.sampling.seed), Batches(1)
         prefix = [self._target_tokens[i] for i in options.prefix]
@@ -76,7 +76,7 @@ class Engine:
 
         def submit(batch: Sequence[Sequence[int]]) -> Any:
             return translator.translate_batch(
-                [[self._source_tokens[i] for i in source] for source in batch],
+                [list(map(named, source)) for source in batch],
                 target_prefix=[prefix] * len(batch) if prefix else None,
                 return_scores=asked,
                 asynchronous=True,
@@ -153,7 +153,7 @@ class Engine:
         }
 
     def _hypothesis(self, tokens: list[str], score: float, options: Options) -> Hypothesis:
-        ids: Ids = tuple(self._target_ids[token] for token in tokens)
+        ids: Ids = tuple(map(self._target_ids.__getitem__, tokens))
         # The end token takes the last step of those that end, so only a hypothesis that was cut is this long.
         ended = len(ids) < options.max_length
         return Hypothesis(ids, score * (len(ids) + ended) ** options.length_penalty, score, (), ended)
