@@ -5,7 +5,7 @@ them want at the same time is searched together, in batches as full as those of 
 """
 
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -78,8 +78,7 @@ class Readings:
         try:
             asked = next(work)
             while True:
-                new = list(dict.fromkeys(one for one in asked if one not in known))
-                known |= zip(new, self._answers(new), strict=True)
+                known |= self._answers(dict.fromkeys(one for one in asked if one not in known))
                 asked = work.send([known[one] for one in asked])
         except StopIteration as done:
             found: list[Found] = done.value
@@ -108,17 +107,19 @@ class Readings:
         placed = zip((a for a, _ in read.again), map(fit_in, parts, found), strict=True)
         return put_back(text, placed)[1]
 
-    def _answers(self, asked: Sequence[Asked]) -> list[Answer]:
+    def _answers(self, asked: Iterable[Asked]) -> dict[Asked, Answer]:
         """To each its answer; what can be searched in the same way is searched together."""
         ways: dict[tuple[bool, str], list[Reading]] = {}
+        doubted: list[Found] = []
         for one in asked:
             if isinstance(one, Reading):
                 ways.setdefault((one.whole, one.avoid), []).append(one)
-        found = [one for one in asked if not isinstance(one, Reading)]
-        known: dict[Asked, Answer] = dict(zip(found, self._likely(found), strict=True))
+            else:
+                doubted.append(one)
+        answers: dict[Asked, Answer] = dict(zip(doubted, self._likely(doubted), strict=True)) if doubted else {}
         for way, readings in ways.items():
-            known |= zip(readings, self._read(readings, *way), strict=True)
-        return [known[one] for one in asked]
+            answers |= zip(readings, self._read(readings, *way), strict=True)
+        return answers
 
     def _read(self, readings: Sequence[Reading], whole: bool, avoid: str) -> list[Read]:
         options, forms = self._avoiding(whole, avoid), self._forms(whole)
