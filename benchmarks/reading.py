@@ -79,10 +79,10 @@ def as_it_stands(reader: Reader) -> Callable[..., Masked]:
     """How it reads with names hidden, but every letter as it is."""
     read = reader.read
 
-    def plainly(sentence: str, symbols: str, *, forms: bool = True, hide_names: bool = True) -> Masked:
+    def plainly(sentence: str, symbols: str, *, forms: bool, hide_names: bool, several: int) -> Masked:
         if all_capitals(sentence):
             return Masked(sentence, "", ())
-        return read(sentence, symbols, forms=False, hide_names=hide_names)
+        return read(sentence, symbols, forms=False, hide_names=hide_names, several=several)
 
     return plainly
 
