@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import threading
 from collections import Counter
+from concurrent.futures import CancelledError
 from dataclasses import replace
 
 import pytest
@@ -47,6 +48,7 @@ class Counting:
 
     def search(self, sources, options, stopped):
         self.calls += 1
+        self.stopped = stopped
         self.asked.update((*source, options.no_repeat_ngram) for source in sources)
         return self.engine.search(sources, options, stopped)
 
@@ -218,6 +220,22 @@ def test_a_stream_that_is_left_or_fails_ends(translator):
     next(stream)
     stream.close()
     assert list(translator.stream([])) == []
+
+
+def test_a_stream_that_is_left_is_not_worked_for(folder):
+    translator = counted(folder)
+    stream = translator.stream([f"{a} {b}." for a in WORDS for b in WORDS] * 20)
+    next(stream)
+    assert not translator.engine.stopped()
+    stream.close()
+    assert translator.engine.stopped()
+
+
+@pytest.mark.parametrize("engine", ["glass", "fast"])
+def test_engines_leave_what_nobody_wants(folder, engine):
+    translator = Translator.load(folder, engine=engine)
+    with pytest.raises(CancelledError):
+        translator.engine.search([[4, 5, 3]], translator.options, lambda: True)
 
 
 def test_many_threads_and_an_event_loop_may_share_a_translator(translator):
