@@ -7,6 +7,7 @@ character for character.
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import NamedTuple
 
 _TLDS = "com|org|net|edu|gov|mil|int|info|io|dev|app|ai|eu|uk|us|es|mx|ar|co|cl|pe|fr|de|it|pt|br|ch|nl|jp|cn|ru"
@@ -78,6 +79,8 @@ _KINDS = (
 _ANY = re.compile("|".join(f"(?P<{kind}_{i}>{pattern})" for i, (kind, pattern) in enumerate(_KINDS)))
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
 _SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
+REMEMBERED = 4_000  # texts with such things: those of all that is at work at the same time …
+LONGEST_REMEMBERED = 1_000  # … but for long ones, in characters
 _BY_DIGITS = ("number", "date", "time", "version")
 
 
@@ -101,7 +104,13 @@ def spans(text: str) -> list[Span]:
     """Everything in a text that must come through whole, in order; nothing overlaps."""
     if not _SIGN.search(text):
         return []
-    return [Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _ANY.finditer(text)]
+    return list(_spans(text) if len(text) <= LONGEST_REMEMBERED else _spans.__wrapped__(text))
+
+
+@lru_cache(REMEMBERED)
+def _spans(text: str) -> tuple[Span, ...]:
+    """A sentence is asked about some five times, from its reading to the check of its translation."""
+    return tuple(Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _ANY.finditer(text))
 
 
 def check(source: str, translation: str) -> list[Missing]:
