@@ -49,9 +49,7 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
         ("Maria Oz is here.", "Maria ① is here."),
         ("Helen Oz is here.", "① is here."),  # known no better in small letters: the name begins here
         ("Helen is here.", "Helen is here."),
-        ("Hyvää päivää, Oz said in Málaga.", "① ②, ③ said in Málaga."),  # letters that the model does not know
-        ("Aaaaaaargh, he said.", "①, he said."),  # nobody's vocabulary has it
-        ("Aaargh, he said.", "Aaargh, he said."),
+        ("Hyvää päivää, Oz said in Málaga.", "①, ② said in Málaga."),  # letters that the model does not know
     ],
 )
 def test_rare_names_are_hidden(sentence: str, read: str) -> None:
@@ -66,6 +64,21 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     assert masked.text == read
     assert reveal(masked.text, sentence, masked) == sentence
     assert masked.named == ("①" in masked.text)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("Aaaaaaargh, he said.", "①, he said."),  # nobody's vocabulary has it
+        ("Aaargh, he said.", "Aaargh, he said."),
+        ("We met Bjørn Ødegård in Oz.", "We met ① in Oz."),
+    ],
+)
+def test_what_cannot_be_spelled_is_hidden_even_if_names_are_not(sentence: str, read: str) -> None:
+    masked = hide(sentence, SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
+    assert masked.text == read
+    assert reveal(masked.text, sentence, masked) == sentence
+    assert not masked.named
 
 
 def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text import parts, protect
-from vidrio.text.parts import fitted, in_halves, in_parts, translatable, without_brackets, without_lost
+from vidrio.text.parts import fitted, in_halves, in_parts, translatable, without_brackets, without_lost, without_quotes
 from vidrio.text.tokenizer import Tokenizer
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
@@ -169,6 +169,23 @@ def test_what_is_left_out_of_the_sentences_has_no_words_but_protected_ones(text)
 )
 def test_what_stands_around_brackets_that_are_lost(sentence, translation, apart):
     spans = without_brackets(sentence, translation)
+    assert (spans and [sentence[a:b] for a, b in spans]) == apart
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translation", "apart"),
+    [
+        ("Es «el mejor día», pero", "It is “the best day”, but", None),  # other marks are as good
+        ("Es «el mejor día», pero", "It is the best day, but", ["Es", "el mejor día", "pero"]),
+        ('"Who?" "They."', '"¿Quién? ¡Ellos!"', ["Who?", "They."]),
+        ("“Come in,” he said.", "Dijo que entraras.", ["Come in,", "he said."]),
+        ('A 5" disk and a 3" disk', "Un disco", None),  # inches
+        ('See "a', "Ve a", None),  # no pair
+        ('See <a href="x"> now', "Ve", None),  # they belong to the tag
+    ],
+)
+def test_what_stands_around_quotes_that_are_lost(sentence, translation, apart):
+    spans = without_quotes(sentence, translation)
     assert (spans and [sentence[a:b] for a, b in spans]) == apart
 
 

@@ -16,7 +16,7 @@ from vidrio.search import Hypothesis, Options, SearchAll, best_first, score_of
 from vidrio.text.capitals import SEVERAL, came_back
 from vidrio.text.loops import circles
 from vidrio.text.masks import Masked, reveal
-from vidrio.text.parts import Span, around, fitted, in_halves, without_brackets, without_lost
+from vidrio.text.parts import Span, around, broken, fitted, in_halves
 from vidrio.text.reader import Reader
 from vidrio.text.tokenizer import Tokenizer
 from vidrio.translation import Found, Sentence, put_back
@@ -162,9 +162,7 @@ class Readings:
         came = [(text, hypothesis) for text, hypothesis in zip(texts, hypotheses, strict=True) if text is not None]
         texts_kept, kept = zip(*came, strict=True)
         one = Sentence(sentence, texts_kept, kept, tuple(ids), self._unknown(given, ids), given=given, masked=masked)
-        again = without_brackets(sentence, one.text)
-        if again is None:
-            again = without_lost(sentence, one.text)
+        again = broken(sentence, one.text)
         if again is None and not one.best.ended:
             again = in_halves(sentence)
         return Read((one,), again, masked.named)

@@ -22,6 +22,7 @@ NAME = re.compile(rf"(?<![\w'’]){_NAME}(?: {_NAME})*")
 ADDRESS = re.compile(r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\.? ")  # a name follows, though it be a common word
 # Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 3, 4
+NAMED = "name"
 TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # what counts as so many: a word with letters that the vocabulary does not hold
 WORD = re.compile(r"[\w'’-]+")
@@ -36,7 +37,7 @@ class Masked(NamedTuple):
     places: tuple[Span, ...]  # in the sentence itself, in the order of the symbols
     form: Form = Form.PLAIN  # how its letters looked; they are read as those of a sentence
     closed: bool = False  # it has a full stop that the sentence does not have
-    named: bool = False  # names are among what is hidden
+    named: bool = False  # names are among what is hidden, which can be read as they stand
 
 
 def hide(
@@ -60,32 +61,41 @@ def hide(
     hidden = joined(span for span in found if span.kind in HIDDEN)
     places = [span for span in hidden if not touches(sentence, span)]
     first = RARE_FIRST if form in (Form.PLAIN, Form.SMALL) else UNSPELLABLE  # where all began alike it tells nothing
-    named = list(names(text, found, tokens, first)) if symbols and hide_names else []
+    spelled = unspellable(text, found, tokens) if symbols else []
+    named = list(names(text, [*found, *spelled], tokens, first)) if symbols and hide_names else []
     if any(symbol in sentence for symbol in symbols):
-        places, named = [], []
+        places, spelled, named = [], [], []
     pieces: list[str] = []
     at = 0
-    places = sorted((*places[: len(symbols)], *named[: max(0, len(symbols) - len(places))]))
+    places = sorted([*places, *spelled, *named][: len(symbols)])
     for symbol, place in zip(symbols, places, strict=False):  # more places than symbols: the last ones stay
         pieces += (text[at : place.start], symbol)
         at = place.end
     given = "".join((*pieces, text[at:], "." * closed))
-    return Masked(given, symbols[: len(places)], tuple(places), form, closed, bool(named))
+    return Masked(given, symbols[: len(places)], tuple(places), form, closed, any(one.kind == NAMED for one in places))
 
 
 def shouting(sentence: str) -> tuple[str, Form]:
     return (lowered(sentence), Form.CAPITALS) if shouted(sentence) else (sentence, Form.PLAIN)
 
 
-def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int) -> Iterator[Span]:
-    """Words with a capital letter that are rare (of neighbours with one, all are one name if one of them is rare; the
-    first word must be rarer), and words that cannot be spelled."""
+def unspellable(sentence: str, taken: Sequence[Span], tokens: Tokens) -> list[Span]:
+    """Words that cannot be spelled, with letters that the model does not know or one letter again and again; neighbours
+    are one."""
+    found: list[Span] = []
     for match in () if sentence.isascii() and not DRAWN_OUT.search(sentence) else WORD.finditer(sentence):
         start, end = match.span()
-        if is_free(start, end, taken) and cannot_be_spelled(match[0], tokens):
-            span = Span(start, end, "word")
-            taken = (*taken, span)
-            yield span
+        strange = not match[0].isascii() and fewest(match[0], tokens) >= UNSPELLABLE
+        if (strange or DRAWN_OUT.search(match[0])) and is_free(start, end, taken):
+            if found and sentence[found[-1].end : start] == " ":
+                start = found.pop().start
+            found.append(Span(start, end, "word"))
+    return found
+
+
+def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int) -> Iterator[Span]:
+    """Words with a capital letter that are rare: of neighbours with one, all are one name if one of them is rare. The
+    first word must be rarer."""
     firsts = [word[0] for word in sentence.split() if word[0].isalpha()]
     if len(firsts) >= TITLE and all(map(str.isupper, firsts)):
         return  # a title, where a capital letter tells nothing
@@ -100,12 +110,7 @@ def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int)
             start += len(words.pop(0)) + 1
         known = start not in addressed and all(fewest(word, tokens) < RARE for word in words)
         if words and not known and all(map(is_name, words)) and is_free(start, end, taken):
-            yield Span(start, end, "name")
-
-
-def cannot_be_spelled(word: str, tokens: Tokens) -> bool:
-    """With letters that the model does not know, or one letter again and again."""
-    return bool(DRAWN_OUT.search(word)) or (not word.isascii() and fewest(word, tokens) >= UNSPELLABLE)
+            yield Span(start, end, NAMED)
 
 
 def seldom_small(word: str, tokens: Tokens) -> bool:

@@ -18,6 +18,8 @@ MARKER = re.compile(
     r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"
 )  # of a list, a heading
 BRACKET = re.compile(r"[()\[\]]")
+QUOTE = re.compile('[«»“”„"]')
+QUOTED = re.compile(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
 SEPARATOR = re.compile(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
@@ -183,6 +185,29 @@ def without_brackets(sentence: str, translation: str) -> list[Span] | None:
     found = [protect.Span(*sign.span(), "bracket") for sign in BRACKET.finditer(sentence)]
     free = [sign for sign in found if not reaches(protected, sign)]
     return list(around(sentence, 0, len(sentence), free)) if free else None
+
+
+def without_quotes(sentence: str, translation: str) -> list[Span] | None:
+    """What stands within and around quotation marks, to be translated by itself so that they can be copied; None if the
+    translation has as many, of whatever kind."""
+    if not QUOTE.search(sentence):
+        return None
+    quoted = list(QUOTED.finditer(sentence))
+    if len(QUOTE.findall(translation)) >= 2 * len(quoted):
+        return None
+    protected = protect.spans(sentence)
+    marks = [at for one in quoted for at in (one.start(), one.end() - 1)]
+    free = [at for at in marks if not reaches(protected, protect.Span(at, at + 1, "quote"))]
+    between = zip([0, *(at + 1 for at in free)], [*free, len(sentence)], strict=True)
+    return [part for start, end in between for part in worded(sentence, start, end)] if free else None
+
+
+def broken(sentence: str, translation: str) -> list[Span] | None:
+    """What of a sentence to translate by itself, because something that should have come through did not; or None."""
+    for without in (without_brackets, without_quotes, without_lost):
+        if (spans := without(sentence, translation)) is not None:
+            return spans
+    return None
 
 
 def paired(sentence: str) -> bool:
