@@ -74,7 +74,7 @@ def links(pairs: Iterable[Pair]) -> list[Link]:
         if dice >= ALIKE and best_es[t][1] == s and together[s, t] >= ENOUGH:
             seen = articles.get(t, Counter()).most_common(1)
             found.append(Link(s, t, together[s, t], seen[0][0] if seen and 3 * seen[0][1] >= together[s, t] else ""))
-    return sorted(found, key=lambda link: -link.count)
+    return sorted(found, key=lambda link: (-link.count, link.source))
 
 
 def translated(pairs: Iterable[Pair]) -> list[str]:
@@ -137,37 +137,36 @@ def swapped(chance: random.Random, pairs: list[Pair], nouns: list[Link], each: i
     Only where the noun stands once on each side with an article or a possessive before it, which then fits the other.
     A few get a word of no language, which stays as it is.
     """
-    places: dict[str, list[tuple[Pair, Link]]] = {}
+    places: dict[str, list[tuple[Pair, Pair]]] = {}
     by_source = {link.source: link for link in nouns}
     for pair in pairs:
-        for word in set(WORD.findall(pair[0])):
+        for word in dict.fromkeys(WORD.findall(pair[0])):
             link = by_source.get(word)
-            if link and len(pair[0]) < 90 and place_of(link, pair):
-                places.setdefault(link.gender, []).append((pair, link))
+            if link and len(pair[0]) < 90 and stands_once(link, pair):
+                places.setdefault(link.gender, []).append((pair, (link.source, link.target)))
     for link in nouns:
-        for _ in range(each if link.count < 60 else each // 2 if link.count < 300 else 0):
-            pair, instead = chance.choice(places[link.gender])
-            yield exchanged(pair, instead.source, instead.target, link.source, link.target)
-    for _ in range(len(nouns) // 3):
-        pair, instead = chance.choice(places[chance.choice(["m", "f"])])
-        strange = "".join(
-            chance.choice(("bl", "fl", "t", "k", "sn", "p", "gr", "m", "z")) + chance.choice("aeiou") for _ in "12"
-        )
-        strange += chance.choice(("p", "rp", "n", "x", "b", "mp", "", "ck"))
-        yield exchanged(pair, instead.source, instead.target, strange, strange)
+        times = each if link.count < 60 else each // 2 if link.count < 300 else 0
+        for _ in range(times if link.gender in places else 0):
+            pair, noun = chance.choice(places[link.gender])
+            yield exchanged(pair, noun, (link.source, link.target))
+    for _ in range(len(nouns) // 3 if places else 0):
+        pair, noun = chance.choice(places[chance.choice(sorted(places))])
+        strange = "".join(chance.choice(part) for part in STRANGE)
+        yield exchanged(pair, noun, (strange, strange))
 
 
-def place_of(link: Link, pair: Pair) -> bool:
+def stands_once(link: Link, pair: Pair) -> bool:
+    """Whether it does on each side, with a word before it that fits another noun, too."""
     return all(
         len(re.findall(rf"\b{re.escape(word)}\b", text)) == 1 and re.search(rf"\b{before} {re.escape(word)}\b", text)
         for word, text, before in ((link.source, pair[0], BEFORE_EN), (link.target, pair[1], BEFORE_ES))
     )
 
 
-def exchanged(pair: Pair, old_source: str, old_target: str, source: str, target: str) -> Pair:
-    text = re.sub(rf"\b{re.escape(old_source)}\b", source, pair[0])
-    text = re.sub(rf"\b(an?) (?={re.escape(source)}\b)", "an " if source[0] in "aeiou" else "a ", text)
-    return text, re.sub(rf"\b{re.escape(old_target)}\b", target, pair[1])
+def exchanged(pair: Pair, old: Pair, new: Pair) -> Pair:
+    source = re.sub(rf"\b{re.escape(old[0])}\b", new[0], pair[0])
+    source = re.sub(rf"\ban? (?={re.escape(new[0])}\b)", "an " if new[0][0] in VOWELS else "a ", source)
+    return source, re.sub(rf"\b{re.escape(old[1])}\b", new[1], pair[1])
 
 
 def renamed(chance: random.Random, pairs: list[Pair], fillers: dict[str, list[Pair]]) -> Iterator[Pair]:
@@ -177,7 +176,7 @@ def renamed(chance: random.Random, pairs: list[Pair], fillers: dict[str, list[Pa
         for name, kind in OFTEN.items():
             other = chance.choice(fillers[kind])[0]
             if all(re.search(rf"\b{name}\b", text) for text in pair):
-                pair = exchanged(pair, name, name, other, other)
+                pair = exchanged(pair, (name, name), (other, other))
         if pair[0] != source and not any(re.search(rf"\b{name}\b", pair[0]) for name in OFTEN):
             yield pair
 
