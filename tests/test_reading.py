@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from vidrio import models
-from vidrio import translator as translating
+from vidrio import models, readings
 from vidrio.look import open_model
 from vidrio.search import Options
 from vidrio.text.reader import Reader, knows_capitals
@@ -38,7 +37,7 @@ def test_a_word_that_comes_back_is_read_once_more_as_a_sentence(packaged, monkey
     assert (hello.text, hello.sentences[0].given) == ("hola", "Hello.")
     assert (hotel.text, hotel.sentences[0].given) == ("hotel", "hotel")
     assert (naval.text, naval.sentences[0].given) == ("naval", "naval")
-    monkeypatch.setattr(translating, "CLEARLY", math.inf)
+    monkeypatch.setattr(readings, "CLEARLY", math.inf)
     assert packaged.translate("hello", options).text == "hello"
 
 
