@@ -76,9 +76,8 @@ class Batches:
             mine.setdefault(length, []).append(row)
         try:
             with self._lock:
-                for length in sorted(
-                    mine, reverse=True
-                ):  # what takes longest shall not be what all wait for at the end
+                # What takes longest first: it shall not be what all wait for at the end.
+                for length in sorted(mine, reverse=True):
                     self._add((kind, length), mine[length], submit)
             for row in rows:
                 while not row.done:

@@ -104,13 +104,14 @@ def spans(text: str) -> list[Span]:
     """Everything in a text that must come through whole, in order; nothing overlaps."""
     if not _SIGN.search(text):
         return []
-    return list(_spans(text) if len(text) <= LONGEST_REMEMBERED else _spans.__wrapped__(text))
+    return list(_remembered(text) if len(text) <= LONGEST_REMEMBERED else _found(text))
 
 
-@lru_cache(REMEMBERED)
-def _spans(text: str) -> tuple[Span, ...]:
-    """A sentence is asked about some five times, from its reading to the check of its translation."""
+def _found(text: str) -> tuple[Span, ...]:
     return tuple(Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _ANY.finditer(text))
+
+
+_remembered = lru_cache(REMEMBERED)(_found)  # a sentence is asked about some five times, until it is translated
 
 
 def check(source: str, translation: str) -> list[Missing]:
