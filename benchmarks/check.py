@@ -7,11 +7,11 @@ import time
 
 import numpy as np
 
-from vidrio.config import ModelConfig
-from vidrio.glass.checking import check, every, how_many, recomputed_names, spread, usual
-from vidrio.glass.trace import Trace
-from vidrio.glass.transformer import build, translate_forced
-from vidrio.parameters import random_parameters
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.transformer import build, translate_forced
+from vidrio.glass.proof.checking import check, every, how_many, recomputed_names, spread, usual
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import random_parameters
 
 
 def main() -> None:

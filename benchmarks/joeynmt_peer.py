@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from vidrio.config import ModelConfig
 from vidrio.learn.machine import SPINS
 from vidrio.learn.recipe import Recipe
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.model.config import ModelConfig
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 PACKAGES = ["joeynmt==2.3.0", "importlib_metadata", "sentencepiece==0.2.0"]
 STAMP = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) - INFO - [\w.]+ - "  # before each line of its log

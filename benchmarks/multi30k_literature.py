@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vidrio.evaluate import corpus_scores, read_aligned, usual_metrics
 from vidrio.learn import model
 from vidrio.learn.decode import translate
 from vidrio.learn.start import Start
 from vidrio.learn.weights import Weights
+from vidrio.score.evaluate import corpus_scores, read_aligned, usual_metrics
 
 PUBLISHED = 41.02  # BLEU: 4 + 4 layers, 128 wide, mean of checkpoints
 FORM = "lc.norm.tok"

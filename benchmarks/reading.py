@@ -15,11 +15,11 @@ from pathlib import Path
 
 from sacrebleu.metrics.chrf import CHRF
 
-from vidrio.text.capitals import WORD, capital_first
-from vidrio.text.capitals import shouted as all_capitals
-from vidrio.text.masks import Masked
-from vidrio.text.reader import Reader
-from vidrio.translator import Translator
+from vidrio.text.reading.capitals import WORD, capital_first
+from vidrio.text.reading.capitals import shouted as all_capitals
+from vidrio.text.reading.masks import Masked
+from vidrio.text.reading.reader import Reader
+from vidrio.translate.translator import Translator
 
 Change = Callable[[str], str]
 

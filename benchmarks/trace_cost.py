@@ -32,12 +32,12 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 import vidrio.glass  # noqa: E402
-from vidrio.config import ModelConfig  # noqa: E402
-from vidrio.glass.decoding import stepper  # noqa: E402
-from vidrio.glass.maths import Array  # noqa: E402
-from vidrio.glass.trace import Trace  # noqa: E402
-from vidrio.glass.transformer import Machine, build, translate_forced  # noqa: E402
-from vidrio.parameters import count, random_parameters  # noqa: E402
+from vidrio.glass.numbers.trace import Trace  # noqa: E402
+from vidrio.glass.paper.decoding import stepper  # noqa: E402
+from vidrio.glass.paper.maths import Array  # noqa: E402
+from vidrio.glass.paper.transformer import Machine, build, translate_forced  # noqa: E402
+from vidrio.model.config import ModelConfig  # noqa: E402
+from vidrio.model.parameters import count, random_parameters  # noqa: E402
 from vidrio.search import default_options, greedy  # noqa: E402
 
 LENGTH = 20

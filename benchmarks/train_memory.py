@@ -115,14 +115,14 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
     import numpy as np
     import torch
 
-    from vidrio.config import SpecialIds
     from vidrio.learn.plain import in_memory
     from vidrio.learn.recipe import Recipe, Stop, sized
     from vidrio.learn.state import State, hand_out
     from vidrio.learn.together import join, leave
     from vidrio.learn.train import train
     from vidrio.learn.weights import Weights
-    from vidrio.parameters import count, random_parameters
+    from vidrio.model.config import SpecialIds
+    from vidrio.model.parameters import count, random_parameters
 
     torch.set_num_threads(1)
     together = join()

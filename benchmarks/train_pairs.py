@@ -26,9 +26,9 @@ settle()  # before PyTorch is imported
 
 import numpy as np  # noqa: E402
 
+from vidrio.data.progress import Advance  # noqa: E402
 from vidrio.learn import run as runs  # noqa: E402
 from vidrio.learn.planning import Choices  # noqa: E402
-from vidrio.learn.progress import Advance  # noqa: E402
 from vidrio.learn.recipe import Stop  # noqa: E402
 from vidrio.learn.tasks import Material  # noqa: E402
 

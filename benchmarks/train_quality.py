@@ -32,16 +32,16 @@ from pathlib import Path
 
 import joeynmt_peer as peer
 from train_speed import cpu, sentences
-from vidrio.evaluate import corpus_scores, read_lines, usual_metrics
-from vidrio.folder import read_config
-from vidrio.learn.judge import scores
+from vidrio.draw.training_curves import metrics, when
+from vidrio.draw.training_svg import at, ticks
 from vidrio.learn.planning import Plan, read_plan
 from vidrio.learn.tasks import JUDGED
 from vidrio.learn.validate import translated
-from vidrio.parameters import count
-from vidrio.report.training_curves import metrics, when
-from vidrio.report.training_svg import at, ticks
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.model.folder import read_config
+from vidrio.model.parameters import count
+from vidrio.score.evaluate import corpus_scores, read_lines, usual_metrics
+from vidrio.score.metrics import scores
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 GOAL = 30.0  # BLEU
 TEST = "test_2016_flickr"

@@ -33,15 +33,15 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 import joeynmt_peer as peer  # noqa: E402
-from vidrio.config import ModelConfig  # noqa: E402
 from vidrio.learn import train  # noqa: E402
 from vidrio.learn.batches import Examples  # noqa: E402
 from vidrio.learn.plain import in_memory  # noqa: E402
 from vidrio.learn.recipe import Recipe, Stop, choose_precision, sized  # noqa: E402
 from vidrio.learn.state import State  # noqa: E402
 from vidrio.learn.weights import Weights  # noqa: E402
-from vidrio.parameters import count, random_parameters  # noqa: E402
-from vidrio.text.tokenizer import Tokenizer  # noqa: E402
+from vidrio.model.config import ModelConfig  # noqa: E402
+from vidrio.model.parameters import count, random_parameters  # noqa: E402
+from vidrio.text.tokens.tokenizer import Tokenizer  # noqa: E402
 
 VOCABULARY, BATCH, DROPOUT = 8000, 4096, 0.1
 WARM = 10  # seconds at the beginning of each turn that are not counted

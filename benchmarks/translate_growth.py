@@ -19,9 +19,9 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from translate_speed import SOURCE, process_cost
-from vidrio import models
-from vidrio.folder import read_config
-from vidrio.translator import Translator
+from vidrio.model import find as models
+from vidrio.model.folder import read_config
+from vidrio.translate.translator import Translator
 
 ROUNDS = 5
 LENGTHS, BATCHES, BEAMS = (5, 10, 20, 40, 80, 120), (1, 4, 16, 64, 256), (1, 2, 4, 8, 16)

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from argos_package import environment
-from vidrio import models
-from vidrio.folder import read_config
-from vidrio.translator import Translator
+from vidrio.model import find as models
+from vidrio.model.folder import read_config
+from vidrio.translate.translator import Translator
 
 ROUNDS = 5
 SOURCE = "shared/data/en-es/test/tatoeba-test-v2020-07-28.en"

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio import models
-from vidrio.config import ModelConfig
 from vidrio.fast.engine import Engine
 from vidrio.fast.export import write
-from vidrio.folder import read_config, read_parameters
+from vidrio.model import find as models
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import read_config, read_parameters
 from vidrio.search import Options
 
 ROUNDS, TOKENS, FEWEST = 5, 20, 500

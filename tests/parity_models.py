@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from vidrio.config import ModelConfig
-from vidrio.parameters import random_parameters
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import random_parameters
 
 SOURCE = [3, 7, 1, 28, 7]  # S = 5
 TARGET = [2, 4, 11, 4, 0, 28, 9]  # T = 7; 0 is the padding's id, and a token like any other here

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from parity_models import make_parameters
-from vidrio.config import DecodingDefaults, ModelConfig
-from vidrio.folder import About, write_config, write_parameters
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.model.config import DecodingDefaults, ModelConfig
+from vidrio.model.folder import About, write_config, write_parameters
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 WORDS = [first + second for first in ("ba", "co", "di", "fu", "ga", "ho", "mi", "nu") for second in ("la", "re", "so")]
 

@@ -11,17 +11,17 @@ import vidrio
 from small_models import WORDS, random_sources, write_model
 from small_run import PAIRS, train_small
 from tolerances import FLOAT32
-from vidrio.alignment import links, shares, source_tokens, target_tokens
-from vidrio.engines import Glass
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
-from vidrio.folder import read_parameters
-from vidrio.glass.transformer import build
+from vidrio.glass.paper.transformer import build
+from vidrio.model.folder import read_parameters
 from vidrio.search import Options
-from vidrio.text.masks import hide, reveal
-from vidrio.text.tokenizer import Tokenizer
-from vidrio.text.words import word_of_each, worded, words
-from vidrio.translator import LINE_BREAK, Translator
+from vidrio.text.reading.masks import hide, reveal
+from vidrio.text.reading.words import word_of_each, worded, words
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate.alignment import links, shares, source_tokens, target_tokens
+from vidrio.translate.engines import Glass
+from vidrio.translate.translator import LINE_BREAK, Translator
 
 
 def test_shares_by_hand():

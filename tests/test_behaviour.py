@@ -12,8 +12,8 @@ from behaviour import __main__ as command
 from behaviour.cases import Case, read_cases, read_file, unescaped
 from behaviour.judge import AMONG, ENOUGH, MECHANISM, as_json, as_text, good_enough, judge, share
 from behaviour.rules import RULES, WITH_ARGUMENT
-from vidrio import models
-from vidrio.translator import Translator
+from vidrio.model import find as models
+from vidrio.translate.translator import Translator
 
 DIRECTIONS = {"en-es": 300, "es-en": 300}  # with the number of cases that there must be
 

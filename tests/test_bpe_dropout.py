@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidrio.errors import TokenizerError
-from vidrio.text.bpe_dropout import Dropout
-from vidrio.text.normalise import normalise
-from vidrio.text.tokenizer import Tokenizer
-from vidrio.text.vocabulary import BYTES
+from vidrio.text.tokens.bpe_dropout import Dropout
+from vidrio.text.tokens.normalise import normalise
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.vocabulary import BYTES
 
 TEXTS = [
     "low lower lowest slow slower slowest newer newest wider widest",

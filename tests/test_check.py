@@ -12,9 +12,9 @@ from small_models import write_model
 from traced import CHOICES, make_machine, make_trace
 from vidrio import cli
 from vidrio.errors import AddressError, ModelError
-from vidrio.folder import read_parameters, write_parameters
-from vidrio.glass import checking
-from vidrio.glass.checking import (
+from vidrio.glass.numbers.trace import parse_address
+from vidrio.glass.proof import checking
+from vidrio.glass.proof.checking import (
     check,
     check_following,
     check_steps,
@@ -25,12 +25,12 @@ from vidrio.glass.checking import (
     under,
     usual,
 )
-from vidrio.glass.receipts import At
-from vidrio.glass.stored import check_file, stored
-from vidrio.glass.trace import parse_address
-from vidrio.look import open_model
-from vidrio.report import checked as report
-from vidrio.report.changed import look_changed
+from vidrio.glass.proof.receipts import At
+from vidrio.glass.proof.stored import check_file, stored
+from vidrio.look import checked as report
+from vidrio.look.changed import look_changed
+from vidrio.look.run import open_model
+from vidrio.model.folder import read_parameters, write_parameters
 
 
 def vidrio(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -249,7 +249,7 @@ def test_checks_agree_in_words(capsys: pytest.CaptureFixture[str], options: list
 def test_a_check_that_fails_says_where_and_exits_with_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vidrio.glass import maths
+    from vidrio.glass.paper import maths
 
     monkeypatch.setattr(maths, "softmax", lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum() * x.shape[0])
     code, out, _ = vidrio(capsys, "check", "hello world", "--model", "lesson", "--all")

@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from vidrio.chunks import Memory, in_chunks
+from vidrio.translate.stream import Memory, in_chunks
 
 
 def test_chunks_hold_all_texts_in_order_and_follow_the_size():

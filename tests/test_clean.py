@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vidrio.data import split as splitting
+from vidrio.data.clean import Limits, fault, scripts_of, suited, tidy
+from vidrio.data.pairs import corpora
+from vidrio.data.select import Kept, Wishes, sift
+from vidrio.data.skipped import REASONS, Tally
+from vidrio.data.split import DROPPED, TRAIN, Apart, families, first_of_each, held_out, key
 from vidrio.errors import DataError
-from vidrio.learn import split as splitting
-from vidrio.learn.clean import Limits, fault, scripts_of, suited, tidy
-from vidrio.learn.pairs import corpora
-from vidrio.learn.sift import Kept, Wishes, sift
-from vidrio.learn.split import DROPPED, TRAIN, Apart, families, first_of_each, held_out, key
-from vidrio.learn.tally import REASONS, Tally
 from vidrio.text.fold import fold
 
 LATIN = Limits(source_scripts=frozenset({"LATIN"}), target_scripts=frozenset({"LATIN"}))

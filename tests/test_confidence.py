@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 import vidrio
 from small_run import PAIRS, train_small
-from vidrio import confidence as module
 from vidrio.commands._doubts import fitting
-from vidrio.confidence import (
+from vidrio.errors import DataError, ModelError
+from vidrio.fast.export import export
+from vidrio.translate import confidence as module
+from vidrio.translate.confidence import (
     Curve,
     auc,
     calibrated,
@@ -28,8 +30,6 @@ from vidrio.confidence import (
     sentence_feature,
     word_features,
 )
-from vidrio.errors import DataError, ModelError
-from vidrio.fast.export import export
 
 # --- the curves and the figures ---------------------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import ConfigError, ModelError
-from vidrio.parameters import check_parameters, count, parameter_specs, random_parameters
+from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.parameters import check_parameters, count, parameter_specs, random_parameters
 
 SMALL = {"source_vocabulary": 29, "target_vocabulary": 29, "d_model": 12, "n_heads": 3, "d_head": 5, "d_ff": 20}
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from vidrio.cli import main
+from vidrio.data import download
+from vidrio.data.download import fetch
+from vidrio.data.progress import silent
+from vidrio.data.sources import origin_of, origin_path
 from vidrio.errors import DataError
-from vidrio.learn import download
-from vidrio.learn.download import fetch
-from vidrio.learn.progress import silent
-from vidrio.learn.sources import origin_of, origin_path
 
 PAIRS = [
     ("Hello world!", "¡Hola mundo!"),

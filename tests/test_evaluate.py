@@ -13,7 +13,10 @@ from sacrebleu.metrics.ter import TER
 
 from small_models import WORDS, write_model
 from vidrio.errors import DataError
-from vidrio.evaluate import (
+from vidrio.fast.export import export
+from vidrio.glass.paper.transformer import build, translate_forced
+from vidrio.model.folder import read_parameters
+from vidrio.score.evaluate import (
     bits_per_character,
     corpus_scores,
     evaluate,
@@ -22,10 +25,7 @@ from vidrio.evaluate import (
     translate_all,
     usual_metrics,
 )
-from vidrio.fast.export import export
-from vidrio.folder import read_parameters
-from vidrio.glass.transformer import build, translate_forced
-from vidrio.translator import Translator
+from vidrio.translate.translator import Translator
 
 GENERATOR = np.random.default_rng(4)
 RIGHT = [" ".join(GENERATOR.choice(WORDS, GENERATOR.integers(4, 9))) for _ in range(120)]

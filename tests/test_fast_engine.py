@@ -10,9 +10,9 @@ from tolerances import FLOAT32
 from vidrio.errors import InputError, ModelError
 from vidrio.fast.engine import Engine
 from vidrio.fast.export import export
-from vidrio.folder import read_parameters
-from vidrio.glass.decoding import stepper
-from vidrio.glass.transformer import build
+from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.transformer import build
+from vidrio.model.folder import read_parameters
 from vidrio.search import Options, Sampling, search
 
 

@@ -9,17 +9,17 @@ import pytest
 
 from small_models import WORDS, random_sources, write_model
 from tolerances import FLOAT32
-from vidrio.config import SpecialIds
 from vidrio.errors import ModelError, VidrioError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine
 from vidrio.fast.export import export, obstacles
 from vidrio.fast.files import MANIFEST, check_whole, is_current, read_manifest
-from vidrio.folder import read_parameters, write_parameters
-from vidrio.glass.decoding import stepper
-from vidrio.glass.transformer import build
+from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.transformer import build
+from vidrio.model.config import SpecialIds
+from vidrio.model.folder import read_parameters, write_parameters
 from vidrio.search import Options, search
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 CHOICES = {
     "norm": ("post", "pre"),

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vidrio.config import ModelConfig
 from vidrio.errors import ModelError
-from vidrio.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
-from vidrio.parameters import random_parameters
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
+from vidrio.model.parameters import random_parameters
 
 CONFIG = ModelConfig(source_vocabulary=11, target_vocabulary=11, d_model=4, n_heads=2, d_head=3, d_ff=8)
 
@@ -81,7 +81,7 @@ def test_killed_while_writing_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_atomically(path, b"\x00" * 1_000_000)
     writer = (
-        "import sys; from pathlib import Path; from vidrio.folder import write_atomically\n"
+        "import sys; from pathlib import Path; from vidrio.model.folder import write_atomically\n"
         "print('ready', flush=True)\n"
         "while True:\n"
         "    for byte in (b'a', b'b'): write_atomically(Path(sys.argv[1]), byte * 1_000_000)\n"

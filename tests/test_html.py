@@ -12,14 +12,14 @@ import pytest
 
 from chromium import open_page
 from small_models import write_model
-from vidrio import show_html
-from vidrio.glass import changes
-from vidrio.glass.trace import Trace, parse_address
-from vidrio.look import Look, Opened, default_options, look, open_model
-from vidrio.report.again import Again
-from vidrio.report.html import page
+from vidrio.draw import show_html
+from vidrio.draw.html import page
+from vidrio.draw.show import number
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.whatif import changes
+from vidrio.look.again import Again
+from vidrio.look.run import Look, Opened, default_options, look, open_model
 from vidrio.search import Tree
-from vidrio.show import number
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 HEAD_END = "</head>"

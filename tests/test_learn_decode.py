@@ -6,7 +6,7 @@ import torch
 
 from parity_models import make_config, make_parameters
 from vidrio import search
-from vidrio.glass import decoding, transformer
+from vidrio.glass.paper import decoding, transformer
 from vidrio.learn import decode, model
 from vidrio.learn.weights import Weights
 

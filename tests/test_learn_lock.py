@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from vidrio.data.lock import LOCK, leaving_nothing, locked, only_one
 from vidrio.errors import DataError, RunError
-from vidrio.learn.lock import LOCK, leaving_nothing, locked, only_one
 
 HOLD = """
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from vidrio.learn.lock import only_one
+from vidrio.data.lock import only_one
 with only_one(Path(sys.argv[1])):
     print("here", flush=True)
     sys.stdin.read()

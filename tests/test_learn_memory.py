@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from test_learn_run import QUICK, number_pairs
-from vidrio.config import SpecialIds
 from vidrio.errors import RunError
 from vidrio.learn import run as runs
 from vidrio.learn.machine import settle
@@ -20,6 +19,7 @@ from vidrio.learn.memory import SHARE, Need, free_memory, free_on_cpu, need
 from vidrio.learn.recipe import Recipe, Stop, sized
 from vidrio.learn.run import Learned
 from vidrio.learn.tasks import Material
+from vidrio.model.config import SpecialIds
 
 # Two steps and a saved state, in a process of its own; prints by how many bytes it has grown at most.
 MEASURED = """
@@ -27,14 +27,14 @@ import sys, tempfile
 from pathlib import Path
 import numpy as np
 import torch
-from vidrio.config import SpecialIds
+from vidrio.model.config import SpecialIds
 from vidrio.learn import train
 from vidrio.learn.machine import keep_memory
 from vidrio.learn.plain import in_memory
 from vidrio.learn.recipe import Recipe, Stop, sized
 from vidrio.learn.state import State
 from vidrio.learn.weights import Weights
-from vidrio.parameters import random_parameters
+from vidrio.model.parameters import random_parameters
 
 def peak():  # not ru_maxrss, which begins with that of the process that started this one
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -13,14 +13,15 @@ import pytest
 import torch
 
 from vidrio.cli import main
+from vidrio.data.progress import silent
+from vidrio.data.sources import Origin
+from vidrio.draw.training_curves import metrics, panels
 from vidrio.errors import ConfigError, DataError, RunError
-from vidrio.folder import read_config, read_parameters
-from vidrio.glass import transformer
+from vidrio.glass.paper import transformer
 from vidrio.learn import model
 from vidrio.learn import run as runs
 from vidrio.learn.best import mean
 from vidrio.learn.planning import Choices, batch_for, make_plan, told_plan
-from vidrio.learn.progress import silent
 from vidrio.learn.recipe import (
     BATCH_FOR,
     DROPOUT_FOR,
@@ -34,11 +35,10 @@ from vidrio.learn.recipe import (
     choose_preset,
 )
 from vidrio.learn.run import Learned
-from vidrio.learn.sources import Origin
 from vidrio.learn.tasks import TASKS, Material
 from vidrio.learn.weights import Weights
-from vidrio.report.training_curves import metrics, panels
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.model.folder import read_config, read_parameters
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 torch.set_num_threads(1)
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]

@@ -23,19 +23,19 @@ from small_models import write_model
 from small_run import train_small
 from tolerances import FLOAT64
 from vidrio.cli import main
-from vidrio.config import ModelConfig
+from vidrio.draw.show import text_width
+from vidrio.draw.training_seen import disagreement, run
 from vidrio.errors import AddressError, InputError, RunError
-from vidrio.folder import read_config, read_parameters
-from vidrio.glass import transformer as glass
+from vidrio.glass.paper import transformer as glass
 from vidrio.learn import history
 from vidrio.learn.checkpoint import load_state, save_state
 from vidrio.learn.optimiser import Adam
 from vidrio.learn.rules import Rules, first_step, next_step
 from vidrio.learn.seen import Seen
 from vidrio.learn.weights import Weights
-from vidrio.look import open_model
-from vidrio.report.training_seen import disagreement, run
-from vidrio.show import text_width
+from vidrio.look.run import open_model
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import read_config, read_parameters
 
 WORDS = [4, 11, 4, 28, 9]  # what should come out, without special tokens
 CHANGES = [
@@ -499,7 +499,7 @@ def test_a_classifier_and_a_decoder_alone(tmp_path: Path) -> None:
 
 
 def test_errors_are_of_the_kinds_that_say_so(trained: Path) -> None:
-    from vidrio.report import training_history, training_numbers, training_seen
+    from vidrio.draw import training_history, training_numbers, training_seen
 
     model = open_model(trained)
     with pytest.raises(InputError):

@@ -32,7 +32,7 @@ from vidrio.learn.state import TENSORS
 from vidrio.learn.together import Together, join
 from vidrio.learn.weights import Weights
 from vidrio.learn.workplace import checksum
-from vidrio.parameters import count
+from vidrio.model.parameters import count
 
 torch.set_num_threads(1)
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]

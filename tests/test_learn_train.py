@@ -17,9 +17,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import ConfigError, RunError
-from vidrio.folder import read_parameters
 from vidrio.learn import checkpoint, keeper, train
 from vidrio.learn.batches import Examples
 from vidrio.learn.best import mean
@@ -30,7 +28,9 @@ from vidrio.learn.plain import in_memory
 from vidrio.learn.recipe import Recipe, Stop, sized
 from vidrio.learn.state import State, resume
 from vidrio.learn.weights import Weights
-from vidrio.parameters import random_parameters
+from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.folder import read_parameters
+from vidrio.model.parameters import random_parameters
 
 torch.set_num_threads(1)
 STEPS = Recipe(stop=Stop(steps=60), rate=3e-3, warmup=20, batch_tokens=400, dropout=0.1, validations=6)

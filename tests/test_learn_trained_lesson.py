@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vidrio.folder import read_config, read_parameters
-from vidrio.glass.transformer import Machine, build
+from vidrio.draw.training_history import history
+from vidrio.glass.paper.transformer import Machine, build
 from vidrio.learn.history import kept_steps, snapshots
 from vidrio.lessons import train_trained as recipe
-from vidrio.look import open_model
-from vidrio.parameters import count, random_parameters
-from vidrio.report.training_history import history
+from vidrio.look.run import open_model
+from vidrio.model.folder import read_config, read_parameters
+from vidrio.model.parameters import count, random_parameters
 from vidrio.search import default_options, search
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 SEED_WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c"]
 
@@ -26,7 +26,7 @@ def model() -> tuple[Machine, Tokenizer]:
 
 
 def translated(model: tuple[Machine, Tokenizer], text: str) -> str:
-    from vidrio.glass.decoding import stepper
+    from vidrio.glass.paper.decoding import stepper
 
     machine, tokenizer = model
     special, options = machine.config.special, default_options(machine.config)

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from vidrio.cli import main
-from vidrio.glass.stages import stages
+from vidrio.draw.show import text_width
+from vidrio.glass.numbers.stages import stages
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.exercise_attention import WIDTHS, measure_attentions, measure_feed_forward, measure_positions
 from vidrio.lessons.exercise_choosing import CORPUS, END, START, counted_model
 from vidrio.lessons.exercises import EXERCISES
 from vidrio.lessons.machines import random_machine
-from vidrio.show import text_width
 
 SEEDS = (0, 1, 2)
 
@@ -128,7 +128,7 @@ def test_6_what_each_of_them_does() -> None:
 
 def test_6_the_gradient_is_the_gradient() -> None:
     """Against the slope along a random direction, with another step."""
-    from vidrio.glass.transformer import encoder_layer
+    from vidrio.glass.paper.transformer import encoder_layer
 
     machine = random_machine(["word"], 3, n_encoder_layers=2)
     generator = np.random.default_rng(0)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from vidrio.cli import main
-from vidrio.glass.changes import naive_softmax
+from vidrio.draw.show import text_width
+from vidrio.glass.whatif.changes import naive_softmax
 from vidrio.lessons.nan_draws import (
     E_SD,
     RECIPES,
@@ -23,7 +24,6 @@ from vidrio.lessons.nan_draws import (
 )
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import trained
-from vidrio.show import text_width
 
 Array = np.ndarray
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from vidrio.cli import main
+from vidrio.draw.show import text_width
 from vidrio.errors import InputError
-from vidrio.glass.attention import allowed_LM
-from vidrio.glass.changes import zero_after
-from vidrio.glass.positions import sinusoidal
-from vidrio.glass.transformer import encode
+from vidrio.glass.paper.attention import allowed_LM
+from vidrio.glass.paper.positions import sinusoidal
+from vidrio.glass.paper.transformer import encode
+from vidrio.glass.whatif.changes import zero_after
 from vidrio.lessons import notes_attention, notes_positions, notes_text
 from vidrio.lessons.machines import random_machine, told_difference
 from vidrio.lessons.notes import SECTIONS, measure_and_tell
 from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, leak, masked, measure_heads
-from vidrio.show import text_width
 
 # --- the mask ---------------------------------------------------------------------------------------------------------
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from vidrio.commands.lesson import LESSONS
-from vidrio.config import ModelConfig, SpecialIds
+from vidrio.draw.show import text_width
 from vidrio.errors import VidrioError
-from vidrio.glass.attention import causal
-from vidrio.glass.receipts import At
+from vidrio.glass.paper.attention import causal
+from vidrio.glass.proof.receipts import At
 from vidrio.lessons import printed, values_file
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.random_transformer import steps
@@ -27,8 +27,8 @@ from vidrio.lessons.runs import MODES, Lesson
 from vidrio.lessons.sidelights import cosine
 from vidrio.lessons.values import Values, trained
 from vidrio.lessons.walk_report import receipt_text, step_data, step_text
-from vidrio.parameters import random_parameters
-from vidrio.show import text_width
+from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.parameters import random_parameters
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -466,7 +466,7 @@ def test_what_is_worked_out_by_hand_agrees_with_the_machine(mode: str) -> None:
 
 def test_the_posts_layer_norm_differs_from_the_right_one_by_more_than_rounding() -> None:
     """So the agreement just tested is with the post's own formula."""
-    from vidrio.glass.receipts import receipt
+    from vidrio.glass.proof.receipts import receipt
 
     at = At("enc.0.self.norm.normed", (0, 0))
     assert not receipt(PRINTED.run("by-30"), at).compared.agrees

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import LessonError
-from vidrio.folder import read_config
-from vidrio.glass.transformer import translate_forced
+from vidrio.glass.paper.transformer import translate_forced
 from vidrio.lessons import values_file
 from vidrio.lessons.values import Values, of_a_model
-from vidrio.parameters import parameter_specs, random_parameters
+from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.folder import read_config
+from vidrio.model.parameters import parameter_specs, random_parameters
 
 WORDS = ("<pad>", "<unk>", "SOS", "EOS", "hello", "hola", "world.wide", 'a"b')
 
@@ -307,8 +307,8 @@ def test_values_as_a_model_folder_and_back(tmp_path: Path) -> None:
 
 
 def test_a_model_without_words_cannot_be_walked_through(tmp_path: Path) -> None:
-    from vidrio.folder import About, write_config, write_parameters
-    from vidrio.text.tokenizer import Tokenizer
+    from vidrio.model.folder import About, write_config, write_parameters
+    from vidrio.text.tokens.tokenizer import Tokenizer
 
     tokenizer = Tokenizer.learn(["hello world"] * 3, "char", 400)
     config = ModelConfig(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from vidrio import models
-from vidrio.folder import read_config
-from vidrio.text.sentences import split
-from vidrio.translator import LONGEST, Translator
+from vidrio.model import find as models
+from vidrio.model.folder import read_config
+from vidrio.text.reading.sentences import split
+from vidrio.translate.translator import LONGEST, Translator
 
 TEXT = (Path(__file__).parent / "texts" / "alice.txt").read_text(encoding="utf-8")
 FROM_ENGLISH = [name for name, folder in models.packaged().items() if read_config(folder)[1].source_language == "en"]

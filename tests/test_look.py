@@ -8,12 +8,12 @@ import pytest
 
 from small_models import write_model
 from vidrio.errors import AddressError, ConfigError, InputError, ModelError
-from vidrio.glass import changes
-from vidrio.glass.stages import stages
-from vidrio.glass.trace import parse_address
-from vidrio.glass.transformer import translate_forced
-from vidrio.look import Opened, look, open_model
-from vidrio.report.measures import cosines, entropy, heads, likeliest, neighbours
+from vidrio.glass.numbers.stages import stages
+from vidrio.glass.numbers.trace import parse_address
+from vidrio.glass.paper.transformer import translate_forced
+from vidrio.glass.whatif import changes
+from vidrio.look.measures import cosines, entropy, heads, likeliest, neighbours
+from vidrio.look.run import Opened, look, open_model
 from vidrio.search import Options, Sampling, Tree, default_options
 
 TEXT = "bala core diso fula !"
@@ -72,10 +72,10 @@ def test_the_trace_holds_all_that_is_declared(nonsense: Opened, beam: int, sampl
 
 def test_a_disagreement_would_be_seen(nonsense: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     # The search is given other logits than the trace computes.
-    import vidrio.look
+    import vidrio.look.run
 
-    real = vidrio.look.stepper
-    monkeypatch.setattr("vidrio.look.stepper", lambda *args: lambda prefixes: 1.01 * real(*args)(prefixes))
+    real = vidrio.look.run.stepper
+    monkeypatch.setattr("vidrio.look.run.stepper", lambda *args: lambda prefixes: 1.01 * real(*args)(prefixes))
     seen = look(nonsense, TEXT)
     assert seen.disagreement > seen.tolerance
 

@@ -12,8 +12,8 @@ import pytest
 
 from small_models import write_model
 from vidrio import cli
-from vidrio.look import look, open_model
-from vidrio.show import text_width
+from vidrio.draw.show import text_width
+from vidrio.look.run import look, open_model
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Golden = Callable[[str, str], None]

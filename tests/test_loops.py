@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.loops import LONGEST, MANY, circles, rounds
+from vidrio.text.reading.loops import LONGEST, MANY, circles, rounds
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.masks import hide, reveal
+from vidrio.text.reading.masks import hide, reveal
 
 SYMBOLS = "①②③"
 

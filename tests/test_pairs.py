@@ -15,10 +15,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vidrio.data.lines import LONGEST_LINE, read_lines
+from vidrio.data.pairs import Pair, corpora, read
+from vidrio.data.skipped import REASONS, SAMPLES, Tally
 from vidrio.errors import DataError
-from vidrio.learn.lines import LONGEST_LINE, read_lines
-from vidrio.learn.pairs import Pair, corpora, read
-from vidrio.learn.tally import REASONS, SAMPLES, Tally
 
 PAIRS = [("Hello world", "Hola mundo"), ("How are you?", "¿Qué tal?"), ("I see 2 dogs.", "Veo 2 perros.")]
 WANTED = [Pair(source, target, line) for line, (source, target) in enumerate(PAIRS, 1)]
@@ -316,5 +316,5 @@ def test_a_tally_can_be_written_and_read() -> None:
 
 
 def test_reading_needs_no_torch() -> None:
-    code = "import sys, vidrio.learn.pairs, vidrio.learn.parting; sys.exit('torch' in sys.modules)"
+    code = "import sys, vidrio.data.pairs, vidrio.data.misalignment; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

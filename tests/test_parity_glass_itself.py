@@ -7,9 +7,9 @@ import pytest
 
 from parity_models import SOURCE, TARGET, make_config, make_parameters
 from tolerances import SAME_CODE
-from vidrio.glass import transformer
-from vidrio.glass.decoding import Kept, decode_step, stepper
-from vidrio.glass.transformer import Machine
+from vidrio.glass.paper import transformer
+from vidrio.glass.paper.decoding import Kept, decode_step, stepper
+from vidrio.glass.paper.transformer import Machine
 
 SHAPES = ["encoder-decoder", "decoder"]
 

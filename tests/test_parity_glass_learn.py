@@ -8,16 +8,16 @@ import torch
 
 from parity_models import SOURCE, TARGET, make_config, make_parameters
 from tolerances import FLOAT64
-from vidrio import config as choices
-from vidrio.config import ModelConfig
-from vidrio.glass import attention as glass_attention
-from vidrio.glass import positions as glass_positions
-from vidrio.glass import transformer as glass
-from vidrio.glass.decoding import Kept, decode_step
-from vidrio.glass.maths import no_tap
+from vidrio.glass.paper import attention as glass_attention
+from vidrio.glass.paper import positions as glass_positions
+from vidrio.glass.paper import transformer as glass
+from vidrio.glass.paper.decoding import Kept, decode_step
+from vidrio.glass.paper.maths import no_tap
 from vidrio.learn import model as learn
 from vidrio.learn.weights import Weights
-from vidrio.parameters import parameter_specs
+from vidrio.model import config as choices
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import parameter_specs
 
 
 def both(config: ModelConfig, seed: int = 0) -> tuple[glass.Machine, learn.Network]:

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tolerances import FLOAT64
-from vidrio.config import ModelConfig
-from vidrio.glass import attention, transformer
-from vidrio.glass.maths import no_tap
+from vidrio.glass.paper import attention, transformer
+from vidrio.glass.paper.maths import no_tap
+from vidrio.model.config import ModelConfig
 
 D, H, F, S, T = 12, 3, 20, 5, 7
 K = D // H  # PyTorch's heads always split the model's width
@@ -74,7 +74,7 @@ def feed_forward_parameters(layer: torch.nn.Module, name: str) -> dict[str, np.n
 
 
 def machine(config: ModelConfig, parameters: dict[str, np.ndarray]) -> transformer.Machine:
-    from vidrio.parameters import random_parameters
+    from vidrio.model.parameters import random_parameters
 
     return transformer.build(config, random_parameters(config, np.random.default_rng(0)) | parameters)
 

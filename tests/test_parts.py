@@ -6,9 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text import parts, protect
-from vidrio.text.parts import fitted, in_halves, in_parts, translatable, without_brackets, without_lost, without_quotes
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.text.reading import parts, protect
+from vidrio.text.reading.parts import (
+    fitted,
+    in_halves,
+    in_parts,
+    translatable,
+    without_brackets,
+    without_lost,
+    without_quotes,
+)
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
 TOKENIZER = Tokenizer.learn(["abc defg hij, the fade; a bad cafe: a big cab"] * 3, "bpe", 330)

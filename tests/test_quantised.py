@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from small_models import random_sources, write_model
-from vidrio.engines import Glass
+from vidrio.draw.receipt import as_data, why
 from vidrio.errors import ModelError
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export, specify
-from vidrio.folder import read_config, read_parameters, write_parameters
-from vidrio.glass.stored import check_file, stored
-from vidrio.glass.transformer import build
-from vidrio.look import look, open_model
-from vidrio.parameters import parameter_specs
-from vidrio.quantised import LARGEST, SCALE, SUMMED, dequantise, quantise
-from vidrio.report.receipt import as_data, why
+from vidrio.glass.paper.transformer import build
+from vidrio.glass.proof.stored import check_file, stored
+from vidrio.look.run import look, open_model
+from vidrio.model.folder import read_config, read_parameters, write_parameters
+from vidrio.model.parameters import parameter_specs
+from vidrio.model.quantised import LARGEST, SCALE, SUMMED, dequantise, quantise
+from vidrio.translate.engines import Glass
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,13 @@ import math
 
 import pytest
 
-from vidrio import models, readings
-from vidrio.look import open_model
+from vidrio.look.run import open_model
+from vidrio.model import find as models
 from vidrio.search import Options
-from vidrio.text.reader import Reader, knows_capitals
-from vidrio.text.tokenizer import Tokenizer
-from vidrio.translator import Translator
+from vidrio.text.reading.reader import Reader, knows_capitals
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate import attempts as readings
+from vidrio.translate.translator import Translator
 
 TITLE = "The Old Man And The Sea"
 

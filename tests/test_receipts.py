@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced import CHOICES, cells, make_machine, make_trace, run
-from vidrio.glass.expressions import (
+from vidrio.draw.receipt import digits
+from vidrio.draw.show import number
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.maths import relu, softmax
+from vidrio.glass.proof.expressions import (
     FLOAT64,
     PRECISIONS,
     Apply,
@@ -31,13 +35,9 @@ from vidrio.glass.expressions import (
     evaluate,
     leaves,
 )
-from vidrio.glass.maths import relu, softmax
-from vidrio.glass.notations import COPIES, copy_of
-from vidrio.glass.receipts import At, facts, locate, made_from, receipt, used_by, walk
-from vidrio.glass.recompute import Cells, Compared, compared, expression
-from vidrio.glass.trace import Trace, parse_address
-from vidrio.report.receipt import digits
-from vidrio.show import number
+from vidrio.glass.proof.notations import COPIES, copy_of
+from vidrio.glass.proof.receipts import At, facts, locate, made_from, receipt, used_by, walk
+from vidrio.glass.proof.recompute import Cells, Compared, compared, expression
 
 DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16}
 

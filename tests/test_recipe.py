@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from vidrio.folder import read_config
-from vidrio.text.masks import HIDDEN
-from vidrio.text.protect import spans
-from vidrio.translator import Translator
+from vidrio.model.folder import read_config
+from vidrio.text.reading.masks import HIDDEN
+from vidrio.text.reading.protect import spans
+from vidrio.translate.translator import Translator
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 RECIPE = REPOSITORY / "recipes" / "en-es"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vidrio.text.sentences import LONGEST, split
+from vidrio.text.reading.sentences import LONGEST, split
 
 
 def sentences(text: str, **options: int) -> list[str]:

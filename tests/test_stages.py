@@ -3,9 +3,9 @@
 import pytest
 
 from traced import CHOICES, make_machine, make_trace
-from vidrio.glass import recompute
-from vidrio.glass.stages import stages
-from vidrio.parameters import parameter_specs
+from vidrio.glass.numbers.stages import stages
+from vidrio.glass.proof import recompute
+from vidrio.model.parameters import parameter_specs
 
 KINDS = {"input", "parameter", "value", "aggregate", "choice"}
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vidrio.data import store as storing
+from vidrio.data.clean import Limits
+from vidrio.data.pairs import corpora
+from vidrio.data.prepare import PARTS, Prepared, prepare
+from vidrio.data.progress import Advance
+from vidrio.data.select import Wishes
+from vidrio.data.store import store
 from vidrio.errors import DataError
-from vidrio.learn import store as storing
-from vidrio.learn.clean import Limits
-from vidrio.learn.pairs import corpora
-from vidrio.learn.prepare import PARTS, Prepared, prepare
-from vidrio.learn.progress import Advance
-from vidrio.learn.sift import Wishes
-from vidrio.learn.store import store
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 WISHES = Wishes(held_out=(10, 10), near=False)
 
@@ -225,5 +225,5 @@ def test_progress_counts_every_pair(prepared: Prepared, bpe: Tokenizer) -> None:
 
 
 def test_stores_need_no_torch() -> None:
-    code = "import sys, vidrio.learn.store, vidrio.text.bpe_dropout; sys.exit('torch' in sys.modules)"
+    code = "import sys, vidrio.data.store, vidrio.text.tokens.bpe_dropout; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

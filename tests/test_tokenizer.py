@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vidrio.config import SpecialIds
 from vidrio.errors import TokenizerError
-from vidrio.text.normalise import ESCAPE, normalise
-from vidrio.text.tokenizer import Piece, SpecialNames, Tokenizer
-from vidrio.text.vocabulary import BYTES, thin
+from vidrio.model.config import SpecialIds
+from vidrio.text.tokens.normalise import ESCAPE, normalise
+from vidrio.text.tokens.tokenizer import Piece, SpecialNames, Tokenizer
+from vidrio.text.tokens.vocabulary import BYTES, thin
 
 TEXTS = [
     "Hello world!",

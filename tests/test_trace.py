@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from parity_models import SOURCE, TARGET
 from traced import CHOICES, blank, make_machine, make_trace, run
 from vidrio.errors import AddressError
-from vidrio.glass.stepwise import trace_steps
-from vidrio.glass.trace import Address, parse_address
-from vidrio.glass.transformer import translate_forced
+from vidrio.glass.numbers.stepwise import trace_steps
+from vidrio.glass.numbers.trace import Address, parse_address
+from vidrio.glass.paper.transformer import translate_forced
 
 # --- addresses --------------------------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ def test_a_step_is_refused_where_there_are_none() -> None:
 
 
 def test_where_rows_see_later_ones_each_step_is_kept_by_itself() -> None:
-    from vidrio.glass.changes import with_mask
+    from vidrio.glass.whatif.changes import with_mask
 
     machine = with_mask(make_machine(), "off")
     target = [i % machine.config.target_vocabulary for i in TARGET]

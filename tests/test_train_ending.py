@@ -16,13 +16,13 @@ import pytest
 
 from vidrio.commands import _progress
 from vidrio.commands.train_ending import interval
+from vidrio.data.progress import Advance, silent
 from vidrio.errors import DataError, RunError
-from vidrio.evaluate import calibrate, corpus_scores, usual_metrics
-from vidrio.folder import read_config
-from vidrio.learn.progress import Advance, silent
 from vidrio.learn.tasks import TASKS, Begun, Material
-from vidrio.look import look, open_model
-from vidrio.translator import Translator
+from vidrio.look.run import look, open_model
+from vidrio.model.folder import read_config
+from vidrio.score.evaluate import calibrate, corpus_scores, usual_metrics
+from vidrio.translate.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]
 LINES = [f"{a} {b} {c}" for a, b, c in product(WORDS, repeat=3)]

@@ -15,26 +15,14 @@ from hypothesis import strategies as st
 
 from chromium import open_page
 from small_run import PAIRS, train_small
-from vidrio.evaluate import corpus_scores, usual_metrics
-from vidrio.folder import read_config, write_config
-from vidrio.learn.breakdown import Judged, by_length, by_rarity, count_words, judged, targets, words
+from vidrio.draw.training import Ending, report, write_report
+from vidrio.draw.training_curves import metrics, panels, spread
+from vidrio.draw.training_svg import HEIGHT, MOST_POINTS, WIDTH, Curve, bar, clock, curves, heat, short, thinned, ticks
 from vidrio.learn.history import kept_steps
-from vidrio.look import look, open_model
-from vidrio.report.training import Ending, report, write_report
-from vidrio.report.training_curves import metrics, panels, spread
-from vidrio.report.training_svg import (
-    HEIGHT,
-    MOST_POINTS,
-    WIDTH,
-    Curve,
-    bar,
-    clock,
-    curves,
-    heat,
-    short,
-    thinned,
-    ticks,
-)
+from vidrio.look.run import look, open_model
+from vidrio.model.folder import read_config, write_config
+from vidrio.score.breakdown import Judged, by_length, by_rarity, count_words, judged, targets, words
+from vidrio.score.evaluate import corpus_scores, usual_metrics
 
 
 @pytest.fixture(scope="module")

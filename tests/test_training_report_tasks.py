@@ -14,12 +14,12 @@ import pytest
 from chromium import open_page
 from test_training_report import parsed
 from vidrio.commands.train_ending import interval
-from vidrio.folder import read_config
-from vidrio.learn.progress import silent
+from vidrio.data.progress import silent
+from vidrio.draw.training import Ending, report
+from vidrio.draw.training_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
 from vidrio.learn.tasks import TASKS, Material
-from vidrio.look import look, open_model
-from vidrio.report.training import Ending, report
-from vidrio.report.training_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
+from vidrio.look.run import look, open_model
+from vidrio.model.folder import read_config
 
 NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 USUAL = (

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 import vidrio
 from small_models import WORDS, write_model
-from vidrio import engines, models
-from vidrio.engines import Glass, cache_place, open_engine
 from vidrio.errors import InputError, ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
-from vidrio.folder import read_config, read_parameters, write_parameters
+from vidrio.model import find as models
+from vidrio.model.folder import read_config, read_parameters, write_parameters
 from vidrio.search import Sampling
-from vidrio.text import protect
-from vidrio.text.loops import circles, rounds
-from vidrio.text.tokenizer import Tokenizer
-from vidrio.translator import Translator
+from vidrio.text.reading import protect
+from vidrio.text.reading.loops import circles, rounds
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate.engines import Glass, cache_place, open_engine
+from vidrio.translate.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -427,7 +427,7 @@ def test_a_folder_that_cannot_be_written_to_gets_its_files_elsewhere(tmp_path, m
 def test_a_packaged_model_is_never_written_into(tmp_path, monkeypatch):
     folder = tmp_path / "package" / "models" / "xx-yy"
     config = write_model(folder)
-    monkeypatch.setattr(engines, "__file__", str(tmp_path / "package" / "engines.py"))
+    monkeypatch.setattr(vidrio, "__file__", str(tmp_path / "package" / "__init__.py"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert isinstance(open_engine(folder, config, "fast"), Fast)
     assert not (folder / "fast").exists()

@@ -11,17 +11,16 @@ from parity_models import SOURCE
 from small_models import write_model
 from traced import blank, make_machine, make_trace, run
 from vidrio.errors import ConfigError
-from vidrio.glass import changes
-from vidrio.glass.checking import check, every, recomputed_names
-from vidrio.glass.comparison import compare, first, layer_of
-from vidrio.glass.maths import softmax
-from vidrio.glass.receipts import locate, receipt
-from vidrio.glass.stepwise import trace_steps
-from vidrio.glass.trace import Trace, parse_address
-from vidrio.glass.whatif import WhatIf, parse
-from vidrio.look import open_model
-from vidrio.report.changed import as_data, look_changed, tell
-from vidrio.report.manifest import json_text
+from vidrio.glass.numbers.stepwise import trace_steps
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.maths import softmax
+from vidrio.glass.proof.checking import check, every, recomputed_names
+from vidrio.glass.proof.receipts import locate, receipt
+from vidrio.glass.whatif.comparison import compare, first, layer_of
+from vidrio.glass.whatif.whatif import WhatIf, changes, parse
+from vidrio.look.changed import as_data, look_changed, tell
+from vidrio.look.manifest import json_text
+from vidrio.look.run import open_model
 
 
 def tried(

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from parity_models import SOURCE, TARGET, make_config, make_parameters
-from vidrio.glass.maths import Array, Tap, no_tap
-from vidrio.glass.trace import Trace
-from vidrio.glass.transformer import Machine, build, classify, translate_forced
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.maths import Array, Tap, no_tap
+from vidrio.glass.paper.transformer import Machine, build, classify, translate_forced
 
 # Together these have every choice of the closed set, on sizes that no axis shares with another.
 CHOICES: dict[str, dict[str, Any]] = {

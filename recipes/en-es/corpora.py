@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from vidrio.text.fold import fold
-from vidrio.text.protect import spans
+from vidrio.text.reading.protect import spans
 
 Pair = tuple[str, str]
 

@@ -11,18 +11,18 @@ from typing import Any
 
 from corpora import SYMBOLS, read
 from lexicon import PARALLEL, translated
-from vidrio import confidence
-from vidrio.config import ModelConfig
 from vidrio.errors import DataError
-from vidrio.evaluate import calibrate, evaluate, usual_metrics
 from vidrio.fast.export import export
-from vidrio.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
-from vidrio.models import read_tokenizers
-from vidrio.parameters import count
-from vidrio.quantised import quantise
-from vidrio.text.masks import RARE, fewest
-from vidrio.text.tokenizer import Tokenizer
-from vidrio.translator import Translator
+from vidrio.model.config import ModelConfig
+from vidrio.model.find import read_tokenizers
+from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
+from vidrio.model.parameters import count
+from vidrio.model.quantised import quantise
+from vidrio.score.evaluate import calibrate, evaluate, usual_metrics
+from vidrio.text.reading.masks import RARE, fewest
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate import confidence
+from vidrio.translate.translator import Translator
 
 TESTS = {
     "tatoeba-test-v2020-07-28": "short everyday sentences",

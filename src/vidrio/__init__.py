@@ -9,13 +9,13 @@ TYPE_CHECKING = False  # as in `typing`, which takes a while to import
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vidrio.translator import Translator
+    from vidrio.translate.translator import Translator
 
 __version__ = "0.1.0"
 
 
 def load(name: "str | Path | None" = None, *, engine: str = "auto", workers: int | None = None) -> "Translator":
     """A model that translates, by name or folder. What it needs is imported now, and not before."""
-    from vidrio.translator import Translator
+    from vidrio.translate.translator import Translator
 
     return Translator.load(name, engine=engine, workers=workers)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from vidrio.config import ModelConfig
 from vidrio.errors import ConfigError
+from vidrio.model.config import ModelConfig
 
 Ids = tuple[int, ...]
 # One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from behaviour.cases import read_cases
 from behaviour.judge import as_json, as_text, good_enough, judge
-from vidrio.translator import Translator
+from vidrio.translate.translator import Translator
 
 
 def main() -> int:

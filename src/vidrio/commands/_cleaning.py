@@ -8,9 +8,9 @@ import click
 from vidrio.commands._values import two_names
 
 if TYPE_CHECKING:
-    from vidrio.learn.clean import Limits
-    from vidrio.learn.pairs import Corpus
-    from vidrio.learn.sift import Wishes
+    from vidrio.data.clean import Limits
+    from vidrio.data.pairs import Corpus
+    from vidrio.data.select import Wishes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,7 +38,7 @@ def cleaning_options(command: F) -> F:
 
 def as_limits(given: Mapping[str, Any]) -> "Limits":
     """What the limits among the options say."""
-    from vidrio.learn.clean import Limits
+    from vidrio.data.clean import Limits
 
     return Limits(
         longest=given["longest"],
@@ -50,8 +50,8 @@ def as_limits(given: Mapping[str, Any]) -> "Limits":
 
 def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -> "tuple[list[Corpus], Wishes]":
     """The corpora and the wishes that files and options stand for."""
-    from vidrio.learn.pairs import corpora
-    from vidrio.learn.sift import Wishes
+    from vidrio.data.pairs import corpora
+    from vidrio.data.select import Wishes
 
     languages = given["languages"] or ("", "")
     found = corpora(files, columns=given["columns"], languages=languages)

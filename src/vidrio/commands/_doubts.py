@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from vidrio.alignment import Word
-    from vidrio.confidence import Confidence
-    from vidrio.translation import Translation
+    from vidrio.translate.alignment import Word
+    from vidrio.translate.confidence import Confidence
+    from vidrio.translate.translation import Translation
 
 WIDTH = 80
 
@@ -20,7 +20,7 @@ class Doubts:
     no table: it tells all of this by itself."""
 
     def __init__(self, confidence: "Confidence", what: str, *, table: bool, on_stdout: bool) -> None:
-        from vidrio.confidence import DOUBTFUL
+        from vidrio.translate.confidence import DOUBTFUL
 
         self.number = 1  # of the next row
         self._table, self._doubtful = table, DOUBTFUL
@@ -32,7 +32,7 @@ class Doubts:
 
     def tell(self, confidence: float, words: Sequence["Word"]) -> None:
         """A row. Without words there is nothing to check, and no row."""
-        from vidrio.show import visible
+        from vidrio.draw.show import visible
 
         if self._table and words:
             told = [f"{visible(word.text)} {word.confidence:.2f}" for word in self._doubtful_of(words)]

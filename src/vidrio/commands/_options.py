@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from vidrio.config import ModelConfig
-    from vidrio.look import Look, Opened
+    from vidrio.look.run import Look, Opened
+    from vidrio.model.config import ModelConfig
     from vidrio.search import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,7 +72,7 @@ def opened(model_name: str | None, dtype: str = "float64") -> "Opened":
     """The model that an option names, ready to be looked into; stderr says which it is."""
     import numpy as np
 
-    from vidrio.look import open_model
+    from vidrio.look.run import open_model
 
     model = open_model(model_name, {"float64": np.float64, "float32": np.float32}[dtype])
     which = "the default model" if model_name is None else "model"
@@ -96,7 +96,7 @@ def given_text(text: str) -> str:
 
 def tell_unknown(seen: "Look") -> None:
     """A note for each word that the vocabulary does not hold."""
-    from vidrio.show import visible
+    from vidrio.draw.show import visible
 
     for word in seen.unknown:
         click.echo(f"note: {visible(word)!r} is not in the vocabulary: it became the token for unknown words", err=True)

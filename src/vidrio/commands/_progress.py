@@ -8,7 +8,7 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vidrio.learn.progress import Advance
+    from vidrio.data.progress import Advance
 
 _PATIENCE = 2.0  # seconds
 LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal

@@ -48,8 +48,8 @@ def check(text: str, addresses: tuple[str, ...], model_name: str | None, dtype: 
     vidrio check "Hello world" --all
     vidrio check "Hello world" enc.0 "out.prob[hola]@0"
     """
-    from vidrio.report import checked as report
-    from vidrio.report.changed import look_changed
+    from vidrio.look import checked as report
+    from vidrio.look.changed import look_changed
 
     asked = take_asked(given)
     count, seed, every = (given.pop(name) for name in ("count", "random_seed", "every"))
@@ -66,7 +66,7 @@ def check(text: str, addresses: tuple[str, ...], model_name: str | None, dtype: 
     which = report.Which(addresses, count, every, seed)
     outcome = report.run(tried, which, progress=_progress if not as_json else None)
     if as_json:
-        from vidrio.report.manifest import json_text
+        from vidrio.look.manifest import json_text
 
         click.echo(json_text(report.as_data(outcome)))
     else:

@@ -27,10 +27,10 @@ def command(
     """
     from dataclasses import replace
 
-    from vidrio.learn.lock import locked
-    from vidrio.learn.prepare import write_pairs
-    from vidrio.learn.sift import sift
-    from vidrio.learn.tally import Tally
+    from vidrio.data.lock import locked
+    from vidrio.data.prepare import write_pairs
+    from vidrio.data.select import sift
+    from vidrio.data.skipped import Tally
 
     if bool(held_out) != (held_out_to is not None):
         raise click.UsageError("--held-out and --held-out-to go together")

@@ -21,7 +21,7 @@ def command(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
     Beside FILE.tsv, FILE.tsv.origin.json tells licence and attribution; both go into the card of a model that learns
     from it. A fetch that was stopped goes on where it was.
     """
-    from vidrio.learn.sources import get
+    from vidrio.data.sources import get
 
     path, origin = get(name, to, progress, mirror=mirror)
     if as_json:

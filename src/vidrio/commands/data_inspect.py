@@ -11,7 +11,7 @@ from vidrio.commands._options import json_option
 from vidrio.commands._progress import progress
 
 if TYPE_CHECKING:
-    from vidrio.learn.survey import Survey
+    from vidrio.data.inspect import Survey
 
 
 @click.command(name="inspect", short_help="Count, measure, and show what cleaning would leave out.")
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @json_option
 def command(files: tuple[str, ...], samples: int, as_json: bool, **given: Any) -> None:
     """Counts, lengths, scripts, and what cleaning would leave out. Nothing is written."""
-    from vidrio.learn.survey import survey
+    from vidrio.data.inspect import survey
 
     found, wishes = read_options(files, given, least=0)
     told = survey(found, wishes, progress)
@@ -33,7 +33,7 @@ def command(files: tuple[str, ...], samples: int, as_json: bool, **given: Any) -
 
 def as_text(told: "Survey", samples: int) -> Iterator[str]:
     """The survey in lines of at most 80 columns."""
-    from vidrio.show import cut, wrap
+    from vidrio.draw.show import cut, wrap
 
     tally = told.tally
     for corpus, kept in zip(told.corpora, told.kept, strict=True):
@@ -60,8 +60,8 @@ def as_text(told: "Survey", samples: int) -> Iterator[str]:
 
 def left_out(told: "Survey", samples: int) -> Iterator[str]:
     """Every reason with its count, its meaning and samples."""
-    from vidrio.learn.tally import REASONS
-    from vidrio.show import cut, wrap
+    from vidrio.data.skipped import REASONS
+    from vidrio.draw.show import cut, wrap
 
     yield "Left out"
     for reason, count in told.tally.reasons():
@@ -72,7 +72,7 @@ def left_out(told: "Survey", samples: int) -> Iterator[str]:
 
 
 def _pair(source: str, target: str) -> Iterator[str]:
-    from vidrio.show import cut, visible
+    from vidrio.draw.show import cut, visible
 
     yield cut(f"      {visible(source)}", 80)
     if target:
@@ -81,8 +81,8 @@ def _pair(source: str, target: str) -> Iterator[str]:
 
 def _lengths(told: "Survey") -> Iterator[str]:
     """The histogram of lengths, both sides."""
-    from vidrio.learn.survey import BINS
-    from vidrio.show import bar, table
+    from vidrio.data.inspect import BINS
+    from vidrio.draw.show import bar, table
 
     kept = told.tally.kept
     names = [f"{low + 1} to {high}" for low, high in zip((0, *BINS), BINS, strict=False)] + [f"over {BINS[-1]}"]

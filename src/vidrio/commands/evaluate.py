@@ -10,7 +10,7 @@ import click
 from vidrio.commands._options import as_options, json_option, search_options
 
 if TYPE_CHECKING:
-    from vidrio.evaluate import Evaluation
+    from vidrio.score.evaluate import Evaluation
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -58,9 +58,9 @@ def evaluate(
     """
     if calibrate and (against is not None or output is not None or len(references) > 1):
         raise click.UsageError("--calibrate takes one --ref, and neither --against nor --output.")
-    from vidrio import evaluate as evaluation
-    from vidrio.folder import write_atomically
-    from vidrio.translator import Translator
+    from vidrio.model.folder import write_atomically
+    from vidrio.score import evaluate as evaluation
+    from vidrio.translate.translator import Translator
 
     if calibrate:
         _calibrate(model_name, source, references[0], engine, given, as_json)
@@ -89,9 +89,9 @@ def evaluate(
 def _calibrate(
     model_name: str | None, source: Path, reference: Path, engine: str, given: dict[str, Any], as_json: bool
 ) -> None:
-    from vidrio import confidence
-    from vidrio.evaluate import calibrate, read_aligned
-    from vidrio.translator import Translator
+    from vidrio.score.evaluate import calibrate, read_aligned
+    from vidrio.translate import confidence
+    from vidrio.translate.translator import Translator
 
     sources, right = read_aligned([source, reference])
     translator = Translator.load(model_name, engine=engine)
@@ -118,7 +118,7 @@ def _calibrate(
 
 
 def _table(found: "Evaluation", against: str | None) -> list[str]:
-    from vidrio.evaluate import CERTAIN
+    from vidrio.score.evaluate import CERTAIN
 
     run = found.run
     lines = [f"{found.lines:,} lines, beam {found.beam}, length penalty {found.length_penalty:g}", ""]

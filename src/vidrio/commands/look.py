@@ -20,8 +20,8 @@ from vidrio.commands.training_options import show_training, take_training, train
 from vidrio.commands.whatif_options import Asked, as_typed, take_asked, whatif_options
 
 if TYPE_CHECKING:
-    from vidrio.report.again import Again
-    from vidrio.report.changed import Tried
+    from vidrio.look.again import Again
+    from vidrio.look.changed import Tried
 
 
 @click.command(short_help="Look inside: every step from text to text, with its numbers.")
@@ -57,7 +57,7 @@ def look(text: str, model_name: str | None, precision: int, dtype: str, **asked:
     vidrio look "Hello world" --html page.html
     vidrio look "Hello world" --target "hola mundo" --training
     """
-    from vidrio.report import changed
+    from vidrio.look import changed
     from vidrio.search import Tree
 
     search = {name: asked.pop(name) for name in SEARCH}
@@ -118,7 +118,7 @@ def again(
     typed: bool,
 ) -> "Again":
     """What must be told again to see the same run from another side."""
-    from vidrio.report.again import Again
+    from vidrio.look.again import Again
 
     told = {"model": model_name, "dtype": None if dtype == "float64" else dtype, "target": target, **search}
     options = ([f"--{name.replace('_', '-')}", str(value)] for name, value in told.items() if value is not None)
@@ -145,8 +145,9 @@ def show(
     """Print the views that were asked for, and write the files."""
     from dataclasses import replace
 
-    from vidrio.report import changed, heads, machine, manifest, notebook, quantity, searched
-    from vidrio.report import html as pages
+    from vidrio.draw import heads, machine, notebook, quantity, searched
+    from vidrio.draw import html as pages
+    from vidrio.look import changed, manifest
 
     seen = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
     if as_json:
@@ -174,7 +175,7 @@ def write(path: str, content: str) -> None:
     """A file, whole or not at all; `-` is standard output."""
     from pathlib import Path
 
-    from vidrio.folder import write_atomically
+    from vidrio.model.folder import write_atomically
 
     if path == "-":
         click.echo(content, nl=False)

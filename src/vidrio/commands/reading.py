@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from vidrio.look import Opened
+    from vidrio.look.run import Opened
     from vidrio.search import Options
-    from vidrio.translation import Sentence
+    from vidrio.translate.translation import Sentence
 
 typed_option = click.option("--as-typed", "typed", is_flag=True, help="Read TEXT itself, not what translating reads.")
 
@@ -15,8 +15,8 @@ typed_option = click.option("--as-typed", "typed", is_flag=True, help="Read TEXT
 def as_read(model: "Opened", text: str, options: "Options", *, typed: bool) -> str:
     """The text as the translator gives it to the model: names behind symbols, capitals as small letters. A line on
     stderr says so, where that is not the text itself."""
-    from vidrio.engines import Glass
-    from vidrio.translator import Translator
+    from vidrio.translate.engines import Glass
+    from vidrio.translate.translator import Translator
 
     if typed or model.config.shape != "encoder-decoder":
         return text
@@ -38,8 +38,8 @@ def as_read(model: "Opened", text: str, options: "Options", *, typed: bool) -> s
 
 def told(sentence: "Sentence") -> str:
     """How a sentence is read, and how its translation is written."""
-    from vidrio.show import visible
-    from vidrio.text.capitals import Form
+    from vidrio.draw.show import visible
+    from vidrio.text.reading.capitals import Form
 
     masked = sentence.masked
     form = [] if masked.form is Form.PLAIN else [masked.form.value]

@@ -122,7 +122,7 @@ def train_options(command: F) -> F:
 
 def as_material(pairs: tuple[str, ...], given: Mapping[str, Any]) -> "Material":
     """What the options say about the data."""
-    from vidrio.learn.sift import Wishes
+    from vidrio.data.select import Wishes
     from vidrio.learn.tasks import Material
 
     return Material(

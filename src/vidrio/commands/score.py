@@ -11,8 +11,8 @@ from vidrio.commands._options import json_option, model_option
 from vidrio.errors import DataError
 
 if TYPE_CHECKING:
-    from vidrio.translation import Scored
-    from vidrio.translator import Translator
+    from vidrio.translate.translation import Scored
+    from vidrio.translate.translator import Translator
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 AT_ONCE = 512  # pairs
@@ -35,10 +35,10 @@ def score(
     """
     if (len(pair), source is None, target is None) not in ((2, True, True), (0, False, False)):
         raise click.UsageError("Give SOURCE and TRANSLATION, or --src and --tgt.")
-    from vidrio.translator import Translator
+    from vidrio.translate.translator import Translator
 
     if source is not None and target is not None:
-        from vidrio.evaluate import read_aligned
+        from vidrio.score.evaluate import read_aligned
 
         sources, targets = read_aligned([source, target])
     else:

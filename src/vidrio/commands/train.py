@@ -13,7 +13,7 @@ from vidrio.commands._progress import LINE_EVERY, progress
 from vidrio.commands.recipe_options import Grouped, as_choices, as_material, train_options
 
 if TYPE_CHECKING:
-    from vidrio.learn.progress import Advance
+    from vidrio.data.progress import Advance
     from vidrio.learn.run import Learned
     from vidrio.learn.tasks import Material
 
@@ -39,7 +39,7 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
 
     settle()
     material, choices = as_material(pairs, given), as_choices(given)
-    from vidrio.learn.progress import silent
+    from vidrio.data.progress import silent
     from vidrio.learn.run import run, use_machine
     from vidrio.learn.together import join, leave
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vidrio import __version__
-from vidrio.folder import About, write_atomically
-from vidrio.parameters import count
+from vidrio.model.folder import About, write_atomically
+from vidrio.model.parameters import count
 
 if TYPE_CHECKING:
-    from vidrio.evaluate import Score
-    from vidrio.learn.progress import Progress
+    from vidrio.data.progress import Progress
     from vidrio.learn.run import Learned
     from vidrio.learn.tasks import Material
+    from vidrio.score.evaluate import Score
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
 CALIBRATED = 2_000  # pairs at most, that confidence is measured on
@@ -30,8 +30,8 @@ LIMITS = ("It has learned from its data only, and makes mistakes; on texts of an
 
 def judge(learned: "Learned", progress: "Progress") -> tuple[list["Score"], list[str]]:
     """The scores on sentences that the model has never seen, and what must be said beside them."""
-    from vidrio.evaluate import Score, corpus_scores, usual_metrics
-    from vidrio.learn.judge import scores as quick_scores
+    from vidrio.score.evaluate import Score, corpus_scores, usual_metrics
+    from vidrio.score.metrics import scores as quick_scores
 
     if learned.judged:
         metric = METRIC_OF[learned.plan.task]
@@ -70,7 +70,7 @@ def write(
     progress: "Progress",
 ) -> None:
     """The model folder; for a translator also the fast engine's files and the report."""
-    from vidrio.report.training_curves import mean_of_best, metrics
+    from vidrio.draw.training_curves import mean_of_best, metrics
 
     plan, state, task = learned.plan, learned.state, learned.task
     limits = (*LIMITS, *warnings)
@@ -103,7 +103,7 @@ def write(
         scores=[asdict(score) for score in scores],
     )
     learned.write(folder, about, card(learned, about, scores, limits))
-    from vidrio.report.training import Ending, write_report
+    from vidrio.draw.training import Ending, write_report
 
     data = folder / "run" / "data" / "data.json"
     if plan.task == "translate":
@@ -129,9 +129,10 @@ def write(
 
 def calibrate(folder: Path, pairs: Sequence[tuple[str, str]], say: Callable[[str], None], progress: "Progress") -> None:
     """How far the model's probabilities tell the quality of its translations, measured on what it validated with."""
-    from vidrio import confidence, evaluate
     from vidrio.errors import DataError
-    from vidrio.translator import Translator
+    from vidrio.score import evaluate
+    from vidrio.translate import confidence
+    from vidrio.translate.translator import Translator
 
     sources, references = zip(*pairs[:CALIBRATED], strict=True) if pairs else ((), ())
     try:
@@ -151,7 +152,7 @@ def versions() -> dict[str, str]:
 
 def origins(material: "Material") -> list[dict[str, Any]]:
     """Where the files came from, if `vidrio data get` has fetched them: names, licences, attribution."""
-    from vidrio.learn.sources import origin_of
+    from vidrio.data.sources import origin_of
 
     found = [origin_of(Path(name.rpartition("@")[0] or name)) or origin_of(Path(name)) for name in material.names]
     return [asdict(origin) for origin in found if origin is not None]

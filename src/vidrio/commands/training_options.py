@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from vidrio.look import Opened
-    from vidrio.report.again import Again
+    from vidrio.look.again import Again
+    from vidrio.look.run import Opened
     from vidrio.search import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -87,7 +87,7 @@ def _history(
 ) -> str:
     import json
 
-    from vidrio.report import training_history as ages
+    from vidrio.draw import training_history as ages
 
     forced = None
     if target is not None and model.config.has_decoder:
@@ -99,10 +99,10 @@ def _history(
 
 
 def _step(asked: TrainingAsked, model: "Opened", text: str, target: str | None, again: "Again", precision: int) -> str:
+    from vidrio.draw.training_json import to_json
+    from vidrio.draw.training_numbers import gradient, life
+    from vidrio.draw.training_seen import overview, run
     from vidrio.learn.rules import first_step, next_step
-    from vidrio.report.training_json import to_json
-    from vidrio.report.training_numbers import gradient, life
-    from vidrio.report.training_seen import overview, run
 
     smoothing = asked.smoothing
     rules = next_step(model.path, model.config, smoothing) if asked.lives else first_step(model.path, smoothing)

@@ -21,8 +21,8 @@ from vidrio.errors import DataError
 
 if TYPE_CHECKING:
     from vidrio.search import Options
-    from vidrio.translation import Translation
-    from vidrio.translator import Translator
+    from vidrio.translate.translation import Translation
+    from vidrio.translate.translator import Translator
 
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -153,8 +153,8 @@ def _refuse_contradictions(
 
 
 def _load(model_name: str | None, engine: str, workers: int | None) -> "Translator":
-    from vidrio import models
-    from vidrio.translator import Translator
+    from vidrio.model import find as models
+    from vidrio.translate.translator import Translator
 
     translator = Translator.load(
         model_name, engine=engine, workers=workers, tell=lambda message: click.echo(f"vidrio: {message}", err=True)
@@ -297,7 +297,7 @@ def _reading(
     source: Path | None, errors: str, translator: "Translator"
 ) -> Iterator[tuple[Iterator[list[str]], Callable[[], None]]]:
     """Chunks of lines, and what to call when some of them are done."""
-    from vidrio.chunks import in_chunks
+    from vidrio.translate.stream import in_chunks
 
     decode = Decoder("standard input" if source is None else str(source), errors)
     if source is None:

@@ -53,9 +53,9 @@ def why(address: str, text: str, model_name: str | None, precision: int, dtype: 
     vidrio why "out.prob[hola]@0" "Hello world" --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
+    from vidrio.draw import receipt as report
     from vidrio.errors import InputError
-    from vidrio.report import receipt as report
-    from vidrio.report.changed import look_changed
+    from vidrio.look.changed import look_changed
 
     asked = take_asked(given)
     deep, limit, kind, target, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "target", "as_json"))
@@ -72,7 +72,7 @@ def why(address: str, text: str, model_name: str | None, precision: int, dtype: 
     if tried.after.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     if as_json:
-        from vidrio.report.manifest import json_text
+        from vidrio.look.manifest import json_text
 
         data = report.deep_data(trace, address, limit) if deep else report.as_data(trace, address, file)
         click.echo(json_text(data))

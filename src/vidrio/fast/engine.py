@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.config import ModelConfig
 from vidrio.errors import InputError, ModelError
 from vidrio.fast.batches import Batches
+from vidrio.model.config import ModelConfig
 from vidrio.search import Hypothesis, Ids, Options, Step, search
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end

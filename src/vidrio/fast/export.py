@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.config import ModelConfig
 from vidrio.errors import ModelError
 from vidrio.fast.engine import Engine, Pair
 from vidrio.fast.files import SOURCES, Manifest, checksums, move_into_place, write_manifest
-from vidrio.folder import read_config, read_parameters
-from vidrio.glass import positions
-from vidrio.glass.transformer import Machine, build, translate_forced
-from vidrio.models import read_tokenizers
-from vidrio.parameters import output_is_tied, source_table, target_table
+from vidrio.glass.paper import positions
+from vidrio.glass.paper.transformer import Machine, build, translate_forced
+from vidrio.model.config import ModelConfig
+from vidrio.model.find import read_tokenizers
+from vidrio.model.folder import read_config, read_parameters
+from vidrio.model.parameters import output_is_tied, source_table, target_table
 from vidrio.search import Options
 
 QUANTISATIONS = ("int8", "float32")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vidrio.errors import ModelError
-from vidrio.folder import read_json, sha256
+from vidrio.model.folder import read_json, sha256
 
 MANIFEST = "vidrio.json"
 SOURCES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vidrio.config import ModelConfig
+from vidrio.model.config import ModelConfig
 
 Ids = NDArray[np.integer[Any]]
 # Ids and lengths of some sentences, a rate, where random numbers come from → ids and lengths, split otherwise.

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio.folder import read_parameters, write_parameters
 from vidrio.learn.recipe import METRICS
+from vidrio.model.folder import read_parameters, write_parameters
 
 FOLDER = "best"
 Kept = tuple[int, float, float]  # step, score, loss

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vidrio.data.progress import Advance
 from vidrio.learn import model
 from vidrio.learn.batches import pad
 from vidrio.learn.model import Network
-from vidrio.learn.progress import Advance
 
 ROOM = 3000  # source tokens × beam at a time
 

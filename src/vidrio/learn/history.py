@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio.folder import write_parameters
+from vidrio.model.folder import write_parameters
 
 FOLDER = "snapshots"
 MOST = 8  # besides step 0

@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 
 import torch
 
-from vidrio.config import ModelConfig
 from vidrio.learn.loss import CHUNK
 from vidrio.learn.recipe import Recipe
-from vidrio.parameters import count
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import count
 
 SHARE = 0.8  # of what is free, to be used
 LIBRARIES = 64e6  # bytes that they take for themselves at the first step

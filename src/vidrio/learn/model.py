@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from vidrio.config import ModelConfig
 from vidrio.errors import InputError
 from vidrio.learn.attention import attend
 from vidrio.learn.dropout import Dropout, KeepAll
 from vidrio.learn.sharded import Shards
 from vidrio.learn.weights import Weights
-from vidrio.parameters import output_is_tied, source_table, target_table
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import output_is_tied, source_table, target_table
 
 # `keep(name, K, V)` hands back all keys and values so far, those of earlier decoding steps first.
 Keep = Callable[[str, Tensor, Tensor], tuple[Tensor, Tensor]]

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vidrio.config import ModelConfig
 from vidrio.errors import RunError
 from vidrio.learn import model
 from vidrio.learn.batches import Examples, Ids, collate
@@ -19,7 +18,8 @@ from vidrio.learn.loss import smoothed_cross_entropy
 from vidrio.learn.optimiser import Adam, clip
 from vidrio.learn.schedule import Schedule
 from vidrio.learn.weights import Weights
-from vidrio.parameters import random_parameters
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import random_parameters
 
 
 class Listed:

@@ -9,9 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vidrio.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.errors import RunError
-from vidrio.folder import read_json
 from vidrio.learn.memory import need
 from vidrio.learn.recipe import (
     BATCH_FOR,
@@ -30,7 +28,9 @@ from vidrio.learn.recipe import (
 )
 from vidrio.learn.start import SHARE_OF_RATE, Start
 from vidrio.learn.tasks import Task, cannot_change
-from vidrio.parameters import count
+from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
+from vidrio.model.folder import read_json
+from vidrio.model.parameters import count
 
 MINUTES = 30  # a run takes, unless it is told when to stop
 WARMUP = 500  # steps; fewer where the whole run is short

@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import ConfigError
 from vidrio.learn.dropout import drops
 from vidrio.learn.schedule import KINDS
-from vidrio.parameters import count
+from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.parameters import count
 
 # The paper's sizes (Table 3) and two smaller ones, for data and machines that the paper did not have in mind.
 PRESETS: dict[str, dict[str, int]] = {

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import torch
 
-from vidrio.config import ModelConfig
 from vidrio.errors import RunError
-from vidrio.folder import read_json
 from vidrio.learn.optimiser import Adam
 from vidrio.learn.planning import Plan
 from vidrio.learn.recipe import Recipe, Stop
 from vidrio.learn.schedule import Schedule
 from vidrio.learn.state import resume
 from vidrio.learn.weights import Weights
-from vidrio.parameters import count
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import read_json
+from vidrio.model.parameters import count
 
 
 @dataclass(frozen=True)

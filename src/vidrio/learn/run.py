@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from vidrio.config import ModelConfig
+from vidrio.data.lock import leaving_nothing
+from vidrio.data.progress import Progress, silent
 from vidrio.errors import ModelError, RunError
-from vidrio.folder import About, write_atomically, write_config, write_parameters
 from vidrio.learn import model
 from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.best import mean, rank
 from vidrio.learn.decode import translate
 from vidrio.learn.keeper import write_down
-from vidrio.learn.lock import leaving_nothing
 from vidrio.learn.machine import keep_memory
 from vidrio.learn.memory import free_memory
 from vidrio.learn.planning import (
@@ -36,7 +35,6 @@ from vidrio.learn.planning import (
     told_plan,
     too_long,
 )
-from vidrio.learn.progress import Progress, silent
 from vidrio.learn.recipe import METRICS, minutes
 from vidrio.learn.start import Start
 from vidrio.learn.state import State, hand_out, resume
@@ -46,8 +44,10 @@ from vidrio.learn.together import Together
 from vidrio.learn.train import Watch, train
 from vidrio.learn.weights import Weights
 from vidrio.learn.workplace import at_work, in_turn, same_everywhere
-from vidrio.parameters import random_parameters
-from vidrio.text.bpe_dropout import Dropout
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import About, write_atomically, write_config, write_parameters
+from vidrio.model.parameters import random_parameters
+from vidrio.text.tokens.bpe_dropout import Dropout
 
 Say = Callable[[str], None]
 

@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
-from vidrio.config import ModelConfig
 from vidrio.learn.together import Together
 from vidrio.learn.weights import LOOKUPS, Weights, layout
-from vidrio.parameters import count
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import count
 
 Shapes = dict[str, tuple[int, ...]]
 REST = ""  # the unit of all that belongs to no layer; it stays from the beginning of a pass to the end

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import models
-from vidrio.config import ModelConfig
 from vidrio.errors import RunError
-from vidrio.folder import About, read_config, read_parameters
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.model import find as models
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import About, read_config, read_parameters
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 # Of the usual highest rate: what has been learned shall change, and not be lost.
 SHARE_OF_RATE = 1 / 3

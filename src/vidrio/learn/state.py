@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vidrio.config import ModelConfig
 from vidrio.learn.batches import Position
 from vidrio.learn.best import Kept
 from vidrio.learn.checkpoint import load_state
@@ -16,7 +15,8 @@ from vidrio.learn.optimiser import Adam
 from vidrio.learn.sharded import Shards, share
 from vidrio.learn.together import Together
 from vidrio.learn.weights import Weights
-from vidrio.parameters import count
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import count
 
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")  # of a state
 

@@ -10,24 +10,24 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from vidrio.data.clean import tidy
+from vidrio.data.lines import read_lines
+from vidrio.data.pairs import corpora, read
+from vidrio.data.prepare import Prepared, key_of, made_of_others, prepare
+from vidrio.data.progress import Progress
+from vidrio.data.select import Wishes, within
+from vidrio.data.skipped import Tally
+from vidrio.data.split import key
+from vidrio.data.store import store
 from vidrio.errors import DataError, RunError
 from vidrio.learn.batches import Examples
-from vidrio.learn.clean import tidy
-from vidrio.learn.lines import read_lines
-from vidrio.learn.pairs import corpora, read
 from vidrio.learn.plain import in_memory
-from vidrio.learn.prepare import Prepared, key_of, made_of_others, prepare
-from vidrio.learn.progress import Progress
 from vidrio.learn.recipe import VOCABULARY_FOR, largest_for
-from vidrio.learn.sift import Wishes, within
-from vidrio.learn.split import key
 from vidrio.learn.start import Start
-from vidrio.learn.store import store
-from vidrio.learn.tally import Tally
 from vidrio.learn.train import Validate
 from vidrio.learn.validate import Texts, validate_classes, validate_loss, validate_translation
 from vidrio.text.fold import fold
-from vidrio.text.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
 HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end

@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vidrio.config import ModelConfig
 from vidrio.errors import RunError
 from vidrio.learn import model
 from vidrio.learn.batches import Batch, Examples, Position, collate, stream
@@ -32,6 +31,7 @@ from vidrio.learn.sharded import Shards
 from vidrio.learn.state import State
 from vidrio.learn.together import Together
 from vidrio.learn.weights import Weights
+from vidrio.model.config import ModelConfig
 
 TELL = 10  # steps between two lines of metrics
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from vidrio.data.progress import Advance, Progress, silent
 from vidrio.learn import model
 from vidrio.learn.batches import Batch, Examples, collate, plan
 from vidrio.learn.decode import translate
-from vidrio.learn.judge import scores
 from vidrio.learn.model import Network
-from vidrio.learn.progress import Advance, Progress, silent
 from vidrio.learn.train import Validate, objective, predict
+from vidrio.score.metrics import scores
 
 ROOM = 8192  # tokens at a time
 SHOWN, LEAST_SHOWN = 3, 5  # sample translations, of sentences with so many words

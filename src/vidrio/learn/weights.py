@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vidrio.config import ModelConfig
-from vidrio.parameters import check_parameters, parameter_specs
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import check_parameters, parameter_specs
 
 LOOKUPS = (
     "embed",

@@ -14,9 +14,9 @@ from zlib import crc32
 import numpy as np
 import torch
 
+from vidrio.data.lock import only_one
 from vidrio.errors import RunError
 from vidrio.learn.batches import Examples, Side
-from vidrio.learn.lock import only_one
 from vidrio.learn.together import Together
 
 SOME = 100_000  # sentences at a time

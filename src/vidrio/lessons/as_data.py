@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.trace import Trace
+from vidrio.glass.numbers.trace import Trace
 
 
 def json_text(data: Any) -> str:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vidrio.config import ModelConfig
-from vidrio.glass.stages import Stage, stages
-from vidrio.parameters import parameter_specs
+from vidrio.glass.numbers.stages import Stage, stages
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import parameter_specs
 
 # The parts of a model, by the beginning of their addresses, in the order of the way of the data.
 PARTS = {

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from vidrio import show
+from vidrio.draw import show
 from vidrio.errors import LessonError
 from vidrio.lessons.as_data import json_text
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from vidrio.glass.changes import zero_after
-from vidrio.glass.maths import linear, softmax
-from vidrio.glass.positions import sinusoidal
+from vidrio.glass.paper.maths import linear, softmax
+from vidrio.glass.paper.positions import sinusoidal
+from vidrio.glass.whatif.changes import zero_after
 from vidrio.lessons.errata import Figures
 
 

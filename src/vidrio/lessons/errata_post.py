@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.attention import causal
-from vidrio.glass.changes import naive_softmax, slipped_sinusoidal, unmasked
-from vidrio.glass.maths import Array, layer_norm, no_tap, softmax
-from vidrio.glass.positions import sinusoidal
-from vidrio.glass.stages import stages
-from vidrio.glass.trace import Trace
-from vidrio.glass.transformer import Machine, decode, encode, feed_forward, norm, predict
+from vidrio.glass.numbers.stages import stages
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.attention import causal
+from vidrio.glass.paper.maths import Array, layer_norm, no_tap, softmax
+from vidrio.glass.paper.positions import sinusoidal
+from vidrio.glass.paper.transformer import Machine, decode, encode, feed_forward, norm, predict
+from vidrio.glass.whatif.changes import naive_softmax, slipped_sinusoidal, unmasked
 from vidrio.lessons import printed
 from vidrio.lessons.errata import Figures
 from vidrio.lessons.machines import largest_difference
@@ -21,7 +21,7 @@ from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import Values
 from vidrio.lessons.values_file import of_the_post
 from vidrio.lessons.values_reader import draw
-from vidrio.parameters import parameter_specs
+from vidrio.model.parameters import parameter_specs
 
 DECODER_LAYERS = (1, 2, 3, 6)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vidrio import show
-from vidrio.glass.attention import multi_head, see_all
-from vidrio.glass.changes import with_positions
-from vidrio.glass.maths import Array
-from vidrio.glass.stages import stages
-from vidrio.glass.trace import Trace
-from vidrio.glass.transformer import decode, encode, feed_forward, predict, translate_forced
+from vidrio.draw import show
+from vidrio.glass.numbers.stages import stages
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.attention import multi_head, see_all
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.transformer import decode, encode, feed_forward, predict, translate_forced
+from vidrio.glass.whatif.changes import with_positions
 from vidrio.lessons.machines import Recorder, largest_difference, random_machine, told_difference
 from vidrio.lessons.runs import Lesson, greedy
 from vidrio.lessons.values import trained

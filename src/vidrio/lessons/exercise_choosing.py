@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from vidrio import show
-from vidrio.glass.decoding import stepper
-from vidrio.glass.maths import Array, softmax
-from vidrio.glass.transformer import Machine
+from vidrio.draw import show
+from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.maths import Array, softmax
+from vidrio.glass.paper.transformer import Machine
 from vidrio.lessons.errata import flag
 from vidrio.lessons.machines import random_machine
 from vidrio.lessons.notes_text import first_step

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vidrio import show
-from vidrio.glass.changes import without_layer_norm, without_residual
-from vidrio.glass.decoding import Kept, decode_step
-from vidrio.glass.maths import Array
-from vidrio.glass.transformer import Machine, decode, encode, encoder_layer, logits
+from vidrio.draw import show
+from vidrio.glass.paper.decoding import Kept, decode_step
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.transformer import Machine, decode, encode, encoder_layer, logits
+from vidrio.glass.whatif.changes import without_layer_norm, without_residual
 from vidrio.lessons import counting
 from vidrio.lessons.errata import flag
 from vidrio.lessons.machines import largest_difference, random_machine

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from vidrio import show
+from vidrio.draw import show
 from vidrio.errors import LessonError
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
 from vidrio.lessons.as_data import json_text

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.config import ModelConfig
-from vidrio.glass.maths import Array
-from vidrio.glass.transformer import Machine, build
-from vidrio.parameters import random_parameters
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.transformer import Machine, build
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import random_parameters
 
 
 def random_machine(words: Sequence[str], seed: int = 0, **sizes: Any) -> Machine:

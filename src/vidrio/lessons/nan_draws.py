@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.config import ModelConfig
-from vidrio.glass.changes import with_dtype, with_softmax, without_layer_norm, without_residual
-from vidrio.glass.maths import Array
-from vidrio.glass.transformer import Machine, build, encode, encoder_layer
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.transformer import Machine, build, encode, encoder_layer
+from vidrio.glass.whatif.changes import with_dtype, with_softmax, without_layer_norm, without_residual
 from vidrio.lessons.values import trained
-from vidrio.parameters import parameter_specs, random_parameters
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import parameter_specs, random_parameters
 
 # The encoder's input as the document prints it, embeddings and positions added up (with its slips: `lesson errata 1`).
 E_SD = np.array([[1, 3, 3, 5], [2.84, 3.99, 4, 6]])

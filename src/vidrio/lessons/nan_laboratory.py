@@ -14,8 +14,8 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from vidrio import show
-from vidrio.glass.maths import softmax
+from vidrio.draw import show
+from vidrio.glass.paper.maths import softmax
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.errata import flag
 from vidrio.lessons.nan_draws import (

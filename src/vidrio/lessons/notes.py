@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from vidrio import show
+from vidrio.draw import show
 from vidrio.errors import LessonError, nearest
 from vidrio.lessons.as_data import json_text
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vidrio import show
-from vidrio.glass.attention import causal, multi_head, see_all
-from vidrio.glass.changes import with_mask, zero_after, zero_after_renormalised, zero_scores
-from vidrio.glass.maths import Array, no_tap, softmax
-from vidrio.glass.transformer import decode, predict
+from vidrio.draw import show
+from vidrio.glass.paper.attention import causal, multi_head, see_all
+from vidrio.glass.paper.maths import Array, no_tap, softmax
+from vidrio.glass.paper.transformer import decode, predict
+from vidrio.glass.whatif.changes import with_mask, zero_after, zero_after_renormalised, zero_scores
 from vidrio.lessons.errata import flag
 from vidrio.lessons.machines import Recorder, largest_difference, random_machine, told_difference
 from vidrio.lessons.notes_positions import CAT_SENTENCE

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import show
+from vidrio.draw import show
 from vidrio.errors import InputError
-from vidrio.glass.maths import Array
-from vidrio.glass.positions import sinusoidal
-from vidrio.glass.transformer import Machine, encode
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.positions import sinusoidal
+from vidrio.glass.paper.transformer import Machine, encode
 from vidrio.lessons.errata import flag
 from vidrio.lessons.machines import largest_difference, random_machine, told_difference
-from vidrio.parameters import parameter_specs
+from vidrio.model.parameters import parameter_specs
 
 CAT_SENTENCE = ("YOUR", "CAT", "IS", "A", "LOVELY", "CAT")
 CAT_IDS = (0, 1, 2, 3, 4, 1)  # the two CATs are one word of the vocabulary

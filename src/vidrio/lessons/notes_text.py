@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import show
-from vidrio.glass.maths import Array
-from vidrio.glass.trace import Trace, parameter_array
-from vidrio.glass.transformer import translate_forced
+from vidrio.draw import show
+from vidrio.glass.numbers.trace import Trace, parameter_array
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.transformer import translate_forced
 from vidrio.lessons.errata import flag
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import trained
-from vidrio.text.tokenizer import Tokenizer
-from vidrio.text.vocabulary import SpecialNames
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.vocabulary import SpecialNames
 
 # --- special tokens ---------------------------------------------------------------------------------------------------
 

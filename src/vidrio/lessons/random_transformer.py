@@ -12,9 +12,8 @@ from shlex import quote
 
 import click
 
-from vidrio.config import ModelConfig
 from vidrio.errors import LessonError
-from vidrio.glass.attention import divisor
+from vidrio.glass.paper.attention import divisor
 from vidrio.lessons import values_file, walk_report
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.runs import MODES, Lesson
@@ -22,6 +21,7 @@ from vidrio.lessons.step import Step
 from vidrio.lessons.steps_decoder import decoder_steps
 from vidrio.lessons.steps_encoder import encoder_steps
 from vidrio.lessons.values import Values, trained
+from vidrio.model.config import ModelConfig
 
 
 def steps(config: ModelConfig) -> list[Step]:

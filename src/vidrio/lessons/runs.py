@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
-from vidrio.glass.changes import unmasked, with_divisor, with_positions, without_layer_norm, without_residual
-from vidrio.glass.maths import Array, Tap, no_tap
-from vidrio.glass.stepwise import trace_steps
-from vidrio.glass.trace import Trace
-from vidrio.glass.transformer import Machine, decode, encode, predict, translate_forced
+from vidrio.glass.numbers.stepwise import trace_steps
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.maths import Array, Tap, no_tap
+from vidrio.glass.paper.transformer import Machine, decode, encode, predict, translate_forced
+from vidrio.glass.whatif.changes import unmasked, with_divisor, with_positions, without_layer_norm, without_residual
 from vidrio.lessons import printed
 from vidrio.lessons.values import Values
 

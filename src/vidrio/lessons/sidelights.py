@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import show
-from vidrio.glass.comparison import first
-from vidrio.glass.maths import Array
-from vidrio.glass.trace import Trace
+from vidrio.draw import show
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.whatif.comparison import first
 from vidrio.lessons.runs import Lesson
-from vidrio.parameters import count, source_table
+from vidrio.model.parameters import count, source_table
 
 MOST_WORDS = 40  # of a vocabulary, shown
 LONGEST_ABOUT = 1000  # characters

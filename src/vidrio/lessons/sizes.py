@@ -11,13 +11,14 @@ from typing import Any
 
 import click
 
-from vidrio import models, show
-from vidrio.config import ModelConfig
+from vidrio.draw import show
 from vidrio.errors import ConfigError, InputError
-from vidrio.folder import read_config
 from vidrio.lessons import counting
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.errata import flag
+from vidrio.model import find as models
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import read_config
 
 
 def _paper(vocabulary: int, d: int, heads: int, f: int, layers: int) -> ModelConfig:

@@ -9,7 +9,7 @@ Read next: steps_encoder.py, steps_decoder.py, sidelights.py, walk_report.py.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vidrio.glass.trace import Trace
+from vidrio.glass.numbers.trace import Trace
 from vidrio.lessons.runs import WITHOUT_THE_POST, Lesson
 from vidrio.lessons.sidelights import Sidelight
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from vidrio.config import ModelConfig
 from vidrio.lessons import sidelights
 from vidrio.lessons.step import Step, counted
+from vidrio.model.config import ModelConfig
 
 
 def encoder_steps(config: ModelConfig) -> Iterator[Step]:

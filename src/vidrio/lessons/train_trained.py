@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.config import DecodingDefaults, ModelConfig
 from vidrio.errors import RunError
-from vidrio.folder import About, write_atomically, write_config, write_parameters
-from vidrio.glass.transformer import Machine, build, translate_forced
-from vidrio.text.tokenizer import Tokenizer
-from vidrio.text.vocabulary import SpecialNames
+from vidrio.glass.paper.transformer import Machine, build, translate_forced
+from vidrio.model.config import DecodingDefaults, ModelConfig
+from vidrio.model.folder import About, write_atomically, write_config, write_parameters
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.vocabulary import SpecialNames
 
 FOLDER = Path(__file__).parent / "trained"
 # The document's ten, in its order, then what a few sentences need besides.

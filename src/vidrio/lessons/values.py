@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio.config import DecodingDefaults, ModelConfig
 from vidrio.errors import LessonError
-from vidrio.folder import About, read_config, read_parameters, write_config, write_parameters
-from vidrio.glass.maths import Array
-from vidrio.glass.transformer import Machine, build
-from vidrio.models import LESSON, find
-from vidrio.parameters import embedding_tables
-from vidrio.text.tokenizer import NONE, Tokenizer
-from vidrio.text.vocabulary import SpecialNames
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.transformer import Machine, build
+from vidrio.model.config import DecodingDefaults, ModelConfig
+from vidrio.model.find import LESSON, find
+from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
+from vidrio.model.parameters import embedding_tables
+from vidrio.text.tokens.tokenizer import NONE, Tokenizer
+from vidrio.text.tokens.vocabulary import SpecialNames
 
 
 @dataclass(frozen=True, kw_only=True)

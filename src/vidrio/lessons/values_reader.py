@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.config import ModelConfig, SpecialIds
 from vidrio.errors import ConfigError, VidrioError, nearest
-from vidrio.glass.maths import Array
+from vidrio.glass.paper.maths import Array
 from vidrio.lessons.values import Values
-from vidrio.parameters import ParameterSpec, embedding_tables, parameter_specs
-from vidrio.text.tokenizer import NONE
+from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.parameters import ParameterSpec, embedding_tables, parameter_specs
+from vidrio.text.tokens.tokenizer import NONE
 
 MOST_WORDS, MOST_NUMBERS = 1000, 1_000_000
 LARGEST_NUMBER = sys.float_info.max

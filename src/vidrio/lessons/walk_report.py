@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import show
-from vidrio.glass.maths import Array
-from vidrio.glass.receipts import Receipt, locate
-from vidrio.glass.trace import Trace, parse_address
+from vidrio.draw import show
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.proof.receipts import Receipt, locate
 from vidrio.lessons import printed
 from vidrio.lessons.errata import flag_with_numbers, slip
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.sidelights import Aside, Sidelight
 from vidrio.lessons.step import Step
-from vidrio.models import LESSON
+from vidrio.model.find import LESSON
 
 WORD_COLUMNS = 20  # of a matrix at most; those that do not fit side by side come below
 LONGEST_WORKING = 4  # lines of it

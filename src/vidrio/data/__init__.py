@@ -1,0 +1,1 @@
+"""Sentence pairs: read, cleaned, split, stored, fetched. No PyTorch here."""

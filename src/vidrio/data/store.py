@@ -1,0 +1,185 @@
+"""The ids of all training pairs, on disk and memory-mapped: ten million pairs take a few megabytes of memory.
+
+    FOLDER/tokens-KEY/
+      source.ids   target.ids        ids of all sentences, one after the other (uint16; uint32 above 65,536 tokens)
+      source.starts   target.starts  where each sentence begins, and the end of the last (uint64)
+      store.json                     how many, of which type; written last
+
+A pair takes two bytes (or four) for each token and 16 more. KEY is a checksum of the pairs and the tokenizers, so a
+store is made once and found again while they are the same. No start or end tokens are stored.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidrio.data.prepare import Prepared, Share
+from vidrio.data.progress import Progress, silent
+from vidrio.errors import DataError
+from vidrio.model.folder import write_atomically
+from vidrio.text.tokens.tokenizer import Tokenizer
+
+Ids = NDArray[np.integer[Any]]
+_ROUND = 10_000  # pairs that are encoded together, on all cores
+_SIDES = ("source", "target")
+
+
+@dataclass(frozen=True)
+class Side:
+    """All sentences of one side."""
+
+    ids: Ids
+    starts: Ids
+
+    def __getitem__(self, i: int) -> Ids:
+        return self.ids[self.starts[i] : self.starts[i + 1]]
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int32]:
+        """Tokens of each sentence."""
+        return np.diff(self.starts).astype(np.int32)
+
+    def gather(self, which: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ids of some sentences, one after the other, and their lengths."""
+        starts = self.starts[which].astype(np.int64)
+        lengths = self.starts[np.asarray(which) + 1].astype(np.int64) - starts
+        begins = np.cumsum(lengths) - lengths
+        places = np.arange(lengths.sum()) + np.repeat(starts - begins, lengths)
+        return self.ids[places].astype(np.int64), lengths
+
+
+@dataclass(frozen=True)
+class Store:
+    """All training pairs as ids."""
+
+    folder: Path
+    source: Side
+    target: Side
+    shares: tuple[Share, ...]  # which pairs belong to which corpus: they lie together, in this order
+
+    def __len__(self) -> int:
+        return len(self.source.starts) - 1
+
+    def pair(self, i: int) -> tuple[Ids, Ids]:
+        """The ids of one pair's sides."""
+        return self.source[i], self.target[i]
+
+
+def store(prepared: Prepared, source: Tokenizer, target: Tokenizer, progress: Progress = silent) -> Store:
+    """The ids of the prepared training pairs, as they lie there already or made now."""
+    key = sha256(f"{prepared.key} {source.fingerprint()} {target.fingerprint()}".encode()).hexdigest()
+    folder = prepared.folder / f"tokens-{key[:16]}"
+    if not (folder / "store.json").exists():
+        for old in prepared.folder.glob("tokens-*"):
+            shutil.rmtree(old)
+        part = folder.with_suffix(".part")
+        part.mkdir()
+        try:
+            _write(part, prepared, (source, target), progress)
+        except OSError as error:
+            shutil.rmtree(part, ignore_errors=True)
+            raise DataError(
+                f"the tokens cannot be written to {part}", found=str(error.strerror), do="make room"
+            ) from None
+        part.rename(folder)
+    return read(folder, prepared.shares)
+
+
+def read(folder: Path, shares: tuple[Share, ...]) -> Store:
+    """A store on disk, checked for being whole."""
+    try:
+        about = json.loads((folder / "store.json").read_text(encoding="utf-8"))
+        ids, count = np.dtype(about["dtype"]), int(about["pairs"])
+        sides = [
+            Side(_mapped(folder / f"{s}.ids", ids), _mapped(folder / f"{s}.starts", np.dtype(np.uint64)))
+            for s in _SIDES
+        ]
+        whole = all(len(side.starts) == count + 1 and side.starts[-1] == len(side.ids) for side in sides)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{folder} holds no readable tokens", found=str(error), do="remove it: it is made again"
+        ) from None
+    if not whole:
+        raise DataError(
+            f"{folder} is damaged", found="files of other sizes than it says", do="remove it: it is made again"
+        )
+    return Store(folder, sides[0], sides[1], shares)
+
+
+def _write(folder: Path, prepared: Prepared, tokenizers: tuple[Tokenizer, Tokenizer], progress: Progress) -> None:
+    dtype = np.dtype(np.uint16 if max(t.size for t in tokenizers) <= 1 << 16 else np.uint32)
+    pairs = 0
+    with ExitStack() as stack:
+        lines = stack.enter_context(prepared.path("train").open(encoding="utf-8", newline="\n"))
+        writers = [stack.enter_context(closing(_Writer(folder, side, dtype))) for side in _SIDES]
+        advance = stack.enter_context(progress("encoding pairs", prepared.pairs["train"]))
+        for writer in writers:
+            writer.begin()
+        for rows in _rounds(lines):
+            columns = zip(*(line[:-1].split("\t") for line in rows), strict=True)
+            for writer, tokenizer, texts in zip(writers, tokenizers, columns, strict=True):
+                writer.add(tokenizer.encode_batch(texts))
+            pairs += len(rows)
+            advance(len(rows))
+        for writer in writers:
+            writer.sync()
+    about = {"pairs": pairs, "dtype": dtype.name, "tokens": {w.side: w.tokens for w in writers}}
+    write_atomically(folder / "store.json", json.dumps(about).encode())
+
+
+class _Writer:
+    """One side's two files, being written."""
+
+    def __init__(self, folder: Path, side: str, dtype: np.dtype[Any]) -> None:
+        self.side, self.tokens, self._dtype = side, 0, dtype
+        # Unbuffered: a round is written at once, and closing a file never fails.
+        self._ids, self._starts = ((folder / f"{side}.{what}").open("wb", buffering=0) for what in ("ids", "starts"))
+
+    def begin(self) -> None:
+        _write_all(self._starts, np.zeros(1, dtype=np.uint64).tobytes())
+
+    def add(self, texts: list[list[int]]) -> None:
+        lengths = np.fromiter(map(len, texts), dtype=np.uint64, count=len(texts))
+        ends = (self.tokens + np.cumsum(lengths)).astype(np.uint64)
+        ids = np.fromiter(chain.from_iterable(texts), dtype=self._dtype, count=int(lengths.sum()))
+        _write_all(self._ids, ids.tobytes())
+        _write_all(self._starts, ends.tobytes())
+        self.tokens = int(ends[-1])
+
+    def sync(self) -> None:
+        os.fsync(self._ids.fileno())
+        os.fsync(self._starts.fileno())
+
+    def close(self) -> None:
+        self._ids.close()
+        self._starts.close()
+
+
+def _write_all(file: IO[bytes], data: bytes) -> None:
+    """An unbuffered file may take a part of what it is given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _rounds(lines: IO[str]) -> Iterator[list[str]]:
+    while rows := list(islice(lines, _ROUND)):
+        yield rows
+
+
+def _mapped(path: Path, dtype: np.dtype) -> Ids:
+    """A file as a read-only array; of no bytes, an empty one, which cannot be mapped."""
+    if not path.stat().st_size:
+        return np.empty(0, dtype=dtype)
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r"))

@@ -1,0 +1,1 @@
+"""What `vidrio look` shows, as text, HTML and a notebook. Drawn here, not computed."""

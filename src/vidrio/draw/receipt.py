@@ -1,0 +1,275 @@
+"""A receipt as text and as JSON, and the way down from a number to the parameters and ids it is made from."""
+
+import math
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from vidrio.draw.show import NO_BREAK, PRECISION, WIDTH, cut, number, table, text_width, visible, wrap
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.proof.expressions import Number
+from vidrio.glass.proof.notations import COPIES
+from vidrio.glass.proof.receipts import At, Line, Receipt, locate, made_from, receipt, walk
+from vidrio.glass.proof.stored import stored
+
+INPUTS = 8  # shown of those a number is made from
+DEEP = 100  # lines of the way down, unless told otherwise
+DEEPEST_INDENT = 16
+
+
+def digits(precision: int) -> Any:
+    """A number with so many decimals; a whole number is written without, since it has none to lose."""
+
+    def write(value: float) -> str:
+        return str(int(value)) if float(value).is_integer() and abs(value) < 1e6 else number(value, precision)
+
+    return write
+
+
+def why(trace: Trace, address: str, file: Path | None = None, precision: int = PRECISION) -> str:
+    """The receipt of the number at an address. `file` is where its parameters are stored."""
+    return "\n".join(_lines(trace, receipt(trace, locate(trace, parse_address(address))), file, precision))
+
+
+def _lines(trace: Trace, bill: Receipt, file: Path | None, precision: int) -> Iterator[str]:
+    show, stage = digits(precision), bill.stage
+    full = "" if float(show(bill.value)) == bill.value or math.isnan(bill.value) else f"   in full {bill.value!r}"
+    yield f"{bill.at} = {show(bill.value)}{full}"
+    yield from _place(bill)
+    yield wrap(f"{stage.says}. {stage.place}", indent="  ", hang="  ")
+    if stage.kind == "parameter":
+        yield ""
+        yield from _in_file(trace, bill, file)
+    elif stage.kind != "input":
+        yield ""
+        yield from _working(bill, precision)
+    if stage.kind in ("value", "aggregate"):
+        yield ""
+        yield from _verdict(bill, precision)
+    yield ""
+    yield from _links(bill, precision)
+
+
+def _place(bill: Receipt) -> Iterator[str]:
+    words = ("row", "column") if len(bill.at.place) == 2 else ("place",)
+    parts = [
+        f"{word} {i}" + (f": {visible(token)}" if token else "")
+        for word, i, token in zip(words, bill.at.place, bill.tokens, strict=True)
+    ]
+    if parts:
+        yield wrap(",   ".join(part.replace(" ", NO_BREAK) for part in parts), indent="  ")
+
+
+def _working(bill: Receipt, precision: int) -> Iterator[str]:
+    """The formula, the numbers put in, and what they come to, line by line."""
+    show = digits(precision)
+    if bill.stage.kind == "choice":
+        yield "  The search decides; it is not computed from other numbers."
+    else:
+        long = {short: name for name, short in bill.short_names.items() if short != name}
+        yield wrap(f"= {bill.stage.formula}", indent="  ", hang="    ")
+        yield wrap(f"= {_tight(bill.formula)}", indent="  ", hang="    ")
+        if long:
+            where = ", ".join(f"{short} = {name}".replace(" ", NO_BREAK) for short, name in long.items())
+            yield wrap(f"where {where}", indent="    ", hang="    ")
+        constant = isinstance(bill.expression, Number) and bill.expression.cell is None
+        for line in bill.working(show) if not constant else ():
+            yield wrap(f"= {_tight(line)}", indent="  ", hang="    ")
+    if bill.facts:
+        yield ""
+        rows = [[what, show(value)] for what, value in bill.facts]
+        yield from (f"  {line}" for line in table(rows, align="l.").splitlines())
+
+
+def _tight(line: str) -> str:
+    """The same, but no line will end inside a short pair of brackets."""
+
+    def bracket(match: re.Match[str]) -> str:
+        text = match[0]
+        return text.replace(" ", NO_BREAK) if len(text) <= 32 else f"({_tight(text[1:-1])})"
+
+    return re.sub(r"\((?:[^()]|\([^()]*\))*\)", bracket, line)
+
+
+def _verdict(bill: Receipt, precision: int) -> Iterator[str]:
+    """Model and recomputation side by side, and whether rounding explains the difference."""
+    result, show = bill.compared, digits(precision)
+    yield f"  model       {bill.dtype:8} {result.model!r}"
+    yield f"  recomputed  float64  {result.recomputed!r}"
+    if result.difference == 0:
+        yield "  difference  0"
+    else:
+        verdict = "they agree" if result.agrees else "THEY DO NOT AGREE"
+        explained = "nothing: this is a copy" if result.tolerance == 0 else f"{result.tolerance:.1e}"
+        yield f"  difference  {result.difference:.1e}; rounding explains up to {explained}; {verdict}"
+    if bill.edited:
+        yield wrap(f"A what-if put {bill.value!r} in its place, and that went on.", indent="  ", hang="  ")
+    printed = bill.from_printed(show)
+    if printed is not None:
+        yield wrap(
+            f"With the numbers as printed here, {precision} decimals each, you get {printed}, not "
+            f"{show(result.recomputed)}: what they leave out adds up. More decimals: --precision {precision + 2}.",
+            indent="  ",
+            hang="  ",
+        )
+
+
+def _links(bill: Receipt, precision: int) -> Iterator[str]:
+    show = digits(precision)
+    made = [f"{at} = {show(value)}" for at, value in bill.inputs[:INPUTS]]
+    if len(bill.inputs) > INPUTS:
+        made.append(f"… and {len(bill.inputs) - INPUTS} more")
+    yield from _column("made from", made or ["nothing else: here numbers come in"])
+    yield from _column("used by", list(bill.used_by) or ["nothing in this run"])
+
+
+def _column(title: str, entries: Sequence[str]) -> Iterator[str]:
+    for i, entry in enumerate(entries):
+        yield f"  {title if i == 0 else '':9}  {entry}"
+
+
+def _in_file(trace: Trace, bill: Receipt, file: Path | None) -> Iterator[str]:
+    """Where a parameter is stored: the very bytes."""
+    yield "  A trained number: it is read, not computed."
+    found = None if file is None else parameter_bytes(file, bill.at)
+    if found is None:
+        return
+    yield wrap(
+        f"{found['bytes']} at byte {found['offset']:,} of {found['file']} ({found['dtype']}, lowest byte first) "
+        f"is {found['integer'] if found['scale'] else found['value']!r}",
+        indent="  ",
+        hang="  ",
+    )
+    if scale := found["scale"]:
+        told = f"times {scale['value']!r}, which 1 is worth there ({scale['bytes']} at byte {scale['offset']:,})"
+        yield wrap(f"{told}: {found['value']!r}", indent="  ", hang="  ")
+    yield f"  sha256 of {found['tensor']}:"
+    yield f"    {found['sha256']}"
+    if found["value"] != bill.value:
+        changed = float(bill.value)
+        yield wrap(f"Here it is {changed!r}: rounded to {bill.dtype}, or changed by a what-if.", indent="  ", hang="  ")
+
+
+def parameter_bytes(file: Path, at: At) -> dict[str, Any] | None:
+    """Where a parameter's number lies in the model's file; None if the file has no such parameter."""
+    whole, _, head = at.name.rpartition(".h")
+    for tensor in stored(file):
+        if tensor.name == at.name or (tensor.name == whole and head.isdigit()):
+            place = at.place if tensor.name == at.name else (int(head), *at.place)
+            offset, raw = tensor.bytes_of(place)
+            scale = tensor.scale_bytes_of(place)
+            return {
+                "file": file.name,
+                "tensor": tensor.name,
+                "dtype": tensor.dtype,
+                "offset": offset,
+                "bytes": raw.hex(" "),
+                "integer": int.from_bytes(raw, signed=True) if scale else None,
+                "scale": scale and {"offset": scale[0], "bytes": scale[1].hex(" "), "value": _float32(scale[1])},
+                "value": float(tensor.array[place]),
+                "sha256": tensor.sha256,
+            }
+    return None
+
+
+def _float32(raw: bytes) -> float:
+    return float(struct.unpack("<f", raw)[0])
+
+
+def copied(trace: Trace, address: str, kind: str) -> str:
+    """The arithmetic of the number at an address, to paste: calculator, python, spreadsheet or latex."""
+    return receipt(trace, locate(trace, parse_address(address))).copy(kind)
+
+
+# --- the way down -----------------------------------------------------------------------------------------------------
+
+
+def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> str:
+    """Receipts, one a line, from a number down to parameters and ids, each number once."""
+    at = locate(trace, parse_address(address))
+    lines, counts = walk(trace, at, limit), made_from(trace, at)
+    return "\n".join([*_deep_lines(lines, precision), "", *_summary(trace, counts, len(lines))])
+
+
+def _deep_lines(lines: Sequence[Line], precision: int) -> Iterator[str]:
+    show = digits(precision)
+    yield "What it is made from, each number once; in front, how far down it lies."
+    for line in lines:
+        bill = line.receipt
+        head = f"{line.depth:>3}  {' ' * min(line.depth, DEEPEST_INDENT)}{bill.at} = {show(bill.value)}"
+        text = f"{head}{_made(bill, precision)}"
+        yield text if text_width(text) <= WIDTH else cut(text, max(WIDTH, text_width(head) + 2))
+
+
+def _made(bill: Receipt, precision: int) -> str:
+    if bill.stage.kind == "parameter":
+        return "   a parameter"
+    if bill.stage.kind == "input":
+        return f"   the id of {visible(bill.tokens[0])}" if bill.tokens[0] else "   an id"
+    return f" = {bill.formula if isinstance(bill.expression, Number) else bill.working(digits(precision))[0]}"
+
+
+def _summary(trace: Trace, counts: dict[str, int], shown: int) -> Iterator[str]:
+    kinds = {"parameter": 0, "input": 0, "way": 0}
+    for name, count in counts.items():
+        kind = trace.stages[name].kind
+        kinds[kind if kind in kinds else "way"] += count
+    whole = sum(counts.values()) + 1
+    yield wrap(
+        f"In all it is made from {kinds['parameter']:,} parameters, {kinds['input']:,} token ids and "
+        f"{kinds['way']:,} numbers on the way.",
+        hang="  ",
+    )
+    if shown < whole:
+        yield f"Shown: {shown:,} of these {whole:,}; {whole - shown:,} left out. --limit {whole} shows all."
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def as_data(trace: Trace, address: str, file: Path | None = None) -> dict[str, Any]:
+    """A receipt for other programs: every number in full."""
+    return _data(receipt(trace, locate(trace, parse_address(address))), file)
+
+
+def _data(bill: Receipt, file: Path | None) -> dict[str, Any]:
+    stage, result = bill.stage, bill.compared
+    return {
+        "address": str(bill.at),
+        "tokens": list(bill.tokens),
+        "kind": stage.kind,
+        "operation": stage.operation,
+        "says": stage.says,
+        "place": stage.place,
+        "formula": stage.formula,
+        "latex": stage.latex,
+        "formula_here": bill.formula,
+        "names": {short: name for name, short in bill.short_names.items()},
+        "working": bill.working(),
+        "value": bill.value,
+        "dtype": bill.dtype,
+        "model": result.model,
+        "recomputed": result.recomputed,
+        "difference": result.difference,
+        "tolerance": result.tolerance,
+        "agrees": result.agrees,
+        "edited": bill.edited,
+        "facts": [{"what": what, "value": value} for what, value in bill.facts],
+        "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs],
+        "used_by": list(bill.used_by),
+        "copy": {kind: bill.copy(kind) for kind in COPIES},
+        "stored": parameter_bytes(file, bill.at) if file is not None and stage.kind == "parameter" else None,
+    }
+
+
+def deep_data(trace: Trace, address: str, limit: int = DEEP) -> dict[str, Any]:
+    """The way down for other programs."""
+    at = locate(trace, parse_address(address))
+    lines, counts = walk(trace, at, limit), made_from(trace, at)
+    return {
+        "numbers": [{"depth": line.depth, **_data(line.receipt, None)} for line in lines],
+        "left_out": sum(counts.values()) + 1 - len(lines),
+        "made_from": counts,
+    }

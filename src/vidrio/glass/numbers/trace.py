@@ -1,0 +1,248 @@
+"""All the numbers of one run, by address.
+
+A `Trace` is a tap: hand `trace.tap` to the functions of `transformer.py` and it keeps what they compute. It refuses
+what `stages.py` does not declare, and axes of the wrong length, so the declaration and the computation cannot part.
+
+Addresses are the same everywhere: command line, JSON, page, tests, errors.
+
+    enc.0.self.weights.h1            a whole matrix
+    enc.0.self.weights.h1[1,0]       one of its numbers; rows and columns by number or by token: [world,hello]
+    dec.0.self.WQ.h1[2,3]            a parameter
+    dec.0.cross.weights.h0@1         the decoder's rows as they stood at decoding step 1
+    out.prob[hola]@0                 outputs at a step: the row is the step
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from vidrio.draw import show, show_html
+from vidrio.errors import AddressError, nearest
+from vidrio.glass.numbers.stages import Stage, stages
+from vidrio.glass.paper.maths import Array, Tap
+from vidrio.glass.paper.transformer import Machine
+from vidrio.glass.whatif.changes import stages_of
+
+
+@dataclass(frozen=True)
+class Address:
+    """A parsed address: the quantity, the place in it, the decoding step."""
+
+    name: str
+    index: tuple[str, ...] = ()
+    step: int | None = None
+
+    def __str__(self) -> str:
+        inside = f"[{','.join(self.index)}]" if self.index else ""
+        return f"{self.name}{inside}" + ("" if self.step is None else f"@{self.step}")
+
+
+_ADDRESS = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?:\[(?P<index>.+)\])?(?:@(?P<step>\d+))?", re.DOTALL)
+
+
+def parse_address(text: str) -> Address:
+    """Take an address apart; whether it names anything is for the trace to say."""
+    match = _ADDRESS.fullmatch(text.strip())
+    if match is None:
+        raise AddressError(
+            f"{text!r} is not an address", do="write it like enc.0.self.weights.h1[1,0] or out.prob[hola]@0"
+        )
+    index = match["index"]
+    return Address(
+        match["name"], tuple(_split_index(index)) if index else (), int(match["step"]) if match["step"] else None
+    )
+
+
+def _split_index(inside: str) -> list[str]:
+    """At commas; a token that is or holds a comma, or that looks like a number, is written in quotes."""
+    return [part.strip() for part in re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', inside)]
+
+
+@dataclass(repr=False)
+class Trace:
+    """The numbers of one run of one machine on one text."""
+
+    machine: Machine
+    source_tokens: Sequence[str] = ()  # as the encoder saw them
+    target_tokens: Sequence[str] = ()  # as the decoder saw them: the start token first
+    chosen_tokens: Sequence[str] = ()  # what came out after each
+    vocabulary: Sequence[str] = ()  # the target vocabulary, in the order of its ids
+    source_vocabulary: Sequence[str] = ()
+    labels: Sequence[str] = ()  # a classifier's classes
+    values: dict[str, Array] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    # What a what-if put other numbers in place of: as they were computed, before it did.
+    computed: dict[str, Array] = field(default_factory=dict)
+    # Where one pass is not what the steps computed (no causal mask): a trace of each step by itself.
+    steps: Sequence["Trace"] = ()
+
+    def __post_init__(self) -> None:
+        c = self.machine.config
+        self.stages: Mapping[str, Stage] = stages_of(self.machine)
+        self.sizes |= {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "F": c.d_ff, "E": c.n_heads * c.d_head}
+        self.sizes |= {"V": c.target_vocabulary, "C": c.n_classes, "P": c.max_positions}
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: every quantity, by address."""
+        heads = ("address", "axes", "shape", "what it is", "formula", "place in the paper")
+        named = [(name, self.stages[name], array) for name, array in self.values.items()]
+        return show_html.listing(
+            heads,
+            [(name, " × ".join(s.axes), show.shape(a), s.says, s.formula, s.place) for name, s, a in named],
+        )
+
+    def tap(self, name: str, value: Array) -> Array:
+        """Keep a value under its address; refuse what is not declared."""
+        stage = self.stages.get(name)
+        if stage is None or stage.kind == "parameter":
+            raise AddressError(f"{name} is computed but not declared in stages.py", do="declare it there")
+        expected = tuple(
+            self.sizes.setdefault(axis, length) for axis, length in zip(stage.axes, value.shape, strict=False)
+        )
+        if value.shape != expected or value.ndim != len(stage.axes):
+            raise AddressError(f"{name} has shape {value.shape}", found=f"its axes {stage.axes} are {expected} here")
+        self.values[name] = value
+        return value
+
+    def tap_through(self, change: Tap) -> Tap:
+        """A tap that lets `change` alter the value first, then keeps what it became."""
+
+        def tap(name: str, value: Array) -> Array:
+            changed = change(name, value)
+            if changed is not value:
+                self.computed[name] = value
+            return self.tap(name, changed)
+
+        return tap
+
+    def as_of(self, step: int | None) -> "Trace":
+        """What there was at a decoding step: the decoder's rows up to it, and nothing of what came later.
+
+        The causal mask makes the first rows of the whole pass just that: later tokens do not change them (tested).
+        """
+        if step is None:
+            return self
+        steps = self.sizes.get("T", 0)
+        if step >= steps:
+            found = f"steps 0 to {steps - 1}" if steps else "a run without decoding steps"
+            raise AddressError(f"there is no decoding step {step}", found=found)
+        if self.steps:
+            return self.steps[step]
+
+        def first_rows(arrays: Mapping[str, Array]) -> dict[str, Array]:
+            return {
+                name: array[tuple(slice(step + 1) if axis == "T" else slice(None) for axis in self.stages[name].axes)]
+                for name, array in arrays.items()
+            }
+
+        return replace(
+            self,
+            target_tokens=self.target_tokens[: step + 1],
+            chosen_tokens=self.chosen_tokens[: step + 1],
+            values=first_rows(self.values),
+            computed=first_rows(self.computed),
+            sizes={**self.sizes, "T": step + 1},
+        )
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values or (name in self.stages and self.stages[name].kind == "parameter")
+
+    def addresses(self, prefix: str = "") -> list[str]:
+        """The quantities of this run, parameters too, whose address is or lies under `prefix`."""
+        return [name for name in self.stages if name in self and _lies_under(name, prefix)]
+
+    def stage(self, name: str) -> Stage:
+        """What the table says of a quantity; an unknown name is answered with the nearest ones."""
+        stage = self.stages.get(name)
+        if stage is None or name not in self:
+            inside = self.addresses(name)
+            if inside:
+                shown = ", ".join(inside[:5]) + ", …" * (len(inside) > 5)
+                raise AddressError(f"{name} is not one quantity but {len(inside)}", found=shown, do="name one of them")
+            raise AddressError(
+                f"there is no {name!r} in this run",
+                found=f"the nearest: {nearest(name, [n for n in self.stages if n in self])}",
+                do="`vidrio look TEXT` lists what there is",
+            )
+        return stage
+
+    def array(self, name: str) -> Array:
+        """The whole quantity, parameter or value."""
+        stage = self.stage(name)
+        if stage.kind != "parameter":
+            return self.values[name]
+        return parameter_array(self.machine, name)
+
+    def rows_at_step(self, name: str, step: int | None) -> Array:
+        """A decoder quantity as it stood at a step: its first rows (and, in self-attention, columns); of an output
+        the row of that step."""
+        array, axes = self.as_of(step).array(name), self.stage(name).axes
+        return array[step] if step is not None and name.startswith("out.") and axes[:1] == "T" else array
+
+    def axis_names(self, address: Address) -> str:
+        """The axes left at an address: at a step, an output has lost its T."""
+        axes = self.stage(address.name).axes
+        return axes[1:] if address.step is not None and address.name.startswith("out.") and axes[:1] == "T" else axes
+
+    def axis_tokens(self, name: str, axis: str) -> Sequence[str]:
+        """What the rows or columns along an axis stand for, where they stand for tokens."""
+        side = self.source_vocabulary if name.startswith("src.") else self.vocabulary
+        return {"S": self.source_tokens, "T": self.target_tokens, "V": side, "C": self.labels}.get(axis, ())
+
+    def position(self, address: Address) -> tuple[int, ...]:
+        """The indices of an address as numbers, tokens looked up; refused if they lie outside."""
+        array, axes = self.rows_at_step(address.name, address.step), self.axis_names(address)
+        if len(address.index) != array.ndim:
+            here = Address(address.name, tuple("0" * array.ndim), address.step)
+            count = f"{array.ndim} {'index' if array.ndim == 1 else 'indices'}"
+            raise AddressError(
+                f"{address} needs {count}, one for each of its axes {axes}",
+                found=f"{len(address.index)}; its shape is {array.shape}",
+                do=f"write {here}, for example",
+            )
+        return tuple(
+            self._index(address, part, axis, length)
+            for part, axis, length in zip(address.index, axes, array.shape, strict=True)
+        )
+
+    def _index(self, address: Address, part: str, axis: str, length: int) -> int:
+        tokens = list(self.axis_tokens(address.name, axis)[:length])
+        if re.fullmatch(r"\d+", part) and int(part) < length:
+            return int(part)
+        token = part[1:-1] if len(part) > 1 and part[0] == part[-1] == '"' else part
+        places = [place for place, known in enumerate(tokens) if known == token]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise AddressError(
+                f"{address}: {token!r} stands at more than one place", found=f"{places}", do="give the place"
+            )
+        known = f"; the nearest tokens: {nearest(token, tokens)}" if tokens else ""
+        raise AddressError(f"{address}: {part} is not on its axis {axis}", found=f"0 to {length - 1}{known}")
+
+    def number(self, address: Address) -> float:
+        """The one number at an address."""
+        return float(self.rows_at_step(address.name, address.step)[self.position(address)])
+
+
+def parameter_array(machine: Machine, name: str) -> Array:
+    """A parameter by its address; one head of it where the address ends in .h0, .h1, …"""
+    if name in machine.parameters:
+        return machine.parameters[name]
+    whole, _, head = name.rpartition(".h")
+    return machine.parameters[whole][int(head)]
+
+
+def parameter_addresses(machine: Machine) -> list[str]:
+    """Every parameter's address, heads apart."""
+    return [name for name, stage in stages(machine.config).items() if stage.kind == "parameter"]
+
+
+def _lies_under(name: str, prefix: str) -> bool:
+    return not prefix or name == prefix or name.startswith(prefix + ".")
+
+
+__all__ = ["Address", "Trace", "parameter_addresses", "parameter_array", "parse_address"]

@@ -1,0 +1,215 @@
+"""The whole way, top to bottom: ids → embeddings + positions → encoder → decoder → logits → probabilities.
+
+A `Machine` is a model made ready to run: its parameters and the functions that its config chose, picked once here and
+never again inside the maths. The same few functions run three shapes: encoder–decoder (translation), an encoder with a
+linear layer on top (classification), a decoder alone (free generation).
+
+Paper: §3.1 and Figure 1. Axes: see `config.py`. Read next: stages.py.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vidrio.errors import InputError
+from vidrio.glass.paper import attention, maths, positions
+from vidrio.glass.paper.attention import Keep, Mask, multi_head, no_keep, see_all
+from vidrio.glass.paper.maths import Array, Tap, linear, no_tap
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import check_parameters, output_is_tied, source_table, target_table
+
+SubLayer = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A model ready to run. What-if replaces one of these fields; the functions below do not notice."""
+
+    config: ModelConfig
+    parameters: Mapping[str, Array]
+    source_positions_PD: Array
+    target_positions_PD: Array
+    softmax: Callable[[Array], Array]
+    activate: Callable[[Array], Array]
+    normalise: Callable[..., Array]
+    mask: Mask
+    place_norm: Callable[..., Array]
+    add_residual: Callable[[Array, Array], Array]
+    embedding_scale: float
+    score_divisor: float
+
+    @property
+    def n_heads(self) -> int:
+        return self.config.n_heads
+
+
+def build(config: ModelConfig, parameters: Mapping[str, Array], dtype: type = np.float64) -> Machine:
+    """Make a model ready: check the parameters, and turn each choice of the config into a function or a table."""
+    check_parameters(parameters, config)
+    p: dict[str, Array] = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()}
+    if config.positions == "learned":
+        nothing: Array = np.zeros((0, config.d_model), dtype=dtype)
+        source_PD, target_PD = p.get("src.pos", nothing), p.get("tgt.pos", nothing)
+    else:
+        source_PD = target_PD = positions.TABLES[config.positions](config.max_positions, config.d_model).astype(dtype)
+    return Machine(
+        config=config,
+        parameters=p,
+        source_positions_PD=source_PD,
+        target_positions_PD=target_PD,
+        softmax=maths.softmax,
+        activate=maths.ACTIVATIONS[config.activation],
+        normalise=maths.layer_norm,
+        mask=attention.causal,
+        place_norm={"post": norm_after, "pre": norm_before}[config.norm],
+        add_residual=np.add,
+        embedding_scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,  # §3.4
+        score_divisor=attention.divisor(config.d_head),
+    )
+
+
+# --- sub-layers -------------------------------------------------------------------------------------------------------
+
+
+def norm_after(machine: Machine, x_LD: Array, sub_layer: SubLayer, name: str, tap: Tap) -> Array:
+    """LayerNorm(x + Sublayer(x)), as in the paper. §3.1."""
+    sum_LD = tap(f"{name}.sum", machine.add_residual(x_LD, sub_layer(x_LD)))
+    return norm(machine, sum_LD, f"{name}.norm", tap)
+
+
+def norm_before(machine: Machine, x_LD: Array, sub_layer: SubLayer, name: str, tap: Tap) -> Array:
+    """x + Sublayer(LayerNorm(x)): trains more easily when deep. Listed in docs/departures.md."""
+    return tap(f"{name}.sum", machine.add_residual(x_LD, sub_layer(norm(machine, x_LD, f"{name}.norm", tap))))
+
+
+def norm(machine: Machine, x_LD: Array, name: str, tap: Tap) -> Array:
+    p = machine.parameters
+    return machine.normalise(x_LD, p[f"{name}.gain"], p[f"{name}.bias"], machine.config.norm_epsilon, name, tap)
+
+
+def feed_forward(machine: Machine, x_LD: Array, name: str, tap: Tap) -> Array:
+    """max(0, x W₁ + b₁) W₂ + b₂, each row by itself. Eq. 2."""
+    p = machine.parameters
+    hidden_LF = tap(f"{name}.hidden", linear(x_LD, p[f"{name}.W1"], p[f"{name}.b1"]))
+    active_LF = tap(f"{name}.active", machine.activate(hidden_LF))
+    return tap(f"{name}.out", linear(active_LF, p[f"{name}.W2"], p[f"{name}.b2"]))
+
+
+# --- the way ----------------------------------------------------------------------------------------------------------
+
+
+def embed(
+    machine: Machine, ids: Sequence[int], table_VD: Array, positions_PD: Array, name: str, first: int, tap: Tap
+) -> Array:
+    """A row of the table for each id, times √D (§3.4), plus the row of its position (§3.5)."""
+    ids_L = tap(f"{name}.ids", np.asarray(ids, dtype=np.int64))
+    if first + len(ids_L) > len(positions_PD):
+        raise InputError(
+            "the text is longer than the model's positions",
+            found=f"{first + len(ids_L)} tokens; the model holds {len(positions_PD)}",
+            do="shorten or split the text; nothing was cut off silently",
+        )
+    embedding_LD = tap(f"{name}.embedding", table_VD[ids_L])
+    scaled_LD = tap(f"{name}.scaled", embedding_LD * machine.embedding_scale)
+    positions_LD = tap(f"{name}.positions", positions_PD[first : first + len(ids_L)])
+    return scaled_LD + positions_LD
+
+
+def encode(machine: Machine, source_ids: Sequence[int], tap: Tap = no_tap) -> Array:
+    """The encoder: source ids → memory. Figure 1, left."""
+    config, p = machine.config, machine.parameters
+    x_SD = tap(
+        "enc.in", embed(machine, source_ids, p[source_table(config)], machine.source_positions_PD, "src", 0, tap)
+    )
+    for n in range(config.n_encoder_layers):
+        x_SD = encoder_layer(machine, x_SD, f"enc.{n}", tap)
+    if config.norm == "pre":
+        x_SD = norm(machine, x_SD, "enc.norm", tap)
+    return tap("memory", x_SD)
+
+
+def encoder_layer(machine: Machine, x_SD: Array, name: str, tap: Tap = no_tap) -> Array:
+    """Self-attention, then feed-forward, each with its residual and its norm. §3.1."""
+
+    def self_attention(x: Array) -> Array:
+        return multi_head(machine, x, x, name=f"{name}.self", mask=see_all, tap=tap)
+
+    x_SD = machine.place_norm(machine, x_SD, self_attention, f"{name}.self", tap)
+    return machine.place_norm(machine, x_SD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)
+
+
+def decode(
+    machine: Machine,
+    target_ids: Sequence[int],
+    memory_SD: Array | None,
+    tap: Tap = no_tap,
+    keep: Keep = no_keep,
+    first: int = 0,
+) -> Array:
+    """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
+
+    With `keep`, `target_ids` are only the new ones, standing from position `first` on; the earlier ones' keys and
+    values come from the kept rows.
+    """
+    config, p = machine.config, machine.parameters
+    x_TD = tap(
+        "dec.in", embed(machine, target_ids, p[target_table(config)], machine.target_positions_PD, "tgt", first, tap)
+    )
+    if memory_SD is not None and first > 0:
+        memory_SD = memory_SD[:0]  # its keys and values were made, and kept, at the first step
+    for n in range(config.n_decoder_layers):
+        x_TD = decoder_layer(machine, x_TD, memory_SD, f"dec.{n}", tap, keep)
+    if config.norm == "pre":
+        x_TD = norm(machine, x_TD, "dec.norm", tap)
+    return tap("dec.out", x_TD)
+
+
+def decoder_layer(
+    machine: Machine, x_TD: Array, memory_SD: Array | None, name: str, tap: Tap = no_tap, keep: Keep = no_keep
+) -> Array:
+    """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
+
+    def self_attention(x: Array) -> Array:
+        return multi_head(machine, x, x, name=f"{name}.self", mask=machine.mask, tap=tap, keep=keep)
+
+    x_TD = machine.place_norm(machine, x_TD, self_attention, f"{name}.self", tap)
+    if memory_SD is not None:
+
+        def cross_attention(x: Array) -> Array:
+            return multi_head(machine, x, memory_SD, name=f"{name}.cross", mask=see_all, tap=tap, keep=keep)
+
+        x_TD = machine.place_norm(machine, x_TD, cross_attention, f"{name}.cross", tap)
+    return machine.place_norm(machine, x_TD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)
+
+
+def logits(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
+    """One number for each word of the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the embedding, transposed. §3.4."""
+    p, config = machine.parameters, machine.config
+    W_DV = p[target_table(config)].T if output_is_tied(config) else p["out.W"]
+    return tap("out.logits", linear(x_TD, W_DV, p.get("out.b")))
+
+
+def predict(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
+    """Probabilities of the next word, after each row. §3.4."""
+    return tap("out.prob", machine.softmax(logits(machine, x_TD, tap)))
+
+
+def classify(machine: Machine, source_ids: Sequence[int], tap: Tap = no_tap) -> Array:
+    """Encoder only: the mean row of the memory, and a linear layer on top → probabilities of the classes."""
+    pooled_D = tap("out.pooled", encode(machine, source_ids, tap).mean(axis=0))
+    p = machine.parameters
+    logits_C = tap("out.logits", linear(pooled_D, p["out.W"], p["out.b"]))
+    return tap("out.prob", machine.softmax(logits_C))
+
+
+def translate_forced(
+    machine: Machine, source_ids: Sequence[int], target_ids: Sequence[int], tap: Tap = no_tap
+) -> Array:
+    """Teacher forcing: all target rows at once → probabilities of the next word after each.
+
+    Thanks to the causal mask, row t is what the decoder computes at decoding step t, so one pass shows every step.
+    """
+    memory_SD = encode(machine, source_ids, tap) if machine.config.has_encoder else None
+    return predict(machine, decode(machine, target_ids, memory_SD, tap), tap)

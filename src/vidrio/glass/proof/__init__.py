@@ -1,0 +1,1 @@
+"""Their proof: one number computed again, independently (expressions, recompute), receipts, checking."""

@@ -1,0 +1,1 @@
+"""What if: changes of a machine, lists of them, before and after."""

@@ -1,0 +1,161 @@
+"""Two runs on the same text, number by number: what a what-if changed, how much, and where NaN begins."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vidrio.glass.numbers.stages import Stage
+from vidrio.glass.numbers.trace import Trace, parameter_array
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.proof.receipts import written
+from vidrio.glass.whatif.whatif import WhatIf
+
+# One pass and step by step add up in another order; differences up to so many epsilons of a quantity's largest number
+# are that, and no change.
+ROUNDING = 2**14
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The largest change of one quantity. NaN: some of it became NaN."""
+
+    address: str  # of the number that changed most
+    name: str
+    largest: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What became of the numbers. Decoder rows are compared up to the first step that saw other words."""
+
+    tokens_before: tuple[str, ...]
+    tokens_after: tuple[str, ...]
+    shared_steps: int
+    quantities: tuple[Changed, ...]  # in the order of the way, those that did not change too
+    layers: tuple[tuple[str, Changed], ...]  # the largest change of each layer
+    only_before: tuple[str, ...]  # quantities that the changed machine does not have
+    kl: tuple[float, ...]  # Σ p log(p / q) of the next word, in nats, for each shared step
+    first_nan: str | None
+    first_infinite: str | None
+    notes: tuple[str, ...] = ()
+
+
+def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
+    """Two runs on the same text, number by number."""
+    shared = _shared(before.target_tokens, after.target_tokens)
+    pairs = _pairs(before, after, shared)
+    at = {name: shared - 1 for name, stage in before.stages.items() if after.steps and "T" in stage.axes}
+    noise = ROUNDING if bool(before.steps) != bool(after.steps) else 0
+    quantities = tuple(
+        _changed(name, a, b, None if name.startswith("out.") else at.get(name), noise) for name, a, b in pairs
+    )
+    kl: tuple[float, ...] = ()
+    if "out.prob" in before and "out.prob" in after:
+        p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
+        kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
+    notes = ["one pass would not show what decoding computed, so each step was run by itself"] if after.steps else []
+    idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
+    notes += [f"{change.asked}: there was nothing to change" for change in idle]
+    return Comparison(
+        tokens_before=tuple(before.chosen_tokens),
+        tokens_after=tuple(after.chosen_tokens),
+        shared_steps=shared,
+        quantities=quantities,
+        layers=_by_layer(before, quantities),
+        only_before=tuple(name for name in before.values if name not in after.values),
+        kl=kl,
+        first_nan=first(after, np.isnan),
+        first_infinite=first(after, np.isinf),
+        notes=tuple(notes),
+    )
+
+
+def _shared(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many steps saw the same words."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def _pairs(before: Trace, after: Trace, shared: int) -> list[tuple[str, Array, Array]]:
+    """What both runs have: parameters, then numbers as they stood at the last step that saw the same words."""
+    step = shared - 1 if shared else None
+    a, b = before.as_of(step).values, after.as_of(step).values
+    stages = [stage for name, stage in before.stages.items() if name in after.stages]
+    parameters = [stage.address for stage in stages if stage.kind == "parameter"]
+    return [
+        *((name, parameter_array(before.machine, name), parameter_array(after.machine, name)) for name in parameters),
+        *((stage.address, a[stage.address], b[stage.address]) for stage in stages if _both_have(stage, a, b)),
+    ]
+
+
+def _both_have(stage: Stage, a: Mapping[str, Array], b: Mapping[str, Array]) -> bool:
+    """Ids are left out: how far one is from another says nothing."""
+    return stage.kind not in ("input", "choice") and stage.address in a and stage.address in b
+
+
+def _changed(name: str, before: Array, after: Array, step: int | None, noise: int) -> Changed:
+    epsilon = np.finfo(before.dtype).eps if before.dtype.kind == "f" else 0.0
+    before, after = before.astype(np.float64), after.astype(np.float64)
+    same = (before == after) | (np.isnan(before) & np.isnan(after))
+    with np.errstate(invalid="ignore"):
+        difference = np.where(same, 0.0, np.abs(after - before))
+        finite = np.abs(before[np.isfinite(before)])
+        difference[difference <= noise * epsilon * finite.max(initial=0.0)] = 0.0
+    flat = int(np.argmax(difference))  # argmax takes NaN for the largest
+    place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
+    address = written(name, tuple(map(str, place)), step)
+    return Changed(address, name, float(difference[place]), float(before[place]), float(after[place]))
+
+
+def _by_layer(before: Trace, quantities: Sequence[Changed]) -> tuple[tuple[str, Changed], ...]:
+    """In the order of the way. The mask's own stage is left out: from −∞ every change is infinite, and says nothing."""
+    largest: dict[str, Changed] = {}
+    for changed in quantities:
+        layer = layer_of(changed.name)
+        if before.stages[changed.name].operation == "mask":
+            continue
+        if layer not in largest or _size(changed) > _size(largest[layer]):
+            largest[layer] = changed
+    way = dict.fromkeys(map(layer_of, before.values))
+    layers = [layer for layer in largest if layer not in way] + [layer for layer in way if layer in largest]
+    return tuple((layer, largest[layer]) for layer in layers)
+
+
+def layer_of(name: str) -> str:
+    """enc.0.self.scores.h1 belongs to enc.0, out.prob to out."""
+    first, _, rest = name.partition(".")
+    second = rest.partition(".")[0]
+    return f"{first}.{second}" if second.isdigit() else first
+
+
+def _size(changed: Changed) -> float:
+    return math.inf if math.isnan(changed.largest) else changed.largest
+
+
+def _kl(p: Array, q: Array) -> float:
+    """Σ p log(p / q): how much another distribution surprises one who expects p; 0 if nothing changed."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = p / p.sum(), q / q.sum()  # in float16 they miss 1 by more than what is measured here
+        divergence = float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
+    return 0.0 if -1e-12 < divergence < 0 else divergence  # it is never below 0, but for rounding
+
+
+def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
+    """The address of the first number that is NaN (or infinite), in the order in which they were computed: step by
+    step, and within a step along the way. The −∞ of the mask is no surprise."""
+    for step in range(trace.sizes["T"]) if trace.sizes.get("T") else [None]:
+        now = trace.as_of(step)
+        for name, array in now.values.items():
+            stage = now.stages[name]
+            rows = "T" in stage.axes
+            if array.dtype.kind != "f" or stage.operation == "mask" or (step and not rows):
+                continue
+            places = np.argwhere(wrong(array))
+            if step and not trace.steps:
+                places = places[places[:, stage.axes.index("T")] == step]
+            if len(places):
+                return written(name, tuple(map(str, places[0])), step if rows else None)
+    return None

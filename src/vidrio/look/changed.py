@@ -1,0 +1,128 @@
+"""A run with something changed beside the run before: what became of the text and of the numbers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vidrio.draw.show import PRECISION, cut, number, table, visible, wrap
+from vidrio.glass.whatif.comparison import Comparison, compare
+from vidrio.glass.whatif.whatif import WhatIf, parse
+from vidrio.look.run import Look, Opened, look
+from vidrio.search import Options, Tree
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Two runs on the same text."""
+
+    before: Look
+    after: Look
+    whatif: WhatIf
+
+    @cached_property
+    def compared(self) -> Comparison:
+        return compare(self.before.trace, self.after.trace, self.whatif)
+
+
+def look_changed(
+    model: Opened,
+    text: str,
+    asked: Sequence[tuple[str, str]],
+    *,
+    options: Options | None = None,
+    target: Sequence[int] | None = None,
+    tree: Tree | None = None,
+) -> Tried:
+    """Run a text, make the changes, run it again (`tree` records that search). Without changes both are one run."""
+    before = look(model, text, options=options, target=target, tree=None if asked else tree)
+    if not asked or before.empty:
+        return Tried(before, before, WhatIf())
+    whatif = parse(asked, before.trace)
+    machine, change = whatif.apply(model.machine)
+    changed = replace(model, machine=machine, config=machine.config)
+    with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
+        after = look(changed, text, options=options, change=change, target=target, tree=tree)
+    return Tried(before, after, whatif)
+
+
+def tell(tried: Tried, precision: int = PRECISION) -> str:
+    """The text before and after, each layer's largest change, the next word's probabilities, the first NaN."""
+    if tried.before.empty:
+        return "The text is empty: nothing was computed, so nothing can change."
+    return "\n".join(_lines(tried, precision))
+
+
+def _lines(tried: Tried, precision: int) -> Iterator[str]:
+    compared = tried.compared
+    yield "What if"
+    for change in tried.whatif.changes:
+        yield wrap(f"{change.asked}: {change.says}", indent="  ", hang="    ")
+    for note in compared.notes:
+        yield wrap(f"! {note}", indent="  ", hang="    ")
+    for word, seen in (("before", tried.before), ("after", tried.after)):
+        text = visible(seen.translation) or "(nothing)"
+        if seen.stopped:
+            text += " … then no word could be chosen: the numbers were NaN or infinite"
+        yield wrap(f"{word:6}  {text}", indent="  ", hang=" " * 10)
+    for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
+        if address is not None:
+            yield f"  {what}: {address}"
+    yield ""
+    rows = [
+        [
+            layer,
+            _by(changed.largest, precision),
+            cut(changed.address, 32),
+            _both(changed.before, changed.after, precision),
+        ]
+        for layer, changed in compared.layers
+        if changed.largest != 0
+    ]
+    if not rows:
+        yield "Nothing changed: every number is the same."
+    else:
+        yield wrap(f"The largest change in each layer{_over(compared)}")
+        drawn = table(rows, ["layer", "by", "at", "before → after"], "l.")
+        yield from (f"  {line}" for line in drawn.splitlines())
+    if compared.kl:
+        shown = ", ".join(number(kl, precision) for kl in compared.kl[:8]) + ", …" * (len(compared.kl) > 8)
+        yield ""
+        what = "next word's probabilities moved, step by step" if compared.shared_steps else "probabilities moved"
+        yield wrap(f"How far the {what} (KL, in nats): {shown}", hang="  ")
+    if compared.only_before:
+        left = len(compared.only_before) - 4
+        names = ", ".join(compared.only_before[:4]) + f" and {left} more" * (left > 0)
+        yield wrap(f"No longer computed: {names}", hang="  ")
+
+
+def _over(compared: Comparison) -> str:
+    """Which decoding steps are compared: those that saw the same words."""
+    steps, whole = compared.shared_steps, len(compared.tokens_before)
+    if steps == 0 or compared.tokens_before == compared.tokens_after:
+        return ""
+    return f", over the first {'step' if steps == 1 else f'{steps} steps'} of {whole}: later ones saw other words"
+
+
+def _by(difference: float, precision: int) -> str:
+    return "became NaN" if np.isnan(difference) else number(difference, precision)
+
+
+def _both(before: float, after: float, precision: int) -> str:
+    return f"{number(before, precision)} → {number(after, precision)}"
+
+
+def as_data(tried: Tried) -> dict[str, Any]:
+    """The same for JSON, with every quantity's largest change."""
+    compared = asdict(tried.compared)
+    layers = [{"layer": layer, **changed} for layer, changed in compared.pop("layers")]
+    return {
+        "changes": [{"asked": change.asked, "says": change.says} for change in tried.whatif.changes],
+        "before": tried.before.translation,
+        "after": tried.after.translation,
+        "stopped": tried.after.stopped,
+        **compared,
+        "layers": layers,
+    }

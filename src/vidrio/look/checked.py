@@ -1,0 +1,233 @@
+"""A whole check of a run: its numbers recomputed, the parameters' file, one pass against step by step; and in words."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vidrio.draw.show import visible, wrap
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.proof.checking import (
+    Checked,
+    StepsChecked,
+    check,
+    check_following,
+    check_steps,
+    every,
+    how_many,
+    recomputed_names,
+    spread,
+    under,
+    usual,
+)
+from vidrio.glass.proof.receipts import At
+from vidrio.glass.proof.recompute import Compared
+from vidrio.glass.proof.stored import FileChecked, check_file
+from vidrio.look.changed import Tried
+from vidrio.look.run import Look
+
+NAMED = 8  # exceptions that are named
+PATIENCE = 1.0  # seconds between two words about progress
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Which:
+    """Which numbers to recompute; none of these: the usual ones."""
+
+    addresses: Sequence[str] = ()
+    random: int | None = None
+    every: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found."""
+
+    seen: Look
+    changes: tuple[str, ...]
+    checked: Checked
+    computed: int  # numbers of the run that could be recomputed
+    file: FileChecked
+    steps: StepsChecked | None
+    following: tuple[str, ...]  # ids that are not what was chosen, or not the token they stand for
+    seconds: float
+
+    @property
+    def agrees(self) -> bool:
+        steps_agree = self.steps is None or self.steps.agrees
+        return not (self.checked.exceptions or self.file.wrong or self.following) and steps_agree
+
+
+def run(tried: Tried, which: Which, progress: Progress | None = None) -> Outcome:
+    """Recompute, compare with the file, compare with decoding step by step."""
+    trace, began = tried.after.trace, time.perf_counter()
+    chosen = [] if tried.after.empty else _chosen(trace, which)
+    checked = check(trace, _told(chosen, progress) if progress else chosen)
+    empty = tried.after.empty
+    return Outcome(
+        seen=tried.after,
+        changes=tuple(change.asked for change in tried.whatif.changes),
+        checked=checked,
+        computed=0 if empty else how_many(trace),
+        # The machine as it was before any what-if: that one has the file's parameters.
+        file=check_file(tried.before.model.path / "model.safetensors", tried.before.model.machine.parameters),
+        steps=None if empty else check_steps(trace),
+        following=tuple(check_following(trace)),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _chosen(trace: Trace, which: Which) -> list[At]:
+    generator = np.random.default_rng(which.seed)
+    if which.every:
+        return list(every(trace, recomputed_names(trace)))
+    if which.random is not None:
+        return spread(trace, recomputed_names(trace), which.random, generator)
+    if which.addresses:
+        found = [under(trace, parse_address(address)) for address in which.addresses]
+        return list(dict.fromkeys(at for ats in found for at in ats))
+    return usual(trace, generator)
+
+
+def _told(chosen: list[At], progress: Progress) -> Iterator[At]:
+    """The same numbers; now and then a word about how far it is."""
+    spoken, last = False, time.monotonic()
+    for done, at in enumerate(chosen):
+        if time.monotonic() - last > PATIENCE:
+            spoken, last = True, time.monotonic()
+            progress(done, len(chosen))
+        yield at
+    if spoken:
+        progress(len(chosen), len(chosen))
+
+
+# --- in words ---------------------------------------------------------------------------------------------------------
+
+
+def tell(outcome: Outcome) -> str:
+    """What was checked and what came of it, the verdict last."""
+    return "\n".join(_lines(outcome))
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    seen, checked = outcome.seen, outcome.checked
+    yield wrap(f"{visible(seen.text)} → {visible(seen.translation) or '(nothing)'}", hang="  ")
+    if outcome.changes:
+        yield wrap(f"what if: {' '.join(outcome.changes)}", hang="  ")
+    yield ""
+    if seen.empty:
+        yield "The text is empty: nothing was computed, so there is nothing to recompute."
+    else:
+        yield from _recomputed(outcome)
+    yield from _file(outcome)
+    yield from _steps(outcome)
+    if outcome.following:
+        yield wrap(f"WRONG: these ids do not follow: {', '.join(outcome.following[:NAMED])}", hang="  ")
+    if checked.exceptions:
+        yield ""
+        yield f"{len(checked.exceptions):,} numbers do not follow from their inputs. The worst:"
+        for at, result in checked.worst(NAMED):
+            yield from _exception(at, result)
+    yield ""
+    yield f"{'Everything agrees.' if outcome.agrees else 'NOT everything agrees.'} {outcome.seconds:.1f} s"
+
+
+def _recomputed(outcome: Outcome) -> Iterator[str]:
+    checked = outcome.checked
+    yield wrap(
+        f"Recomputed  {checked.count:,} of the run's {outcome.computed:,} numbers, in {len(checked.quantities):,} "
+        f"{'quantity' if len(checked.quantities) == 1 else 'quantities'}, each from its inputs, with Python's floats",
+        hang=" " * 12,
+    )
+    if checked.largest_at is None:
+        yield "            no difference at all"
+    else:
+        yield f"            largest difference {checked.largest:.2e}, at {checked.largest_at}"
+    if checked.share_at is not None:
+        yield wrap(
+            f"at most {100 * checked.share:.0f} % of what rounding can explain, at {checked.share_at}",
+            indent=" " * 12,
+            hang=" " * 12,
+        )
+    if checked.edited:
+        text = f"{checked.edited:,} of them had another number put in their place by the what-if"
+        yield wrap(text, indent=" " * 12, hang=" " * 12)
+
+
+def _file(outcome: Outcome) -> Iterator[str]:
+    file = outcome.file
+    if file.wrong:
+        yield wrap(f"WRONG: not as in model.safetensors: {', '.join(file.wrong[:NAMED])}", hang="  ")
+    else:
+        yield wrap(
+            f"Parameters  {file.numbers:,} in {file.tensors:,} tensors, each bit as in model.safetensors"
+            + ", before the what-if" * bool(outcome.changes),
+            hang=" " * 12,
+        )
+
+
+def _steps(outcome: Outcome) -> Iterator[str]:
+    steps = outcome.steps
+    if steps is not None:
+        verdict = "" if steps.agrees else "WRONG: "
+        yield wrap(
+            f"{verdict}One pass    over all {steps.steps} steps gives the logits of decoding step by step, up to "
+            f"{steps.largest:.1e} of the largest (allowed: {steps.tolerance:g})",
+            hang=" " * 12,
+        )
+    elif outcome.seen.trace.steps:
+        yield wrap(
+            "One pass    would show something else than the steps: each step was run, and checked, by itself",
+            hang=" " * 12,
+        )
+
+
+def _exception(at: At, result: Compared) -> Iterator[str]:
+    yield f"  {at}"
+    yield f"    model {result.model!r}, recomputed {result.recomputed!r}"
+    yield f"    difference {result.difference:.2e}, rounding explains up to {result.tolerance:.1e}"
+
+
+def as_data(outcome: Outcome) -> dict[str, Any]:
+    """The same for other programs."""
+    checked, steps = outcome.checked, outcome.steps
+    return {
+        "text": outcome.seen.text,
+        "translation": outcome.seen.translation,
+        "changes": list(outcome.changes),
+        "agrees": outcome.agrees,
+        "recomputed": checked.count,
+        "of": outcome.computed,
+        "quantities": len(checked.quantities),
+        "largest_difference": checked.largest,
+        "largest_at": str(checked.largest_at) if checked.largest_at else None,
+        "largest_share_of_tolerance": checked.share,
+        "largest_share_at": str(checked.share_at) if checked.share_at else None,
+        "edited": checked.edited,
+        "exceptions": [
+            {
+                "address": str(at),
+                "model": result.model,
+                "recomputed": result.recomputed,
+                "difference": result.difference,
+                "tolerance": result.tolerance,
+            }
+            for at, result in checked.worst(len(checked.exceptions))
+        ],
+        "parameters": {
+            "tensors": outcome.file.tensors,
+            "numbers": outcome.file.numbers,
+            "wrong": list(outcome.file.wrong),
+            "sha256": dict(outcome.file.sha256),
+        },
+        "one_pass_against_steps": None
+        if steps is None
+        else {"steps": steps.steps, "largest": steps.largest, "at": steps.at, "tolerance": steps.tolerance},
+        "wrong_ids": list(outcome.following),
+        "seconds": outcome.seconds,
+    }

@@ -1,0 +1,134 @@
+"""A run as JSON: which model, what text, every quantity with its stage, shape and range, and values as asked.
+
+The same text and model give the same bytes. JSON knows no NaN and no infinity: they are the strings "NaN", "inf" and
+"-inf". Values are nested lists of the exact numbers; a float32 is written as the double that equals it.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from vidrio import __version__
+from vidrio.draw.quantity import under
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.maths import Array
+from vidrio.look.run import Look, Opened
+from vidrio.model.folder import sha256
+from vidrio.model.parameters import count
+from vidrio.search import Tree
+
+FORMAT = 1
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
+
+
+def manifest(seen: Look) -> dict[str, Any]:
+    """Everything about a run but the values."""
+    trace = seen.trace
+    decode = seen.model.target_tokenizer.decode
+    searched = seen.hypotheses and not seen.forced
+    return {
+        "kind": "vidrio-trace",
+        "format": FORMAT,
+        "vidrio": __version__,
+        "model": identity(seen.model),
+        "changes": list(seen.changes),
+        "dtype": str(next(iter(seen.model.machine.parameters.values())).dtype),
+        "text": seen.text,
+        "pieces": [asdict(piece) for piece in seen.pieces],
+        "source_tokens": list(trace.source_tokens),
+        "target_tokens": list(trace.target_tokens),
+        "chosen_tokens": list(trace.chosen_tokens),
+        "labels": list(trace.labels),
+        "translation": seen.translation,
+        "search": asdict(seen.options) if searched else None,
+        "hypotheses": [{"text": decode(h.ids), **asdict(h)} for h in seen.hypotheses],
+        "tree": None if seen.tree is None or not seen.tree.nodes else _tree(seen, seen.tree),
+        "one_pass_differs_from_steps_by": seen.disagreement,
+        "sizes": dict(trace.sizes),
+        "quantities": [quantity(trace, name) for name in trace.values],
+    }
+
+
+def _tree(seen: Look, tree: Tree) -> dict[str, Any]:
+    """Every hypothesis that the search considered; `parent` is the place of another in this list, -1 the start."""
+    words = seen.trace.vocabulary
+    nodes = [{"word": words[node.token], **asdict(node)} for node in tree.nodes]
+    return {"prefix": list(tree.prefix), "best": tree.best, "nodes": nodes}
+
+
+def identity(model: Opened) -> dict[str, Any]:
+    """Which model it was, by the checksums of its files, wherever they lie."""
+    return {
+        "name": model.name,
+        "source_language": model.about.source_language,
+        "target_language": model.about.target_language,
+        "parameters": count(model.config),
+        "config": model.config.to_json(),
+        "sha256": {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()},
+    }
+
+
+def quantity(trace: Trace, name: str) -> dict[str, Any]:
+    """What the stage table says of a quantity, and what range its numbers have."""
+    array = trace.array(name)
+    finite = array[np.isfinite(array)]
+    return {
+        **asdict(trace.stage(name)),
+        "shape": list(array.shape),
+        "min": finite.min().item() if finite.size else None,
+        "max": finite.max().item() if finite.size else None,
+        "not_finite": int(array.size - finite.size),
+    }
+
+
+def to_json(seen: Look, values: str = "none", at: Sequence[str] = (), what_if: dict[str, Any] | None = None) -> str:
+    """The manifest as JSON, a quantity a line; `values` of those `at` the addresses given, of `all`, or of `none`."""
+    data = manifest(seen) if what_if is None else {"what_if": what_if, **manifest(seen)}
+    listed = {entry["address"]: entry for entry in data["quantities"]}
+    asked = {name for where in at for name in under(seen.trace, parse_address(where).name)}
+    for name in seen.trace.stages:
+        if name in asked and name not in listed:  # parameters are listed only where they are asked for
+            listed[name] = quantity(seen.trace, name)
+        if name in listed and (values == "all" or (values == "at" and name in asked)):
+            listed[name]["values"] = _plain(seen.trace.array(name))
+    data["quantities"] = [listed[name] for name in seen.trace.stages if name in listed]
+    return _lines(data)
+
+
+def _plain(array: Array) -> Any:
+    """Nested lists of numbers, with words for what JSON has no number for."""
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return array.tolist()
+    if array.ndim:
+        return [_plain(part) for part in array]
+    return "NaN" if np.isnan(array) else "inf" if array > 0 else "-inf"
+
+
+def _lines(data: dict[str, Any]) -> str:
+    """JSON with an entry a line, and of the last entry a quantity a line: short enough to read, and to compare."""
+
+    def text(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+
+    *heads, (last, quantities) = data.items()
+    lines = [f"{text(key)}: {text(finite(value))}" for key, value in heads]
+    inner = ",\n  ".join(text(entry) for entry in quantities)
+    lines.append(f"{text(last)}: [\n  {inner}\n ]" if quantities else f"{text(last)}: []")
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
+def finite(value: Any) -> Any:
+    """The same with words for NaN and infinities, at any depth."""
+    if isinstance(value, dict):
+        return {key: finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return _plain(np.asarray(value)) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """Any of the reports' data as JSON, with words for NaN and infinities."""
+    return json.dumps(finite(data), ensure_ascii=False, allow_nan=False, indent=1)

@@ -1,0 +1,111 @@
+"""What views tell about the numbers of a trace: how alike rows are, how spread attention, which tokens likely."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.maths import Array
+from vidrio.look.run import Look
+from vidrio.search import drawable, largest, restrict
+
+
+def cosines(a_LD: Array, b_MD: Array) -> Array:
+    """cos(a, b) = a · b / (|a| |b|) of every row with every row; 0 where a row is all zeros."""
+    lengths = np.linalg.norm(a_LD, axis=1)[:, None] * np.linalg.norm(b_MD, axis=1)[None, :]
+    return np.divide(a_LD @ b_MD.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)
+
+
+def neighbours(table_VD: Array, row: int, count: int) -> list[tuple[int, float]]:
+    """The rows of a table that point most nearly where one of them points, by cosine."""
+    cosine_V = cosines(table_VD[row : row + 1], table_VD)[0]
+    order = [int(i) for i in np.argsort(-cosine_V, kind="stable") if i != row]
+    return [(i, float(cosine_V[i])) for i in order[:count]]
+
+
+def entropy(weights_LM: Array) -> Array:
+    """−Σ w log₂ w of each row, in bits: 0 if a row looks at one place only, log₂ M if at all M alike."""
+    logs = np.log2(weights_LM, out=np.zeros_like(weights_LM), where=weights_LM > 0)
+    return -(weights_LM * logs).sum(axis=-1) + 0.0  # + 0: no −0
+
+
+class Head(NamedTuple):
+    """One attention head in a few numbers."""
+
+    address: str  # of its weights
+    entropy: float  # mean over the rows, in bits
+    most: float  # the entropy of weights that are all alike, mean over the rows
+    largest: float  # its largest weight
+    row: int  # and where that stands
+    column: int
+
+
+def heads(trace: Trace) -> list[Head]:
+    """Every attention head of a run."""
+    found = []
+    for address in trace.addresses():
+        stage = trace.stages[address]
+        if ".weights.h" not in address or stage.kind == "parameter":
+            continue
+        weights_LM = trace.array(address)
+        choices_L = np.full(len(weights_LM), weights_LM.shape[1])
+        first = 0
+        if address.replace(".weights.", ".masked.") in trace.stages:
+            choices_L = np.arange(1, len(weights_LM) + 1)
+            first = min(1, len(weights_LM) - 1)  # row 0 sees only itself, which tells nothing
+        weights_LM, choices_L = weights_LM[first:], choices_L[first:]
+        finite = np.where(np.isnan(weights_LM), -1.0, weights_LM)
+        row, column = np.unravel_index(int(np.argmax(finite)), finite.shape)
+        found.append(
+            Head(
+                address,
+                float(entropy(weights_LM).mean()),
+                float(np.log2(choices_L).mean()),
+                float(weights_LM[row, column]),
+                first + int(row),
+                int(column),
+            )
+        )
+    return found
+
+
+class Candidate(NamedTuple):
+    """A token that could come next."""
+
+    id: int
+    token: str
+    p: float  # the model's own probability
+    drawable: float  # the probability to be drawn, with sampling: 0 where it was cut
+    forbidden: bool  # the search may not take it
+    taken: bool
+
+
+def likeliest(seen: Look, step: int, count: int) -> list[Candidate]:
+    """The most probable next tokens at a decoding step, and the one that was taken even if it is not among them."""
+    trace, options = seen.trace, seen.options
+    prob_V, taken = trace.values["out.prob"][step], seen.chosen_ids[step]
+    prefix, end = tuple(seen.chosen_ids[:step]), seen.model.config.special.end
+    allowed_V = restrict(trace.values["out.logits"][step], prefix, end, options)
+    drawn_from: dict[int, float] = {}
+    if options.sampling is not None:
+        tokens, probs = drawable(allowed_V, options.sampling)
+        drawn_from = dict(zip(tokens.tolist(), probs.tolist(), strict=True))
+    order = [int(i) for i in largest(prob_V, count)]
+    return [
+        Candidate(
+            i,
+            trace.vocabulary[i],
+            float(prob_V[i]),
+            drawn_from.get(i, 0.0),
+            not seen.forced and bool(np.isneginf(allowed_V[i])),
+            i == taken,
+        )
+        for i in ([*order, taken] if taken not in order else order)
+    ]
+
+
+def classes(seen: Look) -> list[tuple[str, int, float]]:
+    """A classifier's classes, the likeliest first: name, number, probability."""
+    prob_C = seen.trace.values["out.prob"]
+    names = list(seen.trace.labels) or [f"class {c}" for c in range(len(prob_C))]
+    return [(names[c], int(c), float(prob_C[c])) for c in np.argsort(-prob_C, kind="stable")]

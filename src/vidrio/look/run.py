@@ -1,0 +1,292 @@
+"""Text → text with every number on the way: open a model, search as translating does, and keep one traced pass.
+
+    model = open_model()                 # the default model; or a name, or a folder
+    seen = look(model, "Hello world")
+    seen.translation                     # "hola mundo"
+    seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]@1"))
+
+The search runs step by step, with kept keys and values. Then one pass over the chosen tokens, all at once, is traced:
+thanks to the causal mask its row t is what the decoder computed at step t. `Look.disagreement` says how far that is
+true. A machine without that mask is traced step by step.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vidrio.draw.show import PRECISION
+from vidrio.draw.show_html import Drawn
+from vidrio.errors import InputError
+from vidrio.glass.numbers.stepwise import trace_steps
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.attention import causal
+from vidrio.glass.paper.decoding import Kept, decode_step, stepper
+from vidrio.glass.paper.maths import Array, Tap, no_tap
+from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits, translate_forced
+from vidrio.model import find as models
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import About, read_config, read_parameters
+from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
+from vidrio.text.tokens.tokenizer import Piece, Tokenizer
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model ready to be looked into. The tokenizers are the same one where the vocabulary is shared."""
+
+    config: ModelConfig
+    about: About
+    machine: Machine
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.about.name or self.path.name
+
+    @cached_property
+    def source_vocabulary(self) -> list[str]:
+        return _names(self.source_tokenizer, self.config.source_vocabulary)
+
+    @cached_property
+    def target_vocabulary(self) -> list[str]:
+        return _names(self.target_tokenizer, self.config.target_vocabulary)
+
+
+def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64) -> Opened:
+    """A model by name or folder; None is the default model."""
+    path = models.find(name_or_path)
+    config, about = read_config(path)
+    machine = build(config, read_parameters(path), dtype)
+    source, target = models.read_tokenizers(path, config)
+    return Opened(config, about, machine, source, target, path)
+
+
+@dataclass(frozen=True, repr=False)
+class Look:
+    """One run: the text, what became of it, and every number on the way."""
+
+    model: Opened  # its machine is the one that ran, changed or not
+    text: str
+    pieces: Sequence[Piece]  # how the text was split
+    source_ids: Sequence[int]  # with the end token, where the model wants one
+    target_ids: Sequence[int]  # what the decoder saw: the start token first
+    hypotheses: Sequence[Hypothesis]  # best first; none for a classifier and for an empty text
+    translation: str
+    trace: Trace
+    options: Options
+    tree: Tree | None = None
+    changes: Sequence[str] = ()  # what was changed in the machine or its numbers, in words
+    forced: bool = False  # the target was given, not searched for
+    stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result
+    disagreement: float = 0.0  # between searching step by step and one pass over the result: the largest |Δ log p|
+
+    @property
+    def result(self) -> Hypothesis | None:
+        return self.hypotheses[0] if self.hypotheses else None
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was computed, because there was nothing to compute with."""
+        return not self.trace.values
+
+    @property
+    def tolerance(self) -> float:
+        """The largest `disagreement` that rounding explains."""
+        return 1e-9 if self.model.machine.source_positions_PD.dtype == np.float64 else 1e-3
+
+    @property
+    def chosen_ids(self) -> list[int]:
+        """The token taken after each row of the decoder."""
+        return [int(i) for i in self.trace.values.get("out.choice", ())]
+
+    @cached_property
+    def unknown(self) -> list[str]:
+        """The words of the text that the vocabulary does not hold."""
+        return list(dict.fromkeys(self.text[p.start : p.end] for p in self.pieces if p.unknown))
+
+    def __repr__(self) -> str:
+        return f"Look({self.text!r} → {self.translation!r}, {len(self.trace.values)} quantities)"
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the words out, step by step, and what each of them read."""
+        from vidrio.draw.html import glance
+
+        return glance(self)
+
+    def at(self, address: str, precision: int = PRECISION) -> Drawn:
+        """A layer, a matrix or a number by its address, to look at: text in a terminal, a table in a notebook."""
+        from vidrio.draw.html import part
+        from vidrio.draw.quantity import at
+
+        return Drawn(at(self.trace, address, None, precision), part(self.trace, address, precision))
+
+    def manifest(self) -> dict[str, Any]:
+        """What was run, and every quantity with its stage, shape and range; no values."""
+        from vidrio.look.manifest import manifest
+
+        return manifest(self)
+
+    def to_json(self, values: str = "none", at: Sequence[str] = ()) -> str:
+        """The manifest as JSON, with the `values` of those `at` the addresses given, of `all`, or of `none`."""
+        from vidrio.look.manifest import to_json
+
+        return to_json(self, values, at)
+
+    def kept_at(self, step: int) -> Kept:
+        """What the decoder had kept, and reused, when it took this step: decoded again, one token at a time."""
+        if not 0 <= step < len(self.target_ids):
+            raise InputError(f"there is no decoding step {step}", found=f"steps 0 to {len(self.target_ids) - 1}")
+        machine = self.model.machine
+        memory_SD = encode(machine, self.source_ids) if machine.config.has_encoder else None
+        kept = Kept()
+        for token in self.target_ids[: step + 1]:
+            decode_step(machine, [token], memory_SD, kept)
+        return kept
+
+
+def look(
+    model: Opened,
+    text: str,
+    *,
+    options: Options | None = None,
+    change: Tap = no_tap,
+    target: Sequence[int] | None = None,
+    tree: Tree | None = None,
+) -> Look:
+    """Run the model on a text and keep every number. `change` may alter any of them on the way; `target` forces the
+    decoder's output (teacher forcing) instead of searching for one; `tree` records the search."""
+    config = model.config
+    options = options or default_options(config)
+    options = replace(options, max_length=min(options.max_length, config.max_positions))
+    tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer
+    pieces = tokenizer.pieces(text)
+    ids = [piece.id for piece in pieces]
+    trace = Trace(
+        model.machine,
+        vocabulary=model.target_vocabulary,
+        source_vocabulary=model.source_vocabulary,
+        labels=model.about.labels,
+    )
+    if config.has_encoder and not ids:
+        return Look(model, text, pieces, (), (), (), "", trace, options, tree)
+    _refuse_too_long(config, len(ids))
+    seen = Look(model, text, pieces, (), (), (), "", trace, options, tree)
+    if config.shape == "encoder":
+        return _classified(seen, ids, change)
+    if config.shape == "decoder":
+        seen = replace(seen, options=replace(options, prefix=tuple(ids)))
+    else:
+        seen = replace(seen, source_ids=[*ids, config.special.end] if config.source_end else ids)
+    return _translated(seen, change, None if target is None else tuple(target))
+
+
+def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
+    """Encoder only: the text's most probable class."""
+    trace, config = seen.trace, seen.model.config
+    ids = [*ids, config.special.end] if config.source_end else ids
+    trace.source_tokens = [trace.source_vocabulary[i] for i in ids]
+    prob_C = classify(seen.model.machine, ids, trace.tap_through(change))
+    if np.isnan(prob_C).any():
+        return replace(seen, source_ids=ids, stopped=True)
+    best = int(np.argmax(prob_C))
+    return replace(seen, source_ids=ids, translation=trace.labels[best] if trace.labels else f"class {best}")
+
+
+def _translated(seen: Look, change: Tap, target: Ids | None) -> Look:
+    """Encoder–decoder, or decoder alone: search, then trace the pass over what was found."""
+    machine, config, trace = seen.model.machine, seen.model.config, seen.trace
+    start, end = config.special.start, config.special.end
+    found: list[Hypothesis] = []
+    taken, target_ids = target or (end,), (start, *(target or (end,))[:-1])
+    stopped = False
+    if target is None:
+        try:
+            found = search(_step(machine, seen.source_ids, change), start, end, seen.options, seen.tree)
+            taken = (*found[0].ids, *((end,) if found[0].ended else ()))
+            target_ids = (start, *taken[:-1])
+        except _NoChoice as stop:
+            taken, target_ids, stopped = stop.prefix[1:], stop.prefix, True
+    trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
+    trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
+    trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
+    if machine.mask is causal and not stopped:  # in one pass, a later row's NaN reaches earlier ones: 0 · NaN is NaN
+        prob_TV = translate_forced(machine, seen.source_ids, target_ids, trace.tap_through(change))
+        choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
+        with np.errstate(divide="ignore"):  # a forced token may have probability 0
+            trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
+    else:
+        trace_steps(trace, seen.source_ids, target_ids, taken, change)
+    seen = replace(seen, target_ids=target_ids, forced=target is not None, stopped=stopped)
+    if stopped:
+        return replace(seen, translation=seen.model.target_tokenizer.decode(taken))
+    if found:
+        disagreement = _disagreement(trace.values["out.logits"], found[0], taken, end, seen.options)
+        if disagreement > seen.tolerance and change is not no_tap and not trace.steps:
+            # The change lets a row see later ones: a weight above the diagonal, say. One pass was not the truth.
+            trace_steps(trace, seen.source_ids, target_ids, taken, change)
+            disagreement = _disagreement(trace.values["out.logits"], found[0], taken, end, seen.options)
+        seen = replace(seen, disagreement=disagreement)
+    else:
+        found = [finish(taken, trace.values["out.score"].tolist(), end, seen.options)]
+    return replace(seen, hypotheses=found, translation=seen.model.target_tokenizer.decode(found[0].ids))
+
+
+class _NoChoice(Exception):
+    """After this prefix no word can be chosen: the logits are NaN or infinite. Only a changed machine comes to that."""
+
+    def __init__(self, prefix: Ids) -> None:
+        self.prefix = prefix
+
+
+def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
+    """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
+    change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
+    memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
+
+    def afresh(prefixes: Sequence[Ids]) -> Array:
+        return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
+
+    go_on = stepper(machine, source_ids) if change is no_tap and machine.mask is causal else afresh
+
+    def step(prefixes: Sequence[Ids]) -> Array:
+        logits_NV = go_on(prefixes)
+        for prefix, row in zip(prefixes, logits_NV, strict=True):
+            if not np.isfinite(row.max()):
+                raise _NoChoice(prefix)
+        return logits_NV
+
+    return step
+
+
+def _disagreement(logits_TV: Array, result: Hypothesis, taken: Ids, end: int, options: Options) -> float:
+    """How far the traced pass is from the search: the largest difference in log p of a token that the search took."""
+    differences = [
+        abs(float(restrict(logits_TV[t], taken[:t], end, options)[taken[t]]) - result.token_log_probs[t])
+        for t in range(len(options.prefix), len(taken))
+    ]
+    return max(differences, default=0.0)
+
+
+def _refuse_too_long(config: ModelConfig, length: int) -> None:
+    """Before anything is computed. The end token needs a place too; so does the start token before a prompt."""
+    room = config.max_positions - (config.source_end if config.has_encoder else 1)
+    if length > room:
+        special = "end" if config.has_encoder else "start"
+        raise InputError(
+            "the text is longer than the model's positions",
+            found=f"{length} tokens; the model holds {room}"
+            + f" and the {special} token" * (config.max_positions - room),
+            do="shorten or split the text; nothing was cut off silently",
+        )
+
+
+def _names(tokenizer: Tokenizer, size: int) -> list[str]:
+    """The vocabulary in the order of its ids; rows of the embedding beyond it have no token."""
+    known = tokenizer.vocabulary()
+    return [*known, *(f"<unused {i}>" for i in range(len(known), size))] if size else []

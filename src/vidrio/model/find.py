@@ -1,0 +1,89 @@
+"""Which model a name or a path means. The models that come with the package lie in `models/`, a folder each.
+
+vidrio translate --model my-model …    a folder of one's own
+vidrio translate --model es-en …       a model that comes with the package
+vidrio translate …                     the packaged en-es, English to Spanish; the lesson's while there is none
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import vidrio
+from vidrio.errors import ModelError
+from vidrio.model.config import ModelConfig
+
+if TYPE_CHECKING:
+    from vidrio.text.tokens.tokenizer import Tokenizer
+
+DEFAULT = "en-es"
+LESSON = "lesson"  # the lessons' model: a few thousand numbers, a handful of words
+
+
+def packaged() -> dict[str, Path]:
+    """The models that come with the package, by name."""
+    package = Path(vidrio.__file__).parent
+    folders = {folder.name: folder for folder in sorted((package / "models").iterdir()) if is_model(folder)}
+    lesson = package / "lessons" / "trained"
+    return {**folders, LESSON: lesson} if is_model(lesson) else folders
+
+
+def find(name: str | Path | None = None) -> Path:
+    """The folder of a model. A folder of that name comes before a packaged model; `None` is the default model."""
+    ready = packaged()
+    if name is None:
+        default = ready.get(DEFAULT) or ready.get(LESSON)
+        if default is None:
+            raise ModelError(
+                "this installation has no model", do="give one with --model FOLDER, or train one: vidrio train"
+            )
+        return default
+    folder = Path(name)
+    if is_model(folder):
+        return folder
+    if str(name) in ready:
+        return ready[str(name)]
+    if folder.exists():
+        found = "no config.json in it" if folder.is_dir() else "a file, not a folder"
+    else:
+        found = "no such folder"
+    raise ModelError(
+        f"{name} is not a model", found=found, do=f"give a model folder, or one of: {', '.join(nearby(ready))}"
+    )
+
+
+def nearby(ready: dict[str, Path]) -> list[str]:
+    """What a user could have meant: the packaged models, and the model folders here."""
+    try:
+        here = sorted(f"./{folder.name}" for folder in Path.cwd().iterdir() if is_model(folder))
+    except OSError:
+        here = []
+    return [*ready, *here[:20]]
+
+
+def is_model(folder: Path) -> bool:
+    """A folder is a model as soon as its config is there: it is written last."""
+    return (folder / "config.json").is_file()
+
+
+def read_tokenizers(folder: Path, config: ModelConfig) -> tuple["Tokenizer", "Tokenizer"]:
+    """The source's and the target's tokenizer of a model: one and the same, unless the vocabularies are separate."""
+    from vidrio.text.tokens.tokenizer import Tokenizer
+
+    source = Tokenizer.load(folder / "tokenizer.json", config.special)
+    separate = folder / "target-tokenizer.json"
+    target = Tokenizer.load(separate, config.special) if separate.is_file() else source
+    problems = [
+        f"{side}: {tokenizer.size} tokens for {rows} rows of the embedding"
+        for side, tokenizer, rows in (
+            ("source", source, config.source_vocabulary),
+            ("target", target, config.target_vocabulary),
+        )
+        if rows and tokenizer.size > rows
+    ]
+    if problems:
+        raise ModelError(
+            f"the tokenizer and the parameters of {folder} do not belong together",
+            found="; ".join(problems),
+            do="use an undamaged model folder",
+        )
+    return source, target

@@ -1,0 +1,158 @@
+"""The trained numbers: their names, axes and shapes, as one function of the config.
+
+These names are the addresses of the parameters and the keys in `model.safetensors`; `glass/`, `learn/` and
+`fast/` share them and nothing else. Matrices stand as the paper writes them, x W + b, so `enc.0.self.WQ`[h] *is* the
+paper's W_h^Q.
+
+Every sub-layer (`self`, `cross`, `ffn`) owns the layer norm that belongs to it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from vidrio.errors import ModelError
+from vidrio.model.config import ModelConfig
+
+
+class ParameterSpec(NamedTuple):
+    """One parameter: what its axes mean, and how long they are."""
+
+    axes: str
+    shape: tuple[int, ...]
+
+
+def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
+    """Every parameter of a model with this config, in the order of the way of the data."""
+    c = config
+    sizes = {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "E": c.n_heads * c.d_head, "F": c.d_ff, "C": c.n_classes}
+    sizes["P"] = c.max_positions
+    specs: dict[str, ParameterSpec] = {}
+
+    def add(name: str, axes: str, vocabulary: int = 0) -> None:
+        specs[name] = ParameterSpec(axes, tuple(vocabulary if axis == "V" else sizes[axis] for axis in axes))
+
+    def add_norm(name: str) -> None:
+        add(f"{name}.gain", "D")
+        add(f"{name}.bias", "D")
+
+    def add_attention(name: str) -> None:
+        for letter in "QKV":
+            add(f"{name}.W{letter}", "HDK")
+            if c.attention_bias:
+                add(f"{name}.b{letter}", "HK")
+        add(f"{name}.WO", "ED")
+        if c.attention_bias:
+            add(f"{name}.bO", "D")
+        add_norm(f"{name}.norm")
+
+    def add_feed_forward(name: str) -> None:
+        add(f"{name}.W1", "DF")
+        add(f"{name}.b1", "F")
+        add(f"{name}.W2", "FD")
+        add(f"{name}.b2", "D")
+        add_norm(f"{name}.norm")
+
+    for table, vocabulary in embedding_tables(c):
+        add(table, "VD", vocabulary)
+    if c.positions == "learned":
+        if c.has_encoder:
+            add("src.pos", "PD")
+        if c.has_decoder:
+            add("tgt.pos", "PD")
+    if c.has_encoder:
+        for n in range(c.n_encoder_layers):
+            add_attention(f"enc.{n}.self")
+            add_feed_forward(f"enc.{n}.ffn")
+        if c.norm == "pre":
+            add_norm("enc.norm")
+    if c.has_decoder:
+        for n in range(c.n_decoder_layers):
+            add_attention(f"dec.{n}.self")
+            if c.has_encoder:
+                add_attention(f"dec.{n}.cross")
+            add_feed_forward(f"dec.{n}.ffn")
+        if c.norm == "pre":
+            add_norm("dec.norm")
+    if c.shape == "encoder":
+        add("out.W", "DC")
+        add("out.b", "C")
+    else:
+        if c.tying == "none":
+            add("out.W", "DV", c.target_vocabulary)
+        if c.output_bias:
+            add("out.b", "V", c.target_vocabulary)
+    return specs
+
+
+def embedding_tables(config: ModelConfig) -> Iterator[tuple[str, int]]:
+    """The embedding tables that this config stores, each with its number of rows."""
+    if config.shape == "encoder-decoder" and config.tying == "all":
+        yield "embed", config.source_vocabulary
+        return
+    if config.has_encoder:
+        yield "src.embed", config.source_vocabulary
+    if config.has_decoder:
+        yield "tgt.embed", config.target_vocabulary
+
+
+def source_table(config: ModelConfig) -> str:
+    """The name of the table that source tokens are looked up in."""
+    return "embed" if config.shape == "encoder-decoder" and config.tying == "all" else "src.embed"
+
+
+def target_table(config: ModelConfig) -> str:
+    """The name of the table that target tokens are looked up in."""
+    return "embed" if config.shape == "encoder-decoder" and config.tying == "all" else "tgt.embed"
+
+
+def output_is_tied(config: ModelConfig) -> bool:
+    """True where the output projection is the target embedding, transposed (§3.4)."""
+    return config.shape != "encoder" and config.tying != "none"
+
+
+def count(config: ModelConfig) -> int:
+    """How many trained numbers a model with this config has."""
+    return sum(int(np.prod(spec.shape)) for spec in parameter_specs(config).values())
+
+
+def check_parameters(parameters: Mapping[str, np.ndarray], config: ModelConfig, *, where: str = "the model") -> None:
+    """Refuse parameters that do not fit the config; every problem is told at once."""
+    specs = parameter_specs(config)
+    problems = [f"{name} is missing" for name in specs if name not in parameters]
+    problems += [f"{name} is not a parameter of this model" for name in parameters if name not in specs]
+    for name in specs:
+        if name in parameters:
+            array = parameters[name]
+            if array.shape != specs[name].shape:
+                problems.append(f"{name} has shape {array.shape}, not {specs[name].shape} ({specs[name].axes})")
+            elif not np.all(np.isfinite(array)):
+                problems.append(f"{name} holds NaN or infinity")
+    if problems:
+        shown = "; ".join(problems[:12]) + (f"; and {len(problems) - 12} more" if len(problems) > 12 else "")
+        raise ModelError(
+            f"the parameters of {where} do not fit its config", found=shown, do="use an undamaged model folder"
+        )
+
+
+def random_parameters(config: ModelConfig, generator: np.random.Generator) -> dict[str, np.ndarray]:
+    """Parameters to start from: Glorot-uniform matrices, gains 1, biases 0, embeddings N(0, 1/D)."""
+    parameters = {}
+    for name, (axes, shape) in parameter_specs(config).items():
+        last = name.rsplit(".", 1)[-1]
+        value: np.ndarray
+        if last == "gain":
+            value = np.ones(shape)
+        elif last.startswith("b"):
+            value = np.zeros(shape)
+        elif axes in ("VD", "PD"):
+            value = generator.normal(0.0, config.d_model**-0.5, shape)
+        else:
+            fan_in, fan_out = shape[-2], shape[-1]
+            if axes == "HDK":  # the H matrices are one D → H·K projection, §3.2.2
+                fan_out *= shape[0]
+            limit = (6.0 / (fan_in + fan_out)) ** 0.5
+            value = generator.uniform(-limit, limit, shape)
+        parameters[name] = value
+    return parameters

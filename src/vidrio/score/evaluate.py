@@ -1,0 +1,225 @@
+"""Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came.
+
+BLEU, chrF and TER are sacreBLEU's, each with its signature; confidence is a bootstrap over the lines, and two systems
+are compared by a paired one, on the same draws of lines.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vidrio.data.progress import Progress, silent
+from vidrio.errors import DataError
+from vidrio.model.folder import sha256
+from vidrio.search import Options
+from vidrio.translate.confidence import Confidence, calibrated, in_reference, sentence_feature
+from vidrio.translate.translator import Translator
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+    Metrics = dict[str, Metric]
+
+DRAWS = 1000  # of the bootstrap
+CERTAIN = 0.05  # below this p, a difference is not put down to chance
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric of one system. The interval holds the middle 95 % of the bootstrap's scores: mean ± half width."""
+
+    metric: str
+    value: float
+    mean: float
+    half_width: float
+    signature: str
+    p: float | None = None  # that a difference from the other system at least this large comes by chance
+
+
+@dataclass(frozen=True)
+class Run:
+    """A test set, translated."""
+
+    translations: list[str]
+    seconds: float
+    tokens: int  # in the translations of different sentences, end tokens included
+    cut: int  # different sentences that did not come to an end
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything about one model on one test set."""
+
+    lines: int
+    beam: int
+    length_penalty: float
+    scores: list[Score]
+    other_scores: list[Score]  # of the system that it was compared with
+    bits_per_character: float
+    left_out: int  # pairs that are too long for the bits
+    run: Run
+
+
+def evaluate(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metrics: "Metrics",
+    options: Options,
+    *,
+    against: Sequence[str] | None = None,
+) -> Evaluation:
+    """Translate a test set and score the translations; `against` are another system's."""
+    run = translate_all(translator, sources, options)
+    scores, other = corpus_scores(run.translations, references, metrics, against=against)
+    bits, left_out = bits_per_character(translator, sources, references[0])
+    return Evaluation(len(sources), options.beam, options.length_penalty, scores, other, bits, left_out, run)
+
+
+def translate_all(translator: Translator, sources: Sequence[str], options: Options | None = None) -> Run:
+    """Translate a test set, with the clock on; what loading and the first call cost is not counted."""
+    options = replace(options or translator.options, scores=False)
+    translator.translate(sources[:1], options)
+    began = time.perf_counter()
+    found = list(translator.stream(sources, options))
+    seconds = time.perf_counter() - began
+    # A sentence that comes again is not translated again, and must not count as work done.
+    best = {sentence.source: sentence.best for translation in found for sentence in translation.sentences}.values()
+    tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
+    return Run([one.text for one in found], seconds, tokens, sum(not hypothesis.ended for hypothesis in best))
+
+
+def calibrate(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    options: Options | None = None,
+    *,
+    told: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> Confidence:
+    """How far the model's probabilities tell the quality of its translations. Pairs that it has not learned from are
+    translated; one half fits the curves of confidence.py, the other measures them. Only single sentences count.
+
+    `told` is kept with it, for people: which files these are.
+    """
+    from sacrebleu.metrics.chrf import CHRF
+
+    metric = CHRF()
+    with progress("measuring confidence", len(sources)) as advance:
+        found = []
+        for one in translator.stream(sources, options):
+            found.append(one)
+            advance(1)
+        translations = translator.with_token_scores(found)
+    sentences, words = [], []
+    for translation, reference in zip(translations, references, strict=True):
+        if len(translation.sentences) != 1:
+            continue
+        sentence = translation.sentences[0]
+        quality = metric.sentence_score(translation.text, [reference]).score / 100
+        sentences.append((sentence_feature(sentence.best.token_log_probs), quality))
+        features = translator.word_features(sentence)
+        right = in_reference([word.text for word, _ in features], reference)
+        words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
+    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": str(metric.get_signature())}
+    on["beam"] = (options or translator.options).beam
+    return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
+
+
+def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> "Metrics":
+    """BLEU, chrF and TER, as sacreBLEU computes them."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
+
+    return {
+        "BLEU": BLEU(tokenize=tokenize, lowercase=lowercase),
+        "chrF": CHRF(lowercase=lowercase),
+        "TER": TER(case_sensitive=not lowercase),
+    }
+
+
+def corpus_scores(
+    translations: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metrics: "Metrics",
+    *,
+    against: Sequence[str] | None = None,
+    progress: Progress = silent,
+) -> tuple[list[Score], list[Score]]:
+    """(the scores of the translations, those of the system that they are compared with, if any).
+
+    `references` has one list for each reference translation of the whole test set.
+    """
+    from sacrebleu.significance import PairedTest
+
+    # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
+    systems: list[tuple[str, Sequence[str]]] = [("other", list(translations if against is None else against))]
+    systems.append(("this", list(translations)))
+    signatures, columns = dict[str, Any](), dict[str, Any]()
+    right = [list(lines) for lines in references]
+    with progress("scoring", len(metrics)) as advance:
+        for name, metric in metrics.items():  # each by itself draws the same lines
+            signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
+            signatures |= signature
+            columns |= {told: results[told] for told in signature}
+            advance(1)
+
+    def score(name: str, system: int, p: float | None = None) -> Score:
+        found = columns[name][system]
+        return Score(name, float(found.score), float(found.mean), float(found.ci), str(signatures[name]), p)
+
+    if against is None:
+        return [score(name, 1) for name in columns], []
+    # It counts the draws that differ by more than the systems do; where these do not differ at all, it finds none.
+    chances = {
+        name: float(this.p_value) if this.score != other.score else 1.0 for name, (other, this) in columns.items()
+    }
+    return [score(name, 1, chances[name]) for name in columns], [score(name, 0) for name in columns]
+
+
+def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
+    """How many bits the model needs for a character of the references: (bits, pairs that were too long for it).
+
+    Lower is better, and unlike a loss per token it compares models with different vocabularies.
+    """
+    fitting = [pair for pair in zip(sources, references, strict=True) if translator.fits(*pair)]
+    log_prob = sum(told.log_prob for told in translator.score(fitting))
+    characters = sum(len(reference) for _, reference in fitting)
+    return -log_prob / math.log(2) / max(1, characters), len(sources) - len(fitting)
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a test set's file."""
+    raw = path.read_bytes().removesuffix(b"\n")
+    lines = raw.split(b"\n") if raw else []
+    found = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r"))
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"line {number} of {path} is not UTF-8",
+                found=f"byte 0x{line[error.start]:02X} at place {error.start + 1} of the line",
+                do="convert the file to UTF-8",
+            ) from None
+    return found
+
+
+def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
+    """Files whose lines belong together."""
+    files = [read_lines(path) for path in paths]
+    if len({len(lines) for lines in files}) > 1 or not files[0]:
+        counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
+        raise DataError(
+            "the lines of these files do not belong together", found=counts, do="give as many lines in each"
+        )
+    return files

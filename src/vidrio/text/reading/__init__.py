@@ -1,0 +1,1 @@
+"""How a text is read: sentences, parts of long ones, what must come through whole, capitals."""

@@ -1,0 +1,215 @@
+"""How the letters of a sentence are read. Models learn from sentences that begin with a capital letter and end with a
+full stop, and know those far better than what people also type: CAPITALS, Titles Of Things, and small letters only.
+Such a text is read as a sentence, letter for letter, and its translation is written as the text was.
+
+Which words keep a capital letter is told by the vocabulary: `tokens` counts how many tokens a word has. A word that has
+fewer with a capital letter (London) is a name; one that is a single token without it, and more with it, is none.
+"""
+
+import re
+from collections.abc import Callable
+from enum import Enum
+
+from vidrio.text.reading.protect import spans
+
+Tokens = Callable[[str], int]
+
+
+class Form(Enum):
+    """What a sentence looks like, and how it is read."""
+
+    PLAIN = "as it stands"
+    CAPITALS = "capitals as small letters"
+    TITLE = "a title as a sentence"
+    SMALL = "small letters as a sentence"
+
+
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+I_ALONE = re.compile(r"(?<![\w.'’-])i(?!\w|\.\w|[)-])")  # English writes it with a capital; Spanish has no such word
+FEWEST = 4  # letters; what is shorter (USA, PDF) is rather an abbreviation
+LOUD = re.compile(r"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{2,}(?![\w'’/-])")
+SEVERAL = 3  # words; fewer may be an entry of a dictionary, which models know as it is
+INFINITIVE = "to "  # such an entry, too, however long: to fall in love
+FIRST_WORD = re.compile(r"[\"'“‘«(\[¿¡]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.?\Z|\.\s)")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# In a title these may be small …
+LITTLE = _words(
+    "a an and as at but by for from in into nor of on or the to with "
+    "al con de del e el en la las los o para por que sin su sus u un una y"
+)
+# … and where one of these is not, it is a title. The Spanish ones are in names, too: Robert De Niro, Ortega Y Gasset.
+SIGNS = _words(
+    "an and are as at be but by do for from her his how in into is it my nor not of on or our that the this to was "
+    "we what when where who why with you your"
+)
+EMPHASIS = _words("not no you all any muy")  # short, and shouted more often than they abbreviate something
+SHORT = 2  # tokens; with more a word may well be a name
+
+
+def read(text: str, tokens: Tokens, several: int = SEVERAL) -> tuple[str, Form]:
+    """The text as it is read, and how it looked. Places stay what they are. Small letters are read as a sentence from
+    `several` words on."""
+    if shouted(text):
+        return outside(lowered(text), lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
+    if begins_small(text, several):
+        return begun(outside(text, lambda part: I_ALONE.sub("I", part)), tokens), Form.SMALL
+    if (title := is_title(text, tokens)) is not None:
+        names = title == "with names"
+        small = outside(text, lambda part: WORD.sub(lambda word: untitled(word[0], tokens, names=names), part))
+        return begun(small, tokens), Form.TITLE
+    if LOUD.search(text):
+        softer = outside(text, lambda part: LOUD.sub(lambda word: quiet(word[0], tokens), part))
+        return capital_first(softer) if softer[:1] != text[:1] else softer, Form.PLAIN
+    return text, Form.PLAIN
+
+
+def written(translation: str, text: str, form: Form, *, closed: bool = False) -> str:
+    """The translation of what was read, as the text was written. `closed`: a full stop was put after the text."""
+    if form is Form.CAPITALS:
+        return raised(translation)
+    if form is Form.TITLE:
+        return capital_first(unclosed(translation) if closed else translation)
+    if form is Form.SMALL:
+        return small_first(unclosed(translation) if closed else translation, text)
+    return translation
+
+
+# --- capitals ---------------------------------------------------------------------------------------------------------
+
+
+def shouted(text: str) -> bool:
+    """Whether all letters are capitals, but for what must come through whole (an address, a placeholder)."""
+    if any(map(str.islower, text)) and not spans(text):  # true of nearly every text, and quick
+        return False
+    letters = [letter for letter in outside(text, lambda part: part, "") if letter.isalpha()]
+    return len(letters) >= FEWEST and all(map(str.isupper, letters))
+
+
+def lowered(text: str) -> str:
+    """In small letters, but for the first one."""
+    small = outside(text, lambda part: I_ALONE.sub("I", letter_by_letter(part, str.lower)))
+    for n, letter in enumerate(small):
+        if letter.isalpha():
+            return small[:n] + text[n] + small[n + 1 :]
+    return small
+
+
+def raised(text: str) -> str:
+    """In capital letters."""
+    return outside(text, lambda part: letter_by_letter(part, str.upper))
+
+
+def named(word: str, tokens: Tokens) -> str:
+    """A word in small letters; with a capital one, if that is how the vocabulary knows it."""
+    name = letter_by_letter(word[0], str.upper) + word[1:]
+    return name if tokens(name) < tokens(word) else word
+
+
+def quiet(word: str, tokens: Tokens) -> str:
+    """A word in capitals among others that are not: in small letters, if that is a common word, and no abbreviation."""
+    small = word.lower()
+    common = tokens(small) == 1 < tokens(word) if len(word) >= FEWEST else small in EMPHASIS
+    return small if common else word
+
+
+# --- titles -----------------------------------------------------------------------------------------------------------
+
+
+def is_title(text: str, tokens: Tokens) -> str | None:
+    """Whether the words of a text begin with a capital letter because it is a title: "surely", or "with names"; None if
+    they may all be names."""
+    if any(word[0].islower() and word not in LITTLE for word in text.split()):
+        return None  # true of nearly every text, and quick
+    words = WORD.findall(outside(text, lambda part: part, " "))
+    if len(words) < 2 or any(word[0].islower() and word not in LITTLE for word in words):
+        return None
+    content = [word for word in words if word.lower() not in LITTLE | SIGNS]
+    common = sum(tokens(word.lower()) == 1 < tokens(word) for word in content if not word.isupper())
+    capital = {word.lower() for word in words[1:] if word[0].isupper()} & (LITTLE | SIGNS)
+    if common and (2 * common >= len(content) or capital) and (len(words) >= SEVERAL or common == len(content)):
+        return "surely"
+    return "with names" if capital & SIGNS or (len(words) >= SEVERAL and 3 * common >= len(content) >= 1) else None
+
+
+def untitled(word: str, tokens: Tokens, *, names: bool) -> str:
+    """A word of a title as it stands within a sentence. `names`: what may be a name keeps its capital letter."""
+    small = letter_by_letter(word[0], str.lower) + word[1:]
+    if len(word) == 1 or any(map(str.isupper, word[1:])) or tokens(word) < tokens(small):
+        return word
+    return word if names and tokens(word) == tokens(small) > SHORT else small
+
+
+# --- small letters ----------------------------------------------------------------------------------------------------
+
+
+def begins_small(text: str, several: int = SEVERAL) -> bool:
+    """Whether it is a sentence that is typed without its capital letter."""
+    first = FIRST_WORD.match(text)
+    if not first or not first[1].islower() or text.startswith(INFINITIVE):
+        return False
+    return len(text.split()) >= several or bool(I_ALONE.search(text))
+
+
+def came_back(text: str, translation: str) -> bool:
+    """Whether one of a few words in small letters stands in the translation as it was."""
+    if not text[:1].islower() or text.startswith(INFINITIVE) or len(text.split()) >= SEVERAL:
+        return False
+    there = WORD.findall(translation.lower())
+    return any(word in there for word in WORD.findall(text) if len(word) >= FEWEST)
+
+
+def begun(text: str, tokens: Tokens) -> str:
+    """With a capital letter at its beginning; but for a word that the vocabulary rather knows without one."""
+    first = FIRST_WORD.match(text)
+    if first and tokens(capital_first(first[1])) > tokens(first[1]):
+        return text
+    return capital_first(text)
+
+
+def unclosed(translation: str) -> str:
+    """Without the full stop that stands only where a sentence ends."""
+    return translation[:-1] if translation.endswith(".") and not translation.endswith("..") else translation
+
+
+def capital_first(text: str) -> str:
+    """With a capital letter at the beginning."""
+    return first_letter(text, str.upper)
+
+
+def small_first(text: str, source: str) -> str:
+    """With a small letter at the beginning, unless the first word is an abbreviation or stands in the source."""
+    word = WORD.search(text)
+    if not word or any(map(str.isupper, word[0][1:])) or word[0] in WORD.findall(source):
+        return text
+    return first_letter(text, str.lower)
+
+
+def first_letter(text: str, change: Callable[[str], str]) -> str:
+    """The first letter changed, unless it is part of something that must come through whole."""
+    for n, letter in enumerate(text):
+        if letter.isalpha():
+            inside = any(span.start <= n < span.end for span in spans(text))
+            return text if inside else text[:n] + letter_by_letter(letter, change) + text[n + 1 :]
+    return text
+
+
+# --- letters ----------------------------------------------------------------------------------------------------------
+
+
+def outside(text: str, change: Callable[[str], str], inside: str | None = None) -> str:
+    """The text, changed but for what must come through whole; `inside` may stand in place of that."""
+    changed, at = [""], 0
+    for span in spans(text):
+        changed += (change(text[at : span.start]), text[span.start : span.end] if inside is None else inside)
+        at = span.end
+    return "".join((*changed, change(text[at:])))
+
+
+def letter_by_letter(text: str, change: Callable[[str], str]) -> str:
+    """Each letter changed, but for those that would become two: places stay what they are."""
+    return "".join(changed if len(changed := change(letter)) == 1 else letter for letter in text)

@@ -1,0 +1,232 @@
+"""What of a text a model is given to translate: whole sentences, or parts of one where it has to be cut."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+from vidrio.text.reading import protect
+from vidrio.text.reading.sentences import split
+from vidrio.text.tokens.tokenizer import Tokenizer
+
+Span = tuple[int, int]
+
+CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
+CLOSED = re.compile(rf"\A[\s{re.escape(CLOSING)}]+")
+OPENED = re.compile(r"[^\w\s]+\Z")
+QUOTES = "\"'’"  # after what is copied they close
+MARKER = re.compile(
+    r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"
+)  # of a list, a heading
+BRACKET = re.compile(r"[()\[\]]")
+QUOTE = re.compile('[«»“”„"]')
+QUOTED = re.compile(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
+WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
+NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
+SEPARATOR = re.compile(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
+PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")  # one sentence, and nothing that is protected
+LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
+
+
+def translatable(text: str, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
+    """The sentences of a text that have words, those of more than `longest` tokens in parts.
+
+    Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are the signs
+    between the parts of a menu or a row ("File > Open | Yes / No"), and words in a script that the vocabulary does not
+    hold: all that a model could do with them is invent.
+    """
+    if PLAIN.fullmatch(text) and len(text) < longest:  # true of most, and quick: all below comes to the same
+        yield 0, len(text)
+        return
+    protected = protect.spans(text)
+    unread = [span for span in apart(text, tokenizer) if not reaches(protected, span)]
+    for first, end in undivided(split(text), protected):
+        start = unmarked(text, first, end, within(protected, first, end))
+        strange = within(unread, start, end)
+        for a, b in around(text, start, end, strange) if strange else [(start, end)]:
+            inside = within(protected, a, b)
+            if not any(around(text, a, b, inside)):
+                continue
+            if len(text[a:b].encode()) < longest:  # a token is a byte or more, and a space is put before the first
+                yield a, b
+            else:
+                for c, d in around(text, a, b, [span for span in inside if span.end - span.start > LONG]):
+                    yield from in_parts(text, c, d, tokenizer, longest)
+
+
+def apart(text: str, tokenizer: Tokenizer) -> list[protect.Span]:
+    """What parts a sentence without being a sentence: signs that stand alone, and words in letters that are not Latin
+    and of which the vocabulary does not hold half."""
+    found = [protect.Span(*sign.span(), "sign") for sign in SEPARATOR.finditer(text)]
+    for word in NOT_LATIN.finditer(text) if tokenizer.kind != "word" else ():
+        letters = set(word[0])
+        if 2 * sum(tokenizer.id(letter) is not None for letter in letters) < len(letters):
+            found.append(protect.Span(*word.span(), "foreign"))
+    return sorted(found)
+
+
+def reaches(protected: Sequence[protect.Span], span: protect.Span) -> bool:
+    """Whether one of the protected places (in order) reaches into the span."""
+    before = bisect_left(protected, (span.end,))
+    return before > 0 and protected[before - 1].end > span.start
+
+
+def undivided(sentences: Iterable[Span], protected: Sequence[protect.Span]) -> list[Span]:
+    """The sentences; neighbours as one, if something protected (a tag with a text in it) reaches over their border."""
+    whole: list[Span] = []
+    for start, end in sentences:
+        before = bisect_left(protected, (whole[-1][1],)) if whole else 0
+        if before and protected[before - 1].end > whole[-1][1]:
+            whole[-1] = (whole[-1][0], end)
+        else:
+            whole.append((start, end))
+    return whole
+
+
+def within(protected: Sequence[protect.Span], start: int, end: int) -> Sequence[protect.Span]:
+    """Those of the protected places (in order) that lie in text[start:end]."""
+    return protected[bisect_left(protected, (start,)) : bisect_left(protected, (end,))]
+
+
+def around(text: str, start: int, end: int, taken: Iterable[protect.Span]) -> Iterator[Span]:
+    """What of text[start:end] has words, but for the places that are taken, and for quotes, brackets, dashes that
+    touch them."""
+    at = start
+    for place in taken:
+        yield from worded(text, at, place.start, touches=True)
+        at = place.end + (text[place.end : place.end + 1] in QUOTES and place.end < end)
+    yield from worded(text, at, end)
+
+
+def worded(text: str, start: int, end: int, *, touches: bool = False) -> Iterator[Span]:
+    """The span without white space, and without what closed the clause before it; nothing if it has no letter.
+
+    `touches`: something copied follows, and the marks right before it go with it.
+    """
+    part = text[start:end]
+    if not any(character.isalpha() for character in part):
+        return
+    first = len(part) - len(CLOSED.sub("", part))
+    last = len((OPENED.sub("", part) if touches else part).rstrip())
+    if (part[:first] + part[last:]).strip() and (inside := protect.spans(part)):
+        first, last = min(first, inside[0].start), max(last, inside[-1].end)  # marks may belong to such a thing
+    yield start + first, start + last
+
+
+def unmarked(text: str, start: int, end: int, inside: Sequence[protect.Span]) -> int:
+    """Where text[start:end] begins without the bullet or number of a list, which is copied."""
+    mark = MARKER.match(text, start, end)
+    if not mark or any(place.start < mark.end() < place.end for place in inside):
+        return start
+    return mark.end()
+
+
+def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
+    """Spans of at most `longest` tokens that cover text[start:end], but for white space between them."""
+    while start < end:
+        window = text[start : min(end, start + WINDOW * longest)]
+        size = len(window)
+        if start + size < end or len(tokenizer.encode(window)) > longest:
+            size = cut_place(window, tokenizer, longest)
+            while size > 1 and len(tokenizer.encode(window[:size])) > longest:
+                size //= 2  # by itself a part may need a token or two more
+        yield from stripped(text, start, start + size)
+        start += size
+
+
+def cut_place(window: str, tokenizer: Tokenizer, longest: int) -> int:
+    """Where to end the first part: after a comma in its second half, else at a space, else between tokens."""
+    starts = [piece.start for piece in tokenizer.pieces(window)]
+    places = [place for place in starts[longest // 2 : longest + 1] if place] or starts[1:] or [len(window)]
+    spaces = [place for place in places if window[place : place + 1].isspace() or window[place - 1].isspace()]
+    clauses = [place for place in spaces if window[:place].rstrip()[-1:] in CLOSING]
+    return (clauses or spaces or places)[-1] or len(window)
+
+
+def in_halves(sentence: str) -> list[Span] | None:
+    """Its two halves, cut at the white space nearest to the middle; one without words is left out. None if there is
+    no white space."""
+    middle = len(sentence) / 2
+    spaces = [i for i, character in enumerate(sentence) if character.isspace()]
+    if not spaces:
+        return None
+    place = min(spaces, key=lambda i: abs(i - middle))
+    return [*worded(sentence, 0, place), *worded(sentence, place, len(sentence))]
+
+
+def stripped(text: str, start: int, end: int) -> Iterator[Span]:
+    """The span without white space at its ends, if anything is left of it."""
+    part = text[start:end]
+    if kept := part.strip():
+        first = start + len(part) - len(part.lstrip())
+        yield first, first + len(kept)
+
+
+def without_lost(sentence: str, translation: str) -> list[Span] | None:
+    """What to translate by itself so that the rest can be copied: the words around everything protected that the
+    translation has lost, or around all of it, where there is more than there should be. None if all is well."""
+    if not protect.spans(sentence):  # true of most, and quick
+        return None
+    if protect.added(sentence, translation):
+        return list(around(sentence, 0, len(sentence), protect.spans(sentence)))
+    lost = [
+        protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(sentence, translation)
+    ]
+    return list(around(sentence, 0, len(sentence), lost)) if lost else None
+
+
+def without_brackets(sentence: str, translation: str) -> list[Span] | None:
+    """What stands within and around the brackets of a sentence, to be translated by itself so that they can be copied;
+    None if the translation has as many, or if they come in no pairs."""
+    if not BRACKET.search(sentence):
+        return None
+    if all(sentence.count(sign) == translation.count(sign) for sign in "()[]") or not paired(sentence):
+        return None
+    protected = protect.spans(sentence)
+    found = [protect.Span(*sign.span(), "bracket") for sign in BRACKET.finditer(sentence)]
+    free = [sign for sign in found if not reaches(protected, sign)]
+    return list(around(sentence, 0, len(sentence), free)) if free else None
+
+
+def without_quotes(sentence: str, translation: str) -> list[Span] | None:
+    """What stands within and around quotation marks, to be translated by itself so that they can be copied; None if the
+    translation has as many, of whatever kind."""
+    if not QUOTE.search(sentence):
+        return None
+    quoted = list(QUOTED.finditer(sentence))
+    if len(QUOTE.findall(translation)) >= 2 * len(quoted):
+        return None
+    protected = protect.spans(sentence)
+    marks = [at for one in quoted for at in (one.start(), one.end() - 1)]
+    free = [at for at in marks if not reaches(protected, protect.Span(at, at + 1, "quote"))]
+    between = zip([0, *(at + 1 for at in free)], [*free, len(sentence)], strict=True)
+    return [part for start, end in between for part in worded(sentence, start, end)] if free else None
+
+
+def broken(sentence: str, translation: str) -> list[Span] | None:
+    """What of a sentence to translate by itself, because something that should have come through did not; or None."""
+    for without in (without_brackets, without_quotes, without_lost):
+        if (spans := without(sentence, translation)) is not None:
+            return spans
+    return None
+
+
+def paired(sentence: str) -> bool:
+    """Whether each bracket is closed in its turn."""
+    waiting: list[str] = []
+    for sign in BRACKET.findall(sentence):
+        if sign in "([":
+            waiting.append(")" if sign == "(" else "]")
+        elif not waiting or waiting.pop() != sign:
+            return False
+    return not waiting
+
+
+def fitted(part: str, translation: str) -> str:
+    """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
+    capital letter that only a whole one has."""
+    if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
+        translation = translation[:-1]
+    first, second = translation[:1], translation[1:2]
+    if part[:1].islower() and first.isupper() and not second.isupper() and translation.split()[0] not in part.split():
+        translation = first.lower() + translation[1:]
+    return translation

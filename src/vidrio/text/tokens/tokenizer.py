@@ -1,0 +1,289 @@
+"""Text to tokens and ids, and back: one class around a Hugging Face `tokenizers` file.
+
+`decode(encode(text)) == normalise(text)` for every text and every kind but `word` (normalise.py says what is altered).
+Pieces read like `▁Hello`; a character that the vocabulary does not hold becomes its bytes, `<0xF0>` and so on.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import tokenizers
+from tokenizers import models
+
+from vidrio.errors import TokenizerError, nearest
+from vidrio.model.config import SpecialIds
+from vidrio.model.folder import LARGEST_JSON, sha256, write_atomically
+from vidrio.text.tokens import vocabulary
+from vidrio.text.tokens.normalise import SPACE, valid
+from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
+
+if TYPE_CHECKING:
+    from vidrio.text.tokens.steps import Steps
+
+NONE = -1  # the id of a special token that a vocabulary does not have
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One token and the characters of the original text that it stands for."""
+
+    id: int
+    token: str
+    start: int
+    end: int
+    unknown: bool
+
+
+@final
+class Tokenizer:
+    """Splits text into tokens of a fixed vocabulary. Immutable; safe to use from several threads."""
+
+    def __init__(self, engine: tokenizers.Tokenizer, special: SpecialIds) -> None:
+        engine.encode_special_tokens = True  # a text that says "</s>" is text
+        engine.no_padding()
+        engine.no_truncation()
+        self._engine = engine
+        self._specials = {i for i in (special.pad, special.unk, special.start, special.end) if i != NONE}
+        self._hidden = self._specials - {special.unk}
+        self.special = special
+        self.size: int = engine.get_vocab_size()
+        self._check()
+
+    @staticmethod
+    def learn(
+        texts: Iterable[str],
+        kind: str = "bpe",
+        size: int = 8000,
+        *,
+        names: SpecialNames | None = None,
+        lowercase: bool = False,
+        coverage: float = 0.9999,
+    ) -> "Tokenizer":
+        """Learn a tokenizer of `kind` word, char, bpe or unigram with at most `size` tokens.
+
+        Characters that make up the rarest 1 - `coverage` of the texts get no token of their own: bytes stand for them.
+        """
+        names = names or SpecialNames()
+        engine = vocabulary.learn(texts, kind, size, names=names, lowercase=lowercase, coverage=coverage)
+        return Tokenizer(engine, _ids(engine, names))
+
+    @staticmethod
+    def of_words(words: Iterable[str], *, names: SpecialNames | None = None, lowercase: bool = True) -> "Tokenizer":
+        """A word tokenizer with just these words, in this order; special tokens that are not among them come first."""
+        names, words = names or SpecialNames(), list(words)
+        vocabulary.check("word", len(words) or 1, names)
+        engine = vocabulary.of_words(words, names, lowercase=lowercase)
+        return Tokenizer(engine, _ids(engine, names))
+
+    @staticmethod
+    def load(path: str | Path, special: SpecialIds | None = None) -> "Tokenizer":
+        """Read a tokenizer.json. `special` is for files that do not say which of their tokens are special."""
+        path = Path(path)
+        try:
+            size = path.stat().st_size
+            if size > LARGEST_JSON:
+                raise TokenizerError(
+                    f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_JSON:,} are read"
+                )
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise TokenizerError(f"there is no tokenizer {path}", do="give the path of a tokenizer.json") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise TokenizerError(f"{path} cannot be read", found=str(error), do="use an undamaged file") from None
+        try:
+            engine = tokenizers.Tokenizer.from_str(text)
+        except Exception as error:  # the library raises nothing more precise
+            raise TokenizerError(
+                f"{path} is damaged, or no tokenizer",
+                found=f"{str(error)[:200]}; sha256 {sha256(path)}",
+                do="copy it again",
+            ) from None
+        return Tokenizer(engine, special or _told(engine, path))
+
+    def save(self, path: str | Path) -> None:
+        """Write a tokenizer.json, whole or not at all."""
+        write_atomically(Path(path), (self._engine.to_str(pretty=True) + "\n").encode())
+
+    @cached_property
+    def model(self) -> dict[str, Any]:
+        """The model's part of the file: its type, vocabulary, and merges or scores."""
+        return json.loads(self._engine.to_str())["model"]
+
+    @cached_property
+    def kind(self) -> str:
+        """word, char, bpe or unigram."""
+        model = self._engine.model
+        if isinstance(model, models.BPE):
+            return "bpe" if self.model["merges"] else "char"
+        return "unigram" if isinstance(model, models.Unigram) else "word"
+
+    @cached_property
+    def ranks(self) -> dict[tuple[str, str], int]:
+        """For BPE: the place of each merge in the order in which they were learned."""
+        return {(left, right): rank for rank, (left, right) in enumerate(self.model.get("merges", []))}
+
+    def prepared(self, text: str) -> str:
+        """The text as it is when it is split: normalised, escaped, its spaces written as `▁`."""
+        return str(self._engine.normalizer.normalize_str(valid(text)))
+
+    def words(self, text: str) -> list[tuple[str, int]]:
+        """What tokens never reach across: each part of the prepared text, with the number of its tokens."""
+        counts = Counter(self._encode(text).word_ids)
+        parts = self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))
+        return [(part, counts[i]) for i, (part, _) in enumerate(parts)]
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text's tokens, without any special token."""
+        return self._encode(text).ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` for many texts, on all cores."""
+        try:
+            return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
+        except Exception:
+            return [self.encode(text) for text in texts]  # says which text is wrong, and why
+
+    def tokens(self, text: str) -> list[str]:
+        """The tokens of a text, to read: `["▁Hello", "▁world"]`."""
+        return self._encode(text).tokens
+
+    def pieces(self, text: str) -> list[Piece]:
+        """The tokens with the characters of the original text that each stands for; together they cover the text.
+
+        A character written as bytes has several pieces, all with its place.
+        """
+        encoding = self._encode(text)
+        spans = _exact_spans(text, encoding.tokens, encoding.offsets)
+        if spans and encoding.tokens[0] == SPACE and self.kind in ("bpe", "unigram"):
+            spans[0] = (0, 0)  # the space put before the text
+        return [
+            Piece(i, token, start, end, i == self.special.unk)
+            for i, token, (start, end) in zip(encoding.ids, encoding.tokens, spans, strict=True)
+        ]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
+        return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
+
+    def decode_batch(self, many: Iterable[Iterable[int]]) -> list[str]:
+        """`decode` for many, on all cores."""
+        return list(self._engine.decode_batch([self._shown(ids) for ids in many], skip_special_tokens=False))
+
+    def steps(self, text: str) -> "Steps":
+        """How the text was split, step by step."""
+        from vidrio.text.tokens.steps import steps
+
+        return steps(self, text)
+
+    def id(self, token: str) -> int | None:
+        """The id of a token, None if the vocabulary does not hold it."""
+        return self._engine.token_to_id(token)
+
+    def token(self, id: int) -> str:  # noqa: A002
+        """The token of an id."""
+        token = self._engine.id_to_token(id) if 0 <= id < self.size else None
+        if token is None:
+            raise TokenizerError(f"there is no token {id}", found=f"a vocabulary of {self.size} tokens")
+        return token
+
+    def vocabulary(self) -> list[str]:
+        """All tokens, in the order of their ids."""
+        ids = self._engine.get_vocab()
+        return sorted(ids, key=ids.__getitem__)
+
+    def fingerprint(self) -> str:
+        """A checksum (sha256) of everything that decides how texts are split."""
+        return hashlib.sha256(self._engine.to_str().encode()).hexdigest()
+
+    def _shown(self, ids: Iterable[int]) -> list[int]:
+        kept = [int(i) for i in ids]
+        wrong = [i for i in kept if not 0 <= i < self.size]
+        if wrong:
+            raise TokenizerError(f"there is no token {wrong[0]}", found=f"a vocabulary of {self.size} tokens")
+        return [i for i in kept if i not in self._hidden]
+
+    def _encode(self, text: str) -> tokenizers.Encoding:
+        try:
+            return self._engine.encode(text, add_special_tokens=False)
+        except Exception as error:
+            valid(text)
+            raise self._unknown(text, error) from None
+
+    def _unknown(self, text: str, error: Exception) -> TokenizerError:
+        """A vocabulary without a token for the unknown met a word that it does not hold."""
+        words = self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))
+        missing = [word for word, _ in words if self.id(word) is None]
+        if not missing:
+            return TokenizerError("this text cannot be split into tokens", found=str(error))
+        return TokenizerError(
+            f"the vocabulary does not hold {missing[0]!r}",
+            found=f"nearest: {nearest(missing[0], self.vocabulary())}",
+            do="use the vocabulary's words, or a tokenizer that has a token for the unknown",
+        )
+
+    def _check(self) -> None:
+        problems = []
+        if not 0 < self.size <= LARGEST_VOCABULARY:
+            problems.append(f"{self.size:,} tokens, not between 1 and {LARGEST_VOCABULARY:,}")
+        elif sorted(self._engine.get_vocab().values()) != list(range(self.size)):
+            problems.append(f"the ids of its {self.size} tokens are not 0 to {self.size - 1}")
+        problems += [f"no token {i}, which should be special" for i in sorted(self._specials) if not 0 <= i < self.size]
+        if problems:
+            raise TokenizerError("this tokenizer cannot be used", found="; ".join(problems), do="use an undamaged one")
+
+
+def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
+    ids = engine.get_vocab()
+    pad, unk, start, end = (NONE if name is None else ids[name] for name in names)
+    return SpecialIds(pad=pad, unk=unk, start=start, end=end)
+
+
+def _exact_spans(text: str, tokens: list[str], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans where the library's are coarse: a byte at its own character, an accent with what it was composed to."""
+    exact: list[tuple[int, int]] = []
+    for (start, end), group in groupby(zip(spans, tokens, strict=True), key=lambda pair: pair[0]):
+        run = [token for _, token in group]
+        firsts = [token in BYTES and not 0x80 <= int(token[3:5], 16) < 0xC0 for token in run]  # of a character
+        if end - start > 1 and sum(firsts) == end - start:
+            exact += [(start + n - 1, start + n) for n in accumulate(firsts)]
+        else:
+            exact += [(start, end)] * len(run)
+    following = len(text)
+    for i, (start, end) in reversed(list(enumerate(exact))):
+        following = exact[i + 1][0] if i + 1 < len(exact) and exact[i + 1][0] > start else following
+        while end < following and not text[end].isspace():
+            end += 1
+        exact[i] = (start, end)
+    return exact
+
+
+def _told(engine: tokenizers.Tokenizer, path: Path) -> SpecialIds:
+    """The special tokens as the file tells them: its template's edges, its model's unknown, padding as what is left."""
+    data = json.loads(engine.to_str())
+    template = [part for part in (data.get("post_processor") or {}).get("single") or [] if isinstance(part, dict)]
+    names = [next(iter(part.values())).get("id") if "SpecialToken" in part else None for part in template]
+    middle = names.index(None) if None in names else 0
+    start = names[0] if middle else None
+    end = names[-1] if names[middle + 1 :] else None
+    model = data["model"]
+    unk = model.get("unk_token")
+    if model["type"] == "Unigram" and model.get("unk_id") is not None:
+        unk = model["vocab"][model["unk_id"]][0]
+    if unk is not None and engine.token_to_id(unk) is None:
+        unk = None  # the library writes a name even where there is no such token
+    pads = [token["content"] for token in data["added_tokens"] if token["special"]]
+    pads = [name for name in pads if name not in (start, end, unk)]
+    if end is None or len(pads) > 1:
+        raise TokenizerError(
+            f"{path} does not tell which tokens are special",
+            found=f"start {start}, end {end}, unknown {unk}, padding {' or '.join(pads) or None}",
+            do="give their ids",
+        )
+    return _ids(engine, SpecialNames(pads[0] if pads else None, unk, start, end))

@@ -1,0 +1,180 @@
+"""Learning a vocabulary from texts: words, characters, byte-pair merges or a unigram model.
+
+Ids are given in this order: the special tokens, the 256 bytes (so that no character is ever unknown), the characters
+from frequent to rare, then what was learned. The learning itself is Hugging Face `tokenizers`'. The same
+texts give the same words, characters and merges; a unigram model's scores differ by some 1e-4 from run to run, because
+the library adds them up in the order of hash tables, which differs every time. No setting of it changes that, one
+thread neither (tokenizers 0.23).
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import tokenizers
+from tokenizers import AddedToken, Regex, models, normalizers, processors, trainers
+
+from vidrio.errors import TokenizerError
+from vidrio.text.tokens.normalise import SPACE, decoder, literal, normalise, normalizer, pre_tokenizer, valid
+
+KINDS = ("word", "char", "bpe", "unigram")
+BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+LARGEST_VOCABULARY = 1_000_000
+MOST_TEXTS = 2_000_000  # to learn from, held in memory; more are thinned out evenly
+_ROUND = 10_000
+
+
+class SpecialNames(NamedTuple):
+    """What the special tokens are called in a vocabulary; None where there is none."""
+
+    pad: str | None = "<pad>"
+    unk: str | None = "<unk>"
+    start: str | None = "<s>"
+    end: str | None = "</s>"
+
+    def given(self) -> list[str]:
+        return [name for name in self if name is not None]
+
+
+def learn(
+    texts: Iterable[str], kind: str, size: int, *, names: SpecialNames, lowercase: bool, coverage: float
+) -> tokenizers.Tokenizer:
+    """A tokenizer of at most `size` tokens; fewer where the texts do not hold so many."""
+    check(kind, size, names)
+    sample = thin(texts, MOST_TEXTS)
+    if not any(text.strip() for text in sample):
+        raise TokenizerError("there is no text to learn a tokenizer from", found=f"{len(sample)} texts")
+    engine = tokenizers.Tokenizer(models.BPE())
+    engine.normalizer = normalizer(kind, names.given(), lowercase=lowercase)
+    engine.pre_tokenizer = pre_tokenizer(kind)
+    if kind == "word":
+        trainer = trainers.WordLevelTrainer(vocab_size=size, show_progress=False)
+        places = _train(engine, models.WordLevel(), trainer, sample).get_vocab()
+        frequent = sorted(places, key=lambda word: places[word])
+        return of_words([*names.given(), *frequent][:size], names, lowercase=lowercase)
+
+    room = size - len(names.given()) - len(BYTES)
+    letters, rare = alphabet(sample, lowercase=lowercase, coverage=coverage)
+    if room < len(letters) and kind != "char":
+        raise TokenizerError(
+            f"a vocabulary of {size} tokens is too small for these texts",
+            found=f"{len(letters)} different characters, 256 bytes and {len(names.given())} special tokens",
+            do=f"ask for {size - room + len(letters)} or more",
+        )
+    base = [*names.given(), *BYTES]
+    if kind == "char":
+        engine.model = _bpe([*base, *letters[:room]], [], names.unk)
+    elif kind == "bpe":
+        bpe = trainers.BpeTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
+        merges = _merges(_train(engine, models.BPE(), bpe, sample, rare))
+        engine.model = _bpe([*base, *letters, *dict.fromkeys(a + b for a, b in merges)], merges, names.unk)
+    else:
+        unigram = trainers.UnigramTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
+        pieces = _scores(_train(engine, models.Unigram(), unigram, sample, rare))
+        missing = [(letter, min(pieces.values())) for letter in letters if letter not in pieces]
+        scored = [*((name, 0.0) for name in base), *pieces.items(), *missing]
+        engine.model = models.Unigram(scored, names.given().index(names.unk or ""), True)
+    return finish(engine, kind, names)
+
+
+def of_words(words: list[str], names: SpecialNames, *, lowercase: bool) -> tokenizers.Tokenizer:
+    """A word tokenizer over just these words, in this order; special tokens not among them come first."""
+    vocabulary = list(dict.fromkeys([*(name for name in names.given() if name not in words), *words]))
+    ids = {word: i for i, word in enumerate(vocabulary)}
+    unknown = {} if names.unk is None else {"unk_token": names.unk}
+    engine = tokenizers.Tokenizer(models.WordLevel(ids, **unknown))
+    engine.normalizer = normalizer("word", names.given(), lowercase=lowercase)
+    engine.pre_tokenizer = pre_tokenizer("word")
+    return finish(engine, "word", names)
+
+
+def finish(engine: tokenizers.Tokenizer, kind: str, names: SpecialNames) -> tokenizers.Tokenizer:
+    """Write down, in the file's own terms, how to decode and which tokens are special."""
+    engine.decoder = decoder(kind)
+    engine.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.given()])
+    edges = [(name, engine.token_to_id(name)) for name in (names.start, names.end) if name is not None]
+    single = [part for part in (names.start, "$A", names.end) if part is not None]
+    engine.post_processor = processors.TemplateProcessing(single=single, special_tokens=edges)
+    return engine
+
+
+def check(kind: str, size: int, names: SpecialNames) -> None:
+    """Refuse an impossible wish, with all that is wrong with it."""
+    problems = []
+    if kind not in KINDS:
+        problems.append(f"kind is {kind!r}, not one of {', '.join(KINDS)}")
+    if not 0 < size <= LARGEST_VOCABULARY:
+        problems.append(f"size is {size:,}, not between 1 and {LARGEST_VOCABULARY:,}")
+    given = names.given()
+    if len(set(given)) < len(given):
+        problems.append(f"the special tokens' names are not all different: {', '.join(given)}")
+    problems += [f"{name!r} cannot name a special token" for name in given if len(name) < 2 or not name.isprintable()]
+    if kind in ("char", "bpe", "unigram"):
+        if names.unk is None:
+            problems.append(f"a {kind} tokenizer needs a token for the unknown")
+        least = len(given) + len(BYTES) + 1
+        if 0 < size < least:
+            problems.append(f"size is {size}, a {kind} tokenizer has {least} or more: 256 bytes and the special tokens")
+    if problems:
+        raise TokenizerError("this tokenizer cannot be made", found="; ".join(problems), do="change the values named")
+
+
+def thin(texts: Iterable[str], most: int) -> list[str]:
+    """At most `most` texts, evenly spread over all of them: every one, or every second, or every fourth …"""
+    kept: list[str] = []
+    step = 1
+    for i, text in enumerate(texts):
+        if i % step:
+            continue
+        kept.append(valid(text))
+        if len(kept) == most:
+            kept, step = kept[::2], step * 2
+    return kept
+
+
+def alphabet(texts: list[str], *, lowercase: bool, coverage: float) -> tuple[list[str], str]:
+    """The characters to give a token of their own, frequent first, and the rare ones that are left to bytes."""
+    found = np.zeros(sys.maxunicode + 1, dtype=np.int64)
+    for i in range(0, len(texts), _ROUND):
+        text = normalise("".join(texts[i : i + _ROUND]), lowercase=lowercase).replace(" ", SPACE)
+        found += np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), minlength=len(found))
+    counts = Counter({chr(code): int(found[code]) for code in np.flatnonzero(found)})
+    counts[SPACE] += counts.total()  # always kept, it may stand before every word
+    ordered = sorted(counts, key=lambda letter: (-counts[letter], letter))
+    needed, seen = coverage * counts.total(), 0
+    for i, letter in enumerate(ordered):
+        if seen >= needed:
+            return ordered[:i], "".join(ordered[i:])
+        seen += counts[letter]
+    return ordered, ""
+
+
+def _train(
+    engine: tokenizers.Tokenizer, model: models.Model, trainer: trainers.Trainer, texts: list[str], rare: str = ""
+) -> tokenizers.Tokenizer:
+    """A model learned from the texts; a space stands for each rare character, so that nothing joins across it."""
+    learner = tokenizers.Tokenizer(model)
+    learner.pre_tokenizer = engine.pre_tokenizer
+    learner.normalizer = engine.normalizer
+    if rare:
+        letters = normalizers.Replace(Regex(f"[{''.join(map(literal, rare))}]"), SPACE)
+        learner.normalizer = normalizers.Sequence([engine.normalizer, letters])
+    learner.train_from_iterator(texts, trainer)
+    return learner
+
+
+def _bpe(vocabulary: list[str], merges: list[tuple[str, str]], unk: str | None) -> models.BPE:
+    ids = {token: i for i, token in enumerate(vocabulary)}
+    return models.BPE(ids, merges, unk_token=unk, byte_fallback=True, fuse_unk=False)
+
+
+def _merges(engine: tokenizers.Tokenizer) -> list[tuple[str, str]]:
+    return [(a, b) for a, b in json.loads(engine.to_str())["model"]["merges"]]
+
+
+def _scores(engine: tokenizers.Tokenizer) -> dict[str, float]:
+    """Log-probabilities, rounded so that they read back from a file as what they were."""
+    return {piece: round(score, 6) for piece, score in json.loads(engine.to_str())["model"]["vocab"]}

@@ -1,0 +1,1 @@
+"""Text → text: engines, attempts, streams of texts, alignment, confidence."""

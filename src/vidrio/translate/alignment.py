@@ -1,0 +1,117 @@
+"""Which word of the translation came from which word of the source, by what the decoder looked at.
+
+The rule, for both engines. The attention of a target token is the last decoder layer's cross-attention at the step that
+chose the token, the mean over its heads. A target word's attention to a source word is the sum over the source word's
+tokens, and the mean over its own. It is aligned with the source word that it attends to most; that share of its
+attention is the link's weight. A word that has a letter or a digit is never aligned with a sign that has none: full
+stops draw attention that is meant for nothing. End tokens are no words, so a word's shares may sum to less than 1.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vidrio.text.reading.capitals import unclosed
+from vidrio.text.reading.masks import Masked
+from vidrio.text.reading.words import Place, before_edits, token_places, word_of_each, worded, words
+from vidrio.text.tokens.tokenizer import Tokenizer
+
+
+class Word(NamedTuple):
+    """A word, and where it stands; in characters."""
+
+    text: str
+    start: int
+    end: int
+    confidence: float | None = None  # how likely it is right (confidence.py), if that was asked for
+
+    def moved(self, by: int) -> "Word":
+        return self._replace(start=self.start + by, end=self.end + by)
+
+
+class Link(NamedTuple):
+    """A word of the translation and the source's word that it came from."""
+
+    source: Word
+    target: Word
+    weight: float  # the share of the target word's attention, 0 to 1
+
+    def __str__(self) -> str:
+        return f"{self.source.text} → {self.target.text} {self.weight:.2f}"
+
+
+def shares(
+    attention_TS: np.ndarray, target_T: Sequence[int], source_S: Sequence[int], targets: int, sources: int
+) -> np.ndarray:
+    """Which share of the attention of each target word falls on each source word. `target_T` and `source_S` tell the
+    number of each token's word, −1 for a token that belongs to none."""
+    belongs_TW = np.equal.outer(target_T, np.arange(targets))
+    belongs_SW = np.equal.outer(source_S, np.arange(sources))
+    tokens_W = belongs_TW.sum(axis=0)
+    summed_WW: np.ndarray = belongs_TW.T @ attention_TS @ belongs_SW
+    return summed_WW / np.maximum(tokens_W, 1)[:, None]
+
+
+def links(
+    source: tuple[str, Sequence[Place]], target: tuple[str, Sequence[Place]], attention_TS: np.ndarray
+) -> tuple[Link, ...]:
+    """The alignment of a sentence; of each side the text and the places of its tokens. The attention's columns that
+    come after the source's tokens are those of its end token."""
+    (source_text, source_tokens), (target_text, target_tokens) = source, target
+    source_places, target_places = words(source_text), words(target_text)
+    source_words = [word_at(source_text, place) for place in source_places]
+    target_words = [word_at(target_text, place) for place in target_places]
+    share_WW = shares(
+        attention_TS[: len(target_tokens), : len(source_tokens)],
+        word_of_each(target_tokens, target_places),
+        word_of_each(source_tokens, source_places),
+        len(target_words),
+        len(source_words),
+    )
+    of_letters = [[worded(word.text) for word in some] for some in (target_words, source_words)]
+    share_WW[np.logical_and.outer(of_letters[0], np.logical_not(of_letters[1]))] = 0
+    if not source_words:
+        return ()
+    rows = zip(share_WW.argmax(axis=1), target_words, share_WW, strict=True)
+    return tuple(Link(source_words[n], word, float(share_W[n])) for n, word, share_W in rows if share_W[n] > 0)
+
+
+def word_at(text: str, place: Place) -> Word:
+    return Word(text[slice(*place)], *place)
+
+
+# --- where tokens stand, when the model read and wrote symbols in place of what is copied -----------------------------
+
+
+def source_tokens(
+    source: str, masked: Masked, breaks: Sequence[Place], given: str, tokenizer: Tokenizer
+) -> list[Place]:
+    """The places in the sentence of the tokens that the model read, the end token left out. `given` is the masked
+    text with one space in place of each of the `breaks`."""
+    to_masked = before_edits(((start, end, 1) for start, end in breaks), len(masked.text))
+    hidden = ((place.start, place.end, 1) for place in masked.places)
+    to_source = before_edits((*hidden, *[(len(source), len(source), 1)] * masked.closed), len(source))
+    pieces = tokenizer.pieces(given)
+    return [(to_source[to_masked[piece.start]], to_source[to_masked[piece.end]]) for piece in pieces]
+
+
+def target_tokens(ids: Sequence[int], masked: Masked, tokenizer: Tokenizer) -> list[Place]:
+    """The places in the translation of the tokens that the model wrote."""
+    written = tokenizer.decode(ids)
+    revealed = list(_revealed(written, masked))
+    length = len(written) + sum(end - start - instead for start, end, instead in revealed)
+    if masked.closed and unclosed(written) != written:
+        length -= 1
+        revealed.append((length, length, 1))
+    to_translation = before_edits(revealed, length)
+    return [(to_translation[start], to_translation[end]) for start, end in token_places(ids, tokenizer.decode)]
+
+
+def _revealed(written: str, masked: Masked) -> Iterator[tuple[int, int, int]]:
+    """Where in the translation what the symbols stand for stands, in the place of one character each."""
+    longer = 0
+    for at, place in sorted((written.index(s), place) for s, place in zip(masked.symbols, masked.places, strict=True)):
+        length = place.end - place.start
+        yield at + longer, at + longer + length, 1
+        longer += length - 1

@@ -1,0 +1,54 @@
+"""Any number of texts in constant memory: some at a time, and the latest sentences remembered."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from itertools import islice
+
+from vidrio.translate.translation import Found
+
+# A stream works on some chunks at the same time: while one is searched the next is encoded and the one before is
+# decoded, and they fill batches together. They are as large as can be done in this time: a batch has sentences of one
+# length only, so the more there are to choose from, the fuller it is; but who waits wants to see something. What comes
+# out does not depend on it.
+CHUNKS, SECONDS = 4, 12
+# Memory is bounded by what is at work, CHUNKS times MOST: some 9,000 short sentences or 2,000 of news. Fewer are
+# remembered, so that a file of any length needs no more than one that is at work as a whole.
+FEWEST, FIRST, MOST = 500, 4_000, 75_000  # characters in a chunk
+REMEMBERED = 2_000  # sentences whose translation a stream keeps, in case they come again
+
+
+def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:
+    """Some texts at a time, of about `size()` characters together."""
+    for text in texts:
+        chunk, length, most = [text], len(text), size()
+        while length < most and (text_or_none := next(texts, None)) is not None:
+            chunk.append(text_or_none)
+            length += len(text_or_none) + 1
+        yield chunk
+
+
+class Memory:
+    """The latest sentences with their translations, or whoever is at work on them. Safe to use from many threads."""
+
+    def __init__(self, size: int) -> None:
+        self.left = threading.Event()  # nobody wants what is not found yet
+        self.turn = threading.Lock()  # for preparing a chunk: side by side they would all be ready late
+        self._size, self._lock = size, threading.Lock()
+        self._kept: dict[str, Future[dict[str, Found]]] = {}  # with each sentence all that are found together
+
+    def share(self, sentences: Iterable[str], find: Callable[[list[str]], list[Found]]) -> dict[str, Found]:
+        """The translation of each sentence. Those that nobody has asked for are found now."""
+        found: Future[dict[str, Found]] = Future()
+        with self._lock:
+            known = {sentence: self._kept[sentence] for sentence in sentences if sentence in self._kept}
+            new = [sentence for sentence in sentences if sentence not in known]
+            self._kept |= dict.fromkeys(new, found)
+            for sentence in list(islice(self._kept, max(0, len(self._kept) - self._size))):  # the oldest
+                del self._kept[sentence]
+        try:
+            found.set_result(dict(zip(new, find(new), strict=True)))
+        except BaseException as error:
+            found.set_exception(error)
+            raise
+        return found.result() | {sentence: there.result()[sentence] for sentence, there in known.items()}

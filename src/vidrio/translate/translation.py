@@ -1,0 +1,198 @@
+"""What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vidrio.search import Hypothesis
+from vidrio.text.reading.masks import Masked
+from vidrio.translate.alignment import Link, Word
+
+if TYPE_CHECKING:
+    from vidrio.look.run import Look
+    from vidrio.translate.translator import Translator
+
+
+class Sentence(NamedTuple):
+    """A sentence (or a part of one) and what became of it."""
+
+    source: str
+    alternatives: tuple[str, ...]  # the texts of the hypotheses
+    hypotheses: tuple[Hypothesis, ...]  # best first
+    source_ids: tuple[int, ...]
+    unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
+    source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
+    target_start: int = 0
+    given: str = ""  # what the model read: `source` on one line, with symbols for what is only copied
+    masked: Masked = Masked("", "", ())  # what they stand for
+    # What costs another pass through the model, and is there when it was asked for. Places count from the sentence.
+    alignment: tuple[Link, ...] | None = None
+    confidence: float | None = None  # the chrF to expect, 0 to 1
+    words: tuple[Word, ...] | None = None  # each with the chance that it stands in a reference
+
+    @property
+    def text(self) -> str:
+        """The translation."""
+        return self.alternatives[0]
+
+    @property
+    def best(self) -> Hypothesis:
+        return self.hypotheses[0]
+
+
+Found = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A text, its translation, and how it came about."""
+
+    source: str
+    text: str
+    sentences: tuple[Sentence, ...]
+    _translator: "Translator" = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def score(self) -> float:
+        """The mean log-probability of a token: 0 is certain, −1 is 37 % for each. 0 where nothing was translated."""
+        tokens = sum(len(sentence.best.ids) + sentence.best.ended for sentence in self.sentences)
+        return sum(sentence.best.log_prob for sentence in self.sentences) / max(1, tokens)
+
+    @property
+    def unknown(self) -> list[str]:
+        """The words of the text that the model's vocabulary does not hold."""
+        return list(dict.fromkeys(word for sentence in self.sentences for word in sentence.unknown))
+
+    @cached_property
+    def alignment(self) -> tuple[Link, ...]:
+        """Which word came from which (alignment.py); places are those in the text and the translation."""
+        asked = any(sentence.alignment is None for sentence in self.sentences)
+        one = self._translator.with_alignment([self])[0] if asked else self
+        return tuple(
+            Link(link.source.moved(sentence.source_start), link.target.moved(sentence.target_start), link.weight)
+            for sentence in one.sentences
+            for link in sentence.alignment or ()
+        )
+
+    @property
+    def confidence(self) -> float:
+        """The chrF to expect against a reference (confidence.py), 0 to 1; 1 where nothing was translated."""
+        weighed = [(len(one.best.ids) + one.best.ended, one.confidence or 0.0) for one in self._judged.sentences]
+        tokens = sum(length for length, _ in weighed)
+        return sum(length * confidence for length, confidence in weighed) / tokens if tokens else 1.0
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words that were translated, each with the chance that it stands in a reference; places are those in the
+        translation."""
+        return tuple(
+            word.moved(sentence.target_start) for sentence in self._judged.sentences for word in sentence.words or ()
+        )
+
+    @cached_property
+    def _judged(self) -> "Translation":
+        asked = any(sentence.confidence is None for sentence in self.sentences)
+        return self._translator.with_confidence([self])[0] if asked else self
+
+    def alternative(self, n: int) -> str:
+        """The text with the n-th best translation of every sentence; its last one where there are fewer."""
+        return put_back(self.source, [(0, self.sentences)], n)[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, for a machine to read; places are in bytes of UTF-8."""
+        return {
+            "text": self.source,
+            "translation": self.text,
+            "score": self.score,
+            "unknown": self.unknown,
+            "alternatives": [
+                self.alternative(n) for n in range(max((len(s.hypotheses) for s in self.sentences), default=0))
+            ],
+            "sentences": [self._sentence_json(sentence) for sentence in self.sentences],
+        }
+
+    def _sentence_json(self, sentence: Sentence) -> dict[str, Any]:
+        tokens = zip(
+            map(self._translator.token, (*sentence.best.ids, self._translator.config.special.end)),
+            sentence.best.token_log_probs,
+            strict=False,  # a hypothesis that was cut has no end token
+        )
+        told: dict[str, Any] = {
+            "source": _bytes(self.source, sentence.source_start, sentence.source),
+            "target": _bytes(self.text, sentence.target_start, sentence.text),
+            "log_prob": sentence.best.log_prob,
+            "score": sentence.best.score,
+            "alternatives": [
+                {"translation": text, "log_prob": h.log_prob, "score": h.score}
+                for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
+            ],
+            "tokens": [{"token": token, "log_prob": log_prob} for token, log_prob in tokens],
+        }
+        if sentence.alignment is not None:
+            told["alignment"] = [
+                {
+                    "source": _bytes(self.source, sentence.source_start + link.source.start, link.source.text),
+                    "target": _bytes(self.text, sentence.target_start + link.target.start, link.target.text),
+                    "weight": link.weight,
+                }
+                for link in sentence.alignment
+            ]
+        if sentence.confidence is not None:
+            told["confidence"] = sentence.confidence
+            told["words"] = self.words_json([word.moved(sentence.target_start) for word in sentence.words or ()])
+        return told
+
+    def words_json(self, words: Iterable[Word]) -> list[dict[str, Any]]:
+        """Words of the translation with their confidence, for a machine to read."""
+        return [
+            {"text": word.text, "bytes": _bytes(self.text, word.start, word.text), "confidence": word.confidence}
+            for word in words
+        ]
+
+    def look(self, sentence: int = 0) -> "Look":
+        """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""
+        from vidrio.look.run import look, open_model
+
+        return look(open_model(self._translator.folder), self.sentences[sentence].given)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A given translation, token by token: the end token comes last."""
+
+    tokens: tuple[str, ...]
+    log_probs: tuple[float, ...]
+
+    @property
+    def log_prob(self) -> float:
+        return sum(self.log_probs)
+
+
+def put_back(
+    text: str, found: Iterable[tuple[int, Sequence[Sentence]]], n: int = 0
+) -> tuple[str, tuple[Sentence, ...]]:
+    """The text with its sentences translated, and the sentences with their places; `found` has the place that theirs
+    count from. `n`: of each the n-th best translation, or its last."""
+    written: list[str] = []
+    placed: list[Sentence] = []
+    at = length = 0
+    for offset, sentences in found:
+        for one in sentences:
+            start = offset + one.source_start
+            translation = one.alternatives[min(n, len(one.alternatives) - 1)]
+            written += (text[at:start], translation)
+            length += start - at
+            stays = start == one.source_start and length == one.target_start  # true of most texts: one sentence
+            placed.append(one if stays else one._replace(source_start=start, target_start=length))
+            length += len(translation)
+            at = start + len(one.source)
+    return "".join((*written, text[at:])), tuple(placed)
+
+
+def _bytes(text: str, start: int, part: str) -> list[int]:
+    first = len(text[:start].encode())
+    return [first, first + len(part.encode())]
