@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.model.folder import About, write_atomically
 from vidrio.model.parameters import count
 

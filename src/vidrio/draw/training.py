@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.data.progress import Progress, silent
 from vidrio.data.skipped import REASONS, Tally
 from vidrio.draw import training_tasks as tasks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.draw.training_numbers import parameter
 from vidrio.draw.training_seen import disagreement, names_of, words
 from vidrio.look.manifest import identity
