@@ -14,8 +14,8 @@ from vidrio.look.manifest import identity
 from vidrio.look.run import Look
 
 if TYPE_CHECKING:
-    from vidrio.learn.rules import Rules
-    from vidrio.learn.seen import Seen
+    from vidrio.learn.next_step import Rules
+    from vidrio.learn.one_step import Seen
 
 
 def to_json(

@@ -17,8 +17,8 @@ from vidrio.model.parameters import count
 
 if TYPE_CHECKING:
     from vidrio.data.progress import Progress
-    from vidrio.learn.run import Learned
-    from vidrio.learn.tasks import Material
+    from vidrio.learn.run.prepare import Material
+    from vidrio.learn.train import Learned
     from vidrio.score.evaluate import Score
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
