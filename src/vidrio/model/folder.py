@@ -34,7 +34,7 @@ class About:
     source_language: str = ""
     target_language: str = ""
     labels: list[str] = field(default_factory=list)  # a classifier's classes
-    symbols: str = ""  # that the model has learned to copy, each for anything (text/masks.py)
+    symbols: str = ""  # that the model has learned to copy, each for anything (text/reading/prepared.py)
     translated: str = ""  # words with a capital letter, with blanks between: names that it translates (text/reader.py)
     provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
     scores: list[dict[str, Any]] = field(default_factory=list)  # each with its signature
