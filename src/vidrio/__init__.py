@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # as in `typing`, which takes a while to import
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vidrio.look.run import Look
     from vidrio.translate.translator import Translator
 
 
@@ -18,4 +19,13 @@ def load(name: "str | Path | None" = None, *, engine: str = "auto", workers: int
     """A model that translates, by name or folder. What it needs is imported now, and not before."""
     from vidrio.translate.translator import Translator
 
-    return Translator.load(name, engine=engine, workers=workers)
+    translator = Translator.load(name, engine=engine, workers=workers)
+    translator.look = _look
+    return translator
+
+
+def _look(folder: "Path", text: str) -> "Look":
+    """What `Translation.look` gives."""
+    from vidrio.look.run import look, open_model
+
+    return look(open_model(folder), text)

@@ -41,9 +41,9 @@ def told(sentence: "Sentence") -> str:
     from vidrio.draw.show import visible
     from vidrio.text.reading.capitals import Form
 
-    masked = sentence.masked
-    form = [] if masked.form is Form.PLAIN else [masked.form.value]
-    hidden = zip(masked.symbols, masked.places, strict=True)
+    read = sentence.prepared
+    form = [] if read.form is Form.PLAIN else [read.form.value]
+    hidden = zip(read.symbols, read.places, strict=True)
     why = [*form, *(f"{symbol} is {sentence.source[place.start : place.end]}" for symbol, place in hidden)]
     reason = f" ({visible(', '.join(why))})" if why else ""
     return f"read as “{visible(sentence.given)}”{reason}; its translation is written “{visible(sentence.text)}”"

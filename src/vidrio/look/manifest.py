@@ -44,7 +44,7 @@ def manifest(seen: Look) -> dict[str, Any]:
         "labels": list(trace.labels),
         "translation": seen.translation,
         "search": asdict(seen.options) if searched else None,
-        "hypotheses": [{"text": decode(h.ids), **asdict(h)} for h in seen.hypotheses],
+        "hypotheses": [{"text": decode(h.ids), **h._asdict()} for h in seen.hypotheses],
         "tree": None if seen.tree is None or not seen.tree.nodes else _tree(seen, seen.tree),
         "one_pass_differs_from_steps_by": seen.disagreement,
         "sizes": dict(trace.sizes),
