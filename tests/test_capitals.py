@@ -161,6 +161,6 @@ def test_a_word_that_came_back_as_it_was(text, translation, back):
 
 
 def test_a_single_word_is_read_as_a_sentence_when_that_is_asked_for():
-    assert read("hello", lambda word: 1) == ("hello", Form.PLAIN)
-    assert read("hello", lambda word: 1, several=1) == ("Hello", Form.SMALL)
-    assert read("to park", lambda word: 1, several=1) == ("to park", Form.PLAIN)
+    assert read(protected("hello"), lambda word: 1) == ("hello", Form.PLAIN)
+    assert read(protected("hello"), lambda word: 1, several=1) == ("Hello", Form.SMALL)
+    assert read(protected("to park"), lambda word: 1, several=1) == ("to park", Form.PLAIN)

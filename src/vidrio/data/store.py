@@ -12,7 +12,7 @@ store is made once and found again while they are the same. No start or end toke
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -149,7 +149,7 @@ class _Writer:
     def begin(self) -> None:
         _write_all(self._starts, np.zeros(1, dtype=np.uint64).tobytes())
 
-    def add(self, texts: Sequence[Sequence[int]]) -> None:
+    def add(self, texts: list[list[int]]) -> None:
         lengths = np.fromiter(map(len, texts), dtype=np.uint64, count=len(texts))
         ends = (self.tokens + np.cumsum(lengths)).astype(np.uint64)
         ids = np.fromiter(chain.from_iterable(texts), dtype=self._dtype, count=int(lengths.sum()))

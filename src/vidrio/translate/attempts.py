@@ -159,7 +159,8 @@ class Attempts:
                 prepare(source, forms=forms, hide_names=hide_names, several=1 if as_sentence else SEVERAL)
                 for source, _, hide_names, as_sentence, _ in attempts
             ]
-            sources = self.source.encode_batch([one.given for one in prepared], self.config.source_close)
+            close = self.config.source_close
+            sources = [(*ids, *close) for ids in self.source.encode_batch([one.given for one in prepared])]
         if whole and self.search:
             searched = self.search(sources, options)
         else:

@@ -145,12 +145,12 @@ class Tokenizer:
         """The ids of a text's tokens, without any special token."""
         return self._encode(text).ids
 
-    def encode_batch(self, texts: Sequence[str], close: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
-        """`encode` for many texts, on all cores; `close` comes after each."""
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` for many texts, on all cores."""
         try:
-            return [(*e.ids, *close) for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
+            return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
         except Exception:
-            return [(*self.encode(text), *close) for text in texts]  # says which text is wrong, and why
+            return [self.encode(text) for text in texts]  # says which text is wrong, and why
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text, to read: `["▁Hello", "▁world"]`."""
