@@ -17,7 +17,6 @@ from click.core import ParameterSource
 from vidrio.draw import show
 from vidrio.glass.paper.maths import softmax
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.errata import flag
 from vidrio.lessons.nan_draws import (
     BLOCKS,
     DTYPES,
@@ -31,7 +30,8 @@ from vidrio.lessons.nan_draws import (
     exp_vanishes,
     run,
 )
-from vidrio.lessons.step import counted
+from vidrio.lessons.pages import counted
+from vidrio.lessons.slips import flag
 
 
 @click.command("nan")
