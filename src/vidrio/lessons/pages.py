@@ -4,6 +4,7 @@ A page is written in paragraphs; the first two lines of one say how far it is in
 second. Besides:
 
     | …                  a line by itself, neither broken nor joined with others
+    1. …                 begins a paragraph, as an empty line does
     {name}               on a line of its own: a table or matrix, put in as it is
     {a.b[c]:HOW}         anywhere: a value, and how it is written (`_Values.format_field`)
 """
@@ -18,6 +19,7 @@ from typing import Any
 from vidrio.draw import show
 from vidrio.lessons.slips import flag
 
+LISTED = re.compile(r"\d+\. ")
 BLOCK = re.compile(r"\{[^{}]*\}")
 
 
@@ -37,7 +39,7 @@ def _parts(page: str) -> Iterator[list[str]]:
     paragraph: list[str] = []
     for line in page.split("\n"):
         alone = not line or line.startswith("| ") or BLOCK.fullmatch(line)
-        if alone and paragraph:
+        if paragraph and (alone or LISTED.match(line)):
             yield paragraph
             paragraph = []
         if alone:
