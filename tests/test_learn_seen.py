@@ -27,12 +27,12 @@ from vidrio.draw.show import text_width
 from vidrio.draw.training_seen import disagreement, run
 from vidrio.errors import AddressError, InputError, RunError
 from vidrio.glass.paper import transformer as glass
-from vidrio.learn import history
-from vidrio.learn.checkpoint import load_state, save_state
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.next_step import Rules, first_step, next_step
+from vidrio.learn.one_step import Seen
 from vidrio.learn.optimiser import Adam
-from vidrio.learn.rules import Rules, first_step, next_step
-from vidrio.learn.seen import Seen
-from vidrio.learn.weights import Weights
+from vidrio.learn.run import snapshots as history
+from vidrio.learn.run.checkpoint import load_state, save_state
 from vidrio.look.run import open_model
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters

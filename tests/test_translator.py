@@ -23,6 +23,7 @@ from vidrio.search import Sampling
 from vidrio.text.reading import protect
 from vidrio.text.reading.loops import circles, rounds
 from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate import engines
 from vidrio.translate.engines import Glass, cache_place, open_engine
 from vidrio.translate.translator import Translator
 
@@ -427,7 +428,7 @@ def test_a_folder_that_cannot_be_written_to_gets_its_files_elsewhere(tmp_path, m
 def test_a_packaged_model_is_never_written_into(tmp_path, monkeypatch):
     folder = tmp_path / "package" / "models" / "xx-yy"
     config = write_model(folder)
-    monkeypatch.setattr(vidrio, "__file__", str(tmp_path / "package" / "__init__.py"))
+    monkeypatch.setattr(engines, "PACKAGE", tmp_path / "package")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert isinstance(open_engine(folder, config, "fast"), Fast)
     assert not (folder / "fast").exists()

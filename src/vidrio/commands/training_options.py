@@ -102,7 +102,7 @@ def _step(asked: TrainingAsked, model: "Opened", text: str, target: str | None, 
     from vidrio.draw.training_json import to_json
     from vidrio.draw.training_numbers import gradient, life
     from vidrio.draw.training_seen import overview, run
-    from vidrio.learn.rules import first_step, next_step
+    from vidrio.learn.next_step import first_step, next_step
 
     smoothing = asked.smoothing
     rules = next_step(model.path, model.config, smoothing) if asked.lives else first_step(model.path, smoothing)

@@ -6,7 +6,7 @@ The page computes nothing. Every number on it is the trace's, and its cell says 
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.draw.document import document, scrolling
 from vidrio.draw.machine import AXES, STEP_BY_STEP, describe, disagreement, why_stopped
 from vidrio.draw.quantity import at, under

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.data.progress import Progress, silent
 from vidrio.data.skipped import REASONS, Tally
 from vidrio.draw import training_tasks as tasks
@@ -22,7 +22,7 @@ from vidrio.draw.show_html import text
 from vidrio.draw.training_curves import clip, metrics, panels
 from vidrio.draw.training_history import History, history
 from vidrio.draw.training_svg import bar, clock, heat
-from vidrio.learn.history import snapshots
+from vidrio.learn.run.snapshots import snapshots
 from vidrio.look.manifest import identity
 from vidrio.look.run import Opened, look, open_model
 from vidrio.model.folder import write_atomically

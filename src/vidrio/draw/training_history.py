@@ -1,6 +1,6 @@
 """The same sentence at every age of a model, as text: what it says, how sure it is, what each token reads.
 
-The ages are the snapshots that a training run kept (`learn/history.py`); each is run by the glass
+The ages are the snapshots that a training run kept (`learn/run/snapshots.py`); each is run by the glass
 engine like any model.
 """
 
@@ -15,7 +15,7 @@ from vidrio.draw.training_seen import side_by_side
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
-from vidrio.learn.history import snapshots
+from vidrio.learn.run.snapshots import snapshots
 from vidrio.look.measures import entropy
 from vidrio.look.run import Look, Opened, look
 from vidrio.model.folder import read_parameters

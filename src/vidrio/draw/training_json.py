@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.draw.training_numbers import parameter
 from vidrio.draw.training_seen import disagreement, names_of, words
 from vidrio.look.manifest import identity
 from vidrio.look.run import Look
 
 if TYPE_CHECKING:
-    from vidrio.learn.rules import Rules
-    from vidrio.learn.seen import Seen
+    from vidrio.learn.next_step import Rules
+    from vidrio.learn.one_step import Seen
 
 
 def to_json(

@@ -9,8 +9,8 @@ from vidrio.glass.numbers.trace import Address, parameter_addresses, parse_addre
 from vidrio.look.run import Look
 
 if TYPE_CHECKING:
-    from vidrio.learn.rules import Rules
-    from vidrio.learn.seen import Difference, Life, Seen
+    from vidrio.learn.next_step import Rules
+    from vidrio.learn.one_step import Difference, Life, Seen
 
 LOSS_DECIMALS = 12  # of the losses whose difference is taken
 

@@ -1,6 +1,6 @@
 """One training step on one pair as text: teacher forcing, the loss, label smoothing, the gradient part by part.
 
-Every number is `learn/seen.py`'s, which needs PyTorch; that module is imported only by the command that asks for it.
+Every number is `learn/one_step.py`'s, which needs PyTorch and is imported only when asked for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ from vidrio.look.again import Again
 from vidrio.look.run import Look, Opened, look
 
 if TYPE_CHECKING:
-    from vidrio.learn.rules import Rules
-    from vidrio.learn.seen import Seen
+    from vidrio.learn.next_step import Rules
+    from vidrio.learn.one_step import Seen
 
 TOKEN = 16  # columns
 
@@ -55,7 +55,7 @@ def label_of(model: Opened, answer: str) -> int:
 
 def run(model: Opened, text: str, answer: str | None, rules: "Rules") -> tuple["Seen", Look]:
     """One step of learning from a pair, in both engines: in `learn/` with gradients, in `glass/` with addresses."""
-    from vidrio.learn.seen import Seen
+    from vidrio.learn.one_step import Seen
 
     source, target = pair_of(model, text, answer)
     forced = None if model.config.shape == "encoder" else [*target, model.config.special.end]

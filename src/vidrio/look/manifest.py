@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.draw.quantity import under
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array

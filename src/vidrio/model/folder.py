@@ -63,7 +63,7 @@ def write_config(folder: Path, config: ModelConfig, about: About) -> None:
     """Write `config.json`; it is what makes a folder a model, so it is written last."""
     from dataclasses import asdict
 
-    from vidrio import __version__
+    from vidrio._version import __version__
 
     data = {"format": FORMAT, "written_by": f"vidrio {__version__}", "model": config.to_json(), "about": asdict(about)}
     write_atomically(folder / "config.json", (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())

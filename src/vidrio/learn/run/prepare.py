@@ -22,10 +22,10 @@ from vidrio.data.store import store
 from vidrio.errors import DataError, RunError
 from vidrio.learn.batches import Examples
 from vidrio.learn.plain import in_memory
-from vidrio.learn.recipe import VOCABULARY_FOR, largest_for
-from vidrio.learn.start import Start
-from vidrio.learn.train import Validate
-from vidrio.learn.validate import Texts, validate_classes, validate_loss, validate_translation
+from vidrio.learn.run.loop import Validate
+from vidrio.learn.run.recipe import VOCABULARY_FOR, largest_for
+from vidrio.learn.run.start import Start
+from vidrio.learn.run.validate import Texts, validate_classes, validate_loss, validate_translation
 from vidrio.text.fold import fold
 from vidrio.text.tokens.tokenizer import Tokenizer
 

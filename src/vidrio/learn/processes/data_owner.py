@@ -17,7 +17,7 @@ import torch
 from vidrio.data.lock import only_one
 from vidrio.errors import RunError
 from vidrio.learn.batches import Examples, Side
-from vidrio.learn.together import Together
+from vidrio.learn.processes.processes import Together
 
 SOME = 100_000  # sentences at a time
 

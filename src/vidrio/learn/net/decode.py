@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from vidrio.data.progress import Advance
-from vidrio.learn import model
 from vidrio.learn.batches import pad
-from vidrio.learn.model import Network
+from vidrio.learn.net import model
+from vidrio.learn.net.model import Network
 
 ROOM = 3000  # source tokens × beam at a time
 

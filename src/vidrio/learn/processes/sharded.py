@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
-from vidrio.learn.together import Together
-from vidrio.learn.weights import LOOKUPS, Weights, layout
+from vidrio.learn.net.parameters import LOOKUPS, Weights, layout
+from vidrio.learn.processes.processes import Together
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 

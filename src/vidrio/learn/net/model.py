@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidrio.errors import InputError
-from vidrio.learn.attention import attend
-from vidrio.learn.dropout import Dropout, KeepAll
-from vidrio.learn.sharded import Shards
-from vidrio.learn.weights import Weights
+from vidrio.learn.net.attention import attend
+from vidrio.learn.net.dropout import Dropout, KeepAll
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.processes.sharded import Shards
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 

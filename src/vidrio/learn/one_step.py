@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vidrio.learn import model
 from vidrio.learn.batches import Batch, collate
-from vidrio.learn.loss import smoothed_cross_entropy
+from vidrio.learn.net import model
+from vidrio.learn.net.loss import smoothed_cross_entropy
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.next_step import Rules
 from vidrio.learn.optimiser import Adam, clip
 from vidrio.learn.plain import in_memory
-from vidrio.learn.rules import Rules
-from vidrio.learn.train import objective, predict
-from vidrio.learn.weights import Weights
+from vidrio.learn.run.loop import objective, predict
 from vidrio.model.config import ModelConfig
 
 MOVES = tuple(10.0**-n for n in range(1, 10))  # how far a parameter is moved to check its gradient

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from vidrio.errors import ConfigError
-from vidrio.learn.dropout import drops
+from vidrio.learn.net.dropout import drops
 from vidrio.learn.schedule import KINDS
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.parameters import count

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from vidrio.data.progress import Advance, Progress, silent
-from vidrio.learn import model
 from vidrio.learn.batches import Batch, Examples, collate, plan
-from vidrio.learn.decode import translate
-from vidrio.learn.model import Network
-from vidrio.learn.train import Validate, objective, predict
+from vidrio.learn.net import model
+from vidrio.learn.net.decode import translate
+from vidrio.learn.net.model import Network
+from vidrio.learn.run.loop import Validate, objective, predict
 from vidrio.score.metrics import scores
 
 ROOM = 8192  # tokens at a time

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 import torch
 
-from vidrio.learn.loss import CHUNK
-from vidrio.learn.recipe import Recipe
+from vidrio.learn.net.loss import CHUNK
+from vidrio.learn.run.recipe import Recipe
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 

@@ -10,8 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from vidrio.errors import RunError
-from vidrio.learn.memory import need
-from vidrio.learn.recipe import (
+from vidrio.learn.run.prepare import Task, cannot_change
+from vidrio.learn.run.ram import need
+from vidrio.learn.run.recipe import (
     BATCH_FOR,
     DROPOUT_FOR,
     PRESETS,
@@ -26,8 +27,7 @@ from vidrio.learn.recipe import (
     preset_of,
     sized,
 )
-from vidrio.learn.start import SHARE_OF_RATE, Start
-from vidrio.learn.tasks import Task, cannot_change
+from vidrio.learn.run.start import SHARE_OF_RATE, Start
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.folder import read_json
 from vidrio.model.parameters import count

@@ -9,9 +9,9 @@ from vidrio.commands._cleaning import LIMITS, as_limits
 from vidrio.commands._values import duration, two_names
 
 if TYPE_CHECKING:
-    from vidrio.learn.planning import Choices
-    from vidrio.learn.start import Start
-    from vidrio.learn.tasks import Material
+    from vidrio.learn.run.plan import Choices
+    from vidrio.learn.run.prepare import Material
+    from vidrio.learn.run.start import Start
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,7 +123,7 @@ def train_options(command: F) -> F:
 def as_material(pairs: tuple[str, ...], given: Mapping[str, Any]) -> "Material":
     """What the options say about the data."""
     from vidrio.data.select import Wishes
-    from vidrio.learn.tasks import Material
+    from vidrio.learn.run.prepare import Material
 
     return Material(
         clean=Wishes(limits=as_limits(given), duplicates=given["keep_duplicates"]),
@@ -144,7 +144,7 @@ def as_start(given: Mapping[str, Any]) -> "Start | None":
     """The model to learn on from, which decides the tokenizer."""
     if given["start"] is None:
         return None
-    from vidrio.learn.start import Start
+    from vidrio.learn.run.start import Start
 
     if given["vocabulary"] or given["separate"] or given["lowercase"] or given["tokenizer"] != "bpe":
         raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one")
@@ -153,8 +153,8 @@ def as_start(given: Mapping[str, Any]) -> "Start | None":
 
 def as_choices(given: Mapping[str, Any]) -> "Choices":
     """What they say about the model and its training; what was not given is not in it."""
-    from vidrio.learn.planning import Choices
-    from vidrio.learn.recipe import Stop
+    from vidrio.learn.run.plan import Choices
+    from vidrio.learn.run.recipe import Stop
 
     def told(options: Sequence[Callable[[Any], Any]]) -> dict[str, Any]:
         names = [parameter.name for parameter in _parameters(options) if parameter.name]

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from vidrio.learn.batches import Position
-from vidrio.learn.best import Kept
-from vidrio.learn.checkpoint import load_state
+from vidrio.learn.net.parameters import Weights
 from vidrio.learn.optimiser import Adam
-from vidrio.learn.sharded import Shards, share
-from vidrio.learn.together import Together
-from vidrio.learn.weights import Weights
+from vidrio.learn.processes.processes import Together
+from vidrio.learn.processes.sharded import Shards, share
+from vidrio.learn.run.best import Kept
+from vidrio.learn.run.checkpoint import load_state
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 

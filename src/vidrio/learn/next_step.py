@@ -6,12 +6,12 @@ from pathlib import Path
 import torch
 
 from vidrio.errors import RunError
+from vidrio.learn.net.parameters import Weights
 from vidrio.learn.optimiser import Adam
-from vidrio.learn.planning import Plan
-from vidrio.learn.recipe import Recipe, Stop
+from vidrio.learn.run.plan import Plan
+from vidrio.learn.run.recipe import Recipe, Stop
+from vidrio.learn.run.state import resume
 from vidrio.learn.schedule import Schedule
-from vidrio.learn.state import resume
-from vidrio.learn.weights import Weights
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_json
 from vidrio.model.parameters import count

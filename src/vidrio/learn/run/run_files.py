@@ -5,11 +5,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.best import keep, let_go
-from vidrio.learn.checkpoint import save_state
-from vidrio.learn.history import keep_snapshot
-from vidrio.learn.state import State
-from vidrio.learn.weights import Weights
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.run.best import keep, let_go
+from vidrio.learn.run.checkpoint import save_state
+from vidrio.learn.run.snapshots import keep_snapshot
+from vidrio.learn.run.state import State
 from vidrio.model.folder import write_atomically
 
 SAVE = 300  # seconds between two saved states, besides those at validations

@@ -11,14 +11,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.model.folder import About, write_atomically
 from vidrio.model.parameters import count
 
 if TYPE_CHECKING:
     from vidrio.data.progress import Progress
-    from vidrio.learn.run import Learned
-    from vidrio.learn.tasks import Material
+    from vidrio.learn.run.prepare import Material
+    from vidrio.learn.train import Learned
     from vidrio.score.evaluate import Score
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"

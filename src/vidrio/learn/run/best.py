@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio.learn.recipe import METRICS
+from vidrio.learn.run.recipe import METRICS
 from vidrio.model.folder import read_parameters, write_parameters
 
 FOLDER = "best"

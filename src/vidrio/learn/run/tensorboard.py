@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.state import State
-from vidrio.learn.train import Watch
+from vidrio.learn.run.loop import Watch
+from vidrio.learn.run.state import State
 
 FOLDER = "tensorboard"
 STEP = {"loss": "loss/training", "rate": "rate", "tokens_per_second": "tokens per second"}

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from vidrio.learn.dropout import Dropout
+from vidrio.learn.net.dropout import Dropout
 
 NEVER = -math.inf  # a masked score; softmax turns it into exactly 0
 
