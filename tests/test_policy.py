@@ -64,7 +64,7 @@ STILL_WRONG: set[tuple[str, str]] = {
     ("lessons.errata_post", "lessons.errata"),
     ("lessons.notes_attention", "lessons.errata"),
     ("lessons.notes_positions", "lessons.errata"),
-    ("look.again", "draw.show"),
+    ("look.command_line", "draw.show"),
     ("look.changed", "draw.show"),
     ("look.checked", "draw.show"),
     ("look.manifest", "draw.quantity"),
@@ -76,7 +76,6 @@ STILL_WRONG: set[tuple[str, str]] = {
     ("model.find", "text.tokens.tokenizer"),
     ("text.tokens.steps", "text.tokens.tokenizer"),
     ("translate.stream", "translate.translation"),
-    ("translate.translation", "look.run"),
     ("translate.translation", "translate.translator"),
 }
 
@@ -106,11 +105,7 @@ MOST_PARAMETERS = 6
 # Functions that take more, and still have to take fewer, or one request object. Exact, like STILL_WRONG.
 MANY_PARAMETERS = {
     "commands.evaluate.evaluate",
-    "commands.look.again",
-    "commands.look.refuse_what_cannot_be_combined",
-    "commands.look.show",
     "commands.train_ending.write",
-    "commands.training_options.show_training",
     "commands.translate.translate",
     "data.sources._packed_origin",
     "draw.show._blocks",

@@ -15,7 +15,7 @@ from vidrio.draw.show import LIMIT, PRECISION, number, shape
 from vidrio.draw.show_html import cell, in_notebook, matrix, text
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.receipts import locate, receipt
-from vidrio.look.again import Again
+from vidrio.look.command_line import CommandLine
 from vidrio.look.manifest import identity
 from vidrio.look.measures import classes, likeliest
 from vidrio.look.run import Look
@@ -29,7 +29,7 @@ LONG = ' class="long"'
 PARTS = {"self": "Self-attention", "cross": "Cross-attention: reading the source", "ffn": "Feed-forward"}
 
 
-def page(seen: Look, again: Again, precision: int = PRECISION) -> str:
+def page(seen: Look, again: CommandLine, precision: int = PRECISION) -> str:
     """The whole page."""
     title = f"{seen.text} → {seen.translation}"
     return document(title, _header(seen), _sections(seen, again, precision), _footer(seen))
@@ -80,7 +80,7 @@ def _header(seen: Look) -> Iterator[str]:
     yield "</header>"
 
 
-def _sections(seen: Look, again: Again, precision: int) -> Iterator[tuple[str, str, str]]:
+def _sections(seen: Look, again: CommandLine, precision: int) -> Iterator[tuple[str, str, str]]:
     """(anchor, title, body), in the order of the way of the data, after the two that are asked for most."""
     if seen.empty:
         return
@@ -335,7 +335,7 @@ def _is_head(name: str) -> bool:
     return name.rpartition(".h")[2].isdigit()
 
 
-def _check(seen: Look, again: Again) -> Iterator[str]:
+def _check(seen: Look, again: CommandLine) -> Iterator[str]:
     yield (
         "<p>Every number above stands in a cell that says its address (in the attribute <code>data-address</code>). "
         "This prints where one of them comes from, and recomputes it from its inputs:</p>"
