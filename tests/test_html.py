@@ -12,12 +12,12 @@ import pytest
 
 from chromium import open_page
 from small_models import write_model
-from vidrio.draw import show_html
-from vidrio.draw.html import page
+from vidrio.draw import html as show_html
 from vidrio.draw.show import number
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.whatif import changes
 from vidrio.look.command_line import CommandLine
+from vidrio.look.page import page
 from vidrio.look.run import LoadedModel, Look, default_options, look, open_model
 from vidrio.search import Tree
 

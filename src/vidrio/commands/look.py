@@ -90,10 +90,10 @@ class Views:
 
 def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print the views that were asked for, and write the files."""
-    from vidrio.draw import heads, machine, notebook, quantity, searched
-    from vidrio.draw import html as pages
+    from vidrio.draw import notebook
     from vidrio.errors import InputError
-    from vidrio.look import changed, manifest
+    from vidrio.look import changed, decoding, heads, manifest, overview, quantities
+    from vidrio.look import page as pages
     from vidrio.look.translated import COPIED
 
     if tried.after.copied and (asked.addresses or asked.heads or asked.embedding or asked.steps or asked.tree):
@@ -104,21 +104,21 @@ def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
         what_if = changed.as_data(tried) if tried.whatif else None
         values = asked.values or ("at" if asked.addresses else "none")
         click.echo(manifest.to_json(seen, values, asked.addresses, what_if), nl=False)
-    views = [quantity.at(seen.trace, address, lead_on, precision) for address in asked.addresses if not asked.as_json]
+    views = [quantities.at(seen.trace, address, lead_on, precision) for address in asked.addresses if not asked.as_json]
     if asked.heads:
         views.append(heads.overview(seen.trace, lead_on, precision))
     if asked.embedding:
         views.append(heads.embeddings(seen.trace, precision))
-    views += [searched.step(seen, step, lead_on, precision) for step in asked.steps]
+    views += [decoding.step(seen, step, lead_on, precision) for step in asked.steps]
     if asked.tree and not asked.as_json:
-        views.append(searched.tree(seen, precision))
+        views.append(decoding.tree(seen, precision))
     if asked.html is not None:
         write(asked.html, pages.page(seen, lead_on, precision))
     if asked.ipynb is not None:
         made = notebook.notebook(seen, model_name=request.model_name, asked=request.whatif, precision=precision)
         write(asked.ipynb, made)
     if not (views or asked.as_json or asked.html or asked.ipynb):
-        views = [changed.tell(tried, precision) if tried.whatif else machine.overview(seen, lead_on, precision)]
+        views = [changed.tell(tried, precision) if tried.whatif else overview.overview(seen, lead_on, precision)]
     if views:
         click.echo("\n\n".join(views))
 

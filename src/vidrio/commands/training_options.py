@@ -72,7 +72,7 @@ def show_training(asked: TrainingViews, request: "RunRequest", model: "LoadedMod
 
 
 def _history(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:
-    from vidrio.draw import training_history as ages
+    from vidrio.look import history as ages
     from vidrio.look.manifest import json_text
     from vidrio.look.run import target_ids
 
@@ -84,10 +84,10 @@ def _history(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", 
 
 
 def _step(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:
-    from vidrio.draw.training_json import to_json
-    from vidrio.draw.training_numbers import gradient, life
-    from vidrio.draw.training_seen import overview, run
     from vidrio.learn.next_step import first_step, next_step
+    from vidrio.look.training import overview, run
+    from vidrio.look.training_json import to_json
+    from vidrio.look.training_numbers import gradient, life
 
     smoothing = asked.smoothing
     rules = next_step(model.path, model.config, smoothing) if asked.lives else first_step(model.path, smoothing)

@@ -45,8 +45,8 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     vidrio why "out.prob[hola]@0" "Hello world" --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
-    from vidrio.draw import receipt as report
     from vidrio.errors import InputError
+    from vidrio.look import receipt as report
     from vidrio.look.translated import COPIED
 
     request = RunRequest.take(text, given)

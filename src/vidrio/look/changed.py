@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw.machine import otherwise
 from vidrio.draw.show import PRECISION, cut, number, table, visible, wrap
 from vidrio.glass.whatif.comparison import Comparison, compare
 from vidrio.glass.whatif.whatif import WhatIf, parse
+from vidrio.look.overview import otherwise
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.search import Options, Tree
 

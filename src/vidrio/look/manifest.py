@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from vidrio._version import __version__
-from vidrio.draw.quantity import under
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
+from vidrio.look.quantities import under
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.folder import sha256
 from vidrio.model.parameters import count

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vidrio.draw.html import Drawn
 from vidrio.draw.show import PRECISION
-from vidrio.draw.show_html import Drawn
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
@@ -124,14 +124,14 @@ class Look:
 
     def _repr_html_(self) -> str:
         """In a notebook: the words out, step by step, and what each of them read."""
-        from vidrio.draw.html import glance
+        from vidrio.look.page import glance
 
         return glance(self)
 
     def at(self, address: str, precision: int = PRECISION) -> Drawn:
         """A layer, a matrix or a number by its address, to look at: text in a terminal, a table in a notebook."""
-        from vidrio.draw.html import part
-        from vidrio.draw.quantity import at
+        from vidrio.look.page import part
+        from vidrio.look.quantities import at
 
         return Drawn(at(self.trace, address, None, precision), part(self.trace, address, precision))
 

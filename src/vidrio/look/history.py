@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from vidrio.draw.show import PRECISION, WIDTH, cut, number, table, text_width, visible, wrap
-from vidrio.draw.training_seen import side_by_side
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
 from vidrio.learn.run.snapshots import snapshots
 from vidrio.look.measures import entropy
 from vidrio.look.run import LoadedModel, Look, look
+from vidrio.look.training import side_by_side
 from vidrio.model.folder import read_parameters
 from vidrio.search import Options, default_options
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vidrio.draw.document import column_heads, scrolling
-from vidrio.draw.show_html import text
-from vidrio.draw.training_curves import clip, spread
+from vidrio.draw.html import text
 from vidrio.glass.paper.transformer import classify
+from vidrio.look.curves import clip, spread
 from vidrio.look.run import LoadedModel, look
 from vidrio.score.evaluate import Score
 from vidrio.search import Options, Sampling, default_options

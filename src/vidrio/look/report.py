@@ -15,14 +15,14 @@ import numpy as np
 from vidrio._version import __version__
 from vidrio.data.progress import Progress, silent
 from vidrio.data.skipped import REASONS, Tally
-from vidrio.draw import training_tasks as tasks
 from vidrio.draw.document import Section, column_heads, document, scrolling
+from vidrio.draw.html import text
 from vidrio.draw.show import number
-from vidrio.draw.show_html import text
-from vidrio.draw.training_curves import clip, metrics, panels
-from vidrio.draw.training_history import History, history
-from vidrio.draw.training_svg import bar, clock, heat
+from vidrio.draw.svg import bar, clock, heat
 from vidrio.learn.run.snapshots import snapshots
+from vidrio.look import report_tasks as tasks
+from vidrio.look.curves import clip, metrics, panels
+from vidrio.look.history import History, history
 from vidrio.look.manifest import identity
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.model.folder import write_atomically

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from vidrio.draw.quantity import draw, heading
 from vidrio.draw.show import PRECISION, bar, cut, left, matrix, number, table, text_width, visible, wrap
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
 from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import likeliest
+from vidrio.look.quantities import draw, heading
 from vidrio.look.run import Look
 from vidrio.search import Tree
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vidrio.draw.machine import describe
 from vidrio.draw.show import PRECISION, WIDTH, bar, cut, left, number, table, text_width, visible, wrap
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
 from vidrio.look.command_line import CommandLine
+from vidrio.look.overview import describe
 from vidrio.look.run import LoadedModel, Look, look
 
 if TYPE_CHECKING:
