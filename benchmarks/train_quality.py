@@ -32,8 +32,8 @@ from pathlib import Path
 
 import joeynmt_peer as peer
 from train_speed import cpu, sentences
-from vidrio.draw.training_curves import metrics, when
-from vidrio.draw.training_svg import at, ticks
+from vidrio.look.curves import metrics, when
+from vidrio.draw.svg import at, ticks
 from vidrio.learn.run.plan import Plan, read_plan
 from vidrio.learn.run.prepare import JUDGED
 from vidrio.learn.run.validate import translated
