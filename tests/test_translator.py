@@ -23,7 +23,7 @@ from vidrio.model import find as models
 from vidrio.model.folder import read_config, read_parameters, write_parameters
 from vidrio.search import Sampling
 from vidrio.text.reading import protect
-from vidrio.text.reading.loops import circles, rounds
+from vidrio.text.reading.repetition import circles, rounds
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate import engines
 from vidrio.translate.engines import Glass, cache_place, open_engine

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vidrio.search import Hypothesis
-from vidrio.text.reading.masks import Masked
+from vidrio.text.reading.prepared import Masked
 from vidrio.translate.alignment import Link, Word
 
 if TYPE_CHECKING:
