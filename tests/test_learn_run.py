@@ -15,7 +15,6 @@ import torch
 from vidrio.cli import main
 from vidrio.data.progress import silent
 from vidrio.data.sources import Origin
-from vidrio.draw.training_curves import metrics, panels
 from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.glass.paper import transformer
 from vidrio.learn import train as runs
@@ -37,6 +36,7 @@ from vidrio.learn.run.recipe import (
     choose_preset,
 )
 from vidrio.learn.train import Learned
+from vidrio.look.curves import metrics, panels
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vidrio.look.run import Look
+    from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
 
@@ -24,8 +25,9 @@ def load(name: "str | Path | None" = None, *, engine: str = "auto", workers: int
     return translator
 
 
-def _look(folder: "Path", text: str) -> "Look":
+def _look(folder: "Path", translation: "Translation", sentence: int) -> "Look":
     """What `Translation.look` gives."""
-    from vidrio.look.run import look, open_model
+    from vidrio.look.run import open_model
+    from vidrio.look.translated import look_at
 
-    return look(open_model(folder), text)
+    return look_at(open_model(folder), translation, sentence)

@@ -16,7 +16,7 @@ from vidrio.translate.confidence import read as read_confidence
 from vidrio.translate.engines import Engine
 from vidrio.translate.translation import Sentence, Translation
 
-Look = Callable[[Path, str], Any]  # a model's folder and a text → the run, as vidrio.look gives it
+Look = Callable[[Path, Translation, int], Any]  # a model's folder, a translation, which sentence → the run
 
 
 class ModelAnnotator:
@@ -80,11 +80,11 @@ class ModelAnnotator:
         """The tokens of a translation, the end token included if it ended."""
         return list(map(self._target.token, (*hypothesis.ids, *[self._end] * hypothesis.ended)))
 
-    def look(self, given: str) -> Any:
-        """Every number on the way of what the model was given, computed again by `glass/`."""
+    def look(self, translation: Translation, sentence: int) -> Any:
+        """Every number on the way of one sentence, computed again by `glass/`."""
         if self._look is None:
             raise InputError("this translator was loaded without the glass", do="load it by vidrio.load")
-        return self._look(self.folder, given)
+        return self._look(self.folder, translation, sentence)
 
     def _target_tokens(self, sentence: Sentence) -> list[Place]:
         return target_tokens(sentence.best.ids, sentence.prepared, self._target)

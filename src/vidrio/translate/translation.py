@@ -51,7 +51,7 @@ class Annotator(Protocol):
     def with_alignment(self, translations: Sequence["Translation"]) -> list["Translation"]: ...
     def with_confidence(self, translations: Sequence["Translation"]) -> list["Translation"]: ...
     def token_names(self, hypothesis: Hypothesis) -> list[str]: ...
-    def look(self, given: str) -> Any: ...
+    def look(self, translation: "Translation", sentence: int) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Translation:
 
     def look(self, sentence: int = 0) -> Any:
         """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""
-        return self.annotator.look(self.sentences[sentence].given)
+        return self.annotator.look(self, sentence)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def write(
     progress: "Progress",
 ) -> None:
     """The model folder; for a translator also the fast engine's files and the report."""
-    from vidrio.draw.training_curves import mean_of_best, metrics
+    from vidrio.look.curves import mean_of_best, metrics
 
     plan, state, task = learned.plan, learned.state, learned.task
     limits = (*LIMITS, *warnings)
@@ -103,7 +103,7 @@ def write(
         scores=[asdict(score) for score in scores],
     )
     learned.write(folder, about, card(learned, about, scores, limits))
-    from vidrio.draw.training import Ending, write_report
+    from vidrio.look.report import Ending, write_report
 
     data = folder / "run" / "data" / "data.json"
     if plan.task == "translate":
