@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vidrio.errors import ModelError
+from vidrio.errors import ModelError, about_file
 from vidrio.model.config import FORMAT, ModelConfig
 
 LARGEST_JSON = 64 * 1024 * 1024  # bytes; a config or a tokenizer beyond it is refused before it is parsed
@@ -123,7 +123,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with about_file(path), os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
