@@ -69,10 +69,6 @@ STILL_WRONG: set[tuple[str, str]] = {
     ("look.run", "look.quantities"),
     ("look.run", "draw.show"),
     ("look.run", "draw.html"),
-    ("model.find", "text.tokens.tokenizer"),
-    ("text.tokens.steps", "text.tokens.tokenizer"),
-    ("translate.stream", "translate.translation"),
-    ("translate.translation", "translate.translator"),
 }
 
 # Where each library may be imported.

@@ -10,7 +10,7 @@ from vidrio.errors import RunError
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
-from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
 # Of the usual highest rate: what has been learned shall change, and not be lost.
 SHARE_OF_RATE = 1 / 3
@@ -34,7 +34,7 @@ class Start:
         return Start(folder, config, about)
 
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        return models.read_tokenizers(self.folder, self.config)
+        return read_tokenizers(self.folder, self.config)
 
     def parameters(self) -> dict[str, np.ndarray[Any, Any]]:
         return read_parameters(self.folder)
