@@ -4,7 +4,7 @@ import numpy as np
 
 from vidrio.glass.paper.maths import linear, softmax
 from vidrio.glass.paper.positions import sinusoidal
-from vidrio.glass.whatif.changes import zero_after
+from vidrio.glass.paper.variants import zero_after
 from vidrio.lessons.errata import Figures
 
 
