@@ -13,6 +13,7 @@ from traced import blank, make_machine, make_trace, run
 from vidrio.errors import ConfigError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper import variants
 from vidrio.glass.paper.maths import softmax
 from vidrio.glass.proof.checking import check, every, recomputed_names
 from vidrio.glass.proof.receipts import locate, receipt
