@@ -49,6 +49,7 @@ LIBRARIES = {
     "zstandard": ("data",),
     "pyarrow": ("data",),
     "datasets": ("data",),
+    "filelock": ("data",),
 }
 START_UP = ("__init__", "__main__", "cli", "errors")
 

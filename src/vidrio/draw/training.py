@@ -22,7 +22,7 @@ from vidrio.draw.show_html import text
 from vidrio.draw.training_curves import clip, metrics, panels
 from vidrio.draw.training_history import History, history
 from vidrio.draw.training_svg import bar, clock, heat
-from vidrio.learn.run.snapshots import snapshots
+from vidrio.learn.run.run_files import snapshots
 from vidrio.look.manifest import identity
 from vidrio.look.run import Opened, look, open_model
 from vidrio.model.folder import write_atomically

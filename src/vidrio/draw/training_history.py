@@ -15,7 +15,7 @@ from vidrio.draw.training_seen import side_by_side
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
-from vidrio.learn.run.snapshots import snapshots
+from vidrio.learn.run.run_files import snapshots
 from vidrio.look.measures import entropy
 from vidrio.look.run import Look, Opened, look
 from vidrio.model.folder import read_parameters
