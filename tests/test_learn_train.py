@@ -332,7 +332,7 @@ def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_pa
         assert "state.safetensors is damaged" in told
         assert state.step == 50
         resumed = train(examples, state, STEPS, no_scores)
-        assert torch.equal(resumed.weights.flat, whole.weights.flat)
+        assert torch.equal(resumed.parameters.flat, whole.parameters.flat)
     (tmp_path / states.PREVIOUS).write_bytes(b"")
     with pytest.raises(RunError, match="cannot go on"):
         resume(tmp_path, config, torch.device("cpu"))

@@ -15,10 +15,29 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")
 _LABEL = re.compile(r"[\w.:/-]{1,60}")
 _MOST_LABELS = 50
 # Names of columns that no sentence would be.
-_USUAL = frozenset(
-    {"id", "line", "source", "target", "src", "tgt", "trg", "source_text", "target_text", "input", "output", "text"}
-    | {"texts", "label", "labels", "class", "sentence", "translation", "original", "domain", "score"}
-    | {
+_USUAL = set(
+    [
+        "id",
+        "line",
+        "source",
+        "target",
+        "src",
+        "tgt",
+        "trg",
+        "source_text",
+        "target_text",
+        "input",
+        "output",
+        "text",
+        "texts",
+        "label",
+        "labels",
+        "class",
+        "sentence",
+        "translation",
+        "original",
+        "domain",
+        "score",
         "en",
         "es",
         "de",
@@ -37,8 +56,17 @@ _USUAL = frozenset(
         "por",
         "nld",
         "rus",
-    }
-    | {"english", "spanish", "german", "french", "italian", "portuguese", "dutch", "russian", "chinese", "japanese"}
+        "english",
+        "spanish",
+        "german",
+        "french",
+        "italian",
+        "portuguese",
+        "dutch",
+        "russian",
+        "chinese",
+        "japanese",
+    ]
 )
 _KNOWN = (("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output"))
 
