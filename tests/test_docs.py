@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from doc_blocks import REPOSITORY, Wrong, blocks_of, run_page
-from vidrio import cli
+from vidrio import __version__
 
 PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
 
@@ -74,7 +74,7 @@ RIGHT = {
     "the folder stays within a block": "```console\n$ mkdir -p d/e && cd d\n$ ls\ne\n```\n",
     "an output of a script": "```python\nprint(1 + 1)\n```\n\n```text output\n2\n```\n",
     "a script that imports": "```sh\necho 'x = 3' > m.py\n```\n\n```python\nimport m, vidrio\nassert m.x == 3\n```\n",
-    "the package": f"```console\n$ vidrio --version\nvidrio, version {cli.__version__}\n```\n",
+    "the package": f"```console\n$ vidrio --version\nvidrio, version {__version__}\n```\n",
     "the same Python": "```sh\npython3 -c 'import vidrio'\n.venv/bin/python -c 'import vidrio'\n```\n",
     "an activated environment": "```sh\npython3 -m venv .venv\n. .venv/bin/activate\nvidrio --help\n```\n",
     "data": '```toml\na = 1\n```\n\n```json\n{"a": 1}\n```\n',

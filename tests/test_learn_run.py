@@ -14,7 +14,6 @@ import torch
 
 from vidrio.cli import main
 from vidrio.data.sources import Origin
-from vidrio.draw.training_curves import metrics, panels
 from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.glass.paper import transformer
 from vidrio.learn import train as training
@@ -39,6 +38,7 @@ from vidrio.learn.run.recipe import Recipe, Stop, duration
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
 from vidrio.learn.run.run_files import mean
 from vidrio.learn.train import Learned
+from vidrio.look.curves import metrics, panels
 from vidrio.model.folder import About, read_config, read_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer
 

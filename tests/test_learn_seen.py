@@ -24,7 +24,6 @@ from small_run import train_small
 from tolerances import FLOAT64
 from vidrio.cli import main
 from vidrio.draw.show import text_width
-from vidrio.draw.training_seen import disagreement, run
 from vidrio.errors import AddressError, InputError, RunError
 from vidrio.glass.paper import transformer as glass
 from vidrio.learn.net.parameters import Parameters
@@ -34,6 +33,7 @@ from vidrio.learn.optimiser import Adam
 from vidrio.learn.run import run_files
 from vidrio.learn.run.state import resume, save_state
 from vidrio.look.run import open_model
+from vidrio.look.training import disagreement, run
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
 
@@ -502,7 +502,9 @@ def test_a_classifier_and_a_decoder_alone(tmp_path: Path) -> None:
 
 
 def test_errors_are_of_the_kinds_that_say_so(trained: Path) -> None:
-    from vidrio.draw import training_history, training_numbers, training_seen
+    from vidrio.look import history as training_history
+    from vidrio.look import training as training_seen
+    from vidrio.look import training_numbers
 
     model = open_model(trained)
     with pytest.raises(InputError):

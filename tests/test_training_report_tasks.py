@@ -13,12 +13,12 @@ import pytest
 
 from chromium import open_page
 from test_training_report import parsed
-from vidrio.draw.training import Ending, report
-from vidrio.draw.training_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
 from vidrio.learn.run.finish import interval
 from vidrio.learn.run.prepare import DataFolder
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
 from vidrio.learn.train import prepare
+from vidrio.look.report import Ending, report
+from vidrio.look.report_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config
 

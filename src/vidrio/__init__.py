@@ -5,13 +5,13 @@ translator = vidrio.load()                           # the default model; or a n
 print(translator.translate("Hello world"))
 """
 
+from vidrio._version import __version__ as __version__
+
 TYPE_CHECKING = False  # as in `typing`, which takes a while to import
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vidrio.translate.translator import Translator
-
-__version__ = "0.1.0"
 
 
 def load(name: "str | Path | None" = None, *, engine: str = "auto", workers: int | None = None) -> "Translator":

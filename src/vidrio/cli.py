@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.commands._lazy import Lazy
 from vidrio.errors import VidrioError
 

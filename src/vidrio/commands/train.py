@@ -72,8 +72,8 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
 def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter") -> Path:
     """The page on how the model became what it is."""
-    from vidrio.draw import training
     from vidrio.learn.run.finish import LIMITS
+    from vidrio.look import report
     from vidrio.model.folder import write_atomically
 
     task, data = learned.task, learned.request.run / "data" / "data.json"
@@ -81,7 +81,7 @@ def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter
         what = {"unit": "texts", "pairs": task.pairs, "report": task.tally.to_json()}
         write_atomically(data, (json.dumps(what, indent=2, ensure_ascii=False) + "\n").encode())
     sources, references = zip(*task.test, strict=True) if task.test else ((), ())
-    ending = training.Ending(
+    ending = report.Ending(
         sources=sources,
         references=references,
         translations=learned.translations,
@@ -89,7 +89,7 @@ def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter
         limits=LIMITS,
         warnings=judgement.warnings,
     )
-    return training.write_report(learned.request.folder, ending, data, reporter.progress)
+    return report.write_report(learned.request.folder, ending, data, reporter.progress)
 
 
 class Console:

@@ -8,7 +8,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.data.progress import Progress, silent
 from vidrio.errors import DataError
 

@@ -8,22 +8,21 @@ vidrio translate …                     the packaged en-es, English to Spanish;
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import vidrio
 from vidrio.errors import ModelError
 from vidrio.model.config import ModelConfig
 
 if TYPE_CHECKING:
     from vidrio.text.tokens.tokenizer import Tokenizer
 
+PACKAGE = Path(__file__).parents[1]  # as it is installed; nothing is ever written into it
 DEFAULT = "en-es"
 LESSON = "lesson"  # the lessons' model: a few thousand numbers, a handful of words
 
 
 def packaged() -> dict[str, Path]:
     """The models that come with the package, by name."""
-    package = Path(vidrio.__file__).parent
-    folders = {folder.name: folder for folder in sorted((package / "models").iterdir()) if is_model(folder)}
-    lesson = package / "lessons" / "trained"
+    folders = {folder.name: folder for folder in sorted((PACKAGE / "models").iterdir()) if is_model(folder)}
+    lesson = PACKAGE / "lessons" / "trained"
     return {**folders, LESSON: lesson} if is_model(lesson) else folders
 
 

@@ -10,11 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
-import vidrio
 from vidrio.errors import ModelError
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
 from vidrio.model.config import ModelConfig
+from vidrio.model.find import PACKAGE
 from vidrio.search import Hypothesis, Options, search
 
 ENGINES = ("auto", "fast", "glass")
@@ -125,9 +125,7 @@ def _fast(folder: Path, config: ModelConfig, workers: int, tell: Callable[[str],
     from vidrio.fast.export import export
 
     tell(f"preparing {folder.name} for the fast engine; this is done once")
-    for place in (
-        places[1:] if Path(vidrio.__file__).parent in folder.resolve().parents else places
-    ):  # the package stays as it is
+    for place in places[1:] if PACKAGE in folder.resolve().parents else places:  # the package stays as it is
         try:
             export(folder, place)
             return Fast(place, config, workers=workers)

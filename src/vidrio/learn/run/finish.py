@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.data.sources import origin_of
 from vidrio.errors import DataError
 from vidrio.learn.run.choose import OWN_SIZES, layers

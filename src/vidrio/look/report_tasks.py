@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vidrio.draw.document import column_heads, scrolling
-from vidrio.draw.show_html import text
-from vidrio.draw.training_curves import clip, spread
+from vidrio.draw.html import text
 from vidrio.glass.paper.transformer import classify
-from vidrio.look.run import Opened, look
+from vidrio.look.curves import clip, spread
+from vidrio.look.run import LoadedModel, look
 from vidrio.score.evaluate import Score
 from vidrio.search import Options, Sampling, default_options
 
@@ -45,7 +45,7 @@ class Answer:
         return self.said == self.expected
 
 
-def answers(model: Opened, texts: Sequence[str], expected: Sequence[str]) -> list[Answer]:
+def answers(model: LoadedModel, texts: Sequence[str], expected: Sequence[str]) -> list[Answer]:
     """Each text with the most probable class."""
     config, found = model.config, []
     for raw, label in zip(texts, expected, strict=True):
@@ -159,7 +159,7 @@ class Continued:
     drawn: str
 
 
-def text_scores(model: Opened, held_out: int, scores: Sequence[Score]) -> Iterator[str]:
+def text_scores(model: LoadedModel, held_out: int, scores: Sequence[Score]) -> Iterator[str]:
     """The loss, in words that mean something."""
     for score in scores:
         if score.metric == "loss":
@@ -181,7 +181,7 @@ def text_scores(model: Opened, held_out: int, scores: Sequence[Score]) -> Iterat
             yield scrolling("scores", column_heads(("", "score", "what it is")), rows)
 
 
-def continued(model: Opened, texts: Sequence[str]) -> list[Continued]:
+def continued(model: LoadedModel, texts: Sequence[str]) -> list[Continued]:
     """Some of the texts, spread over all of them, the least surprising first."""
     found = []
     for raw in (texts[i] for i in spread(len(texts), CONTINUED)):
@@ -193,7 +193,7 @@ def continued(model: Opened, texts: Sequence[str]) -> list[Continued]:
     return sorted(found, key=lambda one: one.bits)
 
 
-def go_on(model: Opened, one: Continued) -> Continued:
+def go_on(model: LoadedModel, one: Continued) -> Continued:
     """The first part of the text, and two ways on: the likeliest tokens, and tokens drawn by their probabilities."""
     ids = model.target_tokenizer.encode(one.text)
     begins = model.target_tokenizer.decode(ids[: len(ids) // SHOWN_FIRST])
@@ -207,7 +207,7 @@ def go_on(model: Opened, one: Continued) -> Continued:
     return replace(one, begins=begins, likeliest=on(likeliest), drawn=on(drawn))
 
 
-def text_samples(model: Opened, texts: Sequence[str]) -> Iterator[str]:
+def text_samples(model: LoadedModel, texts: Sequence[str]) -> Iterator[str]:
     """Texts that the model expects, and such that it does not, each with what it would have written."""
     ranked = continued(model, texts)
     if not ranked:

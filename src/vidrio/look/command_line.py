@@ -7,7 +7,7 @@ from vidrio.draw.show import visible
 
 
 @dataclass(frozen=True)
-class Again:
+class CommandLine:
     """The same text and model, asked something else."""
 
     text: str

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from itertools import groupby
 
-from vidrio.draw.quantity import draw, heading
 from vidrio.draw.show import PRECISION, bar, cut, left, matrix, number, table, text_width, visible, wrap
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
-from vidrio.look.again import Again
+from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import likeliest
+from vidrio.look.quantities import draw, heading
 from vidrio.look.run import Look
 from vidrio.search import Tree
 
@@ -87,14 +87,14 @@ class _Drawing:
 # --- one step ---------------------------------------------------------------------------------------------------------
 
 
-def step(seen: Look, number_of_step: int, again: Again, precision: int = PRECISION) -> str:
+def step(seen: Look, number_of_step: int, again: CommandLine, precision: int = PRECISION) -> str:
     """One decoding step: what it starts from, what is reused, what is new, and the choice."""
     if seen.empty or not seen.model.config.has_decoder:
         raise InputError("this run has no decoding steps", found="no decoder ran")
     return "\n".join(_step(seen, number_of_step, again, precision))
 
 
-def _step(seen: Look, t: int, again: Again, precision: int) -> Iterator[str]:
+def _step(seen: Look, t: int, again: CommandLine, precision: int) -> Iterator[str]:
     kept = seen.kept_at(t)
     trace = seen.trace
     so_far = " ".join(visible(token) for token in trace.target_tokens[: t + 1])

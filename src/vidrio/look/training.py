@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vidrio.draw.machine import describe
 from vidrio.draw.show import PRECISION, WIDTH, bar, cut, left, number, table, text_width, visible, wrap
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
-from vidrio.look.again import Again
-from vidrio.look.run import Look, Opened, look
+from vidrio.look.command_line import CommandLine
+from vidrio.look.overview import describe
+from vidrio.look.run import LoadedModel, Look, look
 
 if TYPE_CHECKING:
     from vidrio.learn.next_step import Rules
@@ -25,7 +25,7 @@ TOKEN = 16  # columns
 # --- what is looked at ------------------------------------------------------------------------------------------------
 
 
-def pair_of(model: Opened, text: str, answer: str | None) -> tuple[list[int], list[int]]:
+def pair_of(model: LoadedModel, text: str, answer: str | None) -> tuple[list[int], list[int]]:
     """The ids that training would see: of the text, and of what should come out. No special tokens."""
     config = model.config
     if config.shape == "decoder":
@@ -45,7 +45,7 @@ def pair_of(model: Opened, text: str, answer: str | None) -> tuple[list[int], li
     return source, target
 
 
-def label_of(model: Opened, answer: str) -> int:
+def label_of(model: LoadedModel, answer: str) -> int:
     """The number of a class, from its label or from the number itself."""
     names = model.about.labels or [str(c) for c in range(model.config.n_classes)]
     if answer in names:
@@ -53,7 +53,7 @@ def label_of(model: Opened, answer: str) -> int:
     raise InputError(f"{answer!r} is no class of this model", found=f"its classes: {', '.join(names)}")
 
 
-def run(model: Opened, text: str, answer: str | None, rules: "Rules") -> tuple["Seen", Look]:
+def run(model: LoadedModel, text: str, answer: str | None, rules: "Rules") -> tuple["Seen", Look]:
     """One step of learning from a pair, in both engines: in `learn/` with gradients, in `glass/` with addresses."""
     from vidrio.learn.one_step import Seen
 
@@ -71,7 +71,7 @@ def disagreement(seen: "Seen", looked: Look) -> float:
 # --- the whole step ---------------------------------------------------------------------------------------------------
 
 
-def overview(seen: "Seen", looked: Look, again: Again, precision: int = PRECISION) -> str:
+def overview(seen: "Seen", looked: Look, again: CommandLine, precision: int = PRECISION) -> str:
     """Teacher forcing, the loss token by token, label smoothing, and the gradient part by part."""
     parts = [heading(seen, looked), forcing(seen, looked), losses(seen, looked, precision)]
     parts += [smoothing(seen, looked, precision), parts_of(seen, precision), onward(seen, looked, again)]
@@ -248,7 +248,7 @@ def part_of(name: str) -> str:
     )
 
 
-def onward(seen: "Seen", looked: Look, again: Again) -> Iterator[str]:
+def onward(seen: "Seen", looked: Look, again: CommandLine) -> Iterator[str]:
     steepest = max(seen.gradients, key=lambda name: float(np.abs(seen.gradients[name]).max()))
     array = seen.gradients[steepest]
     index = tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))

@@ -20,7 +20,7 @@ from vidrio.draw.show import (
     wrap,
 )
 from vidrio.glass.whatif.comparison import first
-from vidrio.look.again import Again
+from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import Candidate, classes, likeliest
 from vidrio.look.run import Look
 from vidrio.model.parameters import count
@@ -38,11 +38,14 @@ AXES = {
     "P": "positions",
 }
 TOP = 5
+COPIED = "Translating copies this text as it stands: the model reads nothing of it. Nothing was computed."
 
 
-def overview(seen: Look, again: Again, precision: int = PRECISION) -> str:
+def overview(seen: Look, again: CommandLine, precision: int = PRECISION) -> str:
     """Everything at one glance: the text in, the way, the words out, and where to look next."""
     if seen.empty:
+        if seen.copied:
+            return "\n".join((wrap(f"{visible(seen.text)} → {visible(seen.translation)}", hang="  "), COPIED))
         return "The text is empty, and so is its translation. Nothing was computed."
     parts = ["\n".join(headline(seen)), "\n".join(text_in(seen)), "\n".join(way(seen))]
     if seen.stopped:
@@ -256,7 +259,9 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[str]:
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
         indent="  ",
     )
-    if seen.disagreement <= seen.tolerance:
+    if seen.otherwise is not None:
+        yield wrap(f"! {otherwise(seen, precision)}", hang="  ")
+    elif seen.disagreement <= seen.tolerance:
         text = f"the pass shown here gives the log p that the search saw, step by step, to {seen.tolerance:g}."
         yield wrap(f"Checked: {text}", indent="  ")
     else:
@@ -277,6 +282,19 @@ def disagreement(seen: Look) -> str:
     )
 
 
+def otherwise(seen: Look, precision: int = PRECISION) -> str:
+    """That the glass alone would have said something else than translating printed."""
+    assert seen.otherwise
+    assert seen.result
+    other = visible(seen.model.target_tokenizer.decode(list(seen.otherwise.ids)))
+    scores = f"score {number(seen.otherwise.score, precision)} against {number(seen.result.score, precision)}"
+    dtype = next(iter(seen.model.machine.parameters.values())).dtype
+    return (
+        f"This is what translating prints. The search of the glass alone, in {dtype}, would have chosen “{other}” "
+        f"({scores}): the fast engine rounds to eight bits, and here that decides."
+    )
+
+
 def why_stopped(seen: Look) -> str:
     """Where it came to NaN or infinity."""
     step = len(seen.target_ids) - 1
@@ -293,7 +311,7 @@ def classes_out(seen: Look, precision: int = PRECISION) -> Iterator[str]:
     yield from (f"  {line}" for line in table(rows, align="l.l").splitlines())
 
 
-def onward(seen: Look, again: Again) -> Iterator[str]:
+def onward(seen: Look, again: CommandLine) -> Iterator[str]:
     """Where to look next."""
     names = seen.trace.values
     side = "enc.0" if "enc.0.self.concat" in names else "dec.0"

@@ -7,14 +7,14 @@ import numpy as np
 from vidrio.draw.show import NO_BREAK, PRECISION, WIDTH, cut, matrix, number, shade, table, text_width, wrap
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Trace
-from vidrio.look.again import Again
+from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import cosines, heads, neighbours
 from vidrio.model.parameters import source_table, target_table
 
 NEIGHBOURS = 5
 
 
-def overview(trace: Trace, again: Again, precision: int = PRECISION) -> str:
+def overview(trace: Trace, again: CommandLine, precision: int = PRECISION) -> str:
     """Every head in a line: how spread out it is, and its largest weight."""
     if not trace.values:
         raise InputError("the text is empty, so no attention was computed")

@@ -22,7 +22,7 @@ from vidrio.errors import AddressError, InputError, nearest
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Address, Trace, parse_address
 from vidrio.glass.paper.maths import Array
-from vidrio.look.again import Again
+from vidrio.look.command_line import CommandLine
 from vidrio.search import largest
 
 TOKENS = 48  # rows or columns that stand for tokens are worth more room than others
@@ -30,7 +30,7 @@ TOP = 10  # words shown of a vocabulary
 DRAWN_AT_MOST = 40  # matrices of a layer; beyond that, only the first head's
 
 
-def at(trace: Trace, where: str, again: Again | None, precision: int = PRECISION) -> str:
+def at(trace: Trace, where: str, again: CommandLine | None, precision: int = PRECISION) -> str:
     """What stands at an address: one number, one quantity, or all quantities under it."""
     address = parse_address(where)
     if address.index:
@@ -45,7 +45,7 @@ def at(trace: Trace, where: str, again: Again | None, precision: int = PRECISION
 # --- one number -------------------------------------------------------------------------------------------------------
 
 
-def _one_number(trace: Trace, address: Address, again: Again | None, precision: int) -> Iterator[str]:
+def _one_number(trace: Trace, address: Address, again: CommandLine | None, precision: int) -> Iterator[str]:
     stage = trace.stage(address.name)
     value = trace.number(address)
     places = trace.position(address)
@@ -63,7 +63,7 @@ def _one_number(trace: Trace, address: Address, again: Again | None, precision: 
 # --- one quantity -----------------------------------------------------------------------------------------------------
 
 
-def _one_quantity(trace: Trace, address: Address, again: Again | None, precision: int) -> Iterator[str]:
+def _one_quantity(trace: Trace, address: Address, again: CommandLine | None, precision: int) -> Iterator[str]:
     stage = trace.stage(address.name)
     array = trace.rows_at_step(address.name, address.step)
     yield heading(trace, address)
@@ -125,7 +125,7 @@ def _largest(array: Array, names: Sequence[Sequence[str] | None], precision: int
 # --- a part -----------------------------------------------------------------------------------------------------------
 
 
-def _part(trace: Trace, address: Address, again: Again | None, precision: int) -> Iterator[str]:
+def _part(trace: Trace, address: Address, again: CommandLine | None, precision: int) -> Iterator[str]:
     names = under(trace, address.name)
     values = [name for name in names if trace.stages[name].kind != "parameter"]
     heads = {f"h{h}" for h in range(1, trace.sizes["H"])}

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from vidrio import __version__
+from vidrio._version import __version__
 from vidrio.data.progress import Progress, silent
 from vidrio.data.skipped import REASONS, Tally
-from vidrio.draw import training_tasks as tasks
 from vidrio.draw.document import Section, column_heads, document, scrolling
+from vidrio.draw.html import text
 from vidrio.draw.show import number
-from vidrio.draw.show_html import text
-from vidrio.draw.training_curves import clip, metrics, panels
-from vidrio.draw.training_history import History, history
-from vidrio.draw.training_svg import bar, clock, heat
+from vidrio.draw.svg import bar, clock, heat
 from vidrio.learn.run.run_files import snapshots
+from vidrio.look import report_tasks as tasks
+from vidrio.look.curves import clip, metrics, panels
+from vidrio.look.history import History, history
 from vidrio.look.manifest import identity
-from vidrio.look.run import Opened, look, open_model
+from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.model.folder import write_atomically
 from vidrio.model.parameters import count
 from vidrio.score.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
@@ -82,12 +82,12 @@ def report(folder: Path, ending: Ending, data: Path | None = None, progress: Pro
         )
 
 
-def _title(model: Opened) -> str:
+def _title(model: LoadedModel) -> str:
     languages = (model.about.source_language, model.about.target_language)
     return f"{model.name} ({' → '.join(languages)})" if all(languages) else model.name
 
 
-def _header(model: Opened, ending: Ending, run: Path) -> Iterator[str]:
+def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[str]:
     records = metrics(run)
     steps = max((r["step"] for r in records), default=0)
     minutes = max((r["seconds"] for r in records if "seconds" in r), default=0) / 60
@@ -102,7 +102,7 @@ def _header(model: Opened, ending: Ending, run: Path) -> Iterator[str]:
     yield "</header>"
 
 
-def _sections(model: Opened, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+def _sections(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
     """What the page says, in order: how good it is, how it learned, and what from."""
     yield from {"encoder-decoder": _translator, "encoder": _classifier, "decoder": _writer}[model.config.shape](
         model, ending, run, data
@@ -113,7 +113,7 @@ def _sections(model: Opened, ending: Ending, run: Path, data: Path | None) -> It
     yield "limits", "What it cannot do", "".join(f"<p>{text(limit)}</p>" for limit in ending.limits)
 
 
-def _translator(model: Opened, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+def _translator(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
     sentences = judged(ending.sources, ending.references, ending.translations)
     yield "scores", "How good it is", "\n".join(_scores(ending))
     yield "samples", "What it says", "\n".join(_samples(sentences, ending.name))
@@ -125,7 +125,7 @@ def _translator(model: Opened, ending: Ending, run: Path, data: Path | None) -> 
     yield "attention", "What each token read", "\n".join(_attention(model, shown))
 
 
-def _classifier(model: Opened, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+def _classifier(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
     told = tasks.answers(model, ending.sources, ending.references)
     yield "scores", "How good it is", "\n".join(tasks.class_scores(told, ending.scores))
     yield "confusion", "What it takes for what", "\n".join(tasks.confusion(told))
@@ -133,7 +133,7 @@ def _classifier(model: Opened, ending: Ending, run: Path, data: Path | None) -> 
     yield "curves", "How it learned", "\n".join(panels(metrics(run)))
 
 
-def _writer(model: Opened, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+def _writer(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
     yield "scores", "How good it is", "\n".join(tasks.text_scores(model, len(ending.sources), ending.scores))
     yield "samples", "How it goes on", "\n".join(tasks.text_samples(model, ending.sources))
     yield "curves", "How it learned", "\n".join(panels(metrics(run)))
@@ -216,7 +216,7 @@ def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> 
 # --- inside -----------------------------------------------------------------------------------------------------------
 
 
-def _to_draw(model: Opened, sentences: Sequence[Judged]) -> list[str]:
+def _to_draw(model: LoadedModel, sentences: Sequence[Judged]) -> list[str]:
     """Some held-out sentences, evenly chosen among those that are short enough for a picture and not too short."""
     if not model.config.has_encoder or not model.config.has_decoder:
         return []
@@ -229,7 +229,7 @@ def _to_draw(model: Opened, sentences: Sequence[Judged]) -> list[str]:
     return fit[:: max(1, len(fit) // PICTURES)][:PICTURES]
 
 
-def _attention(model: Opened, texts: Sequence[str]) -> Iterator[str]:
+def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[str]:
     """The cross-attention of the last layer, the mean of its heads."""
     if not texts:
         return
@@ -327,7 +327,7 @@ def flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
             yield f"{before}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _footer(model: Opened) -> str:
+def _footer(model: LoadedModel) -> str:
     files = identity(model)["sha256"]
     rows = "".join(f"<br><code>{name} {checksum}</code>" for name, checksum in files.items())
     return (

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from vidrio.draw.document import scrolling
+from vidrio.draw.html import text
 from vidrio.draw.show import number
-from vidrio.draw.show_html import text
-from vidrio.draw.training_svg import Curve, at, clock, curves
+from vidrio.draw.svg import Curve, at, clock, curves
 
 ROWS = 40  # validations shown
 AGES = 8  # of the sample translations

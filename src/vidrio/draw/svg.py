@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vidrio.draw.html import text
 from vidrio.draw.show import cut, text_width
-from vidrio.draw.show_html import text
 from vidrio.glass.paper.maths import Array
 
 WIDTH, HEIGHT = 340, 216

@@ -1,10 +1,10 @@
-"""text/loops.py: what goes round in circles is found; what only repeats a word is not."""
+"""text/reading/repetition.py: what goes round in circles is found; what only repeats a word is not."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.reading.loops import LONGEST, MANY, circles, rounds
+from vidrio.text.reading.repetition import LONGEST, MANY, circles, rounds
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from vidrio.draw.show import PRECISION, WIDTH, cut, number, table, text_width, visible, wrap
-from vidrio.draw.training_seen import side_by_side
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
 from vidrio.learn.run.run_files import snapshots
 from vidrio.look.measures import entropy
-from vidrio.look.run import Look, Opened, look
+from vidrio.look.run import LoadedModel, Look, look
+from vidrio.look.training import side_by_side
 from vidrio.model.folder import read_parameters
 from vidrio.search import Options, default_options
 
@@ -62,7 +62,7 @@ class History:
 
 
 def history(
-    model: Opened, text: str, options: Options | None = None, where: str = "", target: Sequence[int] | None = None
+    model: LoadedModel, text: str, options: Options | None = None, where: str = "", target: Sequence[int] | None = None
 ) -> History:
     """Run every age of a model on a text. `where` is the cross-attention to tell: `dec.1.cross`, or one head of it;
     `target` is the translation to follow, if it is not to be what the model says as it is."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vidrio import __version__
-from vidrio.draw.training_numbers import parameter
-from vidrio.draw.training_seen import disagreement, names_of, words
+from vidrio._version import __version__
 from vidrio.look.manifest import identity
 from vidrio.look.run import Look
+from vidrio.look.training import disagreement, names_of, words
+from vidrio.look.training_numbers import parameter
 
 if TYPE_CHECKING:
     from vidrio.learn.next_step import Rules

@@ -1,10 +1,10 @@
-"""text/masks.py: what must be copied is hidden behind symbols, and comes back or is missed."""
+"""text/reading/prepared.py: what must be copied is hidden behind symbols, and comes back or is missed."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.reading.masks import hide, reveal
+from vidrio.text.reading.prepared import hide, reveal
 
 SYMBOLS = "①②③"
 

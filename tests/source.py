@@ -1,0 +1,102 @@
+"""The package's source as a graph: which file imports which, at its head, in a function or for types only."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PACKAGE = REPOSITORY / "src" / "vidrio"
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def syntax_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def source_files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def module_name(path: Path, package: Path = PACKAGE) -> str:
+    """`glass.paper.maths`; a folder's `__init__` has the folder's name, and the package's own is `__init__`."""
+    parts = path.relative_to(package).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def imports_of(tree: ast.AST) -> Iterator[str]:
+    """Every name that is imported anywhere in a file: modules, and what is taken out of them as `module.name`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module is not None, "relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def libraries_imported_by(tree: ast.AST) -> set[str]:
+    return {name.split(".")[0] for name in imports_of(tree)}
+
+
+def import_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
+    """For every file the files that it imports. `from vidrio.model import config` is an import of `model.config`."""
+    trees = {module_name(path, package): syntax_of(path) for path in sorted(package.rglob("*.py"))}
+    return {name: set(_files_imported(tree, trees)) - {name} for name, tree in trees.items()}
+
+
+def _files_imported(tree: ast.AST, known: Mapping[str, object]) -> Iterator[str]:
+    for full in imports_of(tree):
+        root, _, name = full.partition(".")
+        if root == PACKAGE.name:
+            inner = name.rpartition(".")[0]
+            yield name if name in known else inner if inner in known else "__init__"
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """Groups of files each of which reaches every other by imports (strongly connected components, Tarjan 1972)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    groups: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        order[name] = lowest[name] = len(order)
+        stack.append(name)
+        for other in sorted(graph.get(name, ())):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                lowest[name] = min(lowest[name], lowest[other])
+        if lowest[name] == order[name]:
+            at = stack.index(name)
+            groups.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for name in sorted(graph):
+        if name not in order:
+            visit(name)
+    return sorted(group for group in groups if len(group) > 1)
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    """Every function with its full name: `commands.look.show`, `glass.numbers.trace.Trace.tap`."""
+    for path in source_files():
+        yield from _functions_in(syntax_of(path), module_name(path))
+
+
+def _functions_in(node: ast.AST, owner: str) -> Iterator[tuple[str, Function]]:
+    for child in ast.iter_child_nodes(node):
+        named = isinstance(child, Function | ast.ClassDef)
+        name = f"{owner}.{child.name}" if isinstance(child, Function | ast.ClassDef) else owner
+        if isinstance(child, Function):
+            yield name, child
+        yield from _functions_in(child, name if named else owner)
+
+
+def count_parameters(function: Function) -> int:
+    """Without `self` and `cls`; `*args` and `**kwargs` count as one each."""
+    given = function.args
+    names = [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"])) + bool(given.vararg) + bool(given.kwarg)
