@@ -52,10 +52,10 @@ def test_attention_and_its_gradient(hide: str, rate: float, way: Callable[..., t
     scores = q @ k.mT / 2
     weights = (scores if allowed is None else scores.masked_fill(~allowed, -math.inf)).softmax(-1)
     expected = (weights if mask is None else weights * mask) @ v
-    torch.testing.assert_close(way(q, k, v, allowed, mask, 0.5), expected, rtol=0, atol=FLOAT64)
+    torch.testing.assert_close(way(q, k, v, allowed, mask), expected, rtol=0, atol=FLOAT64)
 
     def again(*qkv: torch.Tensor) -> torch.Tensor:
-        return way(*qkv, allowed, mask, 0.5)
+        return way(*qkv, allowed, mask)
 
     assert torch.autograd.gradcheck(again, [x.requires_grad_() for x in (q, k, v)])
 

@@ -111,7 +111,7 @@ def test_layers(norm: str, activation: str) -> None:
         learn.encoder_layer(net, batch_of(x_SD), "enc.1", None)[0], glass.encoder_layer(machine, x_SD, "enc.1", no_tap)
     )
     allowed = learn.causal(7, 7, torch.device("cpu"))
-    ours = learn.decoder_layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", allowed, None)
+    ours = learn.decoder_layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(allowed, None))
     assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1", no_tap))
 
 

@@ -1,6 +1,5 @@
 """`vidrio train pairs.tsv --to my-model`: from a file of sentence pairs to a translator; nothing else is needed."""
 
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -75,11 +74,12 @@ def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter
     from vidrio.learn.run.finish import LIMITS
     from vidrio.look import report
     from vidrio.model.folder import write_atomically
+    from vidrio.model.json_text import json_text
 
     task, data = learned.task, learned.request.run / "data" / "data.json"
     if task.kind != "translate":
         what = {"unit": "texts", "pairs": task.pairs, "report": task.tally.to_json()}
-        write_atomically(data, (json.dumps(what, indent=2, ensure_ascii=False) + "\n").encode())
+        write_atomically(data, f"{json_text(what, indent=2)}\n".encode())
     sources, references = zip(*task.test, strict=True) if task.test else ((), ())
     ending = report.Ending(
         sources=sources,

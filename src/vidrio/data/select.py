@@ -25,7 +25,7 @@ from vidrio.text.fold import fold
 
 _SAMPLE = 2000  # pairs of each corpus that tell scripts and the usual ratio of lengths; of all, that tell near-copies
 _ROUND = 4096  # pairs between two reports of progress
-_MOST = 1 / 2  # of the pairs may be near-copies of held-out ones; of more than these, none is left out
+_MANY = 1 / 3  # of the pairs: if more are near-copies of held-out ones, these stay
 
 
 class Kept(NamedTuple):
@@ -72,7 +72,7 @@ def sift(
         for number, written in enumerate(_written(work, len(exact))):
             if part[number] > TRAIN:
                 chosen.add(written.source, written.target)
-        most_are_near = _most_are_near(work, new & (part == TRAIN), chosen)
+        many_are_near = _many_are_near(work, new & (part == TRAIN), chosen)
         same = ~first_of_each(exact)
         with progress("comparing pairs", len(exact)) as advance:
             for number, written in enumerate(_written(work, len(exact), advance)):
@@ -84,7 +84,7 @@ def sift(
                     reason = given.fault(written.source, written.target)
                     if not reason and part[number] == TRAIN:
                         reason = chosen.fault(written.source, written.target)
-                        if reason == NEAR_COPY and most_are_near:
+                        if reason == NEAR_COPY and many_are_near:
                             tally.near_copies, reason = tally.near_copies + 1, ""
                 if reason:
                     place = f"{corpora[written.corpus].name}:{written.line}"
@@ -142,7 +142,7 @@ def _written(work: Path, count: int, advance: Advance | None = None) -> Iterator
                 advance((number - 1) % _ROUND + 1)
 
 
-def _most_are_near(work: Path, candidates: NDArray[np.bool_], chosen: Apart) -> bool:
+def _many_are_near(work: Path, candidates: NDArray[np.bool_], chosen: Apart) -> bool:
     """Whether so many pairs are near-copies of held-out ones that little would be left: judged by some of them.
 
     Sentences made from a few templates are near-copies of each other: without them there would be nothing to learn.
@@ -151,7 +151,7 @@ def _most_are_near(work: Path, candidates: NDArray[np.bool_], chosen: Apart) -> 
     sample = set(numbers[:: max(1, len(numbers) // _SAMPLE)].tolist())
     pairs = (pair for number, pair in enumerate(_written(work, len(candidates))) if number in sample)
     near = sum(chosen.fault(pair.source, pair.target) == NEAR_COPY for pair in pairs)
-    return near > _MOST * len(sample)
+    return near > _MANY * len(sample)
 
 
 def _new(sources: Keys, targets: Keys) -> NDArray[np.bool_]:

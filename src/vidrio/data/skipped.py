@@ -73,7 +73,7 @@ class Tally:
         if not self.near_copies:
             return []
         return [
-            f"  kept {self.near_copies:,} that differ from a held-out sentence in one word only, since most pairs do: "
+            f"  kept {self.near_copies:,} that differ from a held-out sentence in one word only, since many pairs do: "
             "scores will be better than on new sentences"
         ]
 

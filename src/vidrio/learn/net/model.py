@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -198,8 +199,15 @@ def decode(
     if memory_BSD is not None and first > 0:
         memory_BSD = memory_BSD[:, :0]  # its keys and values were made, and kept, at the first step
     for n in range(net.config.n_decoder_layers):
-        x = decoder_layer(net, x, memory_BSD, f"dec.{n}", allowed, source_allowed, keep)
+        x = decoder_layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), keep)
     return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
+
+
+class Masks(NamedTuple):
+    """Where a decoder's rows may look: True where they may; None: everywhere."""
+
+    target: Tensor | None
+    source: Tensor | None
 
 
 def decoder_layer(
@@ -207,8 +215,7 @@ def decoder_layer(
     x: Tensor,
     memory_BSD: Tensor | None,
     name: str,
-    allowed: Tensor | None,
-    source_allowed: Tensor | None,
+    masks: Masks,
     keep: Keep = no_keep,
 ) -> Tensor:
     """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
@@ -216,7 +223,7 @@ def decoder_layer(
     def self_attention(y: Tensor) -> Tensor:
         q, k, v = heads(net, y, f"{name}.self", "QKV")
         k, v = keep(f"{name}.self", k, v)
-        return multi_head(net, q, k, v, f"{name}.self", allowed)
+        return multi_head(net, q, k, v, f"{name}.self", masks.target)
 
     x = net.place_norm(net, x, self_attention, f"{name}.self")
     if memory_BSD is not None:
@@ -225,7 +232,7 @@ def decoder_layer(
             (q,) = heads(net, y, f"{name}.cross", "Q")
             k, v = heads(net, memory_BSD, f"{name}.cross", "KV")
             k, v = keep(f"{name}.cross", k, v)
-            return multi_head(net, q, k, v, f"{name}.cross", source_allowed)
+            return multi_head(net, q, k, v, f"{name}.cross", masks.source)
 
         x = net.place_norm(net, x, cross_attention, f"{name}.cross")
     return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")

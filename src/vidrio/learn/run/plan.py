@@ -10,6 +10,7 @@ from vidrio.errors import RunError
 from vidrio.learn.run.recipe import Recipe
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_json, write_atomically
+from vidrio.model.json_text import json_text
 
 FIXED = ("batch_tokens", "accumulate", "seed")  # of the recipe: another value would be another run
 
@@ -35,7 +36,7 @@ class Plan:
         )
 
     def to_text(self) -> str:
-        return json.dumps(self.to_json(), indent=2)
+        return json_text(self.to_json(), indent=2)
 
     @staticmethod
     def from_text(text: str) -> "Plan":

@@ -22,6 +22,7 @@ import numpy as np
 
 from vidrio.errors import RunError
 from vidrio.model.folder import read_parameters, write_atomically, write_parameters
+from vidrio.model.json_text import json_text
 
 METRICS, BEST, SNAPSHOTS = "metrics.jsonl", "best", "snapshots"
 MOST = 8  # snapshots besides step 0
@@ -37,7 +38,7 @@ def add_metrics(run: Path, record: Mapping[str, Any]) -> None:
     path = run / METRICS
     try:
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+            file.write(json_text(record) + "\n")
     except OSError as error:
         raise RunError(
             f"{path} cannot be written",
