@@ -35,6 +35,12 @@ export function inkOn([r, g, b]: Rgb): string {
 	return luminance > 0.179 ? "#0b1513" : "#ffffff";
 }
 
+/** The size at which colours are full where a few huge numbers would leave all others pale: 98 % are below it. */
+export function mostlyBelow(data: ArrayLike<number>): number {
+	const sizes = Float64Array.from(data, Math.abs).filter(Number.isFinite).sort();
+	return sizes[Math.floor(0.98 * (sizes.length - 1))] ?? 0;
+}
+
 /** The size at which colours are full: the largest finite number. */
 export function largestOf(data: ArrayLike<number>): number {
 	let largest = 0;

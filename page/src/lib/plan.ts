@@ -25,7 +25,8 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
 			const ends = ["self", "cross", "ffn"].map((part) =>
 				machine.norm === "pre" ? `${side}.${n}.${part}.sum` : `${side}.${n}.${part}.norm.out`,
 			);
-			return block(`${side}.${n}`, "layer", n, ...ends);
+			// The decoder's sub-layers read different things, so each has its strip; of an encoder layer its end is enough.
+			return block(`${side}.${n}`, "layer", n, ...(side === "enc" && machine.shape !== "encoder" ? ends.slice(-1) : ends));
 		}).flat();
 	return {
 		enc: [...block("src", "embedding", 0, "enc.in"), ...layers("enc"), ...block("memory", "memory", 0, "memory")],

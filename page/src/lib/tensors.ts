@@ -22,12 +22,13 @@ export function readTensors(file: ArrayBuffer): Map<string, Tensor> {
 	return tensors;
 }
 
-export const rowsOf = (t: Tensor): number => t.shape[0] ?? 1;
-export const columnsOf = (t: Tensor): number => t.shape[1] ?? 1;
+/** A vector is drawn as one row. */
+export const rowsOf = (t: Tensor): number => (t.shape.length > 1 ? (t.shape[0] ?? 1) : 1);
+export const columnsOf = (t: Tensor): number => t.shape[1] ?? t.shape[0] ?? 1;
 export const valueAt = (t: Tensor, row: number, column: number): number => t.data[row * columnsOf(t) + column] ?? NaN;
 
 /** The address of one number: rows and columns for a matrix, one place for a vector; @ for a decoding step. */
 export function cellAddress(address: string, t: Tensor, row: number, column: number): string {
 	const [name, step] = address.split("@");
-	return `${name}[${t.shape.length === 2 ? `${row},${column}` : row}]${step === undefined ? "" : `@${step}`}`;
+	return `${name}[${t.shape.length === 2 ? `${row},${column}` : column}]${step === undefined ? "" : `@${step}`}`;
 }
