@@ -20,6 +20,10 @@ def serve(model_name: str | None, host: str, port: int, open_browser: bool) -> N
     vidrio serve
     vidrio serve --model my-model --port 8080 --open
     """
+    import os
+
+    # One sentence is small work: threads that wait for each other cost more than they bring, tenfold on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.running import serve as run
 
     run(model_name, host, port, open_browser)

@@ -29,8 +29,10 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vidrio.errors import VidrioError
+from vidrio.model.json_text import json_text
 from vidrio.serve import looking as glass
-from vidrio.serve.looking import Asked, Looking, Run, plain
+from vidrio.serve import number
+from vidrio.serve.looking import Asked, Looking, Run
 
 LONGEST_TEXT = 4_000  # characters
 LARGEST_BODY = 64 * 1024  # bytes, refused before anything is parsed
@@ -103,24 +105,24 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     @app.post("/api/machine")
     def machine(look: Look) -> Any:
         loaded = looking.loaded(asked(look).model)
-        return JSONResponse(plain(glass.machine_data(loaded, run(look) if look.changes else None)))
+        return _json(glass.machine_data(loaded, run(look) if look.changes else None))
 
     @app.post("/api/translate")
     def translate(look: Look) -> Any:
         translation = looking.translated(asked(look))
-        return {"translation": translation.text if translation else None}
+        return _json({"translation": translation.text if translation else None})
 
     @app.post("/api/run")
     def one_run(look: Look) -> Any:
-        return JSONResponse(plain(glass.run_data(asked(look), run(look))))
+        return _json(glass.run_data(asked(look), run(look)))
 
     @app.post("/api/agreement")
     def agreement(look: Look) -> Any:
-        return glass.agreement_data(looking, asked(look))
+        return _json(glass.agreement_data(looking, asked(look)))
 
     @app.post("/api/tokens")
     def tokens(look: Look) -> Any:
-        return JSONResponse(plain(glass.tokenising_data(looking, asked(look))))
+        return _json(glass.tokenising_data(looking, asked(look)))
 
     @app.post("/api/tensors")
     def tensors(look: Tensors) -> Any:
@@ -131,11 +133,11 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     @app.post("/api/receipt")
     def receipt(look: LookAt) -> Any:
         loaded = looking.loaded(asked(look).model)
-        return JSONResponse(plain(glass.receipt_data(loaded, run(look), look.address)))
+        return _json(number.receipt_data(loaded, run(look), look.address))
 
     @app.post("/api/copy")
     def copy(look: Copy) -> Any:
-        return PlainTextResponse(glass.copy_text(run(look), look.address, look.kind))
+        return PlainTextResponse(number.copy_text(run(look), look.address, look.kind))
 
     @app.exception_handler(VidrioError)
     def refused(request: Request, error: VidrioError) -> Response:
@@ -153,6 +155,11 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     if (PAGE / "assets").is_dir():
         app.mount("/assets", StaticFiles(directory=PAGE / "assets"))
     return app
+
+
+def _json(data: Any) -> Response:
+    """Not by the framework: JSON has no NaN, and half a character cannot be encoded."""
+    return Response(json_text(data), media_type="application/json")
 
 
 def _guarded(hosts: set[str]) -> Callable[..., Awaitable[Response]]:

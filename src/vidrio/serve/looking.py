@@ -4,13 +4,11 @@ All that this room uses of the rooms below passes through here. Nothing is compu
 `look`'s, a number the trace's, a term a part of the receipt's own expression.
 """
 
-import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -19,26 +17,11 @@ import numpy as np
 from vidrio.errors import AddressError, InputError, ModelError
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
-from vidrio.glass.proof.expressions import (
-    Dot,
-    Exps,
-    Expression,
-    Long,
-    Number,
-    Squares,
-    Total,
-    children,
-    evaluate,
-    leaves,
-    terms,
-)
-from vidrio.glass.proof.notations import COPIES
-from vidrio.glass.proof.receipts import At, Receipt, locate, receipt
 from vidrio.glass.whatif.changes import stages_of
 from vidrio.glass.whatif.comparison import compare
 from vidrio.glass.whatif.whatif import WhatIf, parse
 from vidrio.look.measures import classes, likeliest
-from vidrio.look.run import Look, Opened, look, open_model
+from vidrio.look.run import LoadedModel, Look, look, open_model
 from vidrio.model import find as models
 from vidrio.model.parameters import count
 from vidrio.search import Options, default_options
@@ -49,10 +32,9 @@ from vidrio.translate.translator import Translator
 
 BEST = 5  # next words told of a step
 RUNS = 12  # kept, the last ones asked for
-INPUTS = 1100  # numbers that a receipt lists of those it was made from; a vocabulary's softmax has thousands
-TERMS = 1100  # of a sum that are listed with products and running sums
 
-K, V = TypeVar("K"), TypeVar("V")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
@@ -96,7 +78,7 @@ class Loaded:
     """A model with its two engines; the fast one only where the model translates."""
 
     name: str
-    glass: Opened
+    glass: LoadedModel
     translator: Translator | None
 
     @property
@@ -275,9 +257,7 @@ def run_data(asked: Asked, run: Run) -> dict[str, Any]:
 
 def _source_tokens(seen: Look) -> list[dict[str, Any]]:
     """Tokens as the encoder (or a decoder alone) saw them, each with the characters it stands for."""
-    tokens = [
-        {"token": p.token, "id": p.id, "start": p.start, "end": p.end, "unknown": p.unknown} for p in seen.pieces
-    ]
+    tokens = [{"token": p.token, "id": p.id, "start": p.start, "end": p.end, "unknown": p.unknown} for p in seen.pieces]
     ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
     return [*tokens, *ends[len(tokens) :]]
 
@@ -345,98 +325,3 @@ def array_at(trace: Trace, address: str) -> Array:
         raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
     array = np.ascontiguousarray(trace.rows_at_step(where.name, where.step))
     return array.astype(np.int32) if array.dtype.kind == "i" else array
-
-
-# --- one number -------------------------------------------------------------------------------------------------------
-
-
-def receipt_data(loaded: Loaded, run: Run, address: str) -> dict[str, Any]:
-    """Everything about one number: the arithmetic with its terms, where it comes from, where it goes."""
-    if run.look.empty:
-        raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
-    bill = receipt(run.trace, locate(run.trace, parse_address(address)))
-    stage, result = bill.stage, bill.compared
-    return {
-        "address": str(bill.at),
-        "quantity": stage.address,
-        "index": list(bill.at.place),
-        "tokens": list(bill.tokens),
-        "kind": stage.kind,
-        "says": stage.says,
-        "place": stage.place,
-        "formula": stage.formula,
-        "latex": stage.latex,
-        "formula_here": bill.formula,
-        "names": {short: name for name, short in bill.short_names.items()},
-        "working": bill.working() if len(bill.inputs) <= INPUTS else [],
-        "code": numpy_line(stage, run.trace.machine),
-        "value": bill.value,
-        "dtype": bill.dtype,
-        "computed": result.model,
-        "recomputed": result.recomputed,
-        "difference": result.difference,
-        "tolerance": result.tolerance,
-        "agrees": bool(result.agrees),
-        "edited": bill.edited,
-        "facts": [{"what": what, "value": value} for what, value in bill.facts],
-        "terms": _terms(bill),
-        "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:INPUTS]],
-        "made_from_count": len(bill.inputs),
-        "used_by": list(bill.used_by),
-        "copies": list(COPIES),
-        "stored": _stored(loaded, bill.at) if stage.kind == "parameter" else None,
-    }
-
-
-def copy_text(run: Run, address: str, kind: str) -> str:
-    """The arithmetic of one number, to paste into Python, a spreadsheet, a calculator or LaTeX."""
-    if kind not in COPIES:
-        raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
-    return receipt(run.trace, locate(run.trace, parse_address(address))).copy(kind)
-
-
-def _terms(bill: Receipt) -> dict[str, Any] | None:
-    """The sum inside a number's formula, term by term: what is multiplied, the product, the sum so far."""
-    long = _first_sum(bill.expression)
-    if long is None or not 0 < len(parts := terms(long).parts) <= TERMS:
-        return None
-    values = [evaluate(part) for part in parts]
-    known = {(at.name, at.place): str(at) for at, _ in bill.inputs}
-    kind = {Dot: "product", Total: "plain", Squares: "square", Exps: "exp"}[type(long)]
-    rows = [
-        {
-            "factors": [{"address": known[n.cell], "value": n.value} for n in leaves(part) if n.cell in known],
-            "value": value,
-            "so_far": so_far,
-        }
-        for part, value, so_far in zip(parts, values, accumulate(values), strict=True)
-    ]
-    return {"kind": kind, "rows": rows, "sum": evaluate(long)}
-
-
-def _first_sum(node: Expression) -> Long | None:
-    if isinstance(node, Long):
-        return node
-    if isinstance(node, Number):
-        return None
-    found = (_first_sum(child) for child in children(node))
-    return next((long for long in found if long is not None), None)
-
-
-def _stored(loaded: Loaded, at: At) -> dict[str, Any] | None:
-    """Where a parameter's bytes lie in the model's file."""
-    from vidrio.draw.receipt import parameter_bytes
-
-    file = loaded.glass.path / "model.safetensors"
-    return parameter_bytes(file, at) if file.is_file() else None
-
-
-def plain(value: Any) -> Any:
-    """For JSON, which has no NaN and no infinity: words, at any depth."""
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
