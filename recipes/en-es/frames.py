@@ -181,7 +181,7 @@ def main(clean: Path, to: Path, *apart: Path) -> None:
         "framed": [*framed(chance, read(HERE / "frames.tsv"), words, 80)],
         "named": [*named(words)],
     }
-    spoken = [*read(clean / "tatoeba.tsv"), *read(clean / "talk.tsv")]
+    spoken = [pair for corpus in ("tatoeba", "talk", "phrases") for pair in read(clean / f"{corpus}.tsv")]
     right = [*made["counted"], *made["framed"]]
     made["typed-en"] = [*typed.english(chance, spoken), *typed.numbers(chance, right), *typed.days(chance, right)]
     made["typed-es"] = [*typed.spanish(chance, chance.sample([*spoken, *right], min(20_000, len(spoken))))]
