@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -305,6 +306,39 @@ def test_frames_that_are_measured_are_not_learned_from(frames):
     learned = {source for file in ("counting.tsv", "frames.tsv") for source, _ in frames.read(RECIPE / file)}
     assert "There are {n} horses." in benchmark
     assert not any(re.sub(r"{\w+}", "{n horses}", source) == "There are {n horses}." for source in learned)
+
+
+def measured(name):
+    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("number", "frame", "language", "translation", "right"),
+    [
+        (21, "alone", "es", "Veintiuno", True),
+        (21, "alone", "es", "veintidós", False),
+        (21, "horses", "es", "Hay veintiún caballos.", True),
+        (21, "horses", "es", "Hay 21 caballos.", True),
+        (21, "horses", "es", "Hay mil veintiún caballos.", False),
+        (21, "horses", "en", "There are twenty and one horses.", False),
+        (1_201, "ticket", "en", "The ticket costs a thousand two hundred and one euros.", True),
+        (1_201, "ticket", "en", "The ticket costs one thousand, two hundred and one euros.", True),
+        (100, "ticket", "en", "The ticket costs a hundred euros.", True),
+        (100, "ticket", "en", "The ticket costs one hundred dollars.", False),
+    ],
+)
+def test_numbers_in_words_are_judged_as_a_whole(number, frame, language, translation, right):
+    pytest.importorskip("num2words")
+    assert measured("numbers_in_words").right(number, frame, language, translation) == right
+
+
+def test_a_word_is_invented_if_no_text_has_it_and_it_is_not_copied():
+    benchmark = measured("invented_words")
+    known = Counter({"la": 2, "casa": 1})
+    assert benchmark.invented("Anna's hause", "La casa de Anna: HAUSE, hausa", known) == ["de", "hausa"]
 
 
 def test_what_is_typed_in_haste_keeps_its_translation(frames):
