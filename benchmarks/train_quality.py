@@ -39,8 +39,8 @@ from vidrio.learn.run.validate import translated
 from vidrio.look.curves import metrics, when
 from vidrio.model.folder import read_config
 from vidrio.model.parameters import count
-from vidrio.score.evaluate import corpus_scores, read_lines, usual_metrics
-from vidrio.score.metrics import scores
+from vidrio.score.evaluate import read_lines
+from vidrio.score.metrics import corpus_scores, scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 GOAL = 30.0  # BLEU

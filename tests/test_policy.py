@@ -31,6 +31,7 @@ ROOMS = (
     "draw",
     "model",
     "text.fold",
+    "text.utf8",
     "text.tokens",
     "text.reading",
     "search",

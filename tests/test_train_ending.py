@@ -27,7 +27,8 @@ from vidrio.learn.train import prepare
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
-from vidrio.score.evaluate import calibrate, corpus_scores, usual_metrics
+from vidrio.score.evaluate import calibrate
+from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]

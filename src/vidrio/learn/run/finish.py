@@ -17,7 +17,8 @@ from vidrio.learn.run.request import Material, Reporter
 from vidrio.learn.train import Learned
 from vidrio.model.folder import About, write_atomically, write_config, write_parameters
 from vidrio.model.parameters import count
-from vidrio.score.evaluate import Score, calibrate, corpus_scores, usual_metrics
+from vidrio.score.evaluate import calibrate
+from vidrio.score.metrics import Score, corpus_scores, usual_metrics
 from vidrio.score.metrics import scores as quick_scores
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
