@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from vidrio.learn import model
-from vidrio.learn.decode import translate
-from vidrio.learn.start import Start
-from vidrio.learn.weights import Weights
+from vidrio.learn.net import model
+from vidrio.learn.net.decode import translate
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.run.start import Start
 from vidrio.score.evaluate import corpus_scores, read_aligned, usual_metrics
 
 PUBLISHED = 41.02  # BLEU: 4 + 4 layers, 128 wide, mean of checkpoints

@@ -17,7 +17,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from vidrio.text.reading.capitals import WORD, capital_first
 from vidrio.text.reading.capitals import shouted as all_capitals
-from vidrio.text.reading.masks import Masked
+from vidrio.text.reading.prepared import Masked
 from vidrio.text.reading.reader import Reader
 from vidrio.translate.translator import Translator
 

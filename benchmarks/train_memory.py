@@ -115,12 +115,12 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
     import numpy as np
     import torch
 
+    from vidrio.learn.net.parameters import Weights
     from vidrio.learn.plain import in_memory
-    from vidrio.learn.recipe import Recipe, Stop, sized
-    from vidrio.learn.state import State, hand_out
-    from vidrio.learn.together import join, leave
-    from vidrio.learn.train import train
-    from vidrio.learn.weights import Weights
+    from vidrio.learn.processes.processes import join, leave
+    from vidrio.learn.run.loop import train
+    from vidrio.learn.run.recipe import Recipe, Stop, sized
+    from vidrio.learn.run.state import State, hand_out
     from vidrio.model.config import SpecialIds
     from vidrio.model.parameters import count, random_parameters
 

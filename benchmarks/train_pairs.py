@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.machine import settle
+from vidrio.learn.run.machine import settle
 
 settle()  # before PyTorch is imported
 
 import numpy as np  # noqa: E402
 
 from vidrio.data.progress import Advance  # noqa: E402
-from vidrio.learn import run as runs  # noqa: E402
-from vidrio.learn.planning import Choices  # noqa: E402
-from vidrio.learn.recipe import Stop  # noqa: E402
-from vidrio.learn.tasks import Material  # noqa: E402
+from vidrio.learn import train as runs  # noqa: E402
+from vidrio.learn.run.plan import Choices  # noqa: E402
+from vidrio.learn.run.prepare import Material  # noqa: E402
+from vidrio.learn.run.recipe import Stop  # noqa: E402
 
 WORDS = 50_000  # of each language
 SOME = 10_000  # pairs that are made at a time

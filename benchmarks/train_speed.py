@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.machine import keep_memory, settle
+from vidrio.learn.run.machine import keep_memory, settle
 
 settle()  # before PyTorch is imported
 
@@ -33,12 +33,12 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 import joeynmt_peer as peer  # noqa: E402
-from vidrio.learn import train  # noqa: E402
 from vidrio.learn.batches import Examples  # noqa: E402
+from vidrio.learn.net.parameters import Weights  # noqa: E402
 from vidrio.learn.plain import in_memory  # noqa: E402
-from vidrio.learn.recipe import Recipe, Stop, choose_precision, sized  # noqa: E402
-from vidrio.learn.state import State  # noqa: E402
-from vidrio.learn.weights import Weights  # noqa: E402
+from vidrio.learn.run import loop as train  # noqa: E402
+from vidrio.learn.run.recipe import Recipe, Stop, choose_precision, sized  # noqa: E402
+from vidrio.learn.run.state import State  # noqa: E402
 from vidrio.model.config import ModelConfig  # noqa: E402
 from vidrio.model.parameters import count, random_parameters  # noqa: E402
 from vidrio.text.tokens.tokenizer import Tokenizer  # noqa: E402

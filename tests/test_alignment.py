@@ -16,7 +16,7 @@ from vidrio.fast.export import export
 from vidrio.glass.paper.transformer import build
 from vidrio.model.folder import read_parameters
 from vidrio.search import Options
-from vidrio.text.reading.masks import hide, reveal
+from vidrio.text.reading.prepared import hide, reveal
 from vidrio.text.reading.words import word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.alignment import links, shares, source_tokens, target_tokens

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text.reading.capitals import Form, came_back, lowered, raised, read, shouted, written
-from vidrio.text.reading.masks import hide, reveal
+from vidrio.text.reading.prepared import hide, reveal
 
 
 @pytest.mark.parametrize(

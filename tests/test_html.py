@@ -12,13 +12,13 @@ import pytest
 
 from chromium import open_page
 from small_models import write_model
-from vidrio.draw import show_html
-from vidrio.draw.html import page
+from vidrio.draw import html as show_html
 from vidrio.draw.show import number
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.whatif import changes
-from vidrio.look.again import Again
-from vidrio.look.run import Look, Opened, default_options, look, open_model
+from vidrio.look.command_line import CommandLine
+from vidrio.look.page import page
+from vidrio.look.run import LoadedModel, Look, default_options, look, open_model
 from vidrio.search import Tree
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -69,16 +69,16 @@ class Page(HTMLParser):
 
 
 def page_of(seen: Look, precision: int = 4) -> str:
-    return page(seen, Again(seen.text), precision)
+    return page(seen, CommandLine(seen.text), precision)
 
 
 @pytest.fixture(scope="module")
-def lesson() -> Opened:
+def lesson() -> LoadedModel:
     return open_model("lesson")
 
 
 @pytest.fixture(scope="module")
-def hello(lesson: Opened) -> Look:
+def hello(lesson: LoadedModel) -> Look:
     return look(lesson, "Hello world", options=replace(default_options(lesson.config), beam=3), tree=Tree())
 
 
@@ -165,12 +165,12 @@ def test_tables_have_heads(hello: Look) -> None:
     assert len(re.findall("<h1", source)) == 1
 
 
-def test_the_same_bytes_every_time(lesson: Opened, hello: Look) -> None:
+def test_the_same_bytes_every_time(lesson: LoadedModel, hello: Look) -> None:
     once = look(lesson, "Hello world", options=hello.options, tree=Tree())
     assert page_of(once) == page_of(hello)
 
 
-def test_text_is_text_and_no_markup(lesson: Opened) -> None:
+def test_text_is_text_and_no_markup(lesson: LoadedModel) -> None:
     evil = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> hello \u202e\x00"
     source = page_of(look(lesson, evil))
     assert "<script" not in source
@@ -261,8 +261,8 @@ def test_nothing_sticks_out_of_the_window(hello: Look, tmp_path: Path, width: in
     assert content <= window <= width
 
 
-def test_the_command_writes_it_whole(run_vidrio: Callable[..., object], tmp_path: Path, lesson: Opened) -> None:
+def test_the_command_writes_it_whole(run_vidrio: Callable[..., object], tmp_path: Path, lesson: LoadedModel) -> None:
     run_vidrio("look", "Hello world", "--model", "lesson", "--html", "page.html", "--precision", "6")
     seen = look(lesson, "Hello world")
-    expected_page = page(seen, Again("Hello world", ("--model", "lesson")), 6)
+    expected_page = page(seen, CommandLine("Hello world", ("--model", "lesson")), 6)
     assert (tmp_path / "page.html").read_text("utf-8") == expected_page

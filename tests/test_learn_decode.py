@@ -7,8 +7,8 @@ import torch
 from parity_models import make_config, make_parameters
 from vidrio import search
 from vidrio.glass.paper import decoding, transformer
-from vidrio.learn import decode, model
-from vidrio.learn.weights import Weights
+from vidrio.learn.net import decode, model
+from vidrio.learn.net.parameters import Weights
 
 
 def engines(seed: int) -> tuple[transformer.Machine, model.Network]:

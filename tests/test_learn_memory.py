@@ -13,12 +13,12 @@ import torch
 
 from test_learn_run import QUICK, number_pairs
 from vidrio.errors import RunError
-from vidrio.learn import run as runs
-from vidrio.learn.machine import settle
-from vidrio.learn.memory import SHARE, Need, free_memory, free_on_cpu, need
-from vidrio.learn.recipe import Recipe, Stop, sized
-from vidrio.learn.run import Learned
-from vidrio.learn.tasks import Material
+from vidrio.learn import train as runs
+from vidrio.learn.run.machine import settle
+from vidrio.learn.run.prepare import Material
+from vidrio.learn.run.ram import SHARE, Need, free_memory, free_on_cpu, need
+from vidrio.learn.run.recipe import Recipe, Stop, sized
+from vidrio.learn.train import Learned
 from vidrio.model.config import SpecialIds
 
 # Two steps and a saved state, in a process of its own; prints by how many bytes it has grown at most.
@@ -28,12 +28,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from vidrio.model.config import SpecialIds
-from vidrio.learn import train
-from vidrio.learn.machine import keep_memory
+from vidrio.learn.run import loop as train
+from vidrio.learn.run.machine import keep_memory
 from vidrio.learn.plain import in_memory
-from vidrio.learn.recipe import Recipe, Stop, sized
-from vidrio.learn.state import State
-from vidrio.learn.weights import Weights
+from vidrio.learn.run.recipe import Recipe, Stop, sized
+from vidrio.learn.run.state import State
+from vidrio.learn.net.parameters import Weights
 from vidrio.model.parameters import random_parameters
 
 def peak():  # not ru_maxrss, which begins with that of the process that started this one
@@ -233,7 +233,7 @@ def test_this_machine_has_some_memory() -> None:
 SCATTERED = """
 import numpy as np
 from pathlib import Path
-from vidrio.learn.machine import Sweeper, keep_memory
+from vidrio.learn.run.machine import Sweeper, keep_memory
 
 def now():
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -278,7 +278,7 @@ def test_settings_of_the_process_leave_the_users_own_alone(monkeypatch: pytest.M
 MANY_SHAPES = """
 import sys
 from pathlib import Path
-from vidrio.learn.machine import settle
+from vidrio.learn.run.machine import settle
 if "settle" in sys.argv:
     settle()
 import torch

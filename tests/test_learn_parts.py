@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from parity_models import make_config, make_parameters
 from tolerances import BFLOAT16, FLOAT32, FLOAT64, SAME_CODE
-from vidrio.learn import batches, loss, model, schedule, train
-from vidrio.learn.attention import attend_elsewhere, attend_on_cpu
+from vidrio.learn import batches, schedule
 from vidrio.learn.batches import IGNORE, Position, collate, plan, stream
-from vidrio.learn.dropout import KeepAll, dropout
+from vidrio.learn.net import loss, model
+from vidrio.learn.net.attention import attend_elsewhere, attend_on_cpu
+from vidrio.learn.net.dropout import KeepAll, dropout
+from vidrio.learn.net.parameters import Weights
 from vidrio.learn.optimiser import Adam, clip
 from vidrio.learn.plain import in_memory
-from vidrio.learn.weights import Weights
+from vidrio.learn.run import loop as train
 from vidrio.model.config import ModelConfig
 from vidrio.text.tokens.bpe_dropout import Dropout
 from vidrio.text.tokens.tokenizer import Tokenizer

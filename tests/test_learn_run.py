@@ -15,14 +15,15 @@ import torch
 from vidrio.cli import main
 from vidrio.data.progress import silent
 from vidrio.data.sources import Origin
-from vidrio.draw.training_curves import metrics, panels
 from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.glass.paper import transformer
-from vidrio.learn import model
-from vidrio.learn import run as runs
-from vidrio.learn.best import mean
-from vidrio.learn.planning import Choices, batch_for, make_plan, told_plan
-from vidrio.learn.recipe import (
+from vidrio.learn import train as runs
+from vidrio.learn.net import model
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.run.best import mean
+from vidrio.learn.run.plan import Choices, batch_for, make_plan, told_plan
+from vidrio.learn.run.prepare import TASKS, Material
+from vidrio.learn.run.recipe import (
     BATCH_FOR,
     DROPOUT_FOR,
     PAIRS_FOR,
@@ -34,9 +35,8 @@ from vidrio.learn.recipe import (
     Stop,
     choose_preset,
 )
-from vidrio.learn.run import Learned
-from vidrio.learn.tasks import TASKS, Material
-from vidrio.learn.weights import Weights
+from vidrio.learn.train import Learned
+from vidrio.look.curves import metrics, panels
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer
 

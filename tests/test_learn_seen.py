@@ -24,16 +24,16 @@ from small_run import train_small
 from tolerances import FLOAT64
 from vidrio.cli import main
 from vidrio.draw.show import text_width
-from vidrio.draw.training_seen import disagreement, run
 from vidrio.errors import AddressError, InputError, RunError
 from vidrio.glass.paper import transformer as glass
-from vidrio.learn import history
-from vidrio.learn.checkpoint import load_state, save_state
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.next_step import Rules, first_step, next_step
+from vidrio.learn.one_step import Seen
 from vidrio.learn.optimiser import Adam
-from vidrio.learn.rules import Rules, first_step, next_step
-from vidrio.learn.seen import Seen
-from vidrio.learn.weights import Weights
+from vidrio.learn.run import snapshots as history
+from vidrio.learn.run.checkpoint import load_state, save_state
 from vidrio.look.run import open_model
+from vidrio.look.training import disagreement, run
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
 
@@ -499,7 +499,9 @@ def test_a_classifier_and_a_decoder_alone(tmp_path: Path) -> None:
 
 
 def test_errors_are_of_the_kinds_that_say_so(trained: Path) -> None:
-    from vidrio.draw import training_history, training_numbers, training_seen
+    from vidrio.look import history as training_history
+    from vidrio.look import training as training_seen
+    from vidrio.look import training_numbers
 
     model = open_model(trained)
     with pytest.raises(InputError):

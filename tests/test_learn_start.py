@@ -9,8 +9,8 @@ import pytest
 
 from small_run import PAIRS, train_small
 from vidrio.errors import RunError
-from vidrio.learn.planning import Choices, check
-from vidrio.learn.start import SHARE_OF_RATE, Start
+from vidrio.learn.run.plan import Choices, check
+from vidrio.learn.run.start import SHARE_OF_RATE, Start
 from vidrio.model.folder import read_config, read_json, read_parameters, write_config
 
 

@@ -10,12 +10,12 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from test_learn_train import STEPS, backwards, begin, go_on, small_config
-from vidrio.learn import train
-from vidrio.learn.model import Network
+from vidrio.learn.net.model import Network
 from vidrio.learn.plain import in_memory
-from vidrio.learn.recipe import Recipe
-from vidrio.learn.state import State
-from vidrio.learn.tensorboard import FOLDER, drawing
+from vidrio.learn.run import loop as train
+from vidrio.learn.run.recipe import Recipe
+from vidrio.learn.run.state import State
+from vidrio.learn.run.tensorboard import FOLDER, drawing
 
 Curves = dict[str, list[tuple[int, float]]]
 

@@ -21,17 +21,18 @@ from test_learn_run import QUICK, learn
 from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, small_config
 from tolerances import FLOAT32
 from vidrio.errors import RunError
-from vidrio.learn import sharded, train
-from vidrio.learn.checkpoint import load_state
-from vidrio.learn.memory import need
+from vidrio.learn.net.parameters import Weights
 from vidrio.learn.optimiser import clip
 from vidrio.learn.plain import in_memory
-from vidrio.learn.recipe import Stop
-from vidrio.learn.run import settle
-from vidrio.learn.state import TENSORS
-from vidrio.learn.together import Together, join
-from vidrio.learn.weights import Weights
-from vidrio.learn.workplace import checksum
+from vidrio.learn.processes import sharded
+from vidrio.learn.processes.data_owner import checksum
+from vidrio.learn.processes.processes import Together, join
+from vidrio.learn.run import loop as train
+from vidrio.learn.run.checkpoint import load_state
+from vidrio.learn.run.ram import need
+from vidrio.learn.run.recipe import Stop
+from vidrio.learn.run.state import TENSORS
+from vidrio.learn.train import settle
 from vidrio.model.parameters import count
 
 torch.set_num_threads(1)
@@ -41,8 +42,8 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 BEGINNING = """
 import json, sys
 from test_learn_train import *
-from vidrio.learn.state import hand_out
-from vidrio.learn.together import join, leave
+from vidrio.learn.run.state import hand_out
+from vidrio.learn.processes.processes import join, leave
 torch.set_num_threads(1)
 out = Path(sys.argv[1])
 examples = in_memory(backwards(500))
@@ -158,7 +159,7 @@ def test_a_model_is_cut_by_layers_and_nothing_is_lost(changes: dict[str, str]) -
 
 HELD = """
 from torch.multiprocessing.reductions import StorageWeakRef
-from vidrio.learn.together import Together
+from vidrio.learn.processes.processes import Together
 
 gathered, gather = [], Together.gather
 

@@ -18,16 +18,18 @@ import torch
 from safetensors import safe_open
 
 from vidrio.errors import ConfigError, RunError
-from vidrio.learn import checkpoint, keeper, train
 from vidrio.learn.batches import Examples
-from vidrio.learn.best import mean
-from vidrio.learn.decode import translate
-from vidrio.learn.dropout import dropout
-from vidrio.learn.model import NO_DROPOUT, Network, build
+from vidrio.learn.net.decode import translate
+from vidrio.learn.net.dropout import dropout
+from vidrio.learn.net.model import NO_DROPOUT, Network, build
+from vidrio.learn.net.parameters import Weights
 from vidrio.learn.plain import in_memory
-from vidrio.learn.recipe import Recipe, Stop, sized
-from vidrio.learn.state import State, resume
-from vidrio.learn.weights import Weights
+from vidrio.learn.run import checkpoint
+from vidrio.learn.run import loop as train
+from vidrio.learn.run import run_files as keeper
+from vidrio.learn.run.best import mean
+from vidrio.learn.run.recipe import Recipe, Stop, sized
+from vidrio.learn.run.state import State, resume
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.folder import read_parameters
 from vidrio.model.parameters import random_parameters

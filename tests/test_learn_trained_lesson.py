@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vidrio.draw.training_history import history
 from vidrio.glass.paper.transformer import Machine, build
-from vidrio.learn.history import kept_steps, snapshots
+from vidrio.learn.run.snapshots import kept_steps, snapshots
 from vidrio.lessons import train_trained as recipe
+from vidrio.look.history import history
 from vidrio.look.run import open_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import count, random_parameters

@@ -13,20 +13,20 @@ from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.paper.transformer import translate_forced
 from vidrio.glass.whatif import changes
 from vidrio.look.measures import cosines, entropy, heads, likeliest, neighbours
-from vidrio.look.run import Opened, look, open_model
+from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.search import Options, Sampling, Tree, default_options
 
 TEXT = "bala core diso fula !"
 
 
 @pytest.fixture(scope="module")
-def nonsense(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+def nonsense(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = tmp_path_factory.mktemp("models") / "nonsense"
     write_model(folder, ends=True)
     return open_model(folder)
 
 
-def opened(folder: Path, **changes: object) -> Opened:
+def opened(folder: Path, **changes: object) -> LoadedModel:
     write_model(folder, **changes)  # type: ignore[arg-type]
     return open_model(folder)
 
@@ -48,7 +48,7 @@ def test_the_lesson_says_hello() -> None:
         {"beam": 1, "sampling": Sampling(temperature=1.5, top_k=9, seed=3)},
     ],
 )
-def test_the_traced_pass_is_what_the_search_saw(nonsense: Opened, dtype: type, options: dict[str, object]) -> None:
+def test_the_traced_pass_is_what_the_search_saw(nonsense: LoadedModel, dtype: type, options: dict[str, object]) -> None:
     model = open_model(nonsense.path, dtype)
     chosen = replace(default_options(model.config), **options)  # type: ignore[arg-type]
     seen = look(model, TEXT, options=chosen)
@@ -59,7 +59,7 @@ def test_the_traced_pass_is_what_the_search_saw(nonsense: Opened, dtype: type, o
 
 
 @pytest.mark.parametrize(("beam", "sampling"), [(1, None), (4, None), (1, Sampling(seed=5))])
-def test_the_trace_holds_all_that_is_declared(nonsense: Opened, beam: int, sampling: Sampling | None) -> None:
+def test_the_trace_holds_all_that_is_declared(nonsense: LoadedModel, beam: int, sampling: Sampling | None) -> None:
     options = replace(default_options(nonsense.config), beam=beam, sampling=sampling)
     seen = look(nonsense, TEXT, options=options)
     declared = {name for name, stage in stages(nonsense.config).items() if stage.kind != "parameter"}
@@ -70,7 +70,7 @@ def test_the_trace_holds_all_that_is_declared(nonsense: Opened, beam: int, sampl
     assert np.array_equal(scores, np.log(prob_TV[np.arange(len(scores)), seen.chosen_ids]))
 
 
-def test_a_disagreement_would_be_seen(nonsense: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disagreement_would_be_seen(nonsense: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     # The search is given other logits than the trace computes.
     import vidrio.look.run
 
@@ -105,20 +105,20 @@ def test_a_decoder_alone_goes_on_from_a_prompt(tmp_path: Path) -> None:
     assert not from_nothing.empty
 
 
-def test_an_empty_text_is_an_empty_translation(nonsense: Opened) -> None:
+def test_an_empty_text_is_an_empty_translation(nonsense: LoadedModel) -> None:
     for text in ("", "   ", "\n"):
         seen = look(nonsense, text)
         assert (seen.translation, seen.result, seen.empty) == ("", None, True)
 
 
-def test_unknown_words_are_told(nonsense: Opened) -> None:
+def test_unknown_words_are_told(nonsense: LoadedModel) -> None:
     seen = look(nonsense, "bala xyzzy core Xyzzy xyzzy")
     assert seen.unknown == ["xyzzy", "Xyzzy"]
     assert seen.trace.source_tokens[1] == "<unk>"
     assert look(nonsense, "bala").unknown == []
 
 
-def test_a_text_that_is_too_long_is_refused_with_the_limit(nonsense: Opened) -> None:
+def test_a_text_that_is_too_long_is_refused_with_the_limit(nonsense: LoadedModel) -> None:
     room = nonsense.config.max_positions - 1  # and the end token
     assert look(nonsense, "bala " * room).source_ids
     with pytest.raises(InputError, match=rf"{room + 1} tokens; the model holds {room}"):
@@ -139,7 +139,7 @@ def test_a_longest_length_beyond_the_positions_is_no_mistake(tmp_path: Path) -> 
     assert not seen.result.ended
 
 
-def test_a_given_translation_is_traced_and_not_searched_for(nonsense: Opened) -> None:
+def test_a_given_translation_is_traced_and_not_searched_for(nonsense: LoadedModel) -> None:
     ids = [*nonsense.target_tokenizer.encode("core bala"), nonsense.config.special.end]
     seen = look(nonsense, TEXT, target=ids)
     assert seen.forced
@@ -149,14 +149,14 @@ def test_a_given_translation_is_traced_and_not_searched_for(nonsense: Opened) ->
     assert seen.result.log_prob == pytest.approx(float(seen.trace.values["out.score"].sum()), abs=1e-12)
 
 
-def test_a_machine_without_a_mask_is_traced_step_by_step(nonsense: Opened) -> None:
+def test_a_machine_without_a_mask_is_traced_step_by_step(nonsense: LoadedModel) -> None:
     model = replace(nonsense, machine=changes.with_mask(nonsense.machine, "off"))
     seen = look(model, TEXT)
     assert len(seen.trace.steps) == len(seen.chosen_ids)
     assert seen.disagreement <= seen.tolerance
 
 
-def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: Opened) -> None:
+def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: LoadedModel) -> None:
     huge = changes.with_parameter(nonsense.machine, "src.embed", lambda table: table * 1e200)
     machine = changes.without_layer_norm(changes.with_softmax(huge, "naive"))
     with np.errstate(all="ignore"):
@@ -166,7 +166,7 @@ def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: Opened) -> N
     assert any(np.isnan(array).any() for array in seen.trace.values.values())
 
 
-def test_what_was_kept_and_what_is_new_at_each_step(nonsense: Opened) -> None:
+def test_what_was_kept_and_what_is_new_at_each_step(nonsense: LoadedModel) -> None:
     seen = look(nonsense, TEXT)
     for step in range(len(seen.chosen_ids)):
         kept = seen.kept_at(step)
@@ -178,14 +178,14 @@ def test_what_was_kept_and_what_is_new_at_each_step(nonsense: Opened) -> None:
         seen.kept_at(len(seen.chosen_ids))
 
 
-def test_the_tree_is_the_searchs(nonsense: Opened) -> None:
+def test_the_tree_is_the_searchs(nonsense: LoadedModel) -> None:
     tree = Tree()
     seen = look(nonsense, TEXT, tree=tree)
     assert tree.nodes
     assert list(tree.ids(tree.best)) == seen.chosen_ids
 
 
-def test_models_are_refused_with_a_reason(tmp_path: Path, nonsense: Opened) -> None:
+def test_models_are_refused_with_a_reason(tmp_path: Path, nonsense: LoadedModel) -> None:
     with pytest.raises(ModelError, match="not a model"):
         open_model(tmp_path / "nowhere")
     write_model(tmp_path / "other", source_vocabulary=20, target_vocabulary=20)
@@ -211,7 +211,7 @@ def test_entropy() -> None:
     assert entropy(np.array([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])).tolist() == pytest.approx([0, 1, 0.8112781245])
 
 
-def test_heads_are_told_as_they_are(nonsense: Opened) -> None:
+def test_heads_are_told_as_they_are(nonsense: LoadedModel) -> None:
     trace = look(nonsense, TEXT).trace
     told = heads(trace)
     config = nonsense.config
@@ -224,7 +224,7 @@ def test_heads_are_told_as_they_are(nonsense: Opened) -> None:
         assert 0 <= head.entropy <= head.most + 1e-12
 
 
-def test_the_likeliest_tokens_have_the_models_own_probabilities(nonsense: Opened) -> None:
+def test_the_likeliest_tokens_have_the_models_own_probabilities(nonsense: LoadedModel) -> None:
     options = replace(default_options(nonsense.config), beam=1, sampling=Sampling(temperature=0.7, top_k=3, seed=2))
     seen = look(nonsense, TEXT, options=options)
     for step, taken in enumerate(seen.chosen_ids):

@@ -244,7 +244,7 @@ def test_nonsense_for_an_address(address: str, capsys: pytest.CaptureFixture[str
 
 def test_too_long_a_text_is_refused_with_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
     limit = open_model("lesson").config.max_positions
-    assert f"{limit + 5} tokens" in refused(capsys, "hello " * (limit + 5))
+    assert f"{limit + 5} tokens" in refused(capsys, "hello " * (limit + 5), "--as-typed")
 
 
 @pytest.mark.parametrize(

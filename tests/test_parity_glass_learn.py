@@ -13,8 +13,8 @@ from vidrio.glass.paper import positions as glass_positions
 from vidrio.glass.paper import transformer as glass
 from vidrio.glass.paper.decoding import Kept, decode_step
 from vidrio.glass.paper.maths import no_tap
-from vidrio.learn import model as learn
-from vidrio.learn.weights import Weights
+from vidrio.learn.net import model as learn
+from vidrio.learn.net.parameters import Weights
 from vidrio.model import config as choices
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs

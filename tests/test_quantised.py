@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from small_models import random_sources, write_model
-from vidrio.draw.receipt import as_data, why
 from vidrio.errors import ModelError
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export, specify
 from vidrio.glass.paper.transformer import build
 from vidrio.glass.proof.stored import check_file, stored
+from vidrio.look.receipt import as_data, why
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config, read_parameters, write_parameters
 from vidrio.model.parameters import parameter_specs

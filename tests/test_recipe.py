@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from vidrio.model.folder import read_config
-from vidrio.text.reading.masks import HIDDEN
+from vidrio.text.reading.prepared import HIDDEN
 from vidrio.text.reading.protect import spans
 from vidrio.translate.translator import Translator
 

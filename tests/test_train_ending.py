@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from vidrio.commands import _progress
-from vidrio.commands.train_ending import interval
 from vidrio.data.progress import Advance, silent
 from vidrio.errors import DataError, RunError
-from vidrio.learn.tasks import TASKS, Begun, Material
+from vidrio.learn.run.finish import interval
+from vidrio.learn.run.prepare import TASKS, Begun, Material
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config
 from vidrio.score.evaluate import calibrate, corpus_scores, usual_metrics

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from chromium import open_page
 from small_run import PAIRS, train_small
-from vidrio.draw.training import Ending, report, write_report
-from vidrio.draw.training_curves import metrics, panels, spread
-from vidrio.draw.training_svg import HEIGHT, MOST_POINTS, WIDTH, Curve, bar, clock, curves, heat, short, thinned, ticks
-from vidrio.learn.history import kept_steps
+from vidrio.draw.svg import HEIGHT, MOST_POINTS, WIDTH, Curve, bar, clock, curves, heat, short, thinned, ticks
+from vidrio.learn.run.snapshots import kept_steps
+from vidrio.look.curves import metrics, panels, spread
+from vidrio.look.report import Ending, report, write_report
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config, write_config
 from vidrio.score.breakdown import Judged, by_length, by_rarity, count_words, judged, targets, words

@@ -13,11 +13,11 @@ import pytest
 
 from chromium import open_page
 from test_training_report import parsed
-from vidrio.commands.train_ending import interval
 from vidrio.data.progress import silent
-from vidrio.draw.training import Ending, report
-from vidrio.draw.training_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
-from vidrio.learn.tasks import TASKS, Material
+from vidrio.learn.run.finish import interval
+from vidrio.learn.run.prepare import TASKS, Material
+from vidrio.look.report import Ending, report
+from vidrio.look.report_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config
 

@@ -17,11 +17,13 @@ from vidrio.errors import InputError, ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
+from vidrio.look.run import open_model
+from vidrio.look.translated import look_at
 from vidrio.model import find as models
 from vidrio.model.folder import read_config, read_parameters, write_parameters
 from vidrio.search import Sampling
 from vidrio.text.reading import protect
-from vidrio.text.reading.loops import circles, rounds
+from vidrio.text.reading.repetition import circles, rounds
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate import engines
 from vidrio.translate.engines import Glass, cache_place, open_engine
@@ -294,7 +296,7 @@ def test_words_that_the_vocabulary_does_not_hold_are_told(translator):
 def test_a_translation_can_be_looked_into(folder):
     translator = Translator.load(folder, engine="glass")
     found = translator.translate("Bala core. Cola core.")
-    seen = found.look(1)
+    seen = look_at(open_model(folder), found, 1)
     assert seen.text == "Cola core."
     assert seen.translation == found.sentences[1].text
 

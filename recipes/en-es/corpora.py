@@ -41,7 +41,7 @@ ALONE = {  # of each so many at most
 }
 LONGEST_ALONE = 140  # characters; the model that translates them does not do well on longer ones
 
-SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/masks.py puts them in when it translates
+SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/reading/prepared.py puts them in when it translates
 COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}
 NAME = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
 VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"

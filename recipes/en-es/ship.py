@@ -19,7 +19,7 @@ from vidrio.model.folder import About, read_config, read_parameters, write_atomi
 from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import calibrate, evaluate, usual_metrics
-from vidrio.text.reading.masks import RARE, fewest
+from vidrio.text.reading.prepared import RARE, fewest
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from vidrio.look.run import Look, Opened
+    from vidrio.look.run import LoadedModel, Look
     from vidrio.model.config import ModelConfig
     from vidrio.search import Options
 
@@ -68,7 +68,7 @@ def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
     return replace(options, **told)
 
 
-def opened(model_name: str | None, dtype: str = "float64") -> "Opened":
+def opened(model_name: str | None, dtype: str = "float64") -> "LoadedModel":
     """The model that an option names, ready to be looked into; stderr says which it is."""
     import numpy as np
 

@@ -5,19 +5,8 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import (
-    as_options,
-    dtype_option,
-    given_text,
-    json_option,
-    model_option,
-    opened,
-    search_options,
-    tell_unknown,
-    text_argument,
-)
-from vidrio.commands.reading import as_read, typed_option
-from vidrio.commands.whatif_options import take_asked, whatif_options
+from vidrio.commands._options import dtype_option, json_option, model_option, tell_unknown, text_argument
+from vidrio.commands.run_request import RunRequest, run_options
 
 
 @click.command(short_help="Recompute numbers of a trace independently; the exit code tells.")
@@ -27,13 +16,10 @@ from vidrio.commands.whatif_options import take_asked, whatif_options
 @click.option("--random", "count", metavar="N", type=click.IntRange(1), help="N numbers at random, of all quantities.")
 @click.option("--random-seed", type=click.IntRange(0), default=0, show_default=True, help="Which random numbers.")
 @click.option("--all", "every", is_flag=True, help="Every number of the run.")
-@click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
-@search_options
-@typed_option
-@whatif_options
+@run_options
 @dtype_option
 @json_option
-def check(text: str, addresses: tuple[str, ...], model_name: str | None, dtype: str, **given: Any) -> int:
+def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
     """Recompute numbers of the run on TEXT, each from its inputs, by an independent implementation.
 
     Without an option: all that came out, and numbers at random of every quantity on the way. ADDRESS may be a number, a
@@ -49,19 +35,12 @@ def check(text: str, addresses: tuple[str, ...], model_name: str | None, dtype: 
     vidrio check "Hello world" enc.0 "out.prob[hola]@0"
     """
     from vidrio.look import checked as report
-    from vidrio.look.changed import look_changed
 
-    asked = take_asked(given)
-    count, seed, every = (given.pop(name) for name in ("count", "random_seed", "every"))
-    target, as_json = given.pop("target"), given.pop("as_json")
+    request = RunRequest.take(text, given)
+    count, seed, every, as_json = (given.pop(name) for name in ("count", "random_seed", "every", "as_json"))
     if sum([count is not None, every, bool(addresses)]) > 1:
         raise click.UsageError("give one of --random, --all and addresses")
-    model = opened(model_name, dtype)
-    typed = given.pop("typed") or target is not None
-    options = as_options(model.config, given)
-    text = as_read(model, given_text(text), options, typed=typed)
-    forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
-    tried = look_changed(model, text, asked, options=options, target=forced)
+    tried = request.run(request.open())
     tell_unknown(tried.after)
     which = report.Which(addresses, count, every, seed)
     outcome = report.run(tried, which, progress=_progress if not as_json else None)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vidrio.commands._progress import LINE_EVERY, progress
-from vidrio.commands.recipe_options import Grouped, as_choices, as_material, train_options
+from vidrio.commands.train_options import Grouped, as_choices, as_material, train_options
 
 if TYPE_CHECKING:
     from vidrio.data.progress import Advance
-    from vidrio.learn.run import Learned
-    from vidrio.learn.tasks import Material
+    from vidrio.learn.run.prepare import Material
+    from vidrio.learn.train import Learned
 
 
 @click.command(cls=Grouped)
@@ -35,13 +35,13 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
 
     With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
     """
-    from vidrio.learn.machine import settle
+    from vidrio.learn.run.machine import settle
 
     settle()
     material, choices = as_material(pairs, given), as_choices(given)
     from vidrio.data.progress import silent
-    from vidrio.learn.run import run, use_machine
-    from vidrio.learn.together import join, leave
+    from vidrio.learn.processes.processes import join, leave
+    from vidrio.learn.train import run, use_machine
 
     use_machine(given["threads"])
     together = join(sharded=given["sharded"], device=given["device"] or "")
@@ -61,7 +61,7 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
 
 def finish(learned: "Learned", folder: Path, material: "Material", console: "Console") -> None:
     """Judge the model on sentences that it has never seen, and write it."""
-    from vidrio.commands.train_ending import judge, write
+    from vidrio.learn.run.finish import judge, write
 
     scores, warnings = judge(learned, console.progress)
     for score in scores:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from vidrio.look.again import Again
-    from vidrio.look.run import Opened
-    from vidrio.search import Options
+    from vidrio.commands.run_request import RunRequest
+    from vidrio.look.run import LoadedModel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,7 +25,7 @@ _NAMES = ("training", "gradients", "lives", "smoothing", "history")
 
 
 @dataclass(frozen=True)
-class TrainingAsked:
+class TrainingViews:
     """Which views of training, and of what."""
 
     training: bool
@@ -37,6 +36,27 @@ class TrainingAsked:
     attention: str  # that --history tells
     as_json: bool
 
+    @staticmethod
+    def take(given: dict[str, Any], *, changed: bool) -> "TrainingViews | None":
+        """The views of training among a command's arguments, which lose their options; None if there are none.
+
+        They are views of their own: what else was asked for must be nothing, or fit.
+        """
+        own = {name: given.pop(name) for name in _NAMES}
+        step, history = bool(own["training"] or own["gradients"] or own["lives"]), own["history"]
+        if own["smoothing"] is not None and not step:
+            raise click.UsageError("--smoothing goes with --training, --gradient or --life")
+        if not (step or history):
+            return None
+        fitting = {"as_json", "addresses"} if history else {"as_json"}
+        others = [name for name, value in given.items() if value not in (None, False, ()) and name not in fitting]
+        if changed or others or (step and history):
+            view = "--history" if history else "--training, --gradient and --life"
+            raise click.UsageError(f"{view}: not together with what-ifs or other views")
+        if history and len(given["addresses"]) > 1:
+            raise click.UsageError("--history tells one attention: give --at once")
+        return TrainingViews(**own, attention="".join(given["addresses"]), as_json=given["as_json"])
+
 
 def training_options(command: F) -> F:
     """`--training`, `--gradient`, `--life`, `--smoothing`, `--history`."""
@@ -45,71 +65,37 @@ def training_options(command: F) -> F:
     return command
 
 
-def take_training(asked: dict[str, Any], *, changed: bool) -> TrainingAsked | None:
-    """The views of training among a command's arguments, which lose their options; None if there are none.
-
-    They are views of their own: what else was asked for must be nothing, or fit.
-    """
-    own = {name: asked.pop(name) for name in _NAMES}
-    step, history = bool(own["training"] or own["gradients"] or own["lives"]), own["history"]
-    if own["smoothing"] is not None and not step:
-        raise click.UsageError("--smoothing goes with --training, --gradient or --life")
-    if not (step or history):
-        return None
-    fitting = {"as_json", "addresses"} if history else {"as_json"}
-    others = [name for name, value in asked.items() if value not in (None, False, ()) and name not in fitting]
-    if changed or others or (step and history):
-        view = "--history" if history else "--training, --gradient and --life"
-        raise click.UsageError(f"{view}: not together with what-ifs or other views")
-    if history and len(asked["addresses"]) > 1:
-        raise click.UsageError("--history tells one attention: give --at once")
-    return TrainingAsked(**own, attention="".join(asked["addresses"]), as_json=asked["as_json"])
-
-
-def show_training(
-    asked: TrainingAsked,
-    model: "Opened",
-    text: str,
-    target: str | None,
-    options: "Options",
-    again: "Again",
-    precision: int,
-) -> None:
+def show_training(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> None:
     """Print the views that were asked for."""
-    if asked.history:
-        click.echo(_history(asked, model, text, target, options, precision), nl=False)
-    else:
-        click.echo(_step(asked, model, text, target, again, precision), nl=False)
+    drawn = _history(asked, request, model, precision) if asked.history else _step(asked, request, model, precision)
+    click.echo(drawn, nl=False)
 
 
-def _history(
-    asked: TrainingAsked, model: "Opened", text: str, target: str | None, options: "Options", precision: int
-) -> str:
-    import json
-
-    from vidrio.draw import training_history as ages
+def _history(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:
+    from vidrio.look import history as ages
+    from vidrio.look.manifest import json_text
+    from vidrio.look.run import target_ids
 
     forced = None
-    if target is not None and model.config.has_decoder:
-        forced = [*model.target_tokenizer.encode(target), model.config.special.end]
-    told = ages.history(model, text, options, asked.attention, forced)
-    if asked.as_json:
-        return json.dumps(told.to_json(), ensure_ascii=False, indent=1) + "\n"
-    return ages.as_text(told, precision) + "\n"
+    if request.target is not None and model.config.has_decoder:
+        forced = target_ids(model, request.target)
+    told = ages.history(model, request.read(model).text, request.options(model), asked.attention, forced)
+    return f"{json_text(told.to_json()) if asked.as_json else ages.as_text(told, precision)}\n"
 
 
-def _step(asked: TrainingAsked, model: "Opened", text: str, target: str | None, again: "Again", precision: int) -> str:
-    from vidrio.draw.training_json import to_json
-    from vidrio.draw.training_numbers import gradient, life
-    from vidrio.draw.training_seen import overview, run
-    from vidrio.learn.rules import first_step, next_step
+def _step(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:
+    from vidrio.learn.next_step import first_step, next_step
+    from vidrio.look.training import overview, run
+    from vidrio.look.training_json import to_json
+    from vidrio.look.training_numbers import gradient, life
 
     smoothing = asked.smoothing
     rules = next_step(model.path, model.config, smoothing) if asked.lives else first_step(model.path, smoothing)
-    seen, looked = run(model, text, target, rules)
+    text = request.text if request.target is not None else request.read(model).text
+    seen, looked = run(model, text, request.target, rules)
     if asked.as_json:
         return to_json(seen, looked, rules, asked.gradients, asked.lives)
-    views = [overview(seen, looked, again, precision)] if asked.training else []
+    views = [overview(seen, looked, request.command_line(), precision)] if asked.training else []
     views += [gradient(seen, looked, where, precision) for where in asked.gradients]
     views += [life(seen, looked, rules, where, precision) for where in asked.lives]
     return "\n\n".join(views) + "\n"

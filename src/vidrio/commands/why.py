@@ -5,19 +5,14 @@ from typing import Any
 import click
 
 from vidrio.commands._options import (
-    as_options,
     dtype_option,
-    given_text,
     json_option,
     model_option,
-    opened,
     precision_option,
-    search_options,
     tell_unknown,
     text_argument,
 )
-from vidrio.commands.reading import as_read, typed_option
-from vidrio.commands.whatif_options import take_asked, whatif_options
+from vidrio.commands.run_request import RunRequest, run_options
 
 LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
 
@@ -34,14 +29,11 @@ LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
     type=click.Choice(["calculator", "python", "spreadsheet", "latex"]),
     help="Only the arithmetic, at full precision, to copy.",
 )
-@click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one.")
-@search_options
-@typed_option
-@whatif_options
+@run_options
 @precision_option
 @dtype_option
 @json_option
-def why(address: str, text: str, model_name: str | None, precision: int, dtype: str, **given: Any) -> None:
+def why(address: str, text: str, precision: int, **given: Any) -> None:
     """The receipt of the number at ADDRESS when the model reads TEXT.
 
     It shows the formula, puts the numbers in, works it out step by step, recomputes it independently in float64, and
@@ -53,22 +45,20 @@ def why(address: str, text: str, model_name: str | None, precision: int, dtype: 
     vidrio why "out.prob[hola]@0" "Hello world" --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
-    from vidrio.draw import receipt as report
     from vidrio.errors import InputError
-    from vidrio.look.changed import look_changed
+    from vidrio.look import receipt as report
+    from vidrio.look.translated import COPIED
 
-    asked = take_asked(given)
-    deep, limit, kind, target, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "target", "as_json"))
+    request = RunRequest.take(text, given)
+    deep, limit, kind, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "as_json"))
     if kind and (as_json or deep):
         raise click.UsageError("--as prints one line of arithmetic: leave out --json and --deep")
-    model = opened(model_name, dtype)
-    typed = given.pop("typed") or target is not None
-    options = as_options(model.config, given)
-    text = as_read(model, given_text(text), options, typed=typed)
-    forced = None if target is None else [*model.target_tokenizer.encode(target), model.config.special.end]
-    tried = look_changed(model, text, asked, options=options, target=forced)
+    model = request.open()
+    tried = request.run(model)
     tell_unknown(tried.after)
     trace, file = tried.after.trace, model.path / "model.safetensors"
+    if tried.after.copied:
+        raise InputError(f"{COPIED}: the model reads nothing of it", do="give a text with words, or --as-typed")
     if tried.after.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     if as_json:

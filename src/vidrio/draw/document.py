@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
-from vidrio.draw.show_html import text
+from vidrio.draw.html import text
 
 Section = tuple[str, str, str]  # anchor, title, body; one without a body is left out
 

@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 
 from vidrio.errors import RunError
-from vidrio.learn import model
 from vidrio.learn.batches import Examples, Ids, collate
-from vidrio.learn.history import is_due
-from vidrio.learn.loss import smoothed_cross_entropy
+from vidrio.learn.net import model
+from vidrio.learn.net.loss import smoothed_cross_entropy
+from vidrio.learn.net.parameters import Weights
 from vidrio.learn.optimiser import Adam, clip
+from vidrio.learn.run.snapshots import is_due
 from vidrio.learn.schedule import Schedule
-from vidrio.learn.weights import Weights
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 

@@ -1,282 +1,264 @@
-"""The training loop: batch → loss → gradients → clip → step → running mean → tell → validate → keep.
+"""One training run from files to a model folder: choose, begin or go on, train, and hand over what was learned.
 
-Everything that a run is lies in `State`; the loop changes nothing else. So a run can be stopped at any moment and goes
-on exactly: on a CPU the losses that follow are the same to the last bit.
+MODEL/run/plan.json    what was chosen, and from which data: what a resumed run is held to
 """
 
-import math
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
 
-from vidrio.errors import RunError
-from vidrio.learn import model
-from vidrio.learn.batches import Batch, Examples, Position, collate, stream
-from vidrio.learn.best import best_of, rank
-from vidrio.learn.dropout import dropout
-from vidrio.learn.history import is_due
-from vidrio.learn.keeper import Keeper
-from vidrio.learn.loss import smoothed_cross_entropy
-from vidrio.learn.machine import Sweeper
-from vidrio.learn.optimiser import clip
-from vidrio.learn.recipe import Recipe
-from vidrio.learn.schedule import Schedule
-from vidrio.learn.sharded import Shards
-from vidrio.learn.state import State
-from vidrio.learn.together import Together
-from vidrio.learn.weights import Weights
+from vidrio.data.lock import leaving_nothing
+from vidrio.data.progress import Progress, silent
+from vidrio.errors import ModelError, RunError
+from vidrio.learn.batches import Examples, no_resplit
+from vidrio.learn.net import model
+from vidrio.learn.net.decode import translate
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.processes.data_owner import at_work, in_turn, same_everywhere
+from vidrio.learn.processes.processes import Together
+from vidrio.learn.run.best import mean, rank
+from vidrio.learn.run.loop import Watch, train
+from vidrio.learn.run.machine import keep_memory
+from vidrio.learn.run.plan import (
+    Choices,
+    Plan,
+    check,
+    compare,
+    fit_memory,
+    make_plan,
+    read_plan,
+    told_data,
+    told_plan,
+    too_long,
+)
+from vidrio.learn.run.prepare import TASKS, Begun, Material, Task
+from vidrio.learn.run.ram import free_memory
+from vidrio.learn.run.recipe import METRICS, minutes
+from vidrio.learn.run.run_files import write_down
+from vidrio.learn.run.start import Start
+from vidrio.learn.run.state import State, hand_out, resume
+from vidrio.learn.run.tensorboard import drawing
 from vidrio.model.config import ModelConfig
+from vidrio.model.folder import About, write_atomically, write_config, write_parameters
+from vidrio.model.parameters import random_parameters
+from vidrio.text.tokens.bpe_dropout import Dropout
 
-TELL = 10  # steps between two lines of metrics
-EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
-PROOF = 500  # steps after which the loss must have moved
-
-Validate = Callable[[model.Network], dict[str, float]]
-Watch = Callable[[dict[str, Any]], None]
+Say = Callable[[str], None]
 
 
-def train(
-    examples: Examples,
-    state: State,
-    recipe: Recipe,
-    validate: Validate,
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What a run has brought about: all that is needed to write, judge and describe the model."""
+
+    task: Task
+    plan: Plan
+    weights: Weights  # the best
+    score: float  # theirs, on the validation set
+    state: State
+    translations: list[str]  # of the test sources, by beam search
+    judged: dict[str, float]  # of the test texts, where nothing is translated
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.plan.config
+
+    def write(self, folder: Path, about: About, card: str) -> None:
+        """The model folder, its config last."""
+        write_parameters(folder, self.weights.to_arrays())
+        tokenizers = (self.task.source, self.task.target)
+        source = tokenizers[0] or tokenizers[1]
+        if source is not None:
+            source.save(folder / "tokenizer.json")
+        separate = folder / "target-tokenizer.json"
+        separate.unlink(missing_ok=True)
+        if tokenizers[0] is not None and tokenizers[1] not in (None, tokenizers[0]):
+            tokenizers[1].save(separate)
+        write_atomically(folder / "README.md", card.encode())
+        write_config(folder, self.config, about)
+
+
+def run(
+    folder: Path,
+    material: Material,
+    choices: Choices,
     *,
-    run: Path | None = None,
+    say: Say = lambda text: None,
     watch: Watch = lambda record: None,
+    progress: Progress = silent,
     together: Together | None = None,
-) -> State:
-    """Go on from `state` until the recipe says stop. With `run`, what is needed to go on after a kill is kept there."""
-    together = together or Together()
-    clock = Clock(state.seconds)
-    keeper = Keeper(run if together.leads else None, state)
-    sweep = Sweeper()
-    steps = gather(examples, recipe, state)
-    if state.step == 0:
-        keeper.snapshot()
-    state.ended = is_over(state, recipe)  # an ended run may have been told to go further
-    with Interruption() as interruption:
-        while not state.ended:
-            before = state.share, state.epoch
-            take_step(next(steps), examples, state, recipe, clock, together)
-            state.share = recipe.stop.share(state.step, state.epoch, state.seconds)
-            state.ended = state.share >= 1
-            due, stopped = together.any_of(keeper.is_due(), interruption.asked)
-            if state.step % TELL == 0 or state.ended:
-                watch(keeper.tell(told(state, recipe, clock)))
-            if state.ended or validation_due(before, state, recipe):
-                record = judge(state, recipe, validate, together)
-                if together.leads:
-                    watch(keeper.tell(record))
-                keeper.keep_best()
-                state.seconds = clock.now()
-                keeper.save()
-            elif due or stopped:
-                keeper.save()
-            if is_due(state.step):
-                keeper.snapshot()
-            if stopped:
-                raise KeyboardInterrupt
-            sweep()
-    return state
+    memory: int | None = None,
+) -> Learned:
+    """Train in `folder`/run from the beginning, or go on where an earlier run was stopped.
 
-
-# --- one step ---------------------------------------------------------------------------------------------------------
-
-Step = tuple[Position, float, list[Any]]
-
-
-def gather(examples: Examples, recipe: Recipe, state: State) -> Iterator[Step]:
-    """The batches of each step, `accumulate` of them."""
-    longest = state.weights.config.max_positions
-    batches = stream(examples, recipe.batch_tokens, longest, recipe.seed, state.position)
-    while True:
-        some = [next(batches) for _ in range(recipe.accumulate)]
-        yield some[-1][0], some[-1][1], [indices for _, _, indices in some]
-
-
-def take_step(step: Step, examples: Examples, state: State, recipe: Recipe, clock: "Clock", together: Together) -> None:
-    """Learn from some batches: one step of the optimiser."""
-    weights = state.weights
-    number = state.step + 1
-    gradient = torch.zeros_like(weights.flat)
-    sums = torch.zeros(4, dtype=torch.float64)  # loss, predictions, tokens, seconds
-    for place, indices in enumerate(step[2]):
-        if place % together.size == together.rank:
-            key = (recipe.seed, number, place)  # every random number depends on it alone
-            batch = collate(examples, indices, weights.config, recipe.subword_dropout, key).to(weights.flat.device)
-            part, nll = gradient_of(weights, batch, recipe, key)
-            gradient += part
-            sums += torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
-    sums[3] = clock.now() if together.leads else 0
-    if not together.sharded:  # where it is, each gradient comes as the sum of all
-        together.add_up(gradient)
-    loss, predictions, tokens, seconds = together.add_up(sums.to(gradient.device)).tolist()
-    length = clip(gradient.div_(predictions), recipe.clip, together.add_up_parts)
-    if not math.isfinite(length) or not math.isfinite(loss):
-        raise RunError(
-            "the training has come apart: the loss or its gradient is not a number any more",
-            found=f"step {number}, loss {loss / predictions:.4g}, gradient {length:.4g}",
-            do="start the same command with a lower --rate or a longer --warmup; it goes on from the last saved state",
-        )
-    rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(number, state.share)
-    decay = weights.decays * recipe.weight_decay if recipe.weight_decay else None
-    state.adam.update(weights.flat, gradient, rate, decay)
-    # In the first steps the mean is of those steps only, not of where they started.
-    state.average.lerp_(weights.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
-    state.step, state.seconds = number, seconds
-    state.position, state.epoch = step[0], step[1]
-    state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
-
-
-def gradient_of(weights: Weights | Shards, batch: Batch, recipe: Recipe, key: tuple[int, ...]) -> tuple[Tensor, float]:
-    """The gradient of the loss summed over a batch, and the loss without smoothing."""
-    dropouts = model.Dropouts(
-        dropout(recipe.dropout, (*key, 0)),
-        dropout(recipe.attention_dropout, (*key, 1)),
-        dropout(recipe.activation_dropout, (*key, 2)),
-    )
-    net = model.build(weights, getattr(torch, recipe.precision), dropouts)
-    leaves = net.weights, net.tables
-    with weights.let_go(leaves):
-        if recipe.r_drop:
-            loss, nll = objective_twice(net, batch, recipe.smoothing, recipe.r_drop)
-        else:
-            loss, nll = objective(net, batch, recipe.smoothing)
-    loss.backward()
-    return weights.gradient(leaves), nll.item()
-
-
-def objective(net: model.Network, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
-    """What is to become small: the loss of saying what is expected, summed; with smoothing and without."""
-    rows = predict(net, batch)
-    W_VD, b_V = model.output(net)
-    return smoothed_cross_entropy(rows.flatten(0, -2), W_VD, b_V, batch.expected_BT.flatten(), smoothing)
-
-
-def objective_twice(net: model.Network, batch: Batch, smoothing: float, r_drop: float) -> tuple[Tensor, Tensor]:
-    """The same with R-Drop: each sentence goes through the model twice, with other values dropped. The loss is the mean
-    of both, plus α (KL(p‖q) + KL(q‖p)) / 4: half of the paper's, so that a gradient is as long as without.
+    `memory` is how many bytes training may take: what is free on the device, unless told otherwise.
     """
-    rows = predict(net, batch.twice())
-    # Sentence by sentence → target by target, the two predictions of each side by side.
-    rows_BT2D = rows.view(len(batch.expected_BT), 2, -1, rows.shape[-1]).transpose(1, 2)
-    targets = batch.expected_BT.flatten().repeat_interleave(2)
-    loss, nll = smoothed_cross_entropy(rows_BT2D.flatten(0, -2), *model.output(net), targets, smoothing, r_drop)
-    return loss / 2, nll / 2
-
-
-def predict(net: model.Network, batch: Batch) -> Tensor:
-    """The rows from which the expected tokens (or class) are told. Teacher forcing: the decoder reads the truth."""
-    if not net.config.has_encoder:
-        return model.decode(net, batch.target_BT)
-    memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
-    if not net.config.has_decoder:
-        return model.pool(memory, batch.source_lengths_B)
-    return model.decode(net, batch.target_BT, memory, model.padding(batch.source_BS, batch.source_lengths_B))
-
-
-class Interruption:
-    """Ctrl-C and a polite kill wait for the end of a step, so that the run can be saved; a second one does not wait."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self.before: dict[int, Any] = {}
-
-    def __enter__(self) -> "Interruption":
-        if threading.current_thread() is threading.main_thread():
-            self.before = {number: signal.signal(number, self.ask) for number in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-    def ask(self, number: int, frame: object) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-
-
-# --- telling, judging, keeping ----------------------------------------------------------------------------------------
-
-
-class Clock:
-    """Seconds of training, over all the times that a run was started."""
-
-    def __init__(self, before: float) -> None:
-        self.start = time.monotonic() - before
-        self.told = before
-
-    def now(self) -> float:
-        return time.monotonic() - self.start
-
-
-def told(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
-    """What has happened since the last time, as one line of metrics; a loss that does not move ends the run."""
-    loss, predictions, tokens = state.sums
-    state.sums = [0.0, 0.0, 0.0]
-    loss /= predictions
-    seconds, clock.told = state.seconds - clock.told, state.seconds
-    if state.first_loss is None:
-        state.first_loss = loss
-    proven = state.step >= max(PROOF, 2 * recipe.warmup) and (recipe.stop.converged or state.share > 0.1)
-    # A model that is learned on from knows much at its start; it is held to what one that knows nothing would lose.
-    ignorance = max(state.first_loss, math.log(predicted(state.weights.config)))
-    if proven and loss > 0.98 * ignorance:
-        raise RunError(
-            "the loss does not move: nothing is being learned",
-            found=f"{state.first_loss:.3f} at the start, {loss:.3f} after {state.step:,} steps",
-            do="look at the data (vidrio data inspect), or try another --rate",
-        )
-    rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(state.step, state.share)
-    record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss, "rate": rate}
-    return record | {"share": state.share, "seconds": state.seconds, "tokens_per_second": tokens / max(seconds, 1e-9)}
-
-
-def predicted(config: ModelConfig) -> int:
-    """Among how many words, or classes, the model chooses."""
-    return config.target_vocabulary if config.has_decoder else config.n_classes
-
-
-def is_over(state: State, recipe: Recipe) -> bool:
-    """Whether the recipe's end is reached, or its patience."""
-    share = recipe.stop.share(state.step, state.epoch, state.seconds)
-    return share >= 1 or 0 < recipe.patience <= state.since_best
-
-
-def validation_due(before: tuple[float, float], state: State, recipe: Recipe) -> bool:
-    """So often in the whole run; where its end is not known, after each epoch."""
-    share, epoch = before
-    if recipe.stop.converged:
-        return state.step % EPOCH == 0 or int(state.epoch) > int(epoch)
-    return int(state.share * recipe.validations) > int(share * recipe.validations)
-
-
-@torch.no_grad()
-def judge(state: State, recipe: Recipe, validate: Validate, together: Together) -> dict[str, Any]:
-    """Validate the mean of the parameters; the best so far is kept, and enough without a better one ends the run."""
-    weights, scores = state.weights, dict[str, float]()
-    mean = weights.whole(state.average)
-    if together.leads:
-        mean = mean.to(weights.flat.device)
-        scores = validate(model.build(Weights(weights.config, mean), getattr(torch, recipe.precision)))
-    told = [scores.get(name, math.inf) for name in (recipe.metric, "loss")]
-    score, loss = together.spread(torch.tensor(told, dtype=torch.float64)).tolist()
-    is_best = state.best_score is None or (
-        rank(score, loss, recipe.metric) < rank(state.best_score, state.best_loss, recipe.metric)
+    together = together or Together()
+    home, device = folder / "run", find_device(choices.device)
+    memory = free_memory(device) if memory is None else memory
+    refuse_other_folders(folder)
+    with at_work(home, together) as writes:
+        with leaving_nothing(home) if writes else nullcontext():
+            before = read_plan(home) if together.leads else None
+            begun = Begun(before.data, before.tokenizers) if before else None
+            if together.leads:
+                check(choices, before)
+            task = in_turn(
+                writes,
+                together,
+                lambda made: TASKS[choices.task](home, replace(material, made=made, begun=begun), progress),
+            )
+            same_everywhere(task.examples, repr(task.fingerprints), together)
+            settled = ""
+            if together.leads:
+                for line in told_data(task):
+                    say(line)
+                plan, told = settle(task, choices, device, before, memory, together)
+                for line in (*told_plan(plan, device, task), *told, *too_long(plan, task)):
+                    say(line)
+                settled = json.dumps(plan.to_json(), indent=2)
+                write_atomically(home / "plan.json", f"{settled}\n".encode())
+            plan = Plan.from_json(json.loads(together.tell(settled)))
+            state, line = begin(home, plan, device, together, choices.start)
+        say(line)
+        examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
+        with drawing(home if together.leads else None, state, watch) as seen:
+            state = train(examples, state, plan.recipe, task.validate, run=home, watch=seen, together=together)
+        say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
+        say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
+        best = Weights(plan.config, state.weights.whole(state.best).to(device))
+        translations, judged, score = list[str](), dict[str, float](), state.best_score or 0.0
+        if together.leads:
+            if len(state.kept) > 1:
+                try:
+                    best, record = try_mean(best, state, plan, task, home)
+                except ModelError as error:  # the best one alone is in the state
+                    say(f"the mean of the best models could not be tried: {error.what}")
+                else:
+                    write_down(home, record)
+                    say(told_mean(record, plan.recipe.metric))
+                    score = record[plan.recipe.metric] if record["best"] else score
+            translations = translate_test(best, plan, task, progress)
+            if task.judge is not None:
+                with torch.no_grad():
+                    judged = task.judge(model.build(best))
+    return Learned(
+        task=task, plan=plan, weights=best, score=score, state=state, translations=translations, judged=judged
     )
-    if is_best:
-        state.best.copy_(state.average)
-        state.best_score, state.best_loss, state.best_step, state.since_best = score, loss, state.step, 0
-    else:
-        state.since_best += 1
-    most = recipe.keep_best if recipe.keep_best > 1 else 0  # the best alone is in the state
-    state.kept = best_of([*state.kept, (state.step, score, loss)], most, recipe.metric)
-    state.ended = is_over(state, recipe)
-    return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
+
+
+def settle(
+    task: Task, choices: Choices, device: torch.device, before: Plan | None, memory: int | None, together: Together
+) -> tuple[Plan, list[str]]:
+    """The plan, and what is to be told about how it came about."""
+    plan, told = make_plan(task, choices, device, before), list[str]()
+    if before is None and "batch_tokens" not in choices.recipe and memory is not None:
+        own = memory // together.local_size if device.type == "cpu" else memory  # processes share a machine
+        shares = together.size if together.sharded else 1
+        parts = "accumulate" not in choices.recipe
+        plan, told = fit_memory(plan, task, own, device.type, parts=parts, shares=shares)
+    accumulate, processes = plan.recipe.accumulate, together.size
+    if before is not None and accumulate == before.recipe.accumulate and accumulate % processes:
+        raise RunError(
+            f"{processes} processes cannot share out the steps of this run evenly",
+            found=f"{accumulate} batches to a step",
+            do=f"start a number of processes that {accumulate} can be divided by, or another run",
+        )
+    shared = -(-accumulate // processes) * processes
+    plan = replace(plan, recipe=replace(plan.recipe, accumulate=shared))
+    return plan, [*(compare(before, plan) if before is not None else []), *told]
+
+
+def use_machine(threads: int | None) -> None:
+    """Settle how many CPU threads compute (None: PyTorch's choice), and keep memory that was used once."""
+    keep_memory()
+    if threads:
+        torch.set_num_threads(threads)
+
+
+def find_device(name: str) -> torch.device:
+    """The device of this name; without one, a GPU where there is one."""
+    if not name:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        found = str(error).splitlines()[0]
+        raise RunError(f"there is no device {name!r} to train on", found=found, do="use --device cpu") from None
+    return device
+
+
+def refuse_other_folders(folder: Path) -> None:
+    """Never write into what is not a run of ours."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file", do="give a folder, new or of an earlier run")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "run").is_dir():
+        what = "a model without its training run" if (folder / "config.json").exists() else "other files"
+        raise RunError(f"{folder} is not empty", found=what, do="give a new folder, or one of an earlier run")
+
+
+def begin(
+    home: Path, plan: Plan, device: torch.device, together: Together, start: Start | None = None
+) -> tuple[State, str]:
+    """The run's state, saved or new: one process has it, and gives it to the others."""
+    state, line = None, ""
+    if together.leads:
+        state, line = begin_alone(home, plan, torch.device("cpu") if together.size > 1 else device, start)
+    return hand_out(state, plan.config, device, together), line
+
+
+def begin_alone(home: Path, plan: Plan, device: torch.device, start: Start | None = None) -> tuple[State, str]:
+    """The run's state, saved or new."""
+    found = resume(home, plan.config, device)
+    if found is not None:
+        state, damaged = found
+        return state, f"going on from step {state.step:,}, {minutes(state.seconds)} in" + (
+            f" ({damaged})" if damaged else ""
+        )
+    random = np.random.default_rng([plan.recipe.seed, 0])
+    parameters = start.parameters() if start else random_parameters(plan.config, random)
+    weights = Weights.from_arrays(plan.config, parameters, device=str(device))
+    what = f"the parameters of {start.folder.name}" if start else "random parameters"
+    return State.start(weights), f"beginning with {what}, seed {plan.recipe.seed}"
+
+
+def try_mean(best: Weights, state: State, plan: Plan, task: Task, home: Path) -> tuple[Weights, dict[str, Any]]:
+    """The mean of the best models, or the best one alone if that is better; and a line of metrics that says which."""
+    steps = sorted(step for step, _, _ in state.kept)
+    mixed = Weights.from_arrays(plan.config, mean(home, steps), device=str(best.flat.device))
+    with torch.no_grad():
+        scores = task.validate(model.build(mixed, getattr(torch, plan.recipe.precision)))
+    metric, alone = plan.recipe.metric, state.best_score or 0.0
+    better = rank(scores[metric], scores["loss"], metric) < rank(alone, state.best_loss, metric)
+    record = {"kind": "mean", "step": state.step, "steps": steps, "metric": metric, "alone": alone, "best": better}
+    return mixed if better else best, record | {name: scores[name] for name in METRICS if name in scores}
+
+
+def told_mean(record: dict[str, Any], metric: str) -> str:
+    """Whether the mean of the best models has become the model."""
+    of = f"the mean of the {len(record['steps'])} best models (steps {', '.join(f'{n:,}' for n in record['steps'])})"
+    compared = f"{metric} {record[metric]:.4g}, the best one alone {record['alone']:.4g}"
+    return f"tried {of}: {compared}: " + ("the mean is the model" if record["best"] else "not better")
+
+
+def with_subword_dropout(task: Task) -> Examples:
+    """The examples, with the means to split their words otherwise."""
+    sides = [Dropout(tokenizer) if tokenizer else no_resplit for tokenizer in (task.source, task.target)]
+    return replace(task.examples, resplit=(sides[0], sides[1]))
+
+
+def translate_test(best: Weights, plan: Plan, task: Task, progress: Progress = silent) -> list[str]:
+    """The test sentences as the finished model translates them: beam search, in float32."""
+    if task.source is None or task.target is None or not task.test:
+        return []
+    sources = [np.array(ids, dtype=np.int64) for ids in task.source.encode_batch([source for source, _ in task.test])]
+    decoding, net = plan.config.decoding, model.build(best)
+    with progress("translating the test set", len(sources)) as advance:
+        found = translate(net, sources, beam=decoding.beam, length_penalty=decoding.length_penalty, advance=advance)
+    return [task.target.decode(ids) for ids in found]

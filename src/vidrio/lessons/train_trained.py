@@ -87,8 +87,8 @@ def rounded(parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
-    from vidrio.learn.history import keep_snapshot
     from vidrio.learn.plain import fit
+    from vidrio.learn.run.snapshots import keep_snapshot
 
     names = SpecialNames(pad="<pad>", unk="<unk>", start="SOS", end="EOS")
     tokenizer = Tokenizer.of_words([*WORDS, "<pad>", "<unk>"], names=names, lowercase=True)

@@ -10,17 +10,23 @@ import numpy as np
 from vidrio.draw.show import PRECISION, cut, number, table, visible, wrap
 from vidrio.glass.whatif.comparison import Comparison, compare
 from vidrio.glass.whatif.whatif import WhatIf, parse
-from vidrio.look.run import Look, Opened, look
+from vidrio.look.overview import otherwise
+from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.search import Options, Tree
 
 
 @dataclass(frozen=True)
-class Tried:
+class BeforeAfter:
     """Two runs on the same text."""
 
     before: Look
     after: Look
     whatif: WhatIf
+
+    @staticmethod
+    def of_one(run: Look) -> "BeforeAfter":
+        """A run without changes."""
+        return BeforeAfter(run, run, WhatIf())
 
     @cached_property
     def compared(self) -> Comparison:
@@ -28,34 +34,35 @@ class Tried:
 
 
 def look_changed(
-    model: Opened,
+    model: LoadedModel,
     text: str,
     asked: Sequence[tuple[str, str]],
     *,
     options: Options | None = None,
-    target: Sequence[int] | None = None,
+    target: Sequence[int] | Printed | None = None,
     tree: Tree | None = None,
-) -> Tried:
+) -> BeforeAfter:
     """Run a text, make the changes, run it again (`tree` records that search). Without changes both are one run."""
     before = look(model, text, options=options, target=target, tree=None if asked else tree)
     if not asked or before.empty:
-        return Tried(before, before, WhatIf())
+        return BeforeAfter.of_one(before)
     whatif = parse(asked, before.trace)
     machine, change = whatif.apply(model.machine)
     changed = replace(model, machine=machine, config=machine.config)
     with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
-        after = look(changed, text, options=options, change=change, target=target, tree=tree)
-    return Tried(before, after, whatif)
+        forced = None if isinstance(target, Printed) else target  # a changed machine finds a translation of its own
+        after = look(changed, text, options=options, change=change, target=forced, tree=tree)
+    return BeforeAfter(before, after, whatif)
 
 
-def tell(tried: Tried, precision: int = PRECISION) -> str:
+def tell(tried: BeforeAfter, precision: int = PRECISION) -> str:
     """The text before and after, each layer's largest change, the next word's probabilities, the first NaN."""
     if tried.before.empty:
         return "The text is empty: nothing was computed, so nothing can change."
     return "\n".join(_lines(tried, precision))
 
 
-def _lines(tried: Tried, precision: int) -> Iterator[str]:
+def _lines(tried: BeforeAfter, precision: int) -> Iterator[str]:
     compared = tried.compared
     yield "What if"
     for change in tried.whatif.changes:
@@ -67,6 +74,8 @@ def _lines(tried: Tried, precision: int) -> Iterator[str]:
         if seen.stopped:
             text += " … then no word could be chosen: the numbers were NaN or infinite"
         yield wrap(f"{word:6}  {text}", indent="  ", hang=" " * 10)
+        if seen.otherwise is not None:
+            yield wrap(f"! {otherwise(seen, precision)}", indent=" " * 8, hang=" " * 10)
     for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
         if address is not None:
             yield f"  {what}: {address}"
@@ -114,7 +123,7 @@ def _both(before: float, after: float, precision: int) -> str:
     return f"{number(before, precision)} → {number(after, precision)}"
 
 
-def as_data(tried: Tried) -> dict[str, Any]:
+def as_data(tried: BeforeAfter) -> dict[str, Any]:
     """The same for JSON, with every quantity's largest change."""
     compared = asdict(tried.compared)
     layers = [{"layer": layer, **changed} for layer, changed in compared.pop("layers")]

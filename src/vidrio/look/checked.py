@@ -25,7 +25,7 @@ from vidrio.glass.proof.checking import (
 from vidrio.glass.proof.receipts import At
 from vidrio.glass.proof.recompute import Compared
 from vidrio.glass.proof.stored import FileChecked, check_file
-from vidrio.look.changed import Tried
+from vidrio.look.changed import BeforeAfter
 from vidrio.look.run import Look
 
 NAMED = 8  # exceptions that are named
@@ -63,7 +63,7 @@ class Outcome:
         return not (self.checked.exceptions or self.file.wrong or self.following) and steps_agree
 
 
-def run(tried: Tried, which: Which, progress: Progress | None = None) -> Outcome:
+def run(tried: BeforeAfter, which: Which, progress: Progress | None = None) -> Outcome:
     """Recompute, compare with the file, compare with decoding step by step."""
     trace, began = tried.after.trace, time.perf_counter()
     chosen = [] if tried.after.empty else _chosen(trace, which)
@@ -121,7 +121,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield wrap(f"what if: {' '.join(outcome.changes)}", hang="  ")
     yield ""
     if seen.empty:
-        yield "The text is empty: nothing was computed, so there is nothing to recompute."
+        why = "Translating copies this text" if seen.copied else "The text is empty"
+        yield f"{why}: nothing was computed, so there is nothing to recompute."
     else:
         yield from _recomputed(outcome)
     yield from _file(outcome)

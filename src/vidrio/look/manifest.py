@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from vidrio._version import __version__
-from vidrio.draw.quantity import under
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
-from vidrio.look.run import Look, Opened
+from vidrio.look.quantities import under
+from vidrio.look.run import LoadedModel, Look
 from vidrio.model.folder import sha256
 from vidrio.model.parameters import count
 from vidrio.search import Tree
@@ -45,11 +45,19 @@ def manifest(seen: Look) -> dict[str, Any]:
         "translation": seen.translation,
         "search": asdict(seen.options) if searched else None,
         "hypotheses": [{"text": decode(h.ids), **asdict(h)} for h in seen.hypotheses],
+        **_otherwise(seen),
         "tree": None if seen.tree is None or not seen.tree.nodes else _tree(seen, seen.tree),
         "one_pass_differs_from_steps_by": seen.disagreement,
         "sizes": dict(trace.sizes),
         "quantities": [quantity(trace, name) for name in trace.values],
     }
+
+
+def _otherwise(seen: Look) -> dict[str, Any]:
+    """What the search would have chosen, where something else was printed."""
+    if seen.otherwise is None:
+        return {}
+    return {"otherwise": {"text": seen.model.target_tokenizer.decode(seen.otherwise.ids), **asdict(seen.otherwise)}}
 
 
 def _tree(seen: Look, tree: Tree) -> dict[str, Any]:
@@ -59,7 +67,7 @@ def _tree(seen: Look, tree: Tree) -> dict[str, Any]:
     return {"prefix": list(tree.prefix), "best": tree.best, "nodes": nodes}
 
 
-def identity(model: Opened) -> dict[str, Any]:
+def identity(model: LoadedModel) -> dict[str, Any]:
     """Which model it was, by the checksums of its files, wherever they lie."""
     return {
         "name": model.name,

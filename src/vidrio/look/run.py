@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from vidrio.draw.html import Drawn
 from vidrio.draw.show import PRECISION
-from vidrio.draw.show_html import Drawn
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
@@ -35,7 +35,7 @@ from vidrio.text.tokens.tokenizer import Piece, Tokenizer
 
 
 @dataclass(frozen=True)
-class Opened:
+class LoadedModel:
     """A model ready to be looked into. The tokenizers are the same one where the vocabulary is shared."""
 
     config: ModelConfig
@@ -58,20 +58,26 @@ class Opened:
         return _names(self.target_tokenizer, self.config.target_vocabulary)
 
 
-def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64) -> Opened:
+def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64) -> LoadedModel:
     """A model by name or folder; None is the default model."""
     path = models.find(name_or_path)
     config, about = read_config(path)
     machine = build(config, read_parameters(path), dtype)
     source, target = models.read_tokenizers(path, config)
-    return Opened(config, about, machine, source, target, path)
+    return LoadedModel(config, about, machine, source, target, path)
+
+
+class Printed(NamedTuple):
+    """What translating printed. The search is made all the same, and `Look.otherwise` tells if it found another one."""
+
+    ids: Ids  # with the end token, unless it was cut
 
 
 @dataclass(frozen=True, repr=False)
 class Look:
     """One run: the text, what became of it, and every number on the way."""
 
-    model: Opened  # its machine is the one that ran, changed or not
+    model: LoadedModel  # its machine is the one that ran, changed or not
     text: str
     pieces: Sequence[Piece]  # how the text was split
     source_ids: Sequence[int]  # with the end token, where the model wants one
@@ -83,6 +89,9 @@ class Look:
     tree: Tree | None = None
     changes: Sequence[str] = ()  # what was changed in the machine or its numbers, in words
     forced: bool = False  # the target was given, not searched for
+    otherwise: Hypothesis | None = None  # what the search would have chosen, where something else was printed
+    copied: bool = False  # translating only copies the text: the model reads nothing of it
+    notes: Sequence[str] = ()  # which sentence of a text this is, and how it was read
     stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result
     disagreement: float = 0.0  # between searching step by step and one pass over the result: the largest |Δ log p|
 
@@ -115,14 +124,14 @@ class Look:
 
     def _repr_html_(self) -> str:
         """In a notebook: the words out, step by step, and what each of them read."""
-        from vidrio.draw.html import glance
+        from vidrio.look.page import glance
 
         return glance(self)
 
     def at(self, address: str, precision: int = PRECISION) -> Drawn:
         """A layer, a matrix or a number by its address, to look at: text in a terminal, a table in a notebook."""
-        from vidrio.draw.html import part
-        from vidrio.draw.quantity import at
+        from vidrio.look.page import part
+        from vidrio.look.quantities import at
 
         return Drawn(at(self.trace, address, None, precision), part(self.trace, address, precision))
 
@@ -151,16 +160,17 @@ class Look:
 
 
 def look(
-    model: Opened,
+    model: LoadedModel,
     text: str,
     *,
     options: Options | None = None,
     change: Tap = no_tap,
-    target: Sequence[int] | None = None,
+    target: Sequence[int] | Printed | None = None,
     tree: Tree | None = None,
 ) -> Look:
     """Run the model on a text and keep every number. `change` may alter any of them on the way; `target` forces the
-    decoder's output (teacher forcing) instead of searching for one; `tree` records the search."""
+    decoder's output (teacher forcing) instead of searching for one, or is what was printed, to be compared with what
+    the search finds; `tree` records the search."""
     config = model.config
     options = options or default_options(config)
     options = replace(options, max_length=min(options.max_length, config.max_positions))
@@ -183,7 +193,12 @@ def look(
         seen = replace(seen, options=replace(options, prefix=tuple(ids)))
     else:
         seen = replace(seen, source_ids=[*ids, config.special.end] if config.source_end else ids)
-    return _translated(seen, change, None if target is None else tuple(target))
+    return _translated(seen, change, target if target is None or isinstance(target, Printed) else tuple(target))
+
+
+def target_ids(model: LoadedModel, text: str) -> list[int]:
+    """A translation as the decoder is forced to write it: with the end token."""
+    return [*model.target_tokenizer.encode(text), model.config.special.end]
 
 
 def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
@@ -198,43 +213,71 @@ def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
     return replace(seen, source_ids=ids, translation=trace.labels[best] if trace.labels else f"class {best}")
 
 
-def _translated(seen: Look, change: Tap, target: Ids | None) -> Look:
-    """Encoder–decoder, or decoder alone: search, then trace the pass over what was found."""
-    machine, config, trace = seen.model.machine, seen.model.config, seen.trace
-    start, end = config.special.start, config.special.end
-    found: list[Hypothesis] = []
-    taken, target_ids = target or (end,), (start, *(target or (end,))[:-1])
-    stopped = False
-    if target is None:
-        try:
-            found = search(_step(machine, seen.source_ids, change), start, end, seen.options, seen.tree)
-            taken = (*found[0].ids, *((end,) if found[0].ended else ()))
-            target_ids = (start, *taken[:-1])
-        except _NoChoice as stop:
-            taken, target_ids, stopped = stop.prefix[1:], stop.prefix, True
+def _translated(seen: Look, change: Tap, target: Ids | Printed | None) -> Look:
+    """Encoder–decoder, or decoder alone: search, unless the target is given; then trace the pass over what came out."""
+    if target is None or isinstance(target, Printed):
+        return _searched(seen, change, target)
+    end = seen.model.config.special.end
+    taken = target or (end,)
+    seen = _traced(replace(seen, forced=True), change, taken)
+    return _concluded(seen, [finish(taken, seen.trace.values["out.score"].tolist(), end, seen.options)])
+
+
+def _searched(seen: Look, change: Tap, printed: Printed | None) -> Look:
+    """Search and trace what was found; or what was printed, if that is something else."""
+    start, end = seen.model.config.special.start, seen.model.config.special.end
+    try:
+        found = search(_step(seen.model.machine, seen.source_ids, change), start, end, seen.options, seen.tree)
+    except _NoChoice as stop:
+        taken = stop.prefix[1:]
+        seen = _traced_by_steps(replace(seen, stopped=True), change, taken, stop.prefix)
+        return replace(seen, translation=seen.model.target_tokenizer.decode(taken))
+    taken = (*found[0].ids, *((end,) if found[0].ended else ()))
+    if printed is not None and printed.ids != taken:
+        seen = _traced(seen, change, printed.ids)
+        log_probs = _allowed_log_probs(seen, printed.ids)
+        shown = finish(printed.ids, [0.0] * len(seen.options.prefix) + log_probs, end, seen.options)
+        others = (hypothesis for hypothesis in found if hypothesis.ids != shown.ids)
+        return _concluded(replace(seen, otherwise=found[0]), [shown, *others])
+    seen = _traced(seen, change, taken)
+    disagreement = _disagreement(seen, found[0])
+    if disagreement > seen.tolerance and change is not no_tap and not seen.trace.steps:
+        # The change lets a row see later ones: a weight above the diagonal, say. One pass was not the truth.
+        seen = _traced_by_steps(seen, change, taken, tuple(seen.target_ids))
+        disagreement = _disagreement(seen, found[0])
+    return _concluded(replace(seen, disagreement=disagreement), found)
+
+
+def _concluded(seen: Look, hypotheses: Sequence[Hypothesis]) -> Look:
+    return replace(seen, hypotheses=hypotheses, translation=seen.model.target_tokenizer.decode(list(hypotheses[0].ids)))
+
+
+def _traced(seen: Look, change: Tap, taken: Ids) -> Look:
+    """One pass over the tokens taken, which keeps every number; step by step where a row sees later ones."""
+    machine, trace = seen.model.machine, seen.trace
+    target_ids = (machine.config.special.start, *taken[:-1])
+    if machine.mask is not causal:
+        return _traced_by_steps(seen, change, taken, target_ids)
+    _name_tokens(seen, taken, target_ids)
+    prob_TV = translate_forced(machine, seen.source_ids, target_ids, trace.tap_through(change))
+    choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
+    with np.errstate(divide="ignore"):  # a forced token may have probability 0
+        trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
+    return replace(seen, target_ids=target_ids)
+
+
+def _traced_by_steps(seen: Look, change: Tap, taken: Ids, target_ids: Ids) -> Look:
+    """Each step by itself. Also where a number came to NaN: in one pass a later row's NaN reaches earlier ones."""
+    _name_tokens(seen, taken, target_ids)
+    trace_steps(seen.trace, seen.source_ids, target_ids, taken, change)
+    return replace(seen, target_ids=target_ids)
+
+
+def _name_tokens(seen: Look, taken: Ids, target_ids: Ids) -> None:
+    trace = seen.trace
     trace.source_tokens = [trace.source_vocabulary[i] for i in seen.source_ids]
     trace.target_tokens = [trace.vocabulary[i] for i in target_ids]
     trace.chosen_tokens = [trace.vocabulary[i] for i in taken]
-    if machine.mask is causal and not stopped:  # in one pass, a later row's NaN reaches earlier ones: 0 · NaN is NaN
-        prob_TV = translate_forced(machine, seen.source_ids, target_ids, trace.tap_through(change))
-        choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
-        with np.errstate(divide="ignore"):  # a forced token may have probability 0
-            trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
-    else:
-        trace_steps(trace, seen.source_ids, target_ids, taken, change)
-    seen = replace(seen, target_ids=target_ids, forced=target is not None, stopped=stopped)
-    if stopped:
-        return replace(seen, translation=seen.model.target_tokenizer.decode(taken))
-    if found:
-        disagreement = _disagreement(trace.values["out.logits"], found[0], taken, end, seen.options)
-        if disagreement > seen.tolerance and change is not no_tap and not trace.steps:
-            # The change lets a row see later ones: a weight above the diagonal, say. One pass was not the truth.
-            trace_steps(trace, seen.source_ids, target_ids, taken, change)
-            disagreement = _disagreement(trace.values["out.logits"], found[0], taken, end, seen.options)
-        seen = replace(seen, disagreement=disagreement)
-    else:
-        found = [finish(taken, trace.values["out.score"].tolist(), end, seen.options)]
-    return replace(seen, hypotheses=found, translation=seen.model.target_tokenizer.decode(found[0].ids))
 
 
 class _NoChoice(Exception):
@@ -264,13 +307,18 @@ def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
     return step
 
 
-def _disagreement(logits_TV: Array, result: Hypothesis, taken: Ids, end: int, options: Options) -> float:
+def _allowed_log_probs(seen: Look, taken: Ids) -> list[float]:
+    """log p of the tokens taken, of what the search may take: without what is forbidden, after the prompt."""
+    logits_TV, end, options = seen.trace.values["out.logits"], seen.model.config.special.end, seen.options
+    steps = range(len(options.prefix), len(taken))
+    return [float(restrict(logits_TV[t], taken[:t], end, options)[taken[t]]) for t in steps]
+
+
+def _disagreement(seen: Look, result: Hypothesis) -> float:
     """How far the traced pass is from the search: the largest difference in log p of a token that the search took."""
-    differences = [
-        abs(float(restrict(logits_TV[t], taken[:t], end, options)[taken[t]]) - result.token_log_probs[t])
-        for t in range(len(options.prefix), len(taken))
-    ]
-    return max(differences, default=0.0)
+    searched = result.token_log_probs[len(seen.options.prefix) :]
+    traced = _allowed_log_probs(seen, tuple(seen.chosen_ids))
+    return max((abs(a - b) for a, b in zip(traced, searched, strict=True)), default=0.0)
 
 
 def _refuse_too_long(config: ModelConfig, length: int) -> None:

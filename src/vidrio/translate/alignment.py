@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vidrio.text.reading.capitals import unclosed
-from vidrio.text.reading.masks import Masked
+from vidrio.text.reading.prepared import Masked
 from vidrio.text.reading.words import Place, before_edits, token_places, word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 

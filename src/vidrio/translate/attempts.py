@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from vidrio.model.config import ModelConfig
 from vidrio.search import Hypothesis, Options, SearchAll, best_first, score_of
 from vidrio.text.reading.capitals import SEVERAL, came_back
-from vidrio.text.reading.loops import circles
-from vidrio.text.reading.masks import Masked, reveal
 from vidrio.text.reading.parts import Span, around, broken, fitted, in_halves
+from vidrio.text.reading.prepared import Masked, reveal
 from vidrio.text.reading.reader import Reader
+from vidrio.text.reading.repetition import circles
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.engines import Engine
 from vidrio.translate.translation import Found, Sentence, put_back

@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vidrio.search import Hypothesis
-from vidrio.text.reading.masks import Masked
+from vidrio.text.reading.prepared import Masked
 from vidrio.translate.alignment import Link, Word
 
 if TYPE_CHECKING:
-    from vidrio.look.run import Look
     from vidrio.translate.translator import Translator
 
 
@@ -152,12 +151,6 @@ class Translation:
             {"text": word.text, "bytes": _bytes(self.text, word.start, word.text), "confidence": word.confidence}
             for word in words
         ]
-
-    def look(self, sentence: int = 0) -> "Look":
-        """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""
-        from vidrio.look.run import look, open_model
-
-        return look(open_model(self._translator.folder), self.sentences[sentence].given)
 
 
 @dataclass(frozen=True)

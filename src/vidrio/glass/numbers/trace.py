@@ -16,7 +16,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from vidrio.draw import show, show_html
+from vidrio.draw import html as show_html
+from vidrio.draw import show
 from vidrio.errors import AddressError, nearest
 from vidrio.glass.numbers.stages import Stage, stages
 from vidrio.glass.paper.maths import Array, Tap

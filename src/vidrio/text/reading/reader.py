@@ -1,9 +1,9 @@
-"""How a model reads: what its tokenizer tells of what it has learned, for text/masks.py."""
+"""How a model reads: what its tokenizer tells of what it has learned, for text/reading/prepared.py."""
 
 from functools import lru_cache
 
 from vidrio.text.reading.capitals import SEVERAL
-from vidrio.text.reading.masks import UNSPELLABLE, Masked, hide
+from vidrio.text.reading.prepared import UNSPELLABLE, Masked, hide
 from vidrio.text.tokens.normalise import SPACE
 from vidrio.text.tokens.tokenizer import Tokenizer
 

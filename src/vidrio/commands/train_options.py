@@ -1,0 +1,174 @@
+"""The options of `vidrio train`, in groups, and what they mean to `learn/`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from vidrio.commands._cleaning import LIMITS, as_limits
+from vidrio.commands._values import duration, two_names
+
+if TYPE_CHECKING:
+    from vidrio.learn.run.plan import Choices
+    from vidrio.learn.run.prepare import Material
+    from vidrio.learn.run.start import Start
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+_STOP = (
+    click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
+    click.option("--epochs", type=click.FloatRange(0, min_open=True), help="Stop after so many passes over the data."),
+    click.option("--steps", type=click.IntRange(1), help="Stop after so many steps."),
+    click.option("--until-converged", "converged", is_flag=True, help="Stop when it gets no better."),
+)
+_DATA = (
+    click.option("--dev", multiple=True, metavar="FILE", help="Pairs to validate with (else some are held out)."),
+    click.option(
+        "--test", multiple=True, metavar="FILE", help="Pairs to judge the model with (else some are held out)."
+    ),
+    click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
+    click.option(
+        "--languages", callback=two_names, metavar="en,es", help="The languages, for cleaning and the model card."
+    ),
+    click.option(
+        "--tokenizer", type=click.Choice(["bpe", "unigram", "char", "word"]), default="bpe", show_default=True
+    ),
+    click.option("--vocabulary", type=click.IntRange(8), help="Tokens at most. [by the number of pairs]"),
+    click.option("--separate-vocabularies", "separate", is_flag=True, help="One for each language, not one for both."),
+    click.option("--lowercase", is_flag=True, help="Make everything lower case (word tokenizer)."),
+)
+_SIZES = (
+    click.option("--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Sizes. [by data and time]"),
+    click.option("--d-model", "d_model", type=click.IntRange(1), help="Width of the model."),
+    click.option("--heads", "n_heads", type=click.IntRange(1), help="Attention heads."),
+    click.option("--d-ff", "d_ff", type=click.IntRange(1), help="Width of the feed-forward layers."),
+    click.option("--encoder-layers", "n_encoder_layers", type=click.IntRange(1)),
+    click.option("--decoder-layers", "n_decoder_layers", type=click.IntRange(1)),
+    click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after. [pre]"),
+    click.option("--activation", type=click.Choice(["relu", "gelu", "swish"]), help="[relu]"),
+    click.option("--positions", type=click.Choice(["sinusoidal", "sinusoidal-halves", "learned", "none"])),
+    click.option("--max-positions", "max_positions", type=click.IntRange(2), help="Tokens in the longest text. [512]"),
+)
+_RECIPE = (
+    click.option("--rate", type=float, help="Highest learning rate."),
+    click.option("--schedule", type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"])),
+    click.option("--warmup", type=click.IntRange(0), help="Steps up to the highest rate."),
+    click.option("--batch-tokens", "batch_tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),
+    click.option("--accumulate", type=click.IntRange(1), help="Batches to one step."),
+    click.option("--smoothing", type=float, help="Label smoothing. [0.1]"),
+    click.option("--dropout", type=float, help="[by the number of pairs]"),
+    click.option("--attention-dropout", "attention_dropout", type=float),
+    click.option("--activation-dropout", "activation_dropout", type=float),
+    click.option("--subword-dropout", "subword_dropout", type=float, help="Of BPE merges; splits words otherwise."),
+    click.option(
+        "--r-drop",
+        "r_drop",
+        type=float,
+        metavar="WEIGHT",
+        help="How much predictions under other dropout must agree. [0]",
+    ),
+    click.option("--clip", type=float, help="Longest gradient; 0: any."),
+    click.option("--weight-decay", "weight_decay", type=float),
+    click.option("--average", type=float, help="How much of the parameters' running mean stays at each step."),
+    click.option(
+        "--metric", type=click.Choice(["loss", "bleu", "chrf", "accuracy"]), help="What the best model is best by."
+    ),
+    click.option("--validations", type=click.IntRange(1), help="In the whole run. [20]"),
+    click.option(
+        "--keep-best", "keep_best", type=click.IntRange(1), help="Models, whose mean is tried at the end too. [1]"
+    ),
+    click.option("--patience", type=click.IntRange(0), help="Stop after so many validations without a better one."),
+    click.option("--seed", type=click.IntRange(0)),
+    click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="[what the machine is good at]"),
+)
+GROUPS = {
+    "When to stop": _STOP,
+    "Data": _DATA,
+    "What to leave out": LIMITS,
+    "Sizes of the model": _SIZES,
+    "Recipe": _RECIPE,
+}
+_STOPS = ("steps", "epochs", "seconds", "converged")
+
+
+class Grouped(click.Command):
+    """A command whose help shows its options in groups."""
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        grouped = {parameter.name: title for title, some in GROUPS.items() for parameter in _parameters(some)}
+        for title in ("Options", *GROUPS):
+            shown = [
+                p.get_help_record(context) for p in self.get_params(context) if grouped.get(p.name, "Options") == title
+            ]
+            with formatter.section(title):
+                formatter.write_dl([record for record in shown if record is not None])
+
+
+def _parameters(options: Sequence[Callable[[Any], Any]]) -> list[click.Parameter]:
+    """What these decorators add to a command."""
+    command = click.Command("nothing")
+    for option in options:
+        option(command)
+    return command.params
+
+
+def train_options(command: F) -> F:
+    """Every option of every group."""
+    for option in reversed([option for group in GROUPS.values() for option in group]):
+        command = option(command)
+    return command
+
+
+def as_material(pairs: tuple[str, ...], given: Mapping[str, Any]) -> "Material":
+    """What the options say about the data."""
+    from vidrio.data.select import Wishes
+    from vidrio.learn.run.prepare import Material
+
+    return Material(
+        clean=Wishes(limits=as_limits(given), duplicates=given["keep_duplicates"]),
+        names=pairs,
+        dev=given["dev"],
+        test=given["test"],
+        columns=given["columns"],
+        languages=given["languages"] or ("", ""),
+        tokenizer=given["tokenizer"],
+        vocabulary=given["vocabulary"] or 0,
+        separate=given["separate"],
+        lowercase=given["lowercase"],
+        start=as_start(given),
+    )
+
+
+def as_start(given: Mapping[str, Any]) -> "Start | None":
+    """The model to learn on from, which decides the tokenizer."""
+    if given["start"] is None:
+        return None
+    from vidrio.learn.run.start import Start
+
+    if given["vocabulary"] or given["separate"] or given["lowercase"] or given["tokenizer"] != "bpe":
+        raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one")
+    return Start.find(given["start"])
+
+
+def as_choices(given: Mapping[str, Any]) -> "Choices":
+    """What they say about the model and its training; what was not given is not in it."""
+    from vidrio.learn.run.plan import Choices
+    from vidrio.learn.run.recipe import Stop
+
+    def told(options: Sequence[Callable[[Any], Any]]) -> dict[str, Any]:
+        names = [parameter.name for parameter in _parameters(options) if parameter.name]
+        return {name: given[name] for name in names if given[name] is not None}
+
+    sizes, ends = told(_SIZES), {name: given[name] for name in _STOPS if given[name]}
+    if len(ends) > 1:
+        raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other")
+    return Choices(
+        task=given["task"],
+        preset=sizes.pop("preset", ""),
+        device=given["device"] or "",
+        sizes=sizes,
+        recipe=told(_RECIPE),
+        stop=Stop(**ends) if ends else None,
+        start=as_start(given),
+    )

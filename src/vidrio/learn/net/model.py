@@ -1,0 +1,251 @@
+"""The model, batched: what `glass/transformer.py` does for one sentence, for B sentences at once.
+
+Sentences of one batch are padded to the longest; padding comes after the text, is never looked at, and changes nothing.
+It shares no code with glass/; that the two agree, part by part, is what the tests show. Axes: see `config.py`.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from vidrio.errors import InputError
+from vidrio.learn.net.attention import attend
+from vidrio.learn.net.dropout import Dropout, KeepAll
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.processes.sharded import Shards
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import output_is_tied, source_table, target_table
+
+# `keep(name, K, V)` hands back all keys and values so far, those of earlier decoding steps first.
+Keep = Callable[[str, Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+def no_keep(name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Nothing is kept: the new ones are all there are."""
+    return k, v
+
+
+@dataclass(frozen=True)
+class Dropouts:
+    """Where values are dropped: the paper names the first; others have added the other two."""
+
+    residual: Dropout  # what a sub-layer adds, and the embeddings, §5.4
+    attention: Dropout  # the attention weights
+    activation: Dropout  # inside the feed-forward layer
+
+
+NO_DROPOUT = Dropouts(KeepAll(), KeepAll(), KeepAll())
+
+
+@dataclass(frozen=True)
+class Network:
+    """The weights of one step, ready to compute with, and what the config chose."""
+
+    config: ModelConfig
+    weights: Mapping[str, Tensor]  # in the precision of the computation
+    tables: Mapping[str, Tensor]  # the same tables in full precision, to look rows up in
+    positions_PD: Tensor  # unused where positions are learned
+    activate: Callable[[Tensor], Tensor]
+    place_norm: Callable[..., Tensor]
+    dropouts: Dropouts = NO_DROPOUT
+
+
+def build(weights: Weights | Shards, dtype: torch.dtype | None = None, dropouts: Dropouts = NO_DROPOUT) -> Network:
+    """Make the weights ready for one step, computing in `dtype` (their own, unless told otherwise)."""
+    config = weights.config
+    cast, tables = weights.leaves(dtype or weights.flat.dtype)
+    return Network(
+        config=config,
+        weights=cast,
+        tables=tables,
+        positions_PD=positions(config, weights.flat.dtype, weights.flat.device),
+        activate={"relu": torch.relu_, "gelu": F.gelu, "swish": F.silu}[config.activation],
+        place_norm={"post": norm_after, "pre": norm_before}[config.norm],
+        dropouts=dropouts,
+    )
+
+
+@lru_cache(maxsize=8)
+def positions(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The table of rows added to the embeddings, §3.5; zeros where there is none, or where it is learned."""
+    table_PD = torch.zeros(config.max_positions, config.d_model, dtype=torch.float64)
+    if config.positions in ("sinusoidal", "sinusoidal-halves"):
+        pair = torch.arange(config.d_model // 2, dtype=torch.float64)
+        wavelength = 10000.0 ** (2 * pair / config.d_model)
+        angle = torch.arange(config.max_positions, dtype=torch.float64)[:, None] / wavelength
+        waves = torch.stack([angle.sin(), angle.cos()], dim=-1 if config.positions == "sinusoidal" else 1)
+        table_PD = waves.reshape(config.max_positions, config.d_model)
+    return table_PD.to(device=device, dtype=dtype)
+
+
+# --- sub-layers -------------------------------------------------------------------------------------------------------
+
+
+def norm(net: Network, x: Tensor, name: str) -> Tensor:
+    w = net.weights
+    return F.layer_norm(x, x.shape[-1:], w[f"{name}.gain"], w[f"{name}.bias"], net.config.norm_epsilon)
+
+
+def norm_after(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
+    """LayerNorm(x + Sublayer(x)). §3.1."""
+    return norm(net, net.dropouts.residual.add(x, sub_layer(x)), f"{name}.norm")
+
+
+def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
+    """x + Sublayer(LayerNorm(x))."""
+    return net.dropouts.residual.add(x, sub_layer(norm(net, x, f"{name}.norm")))
+
+
+def linear(net: Network, x: Tensor, name: str, matrix: str, bias: str) -> Tensor:
+    """x W + b, where this model has that b."""
+    W, b = net.weights[f"{name}.{matrix}"], net.weights.get(f"{name}.{bias}")
+    rows = x.reshape(-1, x.shape[-1])
+    y = rows @ W if b is None else torch.addmm(b, rows, W)
+    return y.view(*x.shape[:-1], W.shape[1])
+
+
+def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
+    """max(0, x W₁ + b₁) W₂ + b₂. Eq. 2."""
+    hidden = net.dropouts.activation.drop(net.activate(linear(net, x, name, "W1", "b1")))
+    return linear(net, hidden, name, "W2", "b2")
+
+
+def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:
+    """Project rows to the heads of each letter: B·L·D → one B·H·L·K for each of Q, K, V asked for. §3.2.2."""
+    B, L, _ = x.shape
+    y = linear(net, x, name, f"W{letters}", f"b{letters}").view(
+        B, L, len(letters), net.config.n_heads, net.config.d_head
+    )
+    return y.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
+
+
+def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, hidden: Tensor | None) -> Tensor:
+    """Concat(head_1, …, head_H) W^O. §3.2.2."""
+    B, H, L, K = q.shape
+    gathered = attend(q, k, v, hidden, net.dropouts.attention)
+    return linear(net, gathered.transpose(1, 2).reshape(B, L, H * K), name, "WO", "bO")
+
+
+# --- the way ----------------------------------------------------------------------------------------------------------
+
+
+def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -> Tensor:
+    """A row for each id, times √D (§3.4), plus the row of its position (§3.5)."""
+    rows = F.embedding(ids_BL, net.tables[table])
+    table_PD = net.tables.get(f"{side}.pos", net.positions_PD)
+    if (last := first + ids_BL.shape[1]) > len(table_PD):
+        raise InputError("the text is longer than the model's positions", found=f"{last} tokens, not {len(table_PD)}")
+    place_LD = table_PD[first:last]
+    scale = math.sqrt(net.config.d_model) if net.config.scale_embeddings else 1.0
+    dtype = net.weights[table].dtype
+    return net.dropouts.residual.drop(torch.add(place_LD, rows, alpha=scale).to(dtype))
+
+
+def padding(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
+    """True at the padding, shaped to broadcast over heads and asking rows; None if nothing is padded."""
+    if int(lengths_B.min()) == ids_BL.shape[1]:
+        return None
+    places_L = torch.arange(ids_BL.shape[1], device=ids_BL.device)
+    return (places_L >= lengths_B[:, None])[:, None, None, :]
+
+
+def causal(n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
+    """True where a key stands after the row that asks; the asking rows are the last ones. §3.2.3."""
+    if n_queries == 1:
+        return None
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).triu(n_keys - n_queries + 1)
+
+
+def encode(net: Network, source_BS: Tensor, lengths_B: Tensor) -> Tensor:
+    """The encoder: source ids → memory. Figure 1, left."""
+    x = embed(net, source_BS, source_table(net.config), "src")
+    hidden = padding(source_BS, lengths_B)
+    for n in range(net.config.n_encoder_layers):
+        x = encoder_layer(net, x, f"enc.{n}", hidden)
+    return norm(net, x, "enc.norm") if net.config.norm == "pre" else x
+
+
+def encoder_layer(net: Network, x: Tensor, name: str, hidden: Tensor | None) -> Tensor:
+    """Self-attention, then feed-forward. §3.1."""
+
+    def self_attention(y: Tensor) -> Tensor:
+        q, k, v = heads(net, y, f"{name}.self", "QKV")
+        return multi_head(net, q, k, v, f"{name}.self", hidden)
+
+    x = net.place_norm(net, x, self_attention, f"{name}.self")
+    return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")
+
+
+def decode(
+    net: Network,
+    target_BT: Tensor,
+    memory_BSD: Tensor | None = None,
+    source_hidden: Tensor | None = None,
+    keep: Keep = no_keep,
+    first: int = 0,
+) -> Tensor:
+    """The decoder: target ids so far → one row for each. Figure 1, right.
+
+    With `keep`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
+    here: it stands after the text, where no row of the text may look.
+    """
+    x = embed(net, target_BT, target_table(net.config), "tgt", first)
+    hidden = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
+    if memory_BSD is not None and first > 0:
+        memory_BSD = memory_BSD[:, :0]  # its keys and values were made, and kept, at the first step
+    for n in range(net.config.n_decoder_layers):
+        x = decoder_layer(net, x, memory_BSD, f"dec.{n}", hidden, source_hidden, keep)
+    return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
+
+
+def decoder_layer(
+    net: Network,
+    x: Tensor,
+    memory_BSD: Tensor | None,
+    name: str,
+    hidden: Tensor | None,
+    source_hidden: Tensor | None,
+    keep: Keep = no_keep,
+) -> Tensor:
+    """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
+
+    def self_attention(y: Tensor) -> Tensor:
+        q, k, v = heads(net, y, f"{name}.self", "QKV")
+        k, v = keep(f"{name}.self", k, v)
+        return multi_head(net, q, k, v, f"{name}.self", hidden)
+
+    x = net.place_norm(net, x, self_attention, f"{name}.self")
+    if memory_BSD is not None:
+
+        def cross_attention(y: Tensor) -> Tensor:
+            (q,) = heads(net, y, f"{name}.cross", "Q")
+            k, v = heads(net, memory_BSD, f"{name}.cross", "KV")
+            k, v = keep(f"{name}.cross", k, v)
+            return multi_head(net, q, k, v, f"{name}.cross", source_hidden)
+
+        x = net.place_norm(net, x, cross_attention, f"{name}.cross")
+    return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")
+
+
+def output(net: Network) -> tuple[Tensor, Tensor | None]:
+    """Wᵒᵘᵗ, as V·D (one row a word, as the embedding it may be, §3.4), and its bias."""
+    tied = output_is_tied(net.config)
+    W_VD = net.weights[target_table(net.config)] if tied else net.weights["out.W"].t()
+    return W_VD, net.weights.get("out.b")
+
+
+def logits(net: Network, x: Tensor) -> Tensor:
+    """One number for each word of the vocabulary (or each class). §3.4."""
+    return F.linear(x, *output(net))
+
+
+def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
+    """The mean of each sentence's rows, padding left out: what a classifier looks at."""
+    places_S = torch.arange(x_BSD.shape[1], device=x_BSD.device)
+    real_BS1 = (places_S < lengths_B[:, None]).unsqueeze(-1)
+    return (x_BSD * real_BS1).sum(1) / lengths_B[:, None].to(x_BSD.dtype)

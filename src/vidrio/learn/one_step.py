@@ -1,0 +1,232 @@
+"""One training step on one pair, taken apart: the loss token by token, every gradient, one parameter's next value.
+
+No formula of training stands here. The loss is `train.py`'s, and `loss.py`'s for one token at a time; the gradient is
+PyTorch's; the step is `optimiser.py`'s, taken on a copy. It all happens in float64 and without dropout, so that the
+numbers are the model's own and can be recomputed by hand; a real step sees many pairs, and drops some values at random.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vidrio.learn.batches import Batch, collate
+from vidrio.learn.net import model
+from vidrio.learn.net.loss import smoothed_cross_entropy
+from vidrio.learn.net.parameters import Weights
+from vidrio.learn.next_step import Rules
+from vidrio.learn.optimiser import Adam, clip
+from vidrio.learn.plain import in_memory
+from vidrio.learn.run.loop import objective, predict
+from vidrio.model.config import ModelConfig
+
+MOVES = tuple(10.0**-n for n in range(1, 10))  # how far a parameter is moved to check its gradient
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One pair, and the model that learns from it; `weights` are in float64."""
+
+    weights: Weights
+    batch: Batch
+    smoothing: float
+
+    @staticmethod
+    def of(
+        config: ModelConfig,
+        parameters: Mapping[str, np.ndarray],
+        source: Sequence[int],
+        target: Sequence[int],
+        smoothing: float,
+    ) -> "Seen":
+        """From ids without special tokens; a classifier's `target` is the number of its class."""
+        batch = collate(in_memory([(source, target)]), np.array([0]), config)
+        return Seen(Weights.from_arrays(config, parameters, torch.float64), batch, smoothing)
+
+    @property
+    def read(self) -> list[int]:
+        """What the decoder reads: the right answer so far."""
+        return [int(i) for i in self.batch.target_BT[0]]
+
+    @property
+    def expected(self) -> list[int]:
+        """What should come out after each of them."""
+        return [int(i) for i in self.batch.expected_BT[0]]
+
+    # --- the loss -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def logits_TV(self) -> np.ndarray:
+        """One number for every word (or class) at every place."""
+        with torch.no_grad():
+            net = model.build(self.weights)
+            return model.logits(net, predict(net, self.batch).flatten(0, -2)).numpy()
+
+    @cached_property
+    def log_p_TV(self) -> np.ndarray:
+        """The log-probability of every word at every place."""
+        return torch.from_numpy(self.logits_TV).log_softmax(-1).numpy()
+
+    @property
+    def log_p_T(self) -> np.ndarray:
+        """The log-probability of what should come out."""
+        return self.log_p_TV[np.arange(len(self.expected)), self.expected]
+
+    @property
+    def ranks_T(self) -> np.ndarray:
+        """The place of what should come out among all words; 1 is the likeliest."""
+        return 1 + (self.log_p_TV > self.log_p_T[:, None]).sum(1)
+
+    @cached_property
+    def losses_T2(self) -> np.ndarray:
+        """For each place the loss that is learned from, and the one without smoothing, −log p."""
+        with torch.no_grad():
+            net = model.build(self.weights)
+            rows_TD, expected_T = predict(net, self.batch).flatten(0, -2), self.batch.expected_BT[0]
+            W_VD, b_V = model.output(net)
+            pairs = [
+                smoothed_cross_entropy(rows_TD[t : t + 1], W_VD, b_V, expected_T[t : t + 1], self.smoothing)
+                for t in range(len(expected_T))
+            ]
+        return np.array([[float(loss), float(nll)] for loss, nll in pairs])
+
+    @cached_property
+    def loss(self) -> float:
+        """What training makes smaller: the mean loss of a prediction."""
+        return self.loss_with(self.weights.flat)
+
+    def loss_with(self, flat: Tensor) -> float:
+        """The same with other parameters."""
+        with torch.no_grad():
+            return float(self._mean_loss(model.build(replace(self.weights, flat=flat))))
+
+    def _mean_loss(self, net: model.Network) -> Tensor:
+        return objective(net, self.batch, self.smoothing)[0] / self.batch.n_predictions
+
+    # --- its gradient -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def gradient(self) -> Tensor:
+        """The derivative of the loss by every parameter, laid out as the parameters are."""
+        net = model.build(self.weights)
+        self._mean_loss(net).backward()
+        return self.weights.gradient((net.weights, net.tables))
+
+    @cached_property
+    def gradients(self) -> dict[str, np.ndarray]:
+        """The same as arrays, named and turned as `parameters.py` has them."""
+        return replace(self.weights, flat=self.gradient).to_arrays()
+
+    def place(self, name: str, index: tuple[int, ...]) -> int:
+        """Where in the flat vector a number of a parameter lies."""
+        everywhere = torch.arange(len(self.weights.flat))
+        return int(replace(self.weights, flat=everywhere).to_arrays()[name][index])
+
+    def moved(self, place: int, by: float) -> tuple[float, float]:
+        """The loss with one parameter made larger by so much, and smaller."""
+        up, down = self.weights.flat.clone(), self.weights.flat.clone()
+        up[place] += by
+        down[place] -= by
+        return self.loss_with(up), self.loss_with(down)
+
+    def differences(self, place: int) -> list["Difference"]:
+        """The gradient of one parameter again, from nothing but losses: for several distances, the best one among them.
+
+        (L(w + h) − L(w − h)) / 2h misses the derivative by about h² (the curve is not straight) and by about ε / h
+        (both losses are rounded, to ε of their size). The sum is smallest near h = ∛ε.
+        """
+        best = self.best_move(place)
+        return [
+            Difference(by, *self.moved(place, by), float(self.gradient[place]), by == best)
+            for by in sorted({*MOVES, best}, reverse=True)
+        ]
+
+    def best_move(self, place: int) -> float:
+        """About ∛ε, and in proportion for a parameter larger than 1; of two digits, as it is printed."""
+        best = float(np.cbrt(np.finfo(np.float64).eps)) * max(1.0, abs(float(self.weights.flat[place])))
+        return float(f"{best:.1e}")
+
+    # --- what becomes of one parameter --------------------------------------------------------------------------------
+
+    def life(self, place: int, rules: Rules) -> "Life":
+        """One parameter in the next step of the optimiser, which is taken on copies."""
+        if rules.weights is not None and self.weights is not rules.weights:
+            return replace(self, weights=rules.weights).life(place, rules)  # there the run goes on, with that gradient
+        weights, gradient = self.weights.flat.clone(), self.gradient.clone()
+        adam = rules.adam or Adam.start(weights)
+        length = clip(gradient, rules.longest)
+        after = replace(adam, mean=adam.mean.clone(), square=adam.square.clone())
+        after.update(weights, gradient, rules.rate, self.weights.decays * rules.decay if rules.decay else None)
+        return Life(
+            value=float(self.weights.flat[place]),
+            gradient=float(self.gradient[place]),
+            length=length,
+            longest=rules.longest,
+            clipped=float(gradient[place]),
+            mean_before=float(adam.mean[place]),
+            mean=float(after.mean[place]),
+            square_before=float(adam.square[place]),
+            square=float(after.square[place]),
+            step=after.step,
+            beta1=adam.beta1,
+            beta2=adam.beta2,
+            epsilon=adam.epsilon,
+            mean_grown=after.grown[0],
+            square_grown=after.grown[1],
+            rate=rules.rate,
+            decay=rules.decay * float(self.weights.decays[place]),
+            new=float(weights[place]),
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A gradient from two losses, beside the one from PyTorch."""
+
+    by: float  # h
+    up: float  # L(w + h)
+    down: float  # L(w − h)
+    gradient: float
+    best: bool
+
+    @property
+    def quotient(self) -> float:
+        return (self.up - self.down) / (2 * self.by)
+
+    @property
+    def relative_error(self) -> float:
+        """How far the two are apart, in proportion to the larger one; 0 where both are 0."""
+        larger = max(abs(self.quotient), abs(self.gradient))
+        return abs(self.quotient - self.gradient) / larger if larger else 0.0
+
+
+@dataclass(frozen=True)
+class Life:
+    """One parameter in one step of the optimiser, in the order in which things happen."""
+
+    value: float
+    gradient: float
+    length: float  # of the whole gradient, all parameters'
+    longest: float  # that it may be; 0 for no bound
+    clipped: float
+    mean_before: float
+    mean: float
+    square_before: float
+    square: float
+    step: int
+    beta1: float
+    beta2: float
+    epsilon: float
+    mean_grown: float  # 1 − β₁ⁿ
+    square_grown: float  # 1 − β₂ⁿ
+    rate: float
+    decay: float
+    new: float
+
+    @property
+    def factor(self) -> float:
+        """What the gradient was multiplied by, to be no longer than allowed."""
+        return self.longest / self.length if self.longest and self.length > self.longest else 1.0

@@ -1,0 +1,1 @@
+"""Several processes that learn as one, and which of them makes the data."""

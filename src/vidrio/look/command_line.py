@@ -1,0 +1,33 @@
+"""The command lines that lead on from a view, written so that they can be copied."""
+
+import shlex
+from dataclasses import dataclass
+
+from vidrio.draw.show import visible
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """The same text and model, asked something else."""
+
+    text: str
+    options: tuple[str, ...] = ()  # those that must be told again: --model, what was changed
+
+    def look(self, *arguments: str) -> str:
+        return " ".join(["vidrio look", quoted(self.text), *map(quoted, (*self.options, *arguments))])
+
+    def why(self, address: str) -> str:
+        return " ".join(["vidrio why", quoted(address), quoted(self.text), *map(quoted, self.options)])
+
+    def check(self) -> str:
+        return " ".join(["vidrio check", quoted(self.text), *map(quoted, self.options), "--random 200"])
+
+
+def quoted(argument: str) -> str:
+    """A shell argument, in double quotes where that is safe, since people read those more easily."""
+    if argument != visible(argument):  # what cannot be seen is written out, as Bash reads it
+        written = "".join(c if c == visible(c) and c not in "\\'" else f"\\U{ord(c):08x}" for c in argument)
+        return f"$'{written}'"
+    if (argument and not set(argument) & set(" \"'$`\\!*?[]{}()<>|&;#~")) or argument.startswith("--"):
+        return argument
+    return f'"{argument}"' if not set(argument) & set('"$`\\!') else shlex.quote(argument)

@@ -1,0 +1,195 @@
+"""The same sentence at every age of a model, as text: what it says, how sure it is, what each token reads.
+
+The ages are the snapshots that a training run kept (`learn/run/snapshots.py`); each is run by the glass
+engine like any model.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from vidrio.draw.show import PRECISION, WIDTH, cut, number, table, text_width, visible, wrap
+from vidrio.errors import AddressError, InputError
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.transformer import build
+from vidrio.learn.run.snapshots import snapshots
+from vidrio.look.measures import entropy
+from vidrio.look.run import LoadedModel, Look, look
+from vidrio.look.training import side_by_side
+from vidrio.model.folder import read_parameters
+from vidrio.search import Options, default_options
+
+TOKEN = 16  # columns
+ROOM = 10  # tokens more than twice the source's that a young model may babble
+FOLLOWED = 16  # tokens of the translation
+
+
+@dataclass(frozen=True)
+class Age:
+    """A model at one age, on one text. The last age, the model that was kept, has no step."""
+
+    step: int | None
+    says: str
+    ended: bool
+    log_p: float  # of what it says
+    p: Sequence[float]  # of each token that is followed, those before it given
+    reads: Sequence[str] = ()  # for each of them the source token with the largest share of the cross-attention,
+    share: Sequence[float] = ()  # that share,
+    entropy: Sequence[float] = ()  # and how spread out all shares are, in bits
+
+    @property
+    def name(self) -> str:
+        return "kept" if self.step is None else f"{self.step:,}"
+
+
+@dataclass(frozen=True)
+class History:
+    """All ages of a model, the youngest first, on one text."""
+
+    model: str
+    text: str
+    tokens: Sequence[str]  # those that are followed: given, or what the model says as it is (or the class)
+    left_out: int  # tokens after them
+    source_tokens: Sequence[str]
+    attention: str  # whose shares are told; empty where nothing crosses
+    heads: int  # whose mean they are
+    ages: Sequence[Age]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "vidrio-history", "format": 1, **asdict(self)}
+
+
+def history(
+    model: LoadedModel, text: str, options: Options | None = None, where: str = "", target: Sequence[int] | None = None
+) -> History:
+    """Run every age of a model on a text. `where` is the cross-attention to tell: `dec.1.cross`, or one head of it;
+    `target` is the translation to follow, if it is not to be what the model says as it is."""
+    kept = snapshots(model.path / "run")
+    if not kept:
+        raise InputError(
+            "this model has no history",
+            found=f"no snapshots in {model.path / 'run'}",
+            do="train one: `vidrio train` keeps some on the way; or look at a model that was trained so",
+        )
+    options = options or default_options(model.config)
+    babble = (
+        2 * len((model.source_tokenizer if model.config.has_encoder else model.target_tokenizer).encode(text)) + ROOM
+    )
+    options = replace(options, max_length=min(options.max_length, babble))
+    now = look(model, text, options=options)
+    if now.empty or (now.result is None and model.config.has_decoder):
+        raise InputError("there is nothing to follow", found=f"TEXT {text!r} leaves nothing to compute")
+    every = list(now.chosen_ids if target is None else target)
+    followed = every[:FOLLOWED]
+    attention, names = _attention(now, where)
+    dtype = next(iter(model.machine.parameters.values())).dtype.type
+    ages = []
+    for step, folder in kept:
+        young = replace(model, machine=build(model.config, read_parameters(folder), dtype))
+        ages.append(_age(step, look(young, text, options=options), followed, now, names))
+    ages.append(_age(None, now, followed, now, names))
+    tokens = [now.trace.vocabulary[i] for i in followed] or [now.translation]
+    sources = list(now.trace.source_tokens)
+    return History(model.name, text, tokens, len(every) - len(followed), sources, attention, len(names), ages)
+
+
+def _attention(now: Look, where: str) -> tuple[str, list[str]]:
+    """Whose attention to tell, and the heads that it is the mean of."""
+    crossing = [name for name in now.trace.values if ".cross.weights.h" in name]
+    if not where:
+        part = crossing[-1].rpartition(".weights.")[0] if crossing else ""
+        return part, [name for name in crossing if name.startswith(f"{part}.")]
+    names = [name for name in crossing if name == where or name.startswith(f"{where}.")]
+    if not names or len({name.rpartition(".weights.")[0] for name in names}) > 1:
+        parts = dict.fromkeys(name.rpartition(".weights.")[0] for name in crossing)
+        raise AddressError(
+            f"{where} is no cross-attention of this model",
+            found=f"it has {', '.join(parts) or 'none'}",
+            do="give one of these, or one head of it: dec.0.cross.weights.h0" if crossing else "leave --at out",
+        )
+    return where, names
+
+
+def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look, names: Sequence[str]) -> Age:
+    if seen.result is None:
+        prob_C = seen.trace.values["out.prob"]
+        taken = int(np.argmax(now.trace.values["out.prob"]))
+        return Age(step, seen.translation, True, float(np.log(prob_C.max())), [float(prob_C[taken])])
+    forced = look(seen.model, seen.text, options=seen.options, target=followed)
+    p_T = np.exp(forced.trace.values["out.score"])
+    age = Age(step, seen.translation, seen.result.ended, seen.result.log_prob, p_T.tolist())
+    if not names:
+        return age
+    weights_TS: Array = np.mean([forced.trace.array(name) for name in names], axis=0)
+    reads = [forced.trace.source_tokens[s] for s in weights_TS.argmax(1)]
+    return replace(age, reads=reads, share=weights_TS.max(1).tolist(), entropy=entropy(weights_TS).tolist())
+
+
+# --- as text ----------------------------------------------------------------------------------------------------------
+
+
+def as_text(told: History, precision: int = PRECISION) -> str:
+    """The three tables."""
+    parts = [_heading(told), _said(told, precision), _sure(told, precision), _read(told, precision)]
+    return "\n\n".join("\n".join(part) for part in parts if told.attention or part is not parts[-1])
+
+
+def _heading(told: History) -> Iterator[str]:
+    yield wrap(f"{visible(told.text)} → {visible(told.ages[-1].says) or '(nothing)'}", hang="  ")
+    yield ""
+    kept = told.ages[:-1]
+    yield wrap(
+        f"{told.model} at {len(told.ages)} ages: after steps {', '.join(age.name for age in kept)} of its training, "
+        f"and as it was kept at the end (the best on held-out sentences, and a mean over steps, if the run chose so).",
+        hang="  ",
+    )
+
+
+def _said(told: History, precision: int) -> Iterator[str]:
+    yield "What it says"
+    width = max(text_width(age.name) for age in told.ages) + 12 + precision
+    rows = [
+        [age.name, number(age.log_p, precision), cut(age.says, WIDTH - width - 8) + "" if age.ended else
+         cut(age.says, WIDTH - width - 14) + " (cut)"]
+        for age in told.ages
+    ]  # fmt: skip
+    yield from (f"  {line}" for line in table(rows, ["step", "log p", "translation"], "r.l").splitlines())
+
+
+def _sure(told: History, precision: int) -> Iterator[str]:
+    words = " ".join(visible(token) for token in told.tokens)
+    more = f" … ({told.left_out} more tokens)" if told.left_out else ""
+    yield wrap(f"How sure it is of “{words}”{more}: p of each token, those before it given", hang="  ")
+    columns = [
+        [cut(token, TOKEN), *(number(age.p[t], precision) for age in told.ages)] for t, token in enumerate(told.tokens)
+    ]
+    yield from (f"  {line}".rstrip() for line in side_by_side(_steps(told), columns, WIDTH - 2))
+
+
+def _read(told: History, precision: int) -> Iterator[str]:
+    heads = f", the mean of its {told.heads} heads" if told.heads > 1 else ""
+    yield wrap(f"What each token reads: {told.attention}{heads}", hang="  ")
+    yield wrap(
+        "The row that says the token takes its largest share from the source token named; then the share, and the "
+        f"entropy of all shares in bits: 0 for one source token only, "
+        f"{number(np.log2(len(told.source_tokens)), precision)} for all alike.",
+        indent="  ",
+    )
+    columns = [
+        [
+            cut(token, TOKEN),
+            *(
+                f"{cut(age.reads[t], TOKEN)} {number(age.share[t], precision)} ({number(age.entropy[t], precision)})"
+                for age in told.ages
+            ),
+        ]
+        for t, token in enumerate(told.tokens)
+    ]
+    yield from (f"  {line}".rstrip() for line in side_by_side(_steps(told), columns, WIDTH - 2))
+
+
+def _steps(told: History) -> list[str]:
+    width = max(4, *(text_width(age.name) for age in told.ages))
+    return ["step".rjust(width), *(age.name.rjust(width) for age in told.ages)]

@@ -1,0 +1,140 @@
+"""One parameter in training, as text: its gradient, checked by moving it; its next step, every formula with numbers."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from vidrio.draw.show import PRECISION, WIDTH, left, number, right, table, text_width, wrap
+from vidrio.errors import AddressError
+from vidrio.glass.numbers.trace import Address, parameter_addresses, parse_address
+from vidrio.look.run import Look
+
+if TYPE_CHECKING:
+    from vidrio.learn.next_step import Rules
+    from vidrio.learn.one_step import Difference, Life, Seen
+
+LOSS_DECIMALS = 12  # of the losses whose difference is taken
+
+
+def parameter(looked: Look, where: str) -> tuple[Address, str, tuple[int, ...]]:
+    """A parameter's number by its address: the address, the parameter's name, and the place in it."""
+    trace, address = looked.trace, parse_address(where)
+    if trace.stage(address.name).kind != "parameter":
+        raise AddressError(
+            f"{address.name} is no parameter: training changes parameters only",
+            found=f"a value that is computed: {trace.stage(address.name).says}",
+            do=f"give a parameter, {parameter_addresses(trace.machine)[-1]} for example",
+        )
+    place = trace.position(address)
+    name, _, head = address.name.rpartition(".h")
+    if address.name not in trace.machine.parameters:
+        return address, name, (int(head), *place)
+    return address, address.name, place
+
+
+# --- one gradient -----------------------------------------------------------------------------------------------------
+
+
+def gradient(seen: "Seen", looked: Look, where: str, precision: int = PRECISION) -> str:
+    """The derivative of the loss by one parameter, and the same from nothing but losses."""
+    address, name, index = parameter(looked, where)
+    place = seen.place(name, index)
+    return "\n".join(_gradient(seen, looked, address, place, seen.differences(place), precision))
+
+
+def _gradient(
+    seen: "Seen", looked: Look, address: Address, place: int, differences: Sequence["Difference"], precision: int
+) -> Iterator[str]:
+    value, slope = float(seen.weights.flat[place]), float(seen.gradient[place])
+    yield f"∂L / ∂ {address} = {number(slope, precision)}   in full {slope!r}"
+    yield wrap(
+        f"L is the mean loss of the {len(seen.expected)} predictions, {number(seen.loss, precision)}. With this "
+        f"parameter, w = {number(value, precision)}, larger by a small h, L is larger by {number(slope, precision)} h.",
+        indent="  ",
+    )
+    yield f"  {looked.trace.stage(address.name).says}. {looked.trace.stage(address.name).place}"
+    yield "\nChecked without any calculus: (L(w + h) − L(w − h)) / 2h, in float64"
+    decimals = max(precision, LOSS_DECIMALS)
+    rows = [
+        ["→" if d.best else "", f"{d.by:.1e}", f"{d.up:.{decimals}f}", f"{d.down:.{decimals}f}",
+         number(d.quotient, precision + 6), f"{d.relative_error:.1e}"]
+        for d in differences
+    ]  # fmt: skip
+    head = ["", "h", "L(w + h)", "L(w − h)", "quotient", "off by"]
+    yield from (f"  {line}" for line in table(rows, head, "ll...l").splitlines())
+    best = next(d for d in differences if d.best)
+    if slope == 0 and best.quotient == 0:
+        yield wrap("Both are exactly 0: nothing in this pair passes through this number.", indent="  ")
+        return
+    yield wrap(
+        f"“Off by” is |quotient − gradient| / the larger of the two. A large h is wrong because L is curved, by about "
+        f"h² (and more where a ReLU turns on or off within it); a small one because both losses are rounded to 16 "
+        f"digits, by about 1e-16 / h. The two balance near h = ∛2.2e-16 = 6.1e-06, times |w| where that is above 1: "
+        f"the arrow, off by {best.relative_error:.1e}.",
+        indent="  ",
+    )
+
+
+# --- one parameter's life ---------------------------------------------------------------------------------------------
+
+
+def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int = PRECISION) -> str:
+    """One parameter in the next step of the optimiser: every formula with its numbers."""
+    address, name, index = parameter(looked, where)
+    lived = seen.life(seen.place(name, index), rules)
+    return "\n".join(_life(lived, address, rules, precision))
+
+
+def _life(x: "Life", address: Address, rules: "Rules", precision: int) -> Iterator[str]:
+    def n(value: float) -> str:
+        return f"({figures(value, precision)})" if value < 0 else figures(value, precision)
+
+    yield f"{address}: {figures(x.value, precision)} → {figures(x.new, precision)}"
+    yield wrap(f"Step {x.step}, taken on this pair alone. {rules.told}", indent="  ")
+    b1, b2 = f"{x.beta1:g}", f"{x.beta2:g}"
+    rest1, rest2 = f"{1 - x.beta1:g}", f"{1 - x.beta2:g}"
+    lines = [
+        ("w", "its value", "", x.value),
+        ("g", "its gradient ∂L/∂w", "", x.gradient),
+        ("|g|", "the whole gradient's length √(Σ g²)", "", x.length),
+    ]
+    if x.longest:
+        how = f"min(1, {n(x.longest)} / {n(x.length)})"
+        lines += [
+            ("c", "clipping: min(1, longest / |g|)", how, x.factor),
+            ("g", "c g", f"{n(x.factor)} · {n(x.gradient)}", x.clipped),
+        ]
+    lines += [
+        ("m", "mean of gradients: β₁ m + (1 − β₁) g", f"{b1} · {n(x.mean_before)} + {rest1} · {n(x.clipped)}", x.mean),
+        (
+            "v",
+            "mean of squares: β₂ v + (1 − β₂) g²",
+            f"{b2} · {n(x.square_before)} + {rest2} · {n(x.clipped)}²",
+            x.square,
+        ),
+        ("m̂", "m / (1 − β₁ⁿ), as m began at 0", f"{n(x.mean)} / (1 − {b1}^{x.step})", x.mean / x.mean_grown),
+        ("v̂", "v / (1 − β₂ⁿ), as v began at 0", f"{n(x.square)} / (1 − {b2}^{x.step})", x.square / x.square_grown),
+        ("r", "the learning rate", rules.rate_told, x.rate),
+    ]
+    formula = "w − r m̂ / (√v̂ + ε)" + " − r λ w" * bool(x.decay)
+    numbers = (
+        f"{n(x.value)} − {n(x.rate)} · {n(x.mean / x.mean_grown)} / (√{n(x.square / x.square_grown)} + {x.epsilon:g})"
+    )
+    numbers += f" − {n(x.rate)} · {x.decay:g} · {n(x.value)}" * bool(x.decay)
+    lines.append(("w", formula, numbers, x.new))
+    width = max(text_width(figures(value, precision)) for *_, value in lines)
+    for letter, what, how, value in lines:
+        room = WIDTH - 6 - 4 - width
+        yield f"  {left(letter, 3)} {left(what, room)} {right(figures(value, precision), width)}"
+        if how:
+            yield wrap(f"= {how}", indent="        ", hang="          ")
+    moved = x.new - x.value
+    yield wrap(
+        f"It moved by {figures(moved, precision)}: {abs(moved) / x.rate if x.rate else 0:.2f} times the learning rate. "
+        f"Adam goes one rate a step where the gradient keeps its sign and size, less where it does not.",
+        indent="  ",
+    )
+
+
+def figures(value: float, precision: int) -> str:
+    """A number with `precision` significant figures: gradients and their squares are small."""
+    return f"{float(value):.{max(1, precision)}g}"

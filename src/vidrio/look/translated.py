@@ -1,0 +1,96 @@
+"""What of a text the model reads when it is translated, and which tokens that prints: `look` shows just that.
+
+Translating splits a text into sentences, hides what is only copied, and searches with the fast engine, which rounds to
+eight bits. Whoever looks inside wants to see the translation that was printed, and not what another search finds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from vidrio.errors import ModelError
+from vidrio.look.command_line import CommandLine
+from vidrio.look.run import LoadedModel, Look, Printed, look
+from vidrio.search import Options
+from vidrio.text.reading.capitals import Form
+from vidrio.translate.engines import Engine, Glass, open_engine
+from vidrio.translate.translation import Sentence, Translation
+from vidrio.translate.translator import Translator
+
+COPIED = "translating copies this text as it stands"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the model reads of a text."""
+
+    text: str  # of the sentence that is shown; empty where nothing is read
+    printed: Printed | None = None  # what translating said; None: nothing was translated
+    copied: str = ""  # a text of which the model reads nothing: it is its own translation
+    notes: Sequence[str] = ()  # where this is not the text itself
+
+
+def read_as_translated(model: LoadedModel, text: str, options: Options) -> Reading:
+    """The first sentence of a text as translating reads it, and what it says."""
+    if model.config.shape != "encoder-decoder":
+        return Reading(text)
+    if not text.strip():
+        return Reading("")
+    tokenizers = (model.source_tokenizer, model.target_tokenizer)
+    translator = Translator(model.path, model.config, model.about, tokenizers, _engine(model))
+    return reading(model, translator.translate(text, options))
+
+
+def _engine(model: LoadedModel) -> Engine:
+    """The one that translates; of a model that it cannot take, the glass."""
+    try:
+        return open_engine(model.path, model.config)
+    except ModelError:
+        return Glass(model.machine)
+
+
+def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Reading:
+    """What the model read of one sentence of a translation."""
+    if not translation.sentences:
+        return Reading("", copied=translation.source)
+    sentence = translation.sentences[shown]
+    end = (model.config.special.end,) if sentence.best.ended else ()
+    several = len(translation.sentences) > 1
+    notes = [_others(translation.sentences, shown)] if several else []
+    whole = sentence.source if several else translation.source
+    if model.source_tokenizer.encode(sentence.given) != model.source_tokenizer.encode(whole):
+        around = "" if several or sentence.source == whole.strip() else "; what stands around it is copied"
+        notes.append(f"{told(sentence)}{around}")
+    return Reading(sentence.given, Printed((*sentence.best.ids, *end)), notes=notes)
+
+
+def copied(model: LoadedModel, text: str) -> Look:
+    """The run of a text of which the model reads nothing, since translating only copies it: nothing is computed."""
+    return replace(look(model, ""), text=text, translation=text, copied=True)
+
+
+def _others(sentences: Sequence[Sentence], shown: int) -> str:
+    """That a text has more than the sentence shown, and how to see another."""
+    count, other = len(sentences), sentences[shown + 1 if shown + 1 < len(sentences) else 0]
+    return (
+        f"translating reads this in {count} sentences (or parts of a long one), each by itself; here is number "
+        f"{shown + 1}, “{sentences[shown].source}”; to see another, give it alone: {CommandLine(other.source).look()}"
+    )
+
+
+def told(sentence: Sentence) -> str:
+    """How a sentence is read, and how its translation is written."""
+    masked = sentence.masked
+    form = [] if masked.form is Form.PLAIN else [masked.form.value]
+    hidden = zip(masked.symbols, masked.places, strict=True)
+    why = [*form, *(f"{symbol} is {sentence.source[place.start : place.end]}" for symbol, place in hidden)]
+    reason = f" ({', '.join(why)})" if why else ""
+    return f"read as “{sentence.given}”{reason}; its translation is written “{sentence.text}”"
+
+
+def look_at(model: LoadedModel, translation: Translation, sentence: int = 0) -> Look:
+    """Look inside the translation of one sentence: every number on the way, computed again by `glass/`. Its `notes`
+    tell which sentence it is, if there are more, and how it was read."""
+    read = reading(model, translation, sentence)
+    if read.copied:
+        return copied(model, read.copied)
+    return replace(look(model, read.text, target=read.printed), notes=read.notes)

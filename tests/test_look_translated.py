@@ -1,0 +1,140 @@
+"""What `look` shows is what `translate` printed: the same tokens, of the same sentence; what is copied as copied."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from vidrio import cli
+from vidrio.look import translated
+from vidrio.look.run import LoadedModel, Printed, look, open_model
+from vidrio.look.translated import look_at, read_as_translated, reading
+from vidrio.search import Hypothesis, Options, default_options
+from vidrio.translate.engines import Glass
+from vidrio.translate.translator import Translator
+
+# The fast engine rounds to eight bits, and so says something else than the glass of some of these.
+SENTENCES = [
+    "The old man gave Tom three books yesterday, but he did not read them.",
+    "She has been working in this hospital for more than twenty years.",
+    "If you had told me the truth, I would not have been so angry with you.",
+    "The government announced on Monday that taxes would rise next year.",
+    "There is a small church behind the market where my parents were married.",
+    "I paid £1,250.50 for it (in May).",
+    "HELLO WORLD",
+    "Ask Przybylski about {name}",
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> LoadedModel:
+    return open_model()
+
+
+@pytest.mark.parametrize("text", SENTENCES)
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_tokens_shown_are_those_that_were_printed(text: str, beam: int, model: LoadedModel) -> None:
+    options = replace(default_options(model.config), beam=beam)
+    sentence = Translator.load(model.path).translate(text, options).sentences[0]
+    read = read_as_translated(model, text, options)
+    seen = look(model, read.text, options=options, target=read.printed)
+    end = model.config.special.end
+    assert seen.chosen_ids == [*sentence.best.ids, *([end] if sentence.best.ended else [])]
+    assert seen.disagreement <= seen.tolerance
+    assert seen.otherwise is None or seen.otherwise.ids != sentence.best.ids
+
+
+def saying(words: str) -> Callable[..., object]:
+    """An engine that prints always the same."""
+
+    class Stubborn(Glass):
+        def search(self, sources: object, options: Options, *_: object) -> list[list[Hypothesis]]:
+            ids = tuple(open_model("lesson").target_tokenizer.encode(words))
+            return [[Hypothesis(ids, -1.0, -1.0, (), True)] for _ in sources]  # type: ignore[attr-defined]
+
+    return lambda model: Stubborn(model.machine)
+
+
+def test_it_is_told_where_the_glass_alone_would_have_chosen_otherwise(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(translated, "_engine", saying("mundo"))
+    assert cli.main(["look", "hello world", "--model", "lesson"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "hello world → mundo" in out
+    assert (
+        "This is what translating prints. The search of the glass alone, in float64, would have chosen “hola mundo”"
+        in out
+    )
+    assert cli.main(["look", "hello world", "--model", "lesson", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [one["text"] for one in data["hypotheses"]][:2] == ["mundo", "hola mundo"]
+    assert data["otherwise"]["text"] == "hola mundo"
+    for command in (["why", "out.prob[mundo]@0"], ["check"]):
+        assert cli.main([*command, "hello world", "--model", "lesson"]) == 0
+
+
+def test_where_they_say_the_same_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["look", "hello world", "--model", "lesson"]) == 0
+    out = capsys.readouterr().out
+    assert "Checked: the pass shown here" in out
+    assert "would have chosen" not in out
+
+
+def test_a_what_if_starts_from_what_was_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(translated, "_engine", saying("mundo"))
+    assert cli.main(["look", "hello world", "--model", "lesson", "--set", "enc.0.self.out[0,0]=0.1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "before mundo" in out
+    assert "would have chosen “hola mundo”" in out
+
+
+@pytest.mark.parametrize("text", ["\N{THUMBS UP SIGN}", "{name}", "€18.10", "你好", "https://example.org/a?b=c"])
+def test_what_is_copied_is_shown_as_copied(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["translate", text]) == 0
+    assert capsys.readouterr().out.strip() == text
+    assert cli.main(["look", text]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{text} → {text}\n")
+    assert "copies this text as it stands: the model reads nothing of it" in out
+    assert cli.main(["look", text, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["text"], data["translation"], data["quantities"]) == (text, text, [])
+    assert cli.main(["check", text]) == 0
+    assert "nothing was computed" in capsys.readouterr().out
+    assert cli.main(["why", "out.prob[0]@0", text]) == 1
+    assert "copies this text" in capsys.readouterr().err
+    for view in (["--heads"], ["--tree"], ["--step", "0"], ["--at", "enc.0"], ["--embedding"]):
+        assert cli.main(["look", text, *view]) == 1
+
+
+@pytest.mark.parametrize("text", ["   ", "\t"])
+def test_blanks_are_no_text(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["look", text]) == 0
+    assert capsys.readouterr().out == "The text is empty, and so is its translation. Nothing was computed.\n"
+
+
+def test_of_two_sentences_it_is_told_which_one_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["look", "Good morning. How are you?"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Good morning. → ")
+    assert "2 sentences" in err
+    assert "here is number 1, “Good morning.”" in err
+    assert 'vidrio look "How are you?"' in err
+
+
+def test_a_translation_is_looked_into_sentence_by_sentence(model: LoadedModel) -> None:
+    translation = Translator.load(model.path).translate("Good morning. How are you?")
+    for n, sentence in enumerate(translation.sentences):
+        seen = look_at(model, translation, n)
+        assert seen.text == sentence.given
+        assert seen.target_ids[1:] == sentence.best.ids
+        assert any(f"here is number {n + 1}" in note for note in seen.notes)
+    copied = look_at(model, Translator.load(model.path).translate("{name}"))
+    assert (copied.copied, copied.translation, copied.empty) == (True, "{name}", True)
+    alone = Translator.load(model.path).translate("Good morning.")
+    assert reading(model, alone).printed == Printed((*alone.sentences[0].best.ids, model.config.special.end))
+    assert look_at(model, alone).notes == []
