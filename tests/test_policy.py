@@ -118,8 +118,6 @@ MANY_PARAMETERS = {
     "learn.run.loop.train",
     "learn.run.prepare.Parts.task",
     "learn.train.run",
-    "lessons.counting._sum",
-    "lessons.random_transformer.command",
     "lessons.sizes.command",
     "search.expand",
 }
