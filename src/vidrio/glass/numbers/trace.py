@@ -16,8 +16,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from vidrio.draw import html as show_html
-from vidrio.draw import show
 from vidrio.errors import AddressError, nearest
 from vidrio.glass.numbers.stages import Stage, stages
 from vidrio.glass.paper.maths import Array, Tap
@@ -85,15 +83,6 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
-
-    def _repr_html_(self) -> str:
-        """In a notebook: every quantity, by address."""
-        heads = ("address", "axes", "shape", "what it is", "formula", "place in the paper")
-        named = [(name, self.stages[name], array) for name, array in self.values.items()]
-        return show_html.listing(
-            heads,
-            [(name, " × ".join(s.axes), show.shape(a), s.says, s.formula, s.place) for name, s, a in named],
-        )
 
     def tap(self, name: str, value: Array) -> Array:
         """Keep a value under its address; refuse what is not declared."""

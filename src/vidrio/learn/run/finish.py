@@ -103,7 +103,8 @@ def write(
         scores=[asdict(score) for score in scores],
     )
     learned.write(folder, about, card(learned, about, scores, limits))
-    from vidrio.look.report import Ending, write_report
+    from vidrio.draw.training import write_report
+    from vidrio.look.report import Ending
 
     data = folder / "run" / "data" / "data.json"
     if plan.task == "translate":
