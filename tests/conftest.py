@@ -1,6 +1,7 @@
 """What all tests share: one thread a worker, no network, and in CI a skipped test is a failed one."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -12,6 +13,8 @@ from hypothesis import settings
 # Several workers share the machine's cores. Set before any library that reads it is imported; subprocesses inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["HF_HUB_OFFLINE"] = "1"
+# `make test &` starts its children with Ctrl-C ignored, and they would hand that on to every command that is tested.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # What a command prints must not depend on who runs the tests.
 os.environ.update(COLUMNS="80", NO_COLOR="1", PYTHONUTF8="1")
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from vidrio.errors import LessonError
-from vidrio.lessons import errata_notes, errata_post, printed
-from vidrio.lessons.errata import DOCUMENTS, errata, flag, slip
+from vidrio.lessons import errata_post, printed
+from vidrio.lessons.errata import FIGURES, figures
 from vidrio.lessons.runs import Lesson
+from vidrio.lessons.slips import DOCUMENTS, flag, slip, slips
 from vidrio.lessons.values_file import of_the_post
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -102,10 +103,10 @@ HALF = {25: 5e-4, 10: 5e-9, 6: 1e-9}  # half a unit of the last digit given abov
 
 @pytest.mark.parametrize("number", EXPECTED)
 def test_the_computed_figures_are_right(number: int) -> None:
-    figures = slip(number).figures
+    computed = figures(number)
     for what, expected in EXPECTED[number].items():
         tolerance = HALF.get(number, 6e-10)
-        np.testing.assert_allclose(figures[what], expected, rtol=0, atol=tolerance, err_msg=what)
+        np.testing.assert_allclose(computed[what], expected, rtol=0, atol=tolerance, err_msg=what)
 
 
 @pytest.mark.parametrize(
@@ -139,20 +140,20 @@ def test_what_is_compared_with_is_what_the_post_prints(rows: np.ndarray, text: s
 
 
 def test_the_likeliest_word_of_the_printed_logits_is_not_hola() -> None:
-    figures = slip(20).figures
-    assert (figures["the likeliest word"], figures["the likeliest word then"]) == ("?", "hola")
+    computed = figures(20)
+    assert (computed["the likeliest word"], computed["the likeliest word then"]) == ("?", "hola")
 
 
 def test_the_formula_that_adds_x_twice_gives_something_else() -> None:
-    figures = slip(9).figures
+    computed = figures(9)
     right = Lesson("printed", of_the_post()).run("whole").array("enc.0.ffn.norm.out")
-    np.testing.assert_allclose(figures["LayerNorm(Z + FFN(Z))"], right, rtol=1e-12)
-    wrong = figures["LayerNorm(Z + FFN(Z + x)), as the formula has it"]
-    assert figures["they differ by"] == np.abs(wrong - right).max() > 0.1
+    np.testing.assert_allclose(computed["LayerNorm(Z + FFN(Z))"], right, rtol=1e-12)
+    wrong = computed["LayerNorm(Z + FFN(Z + x)), as the formula has it"]
+    assert computed["they differ by"] == np.abs(wrong - right).max() > 0.1
 
 
 def test_a_decoder_layer_has_a_self_attention_and_a_cross_attention() -> None:
-    assert slip(11).figures["attentions in a decoder layer"] == "self, cross"
+    assert figures(11)["attentions in a decoder layer"] == "self, cross"
 
 
 def test_without_the_mask_the_last_row_moves_from_two_layers_on() -> None:
@@ -168,7 +169,7 @@ def test_without_the_mask_the_last_row_moves_from_two_layers_on() -> None:
 
 
 def test_a_sum_over_axis_1_of_one_row_is_refused() -> None:
-    assert "axis 1 is out of bounds" in slip(19).figures["NumPy says"]
+    assert "axis 1 is out of bounds" in figures(19)["NumPy says"]
 
 
 def test_the_printed_program_hardly_looks_at_the_sentence() -> None:
@@ -180,25 +181,25 @@ def test_the_printed_program_hardly_looks_at_the_sentence() -> None:
 
 
 def test_scores_need_the_transpose_and_the_softmax() -> None:
-    figures = slip(29).figures
-    assert figures["Q K for 6 words"].startswith("impossible")
-    assert abs(figures["sum of a row of Q Kᵀ"] - 1) > 0.1
-    assert figures["sum of a row of softmax(Q Kᵀ / √128)"] == pytest.approx(1)
+    computed = figures(29)
+    assert computed["Q K for 6 words"].startswith("impossible")
+    assert abs(computed["sum of a row of Q Kᵀ"] - 1) > 0.1
+    assert computed["sum of a row of softmax(Q Kᵀ / √128)"] == pytest.approx(1)
 
 
 def test_logits_are_no_probabilities() -> None:
-    figures = slip(18).figures
-    assert figures["shape of the output matrix (d × vocabulary)"] == "4 × 10"
-    assert abs(figures["the printed outputs add up to"] - 1) > 0.1
+    computed = figures(18)
+    assert computed["shape of the output matrix (d × vocabulary)"] == "4 × 10"
+    assert abs(computed["the printed outputs add up to"] - 1) > 0.1
 
 
 def test_there_are_33_slips_in_order_and_all_is_told() -> None:
-    assert [one.number for one in errata()] == list(range(1, 34))
-    assert [one.document for one in errata()] == ["post"] * 24 + ["notes"] * 9
-    assert {one.document for one in errata()} == set(DOCUMENTS)
-    for one in errata():
+    assert [one.number for one in slips()] == list(range(1, 34))
+    assert [one.document for one in slips()] == ["post"] * 24 + ["notes"] * 9
+    assert {one.document for one in slips()} == set(DOCUMENTS)
+    for one in slips():
         assert all((one.place, one.printed, one.right, one.why)), one.number
-    live = {**errata_post.LIVE, **errata_notes.LIVE}
+    live = FIGURES
     assert set(live) >= set(EXPECTED)
     assert set(range(1, 34)) - set(live) == {12, 13, 17, 22, 23, 24, 28, 31, 32}, "slips of words, not of numbers"
 

@@ -18,16 +18,20 @@ from vidrio.lessons import exercise_attention, exercise_choosing, exercise_runni
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.exercise_attention import WIDTHS, measure_attentions, measure_feed_forward, measure_positions
 from vidrio.lessons.exercise_choosing import CORPUS, END, START, counted_model
-from vidrio.lessons.exercises import EXERCISES
+from vidrio.lessons.exercises import EXPERIMENTS, answer
 from vidrio.lessons.machines import random_machine
+from vidrio.lessons.pages import pages
 
 SEEDS = (0, 1, 2)
+
+
+EXERCISES = pages("exercises")["exercise"]
 
 
 @cache
 def measured(number: int) -> Any:
     """What an exercise measures, once for all tests."""
-    return EXERCISES[number - 1].measure()
+    return EXPERIMENTS[number][0]()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -203,29 +207,29 @@ def test_question_and_answer(number: int, capsys: pytest.CaptureFixture[str]) ->
     exercise = EXERCISES[number - 1]
     assert main(["lesson", "exercises", str(number)]) == 0
     question = capsys.readouterr()
-    assert question.out.startswith(f"{number}. {exercise.question[:40]}")
+    assert question.out.startswith(f"{number}. {exercise['question'][:40]}")
     assert f"vidrio lesson exercises {number} --answer" in question.out
     assert question.err == ""
     for precision in (0, 3, 5):
-        answer = "\n".join(exercise.tell(measured(number), precision)).splitlines()
-        assert len(answer) > 20 > len(question.out.splitlines())
-        assert max(map(text_width, answer)) <= 80
+        lines = answer(number, measured(number), precision).splitlines()
+        assert len(lines) > 20 > len(question.out.splitlines())
+        assert max(map(text_width, lines)) <= 80
 
 
 def test_the_answer_is_measured_and_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "exercises", "4", "--answer"]) == 0
     told = capsys.readouterr()
     assert told.err == ""
-    assert "\n".join(EXERCISES[3].tell(measured(4), 4)) in told.out
+    assert answer(4, measured(4), 4) in told.out
 
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "exercises", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["question"] == EXERCISES[0].question
+    assert told["question"] == EXERCISES[0]["question"]
     assert told["measured"]["translated"]["none"]["first"] == told["measured"]["translated"]["none"]["second"]
     assert main(["lesson", "exercises", "--json"]) == 0
-    assert [one["question"] for one in json.loads(capsys.readouterr().out)] == [e.question for e in EXERCISES]
+    assert [one["question"] for one in json.loads(capsys.readouterr().out)] == [e["question"] for e in EXERCISES]
     for number in range(2, 9):
         json.loads(json_text(measured(number)), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
@@ -233,8 +237,8 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lesson", "exercises"]) == 0
     out = capsys.readouterr().out
-    assert len(EXERCISES) == 8
-    assert all(f"  {n}  {exercise.question[:30]}" in out for n, exercise in enumerate(EXERCISES, 1))
+    assert len(EXERCISES) == len(EXPERIMENTS) == 8
+    assert all(f"  {n}  {exercise['question'][:30]}" in out for n, exercise in enumerate(EXERCISES, 1))
 
 
 class Typed(io.StringIO):

@@ -12,11 +12,12 @@ from vidrio.errors import InputError
 from vidrio.glass.paper.attention import allowed_LM
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import encode
-from vidrio.glass.whatif.changes import zero_after
+from vidrio.glass.paper.variants import zero_after
 from vidrio.lessons import notes_attention, notes_positions, notes_text
-from vidrio.lessons.machines import random_machine, told_difference
-from vidrio.lessons.notes import SECTIONS, measure_and_tell
+from vidrio.lessons.machines import random_machine
+from vidrio.lessons.notes import SECTIONS, section_text
 from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, leak, masked, measure_heads
+from vidrio.lessons.pages import pages, size
 
 # --- the mask ---------------------------------------------------------------------------------------------------------
 
@@ -140,9 +141,9 @@ def test_special_tokens() -> None:
 
 def test_every_step_names_numbers_that_there_are() -> None:
     trace = notes_text.first_step()
-    assert len(notes_text.STEPS) == 10
-    for step in notes_text.STEPS:
-        for address in step.addresses:
+    assert len(notes_text.document_steps()) == 10
+    for step in notes_text.document_steps():
+        for address in step["addresses"]:
             assert address in trace.values
 
 
@@ -182,8 +183,7 @@ def test_every_section_reads_in_80_columns(section: str, precision: str, capsys:
     ],
 )
 def test_slips_are_flagged_where_they_happen(section: str, slips: tuple[int, ...]) -> None:
-    measure, tell = measure_and_tell(section)
-    text = "\n".join(tell(measure(), 4))
+    text = section_text(section, 4)
     for number in slips:
         assert f"Slip {number}," in text
 
@@ -194,7 +194,7 @@ def test_the_list_and_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"  {section} " in listed for section in SECTIONS)
     assert main(["lesson", "notes", "all"]) == 0
     told = capsys.readouterr().out
-    places = [told.index(f"{section}: {says}") for section, says in SECTIONS.items()]
+    places = [told.index(f"{section}: {pages('notes')[section]['about']}") for section in SECTIONS]
     assert places == sorted(places)
 
 
@@ -216,7 +216,7 @@ def test_an_unknown_section_is_refused(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_only_what_is_0_is_said_to_be_0() -> None:
-    assert [told_difference(x) for x in (0.0, 1e-15, 0.25)] == ["0", "1e-15", "0.25"]
+    assert [size(x) for x in (0.0, 1e-15, 0.25)] == ["0", "1e-15", "0.25"]
 
 
 def test_claims_hold_for_other_draws() -> None:

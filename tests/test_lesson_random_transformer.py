@@ -22,9 +22,9 @@ from vidrio.glass.paper.attention import causal
 from vidrio.glass.proof.receipts import At
 from vidrio.lessons import printed, values_file
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.random_transformer import steps
 from vidrio.lessons.runs import MODES, Lesson
 from vidrio.lessons.sidelights import cosine
+from vidrio.lessons.step import steps
 from vidrio.lessons.values import Values, trained
 from vidrio.lessons.walk_report import receipt_text, step_data, step_text
 from vidrio.model.config import ModelConfig, SpecialIds

@@ -268,8 +268,8 @@ def test_a_file_stays_unless_forced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1e-320, 1e160, 1.7e308])
 def test_numbers_of_any_size_can_be_walked_with(size: float, tmp_path: Path) -> None:
-    from vidrio.lessons.random_transformer import steps
     from vidrio.lessons.runs import Lesson
+    from vidrio.lessons.step import steps
     from vidrio.lessons.walk_report import step_text
 
     row = [size, -size, size, size / 2]
@@ -283,8 +283,8 @@ def test_numbers_of_any_size_can_be_walked_with(size: float, tmp_path: Path) -> 
 
 
 def test_a_word_of_any_length_is_cut(tmp_path: Path) -> None:
-    from vidrio.lessons.random_transformer import steps
     from vidrio.lessons.runs import Lesson
+    from vidrio.lessons.step import steps
     from vidrio.lessons.walk_report import step_text
 
     lesson = Lesson(

@@ -18,7 +18,7 @@ from small_run import PAIRS, train_small
 from vidrio.draw import html
 from vidrio.draw.svg import HEIGHT, MOST_POINTS, WIDTH, bar, curves, heat, short, thinned, ticks
 from vidrio.draw.training import write_report
-from vidrio.learn.run.snapshots import kept_steps
+from vidrio.learn.run.run_files import kept_steps
 from vidrio.look.blocks import Curve, Curves, Heat
 from vidrio.look.curves import metrics, panels, spread
 from vidrio.look.report import Ending, report

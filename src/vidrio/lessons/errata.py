@@ -1,138 +1,78 @@
-"""What the two documents print wrong: where, what, what is right, and why. `vidrio lesson errata [NUMBER]`.
+"""`vidrio lesson errata [NUMBER]`: what the two documents print wrong, with both sides computed on the spot.
 
-The words are in data/errata.toml. A slip that is a matter of numbers has a function that computes both sides on the
-spot; no right figure is written down.
+A slip that is a matter of numbers has a function that computes them; no right figure is written down.
 
 Read next: errata_post.py (1 to 24), errata_notes.py (25 to 33).
 """
 
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from importlib import resources
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
 import numpy as np
 
 from vidrio.draw import show
-from vidrio.errors import LessonError
+from vidrio.lessons import errata_notes, errata_post
 from vidrio.lessons.as_data import json_text
+from vidrio.lessons.slips import DOCUMENTS, Slip, flag, lines, slip, slips
 
-DOCUMENTS = {"post": "The Random Transformer", "notes": "the notes on the Transformer"}
-
+FIGURES = errata_post.FIGURES | errata_notes.FIGURES
 RIGHT_IN_A_ROW = (5, 8, 15)  # slips whose right side is a row of numbers that the walk does not show itself
 
-Figures = Mapping[str, Any]  # what it is: the number or numbers
 
-
-@dataclass(frozen=True)
-class Slip:
-    """One thing that a document prints and that is not so."""
-
-    number: int
-    document: str  # a key of DOCUMENTS
-    place: str  # the part of the document
-    printed: str
-    right: str
-    why: str
-
-    @property
-    def compute(self) -> Callable[[], Figures] | None:
-        """What computes both sides; None where the slip is not a matter of numbers."""
-        from vidrio.lessons import errata_notes, errata_post
-
-        return {**errata_post.LIVE, **errata_notes.LIVE}.get(self.number)
-
-    @property
-    def figures(self) -> Figures:
-        """Both sides, computed now."""
-        return self.compute() if self.compute else {}
-
-
-@cache
-def errata() -> tuple[Slip, ...]:
-    """All slips of both documents, in their order."""
-    data = resources.files("vidrio.lessons").joinpath("data/errata.toml").read_text("utf-8")
-    return tuple(Slip(**entry) for entry in tomllib.loads(data)["slip"])
-
-
-def slip(number: int) -> Slip:
-    if not 1 <= number <= len(errata()):
-        raise LessonError(f"there is no slip {number}", found=f"slips 1 to {len(errata())}")
-    return errata()[number - 1]
-
-
-def flag(number: int) -> str:
-    """A slip in the middle of a lesson: what is printed, what is right, and why."""
-    return "\n".join(_told(slip(number), "! "))
+def figures(number: int) -> Mapping[str, Any]:
+    """Both sides of a slip, computed now: what it is, and the number or numbers. Empty where no number is wrong."""
+    return FIGURES[number]() if number in FIGURES else {}
 
 
 def flag_with_numbers(number: int, precision: int) -> Iterator[str]:
-    """The same with the right numbers, where they are a row or two."""
-    one = slip(number)
+    """A slip in the walk, with the right numbers where they are a row or two."""
     yield flag(number)
     if number in RIGHT_IN_A_ROW:
-        for what, value in one.figures.items():
+        for what, value in figures(number).items():
             if what.startswith("right"):
                 yield from _figure(what, value, max(precision, 8))
-    if one.compute:
+    if number in FIGURES:
         yield f"    numbers  vidrio lesson errata {number}"
 
 
-def _told(one: Slip, mark: str = "") -> Iterator[str]:
-    indent = " " * len(mark)
-    yield show.wrap(f"Slip {one.number}, {DOCUMENTS[one.document]}; {one.place}", indent=mark, hang=indent + "  ")
-    for head, text in (("printed", one.printed), ("right", one.right), ("why", one.why)):
-        yield show.wrap(text, indent=f"{indent}  {head:9}", hang=indent + " " * 11)
-
-
-# --- the command ------------------------------------------------------------------------------------------------------
-
-
-def as_text(one: Slip, precision: int) -> Iterator[str]:
-    yield from _told(one)
-    figures = one.figures
-    if figures:
+def as_text(slip: Slip, precision: int) -> Iterator[str]:
+    yield from lines(slip)
+    computed = figures(slip.number)
+    if computed:
         yield "\n  computed now"
-    for what, value in figures.items():
+    for what, value in computed.items():
         yield from _figure(what, value, precision)
 
 
 def _figure(what: str, value: Any, precision: int) -> Iterator[str]:
     array = np.asarray(value)
-    if array.dtype.kind in "Uiu" and array.ndim == 0:
-        yield show.wrap(f"{what}: {value}", indent="    ", hang="      ")
-    elif array.ndim == 0:
-        small = 0 < abs(float(value)) < 1e-3  # a difference: its size is what matters
-        drawn = f"{float(value):.2e}" if small else show.number(float(value), precision)
-        yield show.wrap(f"{what}: {drawn}", indent="    ", hang="      ")
-    else:
+    if array.ndim:
         yield show.wrap(f"{what}:", indent="    ", hang="      ")
-        drawn = show.matrix(np.atleast_2d(array), (), (), precision, width=show.WIDTH - 6)
-        yield from (f"      {line}".rstrip() for line in drawn.splitlines())
+        rows = show.matrix(np.atleast_2d(array), (), (), precision, width=show.WIDTH - 6)
+        yield from (f"      {line}".rstrip() for line in rows.splitlines())
+        return
+    if array.dtype.kind in "Uiu":
+        text = str(value)
+    elif 0 < abs(float(value)) < 1e-3:  # a difference: its size is what matters
+        text = f"{float(value):.2e}"
+    else:
+        text = show.number(float(value), precision)
+    yield show.wrap(f"{what}: {text}", indent="    ", hang="      ")
 
 
-def as_json(slips: Sequence[Slip]) -> str:
-    told = [
-        {
-            **asdict(one),
-            "document": DOCUMENTS[one.document],
-            "computed": one.figures,
-        }
-        for one in slips
-    ]
-    return json_text(told)
+def as_json(chosen: Sequence[Slip]) -> str:
+    return json_text([{**asdict(s), "document": DOCUMENTS[s.document], "computed": figures(s.number)} for s in chosen])
 
 
 def as_list() -> Iterator[str]:
     """A line for each slip."""
     for document, title in DOCUMENTS.items():
         yield f"{title}\n"
-        for one in errata():
-            if one.document == document:
-                yield show.wrap(f"{one.place}: {one.printed}", indent=f"  {one.number:2}  ", hang="      ")
+        for s in slips():
+            if s.document == document:
+                yield show.wrap(f"{s.place}: {s.printed}", indent=f"  {s.number:2}  ", hang="      ")
         yield ""
     yield "What is right, why, and the numbers computed: vidrio lesson errata NUMBER"
 
@@ -147,10 +87,10 @@ def command(number: int | None, everything: bool, precision: int, wants_json: bo
 
     Without a NUMBER, all slips in a line each. Example: vidrio lesson errata 1
     """
-    chosen = errata() if number is None else (slip(number),)
+    chosen = slips() if number is None else (slip(number),)
     if wants_json:
         click.echo(as_json(chosen))
     elif number is None and not everything:
         click.echo("\n".join(as_list()))
     else:
-        click.echo("\n\n".join("\n".join(as_text(one, precision)) for one in chosen))
+        click.echo("\n\n".join("\n".join(as_text(slip, precision)) for slip in chosen))

@@ -1,16 +1,18 @@
 """Slips 25 to 33: the second document. Its tables and sums live with the lesson `notes`, which computes with them."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 
 from vidrio.glass.paper.maths import linear, softmax
 from vidrio.glass.paper.positions import sinusoidal
-from vidrio.glass.whatif.changes import zero_after
-from vidrio.lessons.errata import Figures
+from vidrio.glass.paper.variants import zero_after
+from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, masked
+from vidrio.lessons.notes_positions import PRINTED_SUMS, rotation_error, wrong_sums
 
 
-def zeros() -> Figures:
-    from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, masked
-
+def zeros() -> Mapping[str, Any]:
     small = masked(np.array([[2.0, 1.0, 0.5]] * 3))
     table = masked(np.log(PRINTED_WEIGHTS))
     return {
@@ -23,9 +25,7 @@ def zeros() -> Figures:
     }
 
 
-def dimensions() -> Figures:
-    from vidrio.lessons.notes_positions import rotation_error
-
+def dimensions() -> Mapping[str, Any]:
     table_PD = sinusoidal(50, 8)
     return {
         "position 1: sines in the even columns, cosines in the odd": table_PD[1],
@@ -34,15 +34,13 @@ def dimensions() -> Figures:
     }
 
 
-def sums() -> Figures:
-    from vidrio.lessons.notes_positions import PRINTED_SUMS, wrong_sums
-
+def sums() -> Mapping[str, Any]:
     wrong = [PRINTED_SUMS[n] for n in wrong_sums()]
     figures: dict[str, float] = {f"{a:.3f} + {b:.3f} (printed: {total:.3f})": a + b for _, a, b, total in wrong}
     return {**figures, "largest |position| in the table of §3.5": float(np.abs(sinusoidal(6, 512)).max())}
 
 
-def relation() -> Figures:
+def relation() -> Mapping[str, Any]:
     generator = np.random.Generator(np.random.PCG64(1))
     Q, K = generator.standard_normal((2, 6, 128))
     try:
@@ -58,7 +56,7 @@ def relation() -> Figures:
     }
 
 
-def heads() -> Figures:
+def heads() -> Mapping[str, Any]:
     generator = np.random.Generator(np.random.PCG64(1))
     W_HDK = generator.standard_normal((4, 512, 128))
     x_D = generator.standard_normal(512)
@@ -71,7 +69,7 @@ def heads() -> Figures:
     }
 
 
-def forcing() -> Figures:
+def forcing() -> Mapping[str, Any]:
     decoder_in, right_in = "<sos> Le chat s'est", "<sos> Le chat s'est assis"
     out = "Le chat s'est assis <eos>"
     return {
@@ -84,7 +82,7 @@ def forcing() -> Figures:
     }
 
 
-LIVE = {
+FIGURES: dict[int, Callable[[], Mapping[str, Any]]] = {
     25: zeros,
     26: dimensions,
     27: sums,

@@ -1,7 +1,7 @@
 """Slips 1 to 24: the first document. Each number is computed where it is asked for."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,8 @@ from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.maths import Array, layer_norm, no_tap, softmax
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import Machine, decode, encode, feed_forward, norm, predict
-from vidrio.glass.whatif.changes import naive_softmax, slipped_sinusoidal, unmasked
+from vidrio.glass.paper.variants import naive_softmax, slipped_sinusoidal, unmasked
 from vidrio.lessons import printed
-from vidrio.lessons.errata import Figures
 from vidrio.lessons.machines import largest_difference
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import Values
@@ -43,7 +42,7 @@ def _printed_norm(x_LD: Array) -> Array:
     return printed.layer_norm(x_LD, np.ones(d), np.zeros(d), 0.0, "norm", no_tap)
 
 
-def positions() -> Figures:
+def positions() -> Mapping[str, Any]:
     right, slipped = sinusoidal(3, 4), slipped_sinusoidal(3, 4)
     return {
         "right row of position 1": right[1],
@@ -54,11 +53,11 @@ def positions() -> Figures:
     }
 
 
-def rounding() -> Figures:
+def rounding() -> Mapping[str, Any]:
     return {"cos 0.01": math.cos(0.01), "to two decimals": f"{math.cos(0.01):.2f}"}
 
 
-def matrices() -> Figures:
+def matrices() -> Mapping[str, Any]:
     own = of_the_post().parameters
     WQ, WK = own["enc.0.self.WQ"].copy(), own["enc.0.self.WK"].copy()
     WQ[0], WK[1] = printed.WQ1_OF_THE_TEXT, printed.WK2_OF_THE_TEXT
@@ -79,11 +78,11 @@ def matrices() -> Figures:
     return figures
 
 
-def by_hand() -> Figures:
+def by_hand() -> Mapping[str, Any]:
     return {"4 + 6": 4 + 6, "3.99 + 6": 3.99 + 6}
 
 
-def overflow() -> Figures:
+def overflow() -> Mapping[str, Any]:
     x = np.array([[709.0, 710.0]])
     return {
         "exp overflows in float64 above": math.log(np.finfo(np.float64).max),
@@ -92,7 +91,7 @@ def overflow() -> Figures:
     }
 
 
-def reminder() -> Figures:
+def reminder() -> Mapping[str, Any]:
     Z = _by_thirty().array("enc.0.self.out")
     return {
         "Z from the W that is printed": Z,
@@ -101,12 +100,12 @@ def reminder() -> Figures:
     }
 
 
-def truncation() -> Figures:
+def truncation() -> Mapping[str, Any]:
     quotient = 17.05231849 / 9.9206152789297
     return {"17.05231849 / 9.9206152789297": quotient, "to three decimals": f"{quotient:.3f}"}
 
 
-def epsilon() -> Figures:
+def epsilon() -> Mapping[str, Any]:
     x_SD = _by_thirty().array("enc.0.self.sum")
     flat = np.array([[1.0, 1.0, 1.0, 1.00001]])
     return {
@@ -118,7 +117,7 @@ def epsilon() -> Figures:
     }
 
 
-def twice_added() -> Figures:
+def twice_added() -> Mapping[str, Any]:
     trace = Lesson("printed", of_the_post()).run("whole")
     machine, x_SD, Z_SD = trace.machine, trace.array("enc.in"), trace.array("enc.0.self.norm.out")
 
@@ -132,7 +131,7 @@ def twice_added() -> Figures:
     }
 
 
-def collapse() -> Figures:
+def collapse() -> Mapping[str, Any]:
     rows = {
         "after six encoder blocks": printed.SIX_BLOCKS,
         "after six decoder blocks": printed.SIX_DECODER_BLOCKS,
@@ -141,13 +140,13 @@ def collapse() -> Figures:
     return {f"the two rows differ by, {when}": largest_difference(*pair) for when, pair in rows.items()}
 
 
-def attentions() -> Figures:
+def attentions() -> Mapping[str, Any]:
     names = stages(of_the_post().config)
     found = [name.split(".")[2] for name in names if name.startswith("dec.0.") and name.endswith("weights.h0")]
     return {"attentions in a decoder layer": ", ".join(found)}
 
 
-def mask(draws: int = 60, seed: int = 1) -> Figures:
+def mask(draws: int = 60, seed: int = 1) -> Mapping[str, Any]:
     """How far the last of three rows moves when the mask is left out, with fresh parameters for each draw."""
     values = of_the_post()
     ids = [values.config.special.start, *values.tokenizer.encode("hola mundo")]
@@ -175,7 +174,7 @@ def _unmasking(values: Values, layers: int, spread: float, generator: np.random.
     return largest_difference(*rows)
 
 
-def cross_norm() -> Figures:
+def cross_norm() -> Mapping[str, Any]:
     right_TD = _printed_norm(printed.CROSS_ATTENTION_OF_SOS + printed.SELF_NORM_OF_SOS)
     return {
         "right, from the two rows that are printed": right_TD[0],
@@ -183,12 +182,12 @@ def cross_norm() -> Figures:
     }
 
 
-def norm_of_a_norm() -> Figures:
+def norm_of_a_norm() -> Mapping[str, Any]:
     row = printed.FEED_FORWARD_NORM_OF_SOS
     return {"mean of the printed row": row.mean(), "its standard deviation": row.std()}
 
 
-def logits_shape() -> Figures:
+def logits_shape() -> Mapping[str, Any]:
     values = of_the_post()
     W = values.parameters["out.W"]
     return {
@@ -198,7 +197,7 @@ def logits_shape() -> Figures:
     }
 
 
-def wrong_axis() -> Figures:
+def wrong_axis() -> Mapping[str, Any]:
     try:
         np.sum(np.exp(printed.LOGITS), axis=1, keepdims=True)
     except np.exceptions.AxisError as error:
@@ -206,7 +205,7 @@ def wrong_axis() -> Figures:
     return {"NumPy says": "nothing"}
 
 
-def other_logits() -> Figures:
+def other_logits() -> Mapping[str, Any]:
     words = of_the_post().vocabulary
     now, before = softmax(printed.LOGITS), softmax(printed.EARLIER_LOGITS)[0]
     return {
@@ -217,7 +216,7 @@ def other_logits() -> Figures:
     }
 
 
-def redrawn(draws: int = 100, seed: int = 1) -> Figures:
+def redrawn(draws: int = 100, seed: int = 1) -> Mapping[str, Any]:
     """The post's program, run many times: blocks drawn anew at every call, no positions, no mask."""
     values = of_the_post()
     generator = np.random.Generator(np.random.PCG64(seed))
@@ -259,7 +258,7 @@ def _generated(values: Values, source_ids: Sequence[int], generator: np.random.G
     return [values.vocabulary[i] for i in ids[1:]]
 
 
-LIVE = {
+FIGURES: dict[int, Callable[[], Mapping[str, Any]]] = {
     1: positions,
     2: rounding,
     3: matrices,

@@ -1,21 +1,23 @@
 """Exercises 1 to 4 of the first document: positions, two attentions, the width of a head, the feed-forward layer.
 
-`measure_…` runs an experiment and returns its numbers; `tell_…` prints them. Nothing is written down beforehand.
+`measure_…` runs an experiment; `values_of_…` names its results for the page. Nothing is written down beforehand.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from vidrio.draw import show
 from vidrio.glass.numbers.stages import stages
 from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.attention import multi_head, see_all
+from vidrio.glass.paper.attention import Attention, multi_head
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import decode, encode, feed_forward, predict, translate_forced
 from vidrio.glass.whatif.changes import with_positions
-from vidrio.lessons.machines import Recorder, largest_difference, random_machine, told_difference
+from vidrio.lessons.machines import Recorder, largest_difference, random_machine
+from vidrio.lessons.pages import size
 from vidrio.lessons.runs import Lesson, greedy
 from vidrio.lessons.values import trained
 
@@ -84,31 +86,11 @@ def measure_word_order() -> WordOrder:
     )
 
 
-def tell_positions(seen: WordOrder, precision: int) -> Iterator[str]:
-    yield show.wrap(
-        "It tells attention the order of the words. Attention by itself does not see it: every row asks every other, "
-        "and a sum does not depend on the order of its terms. Here are an untrained encoder's rows (2 layers, D 4) for "
-        "two sentences with the same words."
-    )
-    for kind, title in (("none", "Without positions"), ("sinusoidal", "With the paper's positions (§3.5)")):
-        swapped = seen.rows[kind]
-        yield f"\n{title}\n\ndog bites man"
-        yield show.matrix(swapped.memory_SD, DOG_BITES_MAN, (), precision)
-        yield "\nman bites dog, the rows put back into the order dog, bites, man"
-        yield show.matrix(swapped.swapped_SD, DOG_BITES_MAN, (), precision)
-        yield f"\nlargest difference of a row: {told_difference(swapped.difference)}"
-        yield f"largest difference of the first word's probability: {told_difference(swapped.first_word_change)}"
-    yield "\n" + show.wrap(
-        "Without positions the rows move with their words and change by nothing but rounding (sums were added up in "
-        "another order), so the decoder reads the same from both sentences. With positions every row knows where it "
-        "stands, and the sentences differ."
-    )
-    yield "\nWhat the lessons' trained model says, with its positions and without\n"
-    rows = [
-        [text, *(getattr(seen.translated[kind], which) for kind in ("sinusoidal", "none"))]
-        for text, which in zip(TWO_ORDERS, ("first", "second"), strict=True)
-    ]
-    yield show.table(rows, ["", "with positions", "without"])
+def values_of_word_order(seen: WordOrder, precision: int) -> dict[str, Any]:
+    said = [seen.translated[kind] for kind in ("sinusoidal", "none")]
+    rows = [[TWO_ORDERS[0], *(by.first for by in said)], [TWO_ORDERS[1], *(by.second for by in said)]]
+    translations = show.table(rows, ["", "with positions", "without"])
+    return {"rows": seen.rows, "words": DOG_BITES_MAN, "translations": translations}
 
 
 # --- 2: self-attention and encoder–decoder attention ------------------------------------------------------------------
@@ -153,35 +135,26 @@ def measure_attentions(seed: int = 0) -> Attentions:
     return Attentions(before, changes(run((0, 1, dog), target)), changes(run(source, (3, 4, 5, 6, dog))))
 
 
-def tell_attentions(seen: Attentions, precision: int) -> Iterator[str]:
-    yield show.wrap(
-        "By where queries, keys and values come from; the arithmetic is the same function. In self-attention all three "
-        "are made from one sequence. In encoder–decoder attention (cross-attention) the decoder's rows ask, and the "
-        "encoder's output, the memory, is asked."
-    )
+def values_of_attentions(seen: Attentions, precision: int) -> dict[str, Any]:
     table = stages(seen.trace.machine.config)
-    rows = []
-    for name, says in KINDS.items():
-        made_of = [table[f"{name}.{letter}.h0"].inputs[0] for letter in "QKV"]
-        weights = seen.trace.array(f"{name}.weights.h0")
-        rows.append([says, *made_of, show.shape(weights)])
-    yield f"\nOne run: {len(SOURCE)} source tokens, {len(TARGET)} target tokens (layer 0)\n"
-    yield show.table(rows, ["", "Q from", "K from", "V from", "weights"])
-    yield "\ndec.0.cross.weights.h0: rows are target tokens, columns source tokens"
-    weights = seen.trace.array("dec.0.cross.weights.h0")
-    yield show.matrix(weights, TARGET, SOURCE, precision)
-    sums = ", ".join(show.number(float(total), precision) for total in weights.sum(axis=1))
-    yield f"sums of the rows: {sums}"
-    yield "\nChange one word and see what moves (largest difference):\n"
     rows = [
-        [name, told_difference(seen.source_changed[name]), told_difference(seen.target_changed[name])] for name in CROSS
+        [
+            kind,
+            *(table[f"{name}.{letter}.h0"].inputs[0] for letter in "QKV"),
+            show.shape(seen.trace.array(f"{name}.weights.h0")),
+        ]
+        for name, kind in KINDS.items()
     ]
-    yield show.table(rows, ["", "last source word", "last target word"])
-    yield "\n" + show.wrap(
-        "The source reaches cross-attention through K and V only, the target through Q only; the weights depend on "
-        "both. And self-attention in the decoder is masked (its weights are 0 above the diagonal), while "
-        "cross-attention sees the whole source."
-    )
+    weights = seen.trace.array("dec.0.cross.weights.h0")
+    moved = [[name, size(seen.source_changed[name]), size(seen.target_changed[name])] for name in CROSS]
+    return {
+        "made_from": show.table(rows, ["", "Q from", "K from", "V from", "weights"]),
+        "weights": weights,
+        "target": TARGET,
+        "source": SOURCE,
+        "sums": ", ".join(show.number(float(total), precision) for total in weights.sum(axis=1)),
+        "changes": show.table(moved, ["", "last source word", "last target word"]),
+    }
 
 
 # --- 3: attention dimension too small, too large ----------------------------------------------------------------------
@@ -215,8 +188,8 @@ def measure_width(d_head: int, seed: int = 0) -> Width:
     drawn = {f"enc.0.self.W{letter}": generator.standard_normal((1, d, d_head)) / d**0.5 for letter in "QK"}
     machine = replace(machine, parameters={**machine.parameters, **drawn})
     plain, scaled = Recorder(), Recorder()
-    multi_head(replace(machine, score_divisor=1.0), x_LD, x_LD, name="enc.0.self", mask=see_all, tap=plain)
-    multi_head(machine, x_LD, x_LD, name="enc.0.self", mask=see_all, tap=scaled)
+    multi_head(replace(machine, score_divisor=1.0), Attention("enc.0.self"), x_LD, x_LD, plain)
+    multi_head(machine, Attention("enc.0.self"), x_LD, x_LD, scaled)
     scores_LL = plain["enc.0.self.scores.h0"]
     weights_LL, calm_LL = plain["enc.0.self.weights.h0"], scaled["enc.0.self.weights.h0"]
     queries, keys = generator.standard_normal((QUERIES, d_head)), generator.standard_normal((ORDERED_KEYS, d_head))
@@ -242,37 +215,24 @@ def measure_widths() -> list[Width]:
     return [measure_width(d_head) for d_head in WIDTHS]
 
 
-def tell_width(widths: Sequence[Width], precision: int) -> Iterator[str]:
-    yield show.wrap(
-        "Too small: a head cannot tell much apart. The scores Q Kᵀ are products of L × K and K × L matrices, so their "
-        "rank is at most K. With K = 1 a query is one number: it puts the keys into one order or into the reverse of "
-        f"it, and no third. Counted with {QUERIES:,} random queries, which may miss rare orders:"
-    )
-    rows = [[str(w.d_head), str(w.rank), f"{w.orders}"] for w in widths[:-2]]
-    yield ""
-    yield show.table(
-        rows, ["K", f"rank of {N_TOKENS} × {N_TOKENS} scores", f"orders of {ORDERED_KEYS} keys met, of 720"], "rrr"
-    )
-    yield "\n" + show.wrap(
-        "Too large: each score is a sum of K products, so scores spread like √K, and the softmax of widely spread "
-        "scores is nearly 0 or 1. Then a row takes from one other row only, and the softmax's slope, p (1 − p), is "
-        "nearly 0: nothing to learn from. The division by √K (Eq. 1) prevents that. Cost grows with K too: four D × K "
-        f"matrices a head. {N_TOKENS} rows, each entry of Q and K with variance 1; entropy in bits, "
-        f"{np.log2(N_TOKENS):g} at most:"
-    )
+def values_of_widths(widths: Sequence[Width], precision: int) -> dict[str, Any]:
+    heads = ["K", f"rank of {N_TOKENS} × {N_TOKENS} scores", f"orders of {ORDERED_KEYS} keys met, of 720"]
+    orders = show.table([[str(w.d_head), str(w.rank), str(w.orders)] for w in widths[:-2]], heads, "rrr")
     rows = [
         [str(w.d_head), *(show.number(n, precision) for n in (w.spread, w.entropy, w.largest)), "",
          *(show.number(n, precision) for n in (w.entropy_scaled, w.largest_scaled))]
         for w in widths
     ]  # fmt: skip
-    yield ""
     heads = ["K", "spread", "entropy", "largest weight", "", "entropy / √K", "largest / √K"]
-    yield show.table(rows, heads, "r...r..")
-    yield "\n" + show.wrap(
-        "By hand: with K entries of variance 1, Var(q·k) = K · 1 · 1, so the spread is near √K; for K "
-        f"{widths[3].d_head} it was {show.number(widths[3].spread, precision)}, and √{widths[3].d_head} = "
-        f"{show.number(widths[3].d_head ** 0.5, precision)}."
-    )
+    return {
+        "queries": QUERIES,
+        "orders": orders,
+        "n_tokens": N_TOKENS,
+        "most_entropy": np.log2(N_TOKENS),
+        "spreads": show.table(rows, heads, "r...r.."),
+        "sixteen": widths[3],
+        "root": widths[3].d_head ** 0.5,
+    }
 
 
 # --- 4: the feed-forward layer ----------------------------------------------------------------------------------------
@@ -335,24 +295,10 @@ def measure_feed_forward(seed: int = 0) -> FeedForward:
     )
 
 
-def tell_feed_forward(seen: FeedForward, precision: int) -> Iterator[str]:
-    yield show.wrap(
-        "Two linear maps with an activation between them: FFN(x) = max(0, x W1 + b1) W2 + b2 (Eq. 2). The first widens "
-        "each row (512 → 2048 in the paper, 4 → 8 here), ReLU sets what is negative to 0, the second narrows it again. "
-        "It works on every row by itself: rows meet in attention only."
-    )
-    yield "\n" + show.wrap("shapes: " + ", ".join(f"{name} {shape}" for name, shape in seen.shapes.items()))
-    for name, array in (("x", seen.x_LD), ("hidden", seen.hidden_LF), ("active", seen.active_LF), ("out", seen.out_LD)):
-        yield f"\n{name}"
-        yield show.matrix(array, None, None, precision)
-    h, a = seen.hidden_LF[0, 0], seen.active_LF[0, 0]
-    yield f"\nBy hand: active[0,0] = max(0, {show.number(h, precision)}) = {show.number(a, precision)}"
-    yield f"ReLU set {seen.silenced:.0%} of the hidden numbers to 0."
-    yield f"Rows 0 and 2 of x are equal; their outputs differ by {told_difference(seen.same_rows)}."
-    own, others = told_difference(seen.changed_moved), told_difference(seen.others_moved)
-    yield f"Row 3 changed by 1 in every place: its output moved by {own}, the others by {others}."
-    yield "\n" + show.wrap(
-        "Why the activation? Without it the two maps would be one: a sum of inputs gives the sum of outputs. "
-        f"|f(a) + f(b) − f(a + b) − f(0)| is {told_difference(seen.bend)} with ReLU and "
-        f"{told_difference(seen.bend_without)} without it."
-    )
+def values_of_feed_forward(seen: FeedForward, precision: int) -> dict[str, Any]:
+    return {
+        "seen": seen,
+        "all_shapes": ", ".join(f"{name} {shape}" for name, shape in seen.shapes.items()),
+        "hidden": seen.hidden_LF[0, 0],
+        "active": seen.active_LF[0, 0],
+    }

@@ -1,11 +1,12 @@
 """Exercises 7 and 8 of the first document: from the decoder's output to probabilities, and why greedy goes wrong.
 
-`measure_…` runs an experiment and returns its numbers; `tell_…` prints them. Nothing is written down beforehand.
+`measure_…` runs an experiment; `values_of_…` names its results for the page. Nothing is written down beforehand.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from vidrio.draw import show
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.maths import Array, softmax
 from vidrio.glass.paper.transformer import Machine
-from vidrio.lessons.errata import flag
 from vidrio.lessons.machines import random_machine
 from vidrio.lessons.notes_text import first_step
 from vidrio.search import Hypothesis, Options, Tree, search
@@ -46,33 +46,25 @@ def measure_probabilities() -> Chosen:
     )
 
 
-def tell_probabilities(seen: Chosen, precision: int) -> Iterator[str]:
-    yield show.wrap(
-        "By a linear layer and a softmax (§3.4). The linear layer turns the decoder's last row, D numbers, into one "
-        "number for each word of the vocabulary, a logit; the softmax makes them positive and sum to 1."
-    )
-    yield "\n" + flag(18)
-    yield "\nThe first word of hello world, on the lessons' trained model"
-    yield f"the decoder's row: {show.shape(seen.row_D)} numbers; logits: {show.shape(seen.logits_V)}\n"
-    highest = float(seen.logits_V.max())
-    exps = np.exp(seen.logits_V - highest)
+def values_of_probabilities(seen: Chosen, precision: int) -> dict[str, Any]:
+    exps = np.exp(seen.logits_V - seen.logits_V.max())
     order = np.argsort(-seen.logits_V)[:10]
     rows = [
         [seen.words[i], *(show.number(float(n), precision) for n in (seen.logits_V[i], exps[i])),
          *(show.number(float(p[i]), precision) for p in seen.by_temperature.values())]
         for i in order
     ]  # fmt: skip
-    yield show.table(rows, ["word", "logit", "exp(logit − max)", *(f"p, T = {T:g}" for T in TEMPERATURES)], "l.....")
-    sums = ", ".join(f"{p.sum():.{precision}f}" for p in seen.by_temperature.values())
-    yield f"sums over all {len(seen.words)} words: exp {show.number(float(exps.sum()), precision)}; p {sums}"
-    best = int(order[0])
-    yield f"\nBy hand: p({seen.words[best]}) = exp(0) / {show.number(float(exps.sum()), precision)} = " + show.number(
-        float(seen.prob_V[best]), precision
-    )
-    yield "\n" + show.wrap(
-        "A temperature T divides the logits first: below 1 the likeliest word gets more, above 1 the others do; the "
-        "order of the words never changes, so greedy takes the same one. Only draws at random differ."
-    )
+    heads = ["word", "logit", "exp(logit − max)", *(f"p, T = {T:g}" for T in TEMPERATURES)]
+    return {
+        "row_shape": show.shape(seen.row_D),
+        "logits_shape": show.shape(seen.logits_V),
+        "words": show.table(rows, heads, "l....."),
+        "n_words": len(seen.words),
+        "exp_sum": exps.sum(),
+        "sums": ", ".join(f"{p.sum():.{precision}f}" for p in seen.by_temperature.values()),
+        "best": seen.words[int(order[0])],
+        "best_prob": seen.prob_V[order[0]],
+    }
 
 
 # --- 8: why not always the likeliest word? ----------------------------------------------------------------------------
@@ -160,32 +152,21 @@ def measure_greedy() -> Greedy:
     return Greedy(measure_counted(), measure_missed())
 
 
-def tell_greedy(measured: Greedy, precision: int) -> Iterator[str]:
-    seen = measured.counted
-    yield show.wrap(
-        "Because the likeliest word now may lead where only unlikely words follow. What counts is the probability of "
-        "the whole sentence, the product of its words' probabilities."
-    )
-    yield "\nA model small enough to check: how often a word follows another here\n"
-    for line in dict.fromkeys(CORPUS):
-        yield f"  {line}" + (f"   (× {CORPUS.count(line)})" if CORPUS.count(line) > 1 else "")
-    for name, tree in seen.trees.items():
-        yield f"\n{name}: {_sentence(seen.found[name], seen.words, precision)}"
-        yield from _drawn(tree, seen.words, precision)
-    yield "\n" + f"of all sentences the likeliest: {_sentence(seen.best, seen.words, precision)}"
-    greedy = seen.found["greedy"]
-    factors = " · ".join(show.number(float(np.exp(p)), precision) for p in greedy.token_log_probs)
-    total = show.number(float(np.exp(greedy.log_prob)), precision)
-    yield show.wrap(f"By hand, greedy: {factors} = {total}", hang="  ")
-    yield "\n60 untrained translators, 5 words, sentences of 3 words, all 125 compared\n"
-    rows = [["greedy" if beam == 1 else f"beam {beam}", f"{share:.0%}"] for beam, share in measured.missed.items()]
-    yield show.table(rows, ["", "likeliest sentence missed"], "lr")
-    yield "\n" + show.wrap(
-        "A beam keeps several beginnings alive and misses it less often; only trying everything is certain. The "
-        "likeliest sentence is not always the best one either: every word multiplies by a number below 1, so short "
-        "sentences win; that is why scores are divided by a power of the length. On any "
-        "model: vidrio look TEXT --beam 4 --tree"
-    )
+def values_of_greedy(seen: Greedy, precision: int) -> dict[str, Any]:
+    words, found, trees = seen.counted.words, seen.counted.found, seen.counted.trees
+    missed = [["greedy" if beam == 1 else f"beam {beam}", f"{share:.0%}"] for beam, share in seen.missed.items()]
+    times = {line: CORPUS.count(line) for line in CORPUS}
+    return {
+        "corpus": "\n".join(f"  {line}" + (f"   (× {n})" if n > 1 else "") for line, n in times.items()),
+        "greedy": _sentence(found["greedy"], words, precision),
+        "greedy_tree": "\n".join(_drawn(trees["greedy"], words, precision)),
+        "beam": _sentence(found["beam 2"], words, precision),
+        "beam_tree": "\n".join(_drawn(trees["beam 2"], words, precision)),
+        "best": _sentence(seen.counted.best, words, precision),
+        "factors": " · ".join(show.number(float(np.exp(p)), precision) for p in found["greedy"].token_log_probs),
+        "product": np.exp(found["greedy"].log_prob),
+        "missed": show.table(missed, ["", "likeliest sentence missed"], "lr"),
+    }
 
 
 def _sentence(hypothesis: Hypothesis, words: Sequence[str], precision: int) -> str:

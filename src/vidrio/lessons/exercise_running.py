@@ -1,11 +1,12 @@
 """Exercises 5 and 6 of the first document: the decoder's speed, and residual connections with layer norm.
 
-`measure_…` runs an experiment and returns its numbers; `tell_…` prints them. Nothing is written down beforehand.
+`measure_…` runs an experiment; `values_of_…` names its results for the page. Nothing is written down beforehand.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine, decode, encode, encoder_layer, logits
 from vidrio.glass.whatif.changes import without_layer_norm, without_residual
 from vidrio.lessons import counting
-from vidrio.lessons.errata import flag
 from vidrio.lessons.machines import largest_difference, random_machine
 from vidrio.lessons.nan_draws import Draws, Recipe, run
 
@@ -76,31 +76,19 @@ def _seconds(way: Callable[[], Array]) -> float:
     return time.perf_counter() - began
 
 
-def tell_speed(seen: Speed, precision: int) -> Iterator[str]:
-    yield show.wrap(
-        "Because word t cannot be computed before word t − 1 is known. The encoder has the whole sentence and sends "
-        "all its rows through at once; the decoder goes through all its layers once for every word. In training, where "
-        "all words are known, it runs at once too."
-    )
-    yield f"\nAn untrained model (D 64, 4 heads, 2 + 2 layers), {seen.n_source} tokens in, {seen.n_target} out\n"
+def values_of_speed(seen: Speed, precision: int) -> dict[str, Any]:
     base = seen.seconds["encoder"]
     rows = [
         [name, str(seen.passes[name]), f"{seen.multiplications[name]:,}", f"{1000 * seen.seconds[name]:.2f} ms",
          f"× {seen.seconds[name] / base:.1f}"]
         for name in seen.passes
     ]  # fmt: skip
-    yield show.table(rows, ["", "passes", "multiplications", "time here", ""], "lrrrr")
-    kept, anew = seen.multiplications["decoder, kept"], seen.multiplications["decoder, anew"]
-    yield "\n" + show.wrap(
-        "kept: keys and values of earlier words are kept, and each step makes one new row; anew: every step computes "
-        f"all rows again. Keeping saves multiplications ({anew / kept:.1f} times fewer here) and changes no number "
-        f"(largest difference of a logit {seen.disagreement:.1g}). It does not save passes: one row at a time is slow "
-        "on any machine that is fast with large matrices."
-    )
-    yield "\nBy hand: rows made anew = 1 + 2 + … + " + (
-        f"{seen.n_target} = {seen.n_target * (seen.n_target + 1) // 2}, kept = {seen.n_target}."
-    )
-    yield "Counts for any sizes: vidrio lesson sizes"
+    return {
+        "seen": seen,
+        "times": show.table(rows, ["", "passes", "multiplications", "time here", ""], "lrrrr"),
+        "saved": seen.multiplications["decoder, anew"] / seen.multiplications["decoder, kept"],
+        "rows_anew": seen.n_target * (seen.n_target + 1) // 2,
+    }
 
 
 # --- 6: what are residual connections and layer norm for? -------------------------------------------------------------
@@ -189,46 +177,29 @@ def measure_depths() -> Depths:
     )
 
 
-def tell_depth(measured: Depths, precision: int) -> Iterator[str]:
-    yield show.wrap(
-        "Residual connections give the gradient a way down and the words a way up past every layer; layer norm keeps "
-        "the numbers at one size on that way. Each alone is not enough. The document brings them in against NaN, which "
-        "is a third thing:"
-    )
-    yield "\n" + flag(10)
-    yield "\nNaN in six blocks, 200 draws (vidrio lesson nan)\n"
-    rows = [[f"{kind} softmax", *(f"{share:.0%}" for share in by.values())] for kind, by in measured.nan.items()]
-    yield show.table(rows, ["", *WAYS], "lrrrr")
-    seen = measured.depth
-    for title, quantity in (
-        ("Size of the numbers that come into each layer", "values"),
-        ("Size of the gradient there, for a loss at the top (central differences)", "gradients"),
-    ):
-        yield f"\n{title}\n"
+def values_of_depths(seen: Depths, precision: int) -> dict[str, Any]:
+    def by_layer(quantity: str) -> str:
         rows = [
-            [str(n), *(show.number(float(getattr(depth, quantity)[i]), precision) for depth in seen.values())]
+            [str(n), *(show.number(float(getattr(depth, quantity)[i]), precision) for depth in seen.depth.values())]
             for i, n in enumerate(MEASURED)
         ]
-        yield show.table(rows, ["layer", *seen], "r....")
-    yield f"\nWhat of the gradient at layer {DEPTH - 1} is there at layer 0"
-    for name, depth in seen.items():
-        yield f"  {name:18} × {depth.reaches:.3g}"
-    yield show.wrap(
-        f"(Geometric mean of 8 draws; {DEPTH} layers, D 8, 2 rows, matrices as small as one starts to train with.) "
-        "Without residual connections the gradient fades on its way down, and the lower layers learn little; without "
-        "norm it grows with the numbers; with both it arrives about as large as it left."
-    )
-    p = seen["neither"].gradients
-    yield f"\nBy hand: neither, layer 0 / layer {DEPTH - 1} = {p[0]:.3g} / {p[-1]:.3g} = {p[0] / p[-1]:.3g}"
-    yield "\nAnd the words: how far two rows are apart, matrices drawn from N(0, 1/16)\n"
-    rows = [
-        [
-            str(b + 1),
-            *("-" if (a := medians[b]) is None else show.number(a, precision) for medians in measured.apart.values()),
-        ]
+        return show.table(rows, ["layer", *seen.depth], "r....")
+
+    nan = [[f"{kind} softmax", *(f"{share:.0%}" for share in by.values())] for kind, by in seen.nan.items()]
+    apart = [
+        [str(b + 1), *("-" if (a := by[b]) is None else show.number(a, precision) for by in seen.apart.values())]
         for b in range(6)
     ]
-    yield show.table(rows, ["block", *WAYS], "r....")
-    yield show.wrap(
-        "Attention mixes rows, so without the way past it they become one row, norm or not; the words are gone."
-    )
+    neither = seen.depth["neither"]
+    return {
+        "nan": show.table(nan, ["", *WAYS], "lrrrr"),
+        "values": by_layer("values"),
+        "gradients": by_layer("gradients"),
+        "reaches": "\n".join(f"  {name:18} × {depth.reaches:.3g}" for name, depth in seen.depth.items()),
+        "depth": DEPTH,
+        "top": DEPTH - 1,
+        "neither": neither,
+        "lowest": neither.gradients[0],
+        "highest": neither.gradients[-1],
+        "apart": show.table(apart, ["block", *WAYS], "r...."),
+    }

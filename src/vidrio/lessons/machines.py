@@ -35,8 +35,3 @@ class Recorder:
 def largest_difference(a: Array, b: Array) -> float:
     """The largest |a − b|."""
     return float(np.abs(a - b).max())
-
-
-def told_difference(value: float) -> str:
-    """A difference in words: exactly 0, or its size."""
-    return "0" if value == 0 else f"{value:.2g}"

@@ -8,7 +8,8 @@ many draws, with the softmax as the document writes it or with the row's maximum
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import click
 import numpy as np
@@ -17,7 +18,6 @@ from click.core import ParameterSource
 from vidrio.draw import show
 from vidrio.glass.paper.maths import softmax
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.errata import flag
 from vidrio.lessons.nan_draws import (
     BLOCKS,
     DTYPES,
@@ -31,7 +31,7 @@ from vidrio.lessons.nan_draws import (
     exp_vanishes,
     run,
 )
-from vidrio.lessons.step import counted
+from vidrio.lessons.pages import counted, laid_out, pages
 
 
 @click.command("nan")
@@ -48,19 +48,7 @@ from vidrio.lessons.step import counted
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="float64", show_default=True)
 @click.option("--precision", type=click.IntRange(0, 17), default=show.PRECISION, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The measured numbers as JSON.")
-def command(
-    numbers: str,
-    softmax: str | None,
-    residual: bool | None,
-    layer_norm: bool | None,
-    count: int,
-    seed: int,
-    n_blocks: int,
-    spread: float,
-    dtype: str,
-    precision: int,
-    as_json: bool,
-) -> None:
+def command(**options: Any) -> None:
     """Six encoder blocks of random matrices: when do they become NaN, and why?
 
     \b
@@ -69,26 +57,54 @@ def command(
     vidrio lesson nan --softmax stable --residual --layer-norm    one, closely
     vidrio lesson nan --as trained             with numbers that were learned
     """
-    recipes = [
-        recipe
-        for recipe in RECIPES
-        if softmax in (None, recipe.softmax)
-        and residual in (None, recipe.residual)
-        and layer_norm in (None, recipe.layer_norm)
-    ]
-    draws: Draws | Learned = Draws(count, seed, n_blocks, spread, dtype)
-    settings = {"draws": count, "seed": seed, "blocks": n_blocks, "spread": spread, "dtype": dtype}
-    if math.isnan(spread):
+    asked = Request(**options)
+    if math.isnan(asked.spread):
         raise click.UsageError("--spread is a number above 0.")
-    if numbers == "trained":
+    if asked.numbers == "trained":
         _refuse({"--draws": "count", "--seed": "seed", "--blocks": "n_blocks", "--spread": "spread"})
-        draws, settings = Learned(dtype), {"as": "trained", "dtype": dtype}
-    outcomes = [run(recipe, draws) for recipe in _shown_on_a_terminal(recipes)]
-    if as_json:
-        click.echo(json_text(settings | {"recipes": [outcome.to_json() for outcome in outcomes]}))
-        return
-    lines = tell_one(outcomes[0], precision) if len(outcomes) == 1 else tell(outcomes, precision)
-    click.echo("\n".join(lines))
+    draws = asked.draws()
+    outcomes = [run(recipe, draws) for recipe in _shown_on_a_terminal(asked.recipes())]
+    if asked.as_json:
+        click.echo(json_text(asked.settings() | {"recipes": [outcome.to_json() for outcome in outcomes]}))
+    else:
+        tell_all = tell_one(outcomes[0], asked.precision) if len(outcomes) == 1 else tell(outcomes, asked.precision)
+        click.echo("\n".join(tell_all))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked for, as the options have it; None: both."""
+
+    numbers: str  # drawn or trained
+    softmax: str | None
+    residual: bool | None
+    layer_norm: bool | None
+    count: int
+    seed: int
+    n_blocks: int
+    spread: float
+    dtype: str
+    precision: int
+    as_json: bool
+
+    def recipes(self) -> list[Recipe]:
+        wanted = (self.softmax, self.residual, self.layer_norm)
+        return [
+            recipe
+            for recipe in RECIPES
+            if all(want in (None, has) for want, has in zip(wanted, astuple(recipe), strict=True))
+        ]
+
+    def draws(self) -> Draws | Learned:
+        if self.numbers == "trained":
+            return Learned(self.dtype)
+        return Draws(self.count, self.seed, self.n_blocks, self.spread, self.dtype)
+
+    def settings(self) -> dict[str, Any]:
+        if self.numbers == "trained":
+            return {"as": "trained", "dtype": self.dtype}
+        how = {"draws": self.count, "seed": self.seed, "blocks": self.n_blocks}
+        return how | {"spread": self.spread, "dtype": self.dtype}
 
 
 def _refuse(options: Mapping[str, str]) -> None:
@@ -108,7 +124,11 @@ def _shown_on_a_terminal(recipes: Sequence[Recipe]) -> Iterator[Recipe]:
         yield from bar
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- telling; the words are in data/nan.toml --------------------------------------------------------------------------
+
+
+def _page(name: str, **values: Any) -> str:
+    return laid_out(pages("nan")[name], values)
 
 
 def tell(outcomes: Sequence[Outcome], precision: int) -> Iterator[str]:
@@ -121,11 +141,7 @@ def tell(outcomes: Sequence[Outcome], precision: int) -> Iterator[str]:
         ["softmax", "residual", "norm", "NaN", "largest", "a block", "rows differ by", "under 0.001"],
         "lllrrrrr",
     )
-    yield show.wrap(
-        "largest: the largest |number| that leaves the last block; a block: by what factor it grows from one block to "
-        "the next; rows differ by: the largest difference between the rows of Hello and World; under 0.001: the share "
-        "of draws in which it is less."
-    )
+    yield _page("columns")
     by_recipe = {outcome.recipe: outcome for outcome in outcomes}
     if isinstance(draws, Learned):
         yield from _tell_learned(by_recipe)
@@ -137,10 +153,10 @@ def tell(outcomes: Sequence[Outcome], precision: int) -> Iterator[str]:
     ):
         if recipe in by_recipe:
             yield f"\n{title}\n"
-            yield from tell_part(by_recipe[recipe], precision)
+            yield tell_part(by_recipe[recipe], precision)
     if len(outcomes) == len(RECIPES):
         yield "\nWhat the eight rows say\n"
-        yield from _tell_conclusion(by_recipe, draws)
+        yield _conclusion(by_recipe, draws)
 
 
 def tell_one(outcome: Outcome, precision: int) -> Iterator[str]:
@@ -156,7 +172,7 @@ def tell_one(outcome: Outcome, precision: int) -> Iterator[str]:
         yield f"95 % interval of the last median of the largest number: {_short(low)} … {_short(high)}"
     if outcome.nan_share:
         yield "\nWhere the first NaN appears\n"
-        yield from _tell_first(outcome, precision)
+        yield _tell_first(outcome, precision)
     if outcome.draws.count > 1 and outcome.nan_share < 1 and (outcome.apart[:, -1] > 0).any():
         yield "\nHow far the two rows are apart after the last block\n"
         yield from _difference_histogram(outcome)
@@ -166,15 +182,8 @@ def tell_one(outcome: Outcome, precision: int) -> Iterator[str]:
 
 def _setting(draws: Draws | Learned) -> str:
     if isinstance(draws, Learned):
-        return show.wrap(
-            f"The encoder of the lessons' trained model: {counted(draws.blocks, 'block')} of the same sizes, its own "
-            f"matrices, biases and gains, on its rows for hello world; {draws.dtype}."
-        )
-    return show.wrap(
-        f"{draws.blocks} encoder blocks, D 4, 2 heads, K 3, F 8, on the document's E; every matrix and bias drawn from "
-        f"N(0, {draws.spread**2:g}), anew in every block. {draws.count:,} draws, the same for each way to build the "
-        f"blocks (NumPy's PCG64, seed {draws.seed}); {draws.dtype}."
-    )
+        return _page("trained", counted_blocks=counted(draws.blocks, "block"), dtype=draws.dtype)
+    return _page("drawn", draws=draws, variance=draws.spread**2)
 
 
 def _row(outcome: Outcome, precision: int) -> list[str]:
@@ -209,57 +218,42 @@ def _by_block(outcome: Outcome, precision: int) -> str:
     return show.table(rows, heads, "rrrrrr")
 
 
-def _tell_cause(outcome: Outcome, precision: int) -> Iterator[str]:
+def _tell_cause(outcome: Outcome, precision: int) -> str:
     dtype = outcome.draws.dtype
-    limit, vanishes = exp_limit(dtype), exp_vanishes(dtype)
-    yield flag(5)
-    yield "\nThe stable softmax lets us watch the same draws go on to the end:\n"
-    yield _by_block(outcome, precision)
-    limits = " and ".join(f"above {exp_limit(name):.6f} in {name}" for name in DTYPES)
-    yield "\n" + show.wrap(
-        f"> {limit:.2f}: the share of the draws in which a |score| is larger. exp(x) overflows {limits}. "
-        "Scores are products of two rows, so they grow with the square of the numbers. "
-        f"As soon as one is above {limit:.2f}, the softmax as written computes ∞ / ∞, which is NaN; where all scores "
-        f"of a row are below {vanishes:.2f}, it computes 0 / 0, NaN too. One NaN makes the next block NaN everywhere."
-    )
-    low, high = 709.0, 710.0
     with np.errstate(over="ignore"):
-        exps = [show.number(float(np.exp(x)), precision) for x in (low, high, low - high, 0.0)]
-    right = softmax(np.array([low, high]))
-    yield f"By hand: scores {low:g} and {high:g}"
-    yield f"  as written:    exp({low:g}) = {exps[0]}, exp({high:g}) = {exps[1]}; ∞ / ∞ = NaN"
-    yield f"  710 taken off: exp(-1) = {exps[2]}, exp(0) = {exps[3]}; weights {right[0]:.4f} and {right[1]:.4f}"
-
-
-def _tell_first(outcome: Outcome, precision: int) -> Iterator[str]:
-    yield f"({outcome.recipe})"
-    for b, share in enumerate(outcome.first_nan):
-        if share or b < BLOCKS:
-            yield f"block {b + 1:2}  {share:6.1%}  {show.bar(share, 40)}".rstrip()
-    n_nan = round(outcome.nan_share * outcome.draws.count)
-    if outcome.recipe.softmax == "naive":
-        yield f"In {outcome.overflowed:,} of the {n_nan:,} draws with NaN the first was ∞ / ∞; in the others 0 / 0:"
-        yield "all scores of a row so far below 0 that every exp is 0."
-    elif n_nan:
-        yield "Here the scores themselves became ∞, and taking the maximum off gives ∞ − ∞."
-
-
-def _tell_collapse(outcome: Outcome, precision: int) -> Iterator[str]:
-    yield f"({outcome.recipe})\n"
-    yield _by_block(outcome, precision)
-    low, high = outcome.interval("apart")
-    yield f"\n95 % interval of the last median of the difference: {_short(low, 2)} … {_short(high, 2)}\n"
-    yield from _difference_histogram(outcome)
-    apart = [median for median in outcome.medians("apart") if median]
-    shrinking = (apart[0] / apart[-1]) ** (1 / (len(apart) - 1)) if len(apart) > 1 else 1.0
-    yield "\n" + show.wrap(
-        "same choice: the share of the heads in which both rows take most from the same row. The first scores are so "
-        "large that each row takes from one row only, mostly from the same one: attention adds nearly the same to "
-        "both, and much more than the rows themselves. Layer norm then divides the sum by its size, and what told the "
-        f"words apart shrinks: by a factor of {shrinking:.2g} a block. The document finds that its result makes sense; "
-        "its two rows, too, differ by 0.00001."
+        exps = [show.number(float(np.exp(x)), precision) for x in (709.0, 710.0, -1.0, 0.0)]
+    return _page(
+        "cause",
+        by_block=_by_block(outcome, precision),
+        limit=exp_limit(dtype),
+        limits=" and ".join(f"above {exp_limit(name):.6f} in {name}" for name in DTYPES),
+        vanishes=exp_vanishes(dtype),
+        exps=exps,
+        right=softmax(np.array([709.0, 710.0])),
     )
-    yield "\n" + flag(10)
+
+
+def _tell_first(outcome: Outcome, precision: int) -> str:
+    shares = [(b, share) for b, share in enumerate(outcome.first_nan) if share or b < BLOCKS]
+    n_nan = round(outcome.nan_share * outcome.draws.count)
+    why = "overflow" if outcome.recipe.softmax == "naive" else "infinite" if n_nan else ""
+    bars = [f"block {b + 1:2}  {share:6.1%}  {show.bar(share, 40)}".rstrip() for b, share in shares]
+    told = [_page(why, overflowed=outcome.overflowed, n_nan=n_nan)] if why else []
+    return "\n".join([f"({outcome.recipe})", *bars, *told])
+
+
+def _tell_collapse(outcome: Outcome, precision: int) -> str:
+    low, high = (_short(end, 2) for end in outcome.interval("apart"))
+    apart = [median for median in outcome.medians("apart") if median]
+    return _page(
+        "collapse",
+        recipe=outcome.recipe,
+        by_block=_by_block(outcome, precision),
+        low=low,
+        high=high,
+        histogram="\n".join(_difference_histogram(outcome)),
+        shrinking=(apart[0] / apart[-1]) ** (1 / (len(apart) - 1)) if len(apart) > 1 else 1.0,
+    )
 
 
 def _difference_histogram(outcome: Outcome) -> Iterator[str]:
@@ -296,50 +290,27 @@ def _tell_learned(by_recipe: dict[Recipe, Outcome]) -> Iterator[str]:
     if full is None or cut is None:
         return
     score = max(score for outcome in by_recipe.values() for score in outcome.medians("score") if score is not None)
-    apart, gone = full.apart[0, -1], cut.apart[0, -1]
-    yield ""
-    yield show.wrap(
-        f"These matrices are small: no score is above {_short(score)}, far from where exp overflows, so no way to "
-        "build the blocks makes NaN. And the words stay: with residual connections and layer norm, as they were "
-        f"trained, the two rows differ by {_short(apart)} after the last block; without residual connections by "
-        f"{_short(gone)}."
-    )
+    apart, gone = _short(full.apart[0, -1]), _short(cut.apart[0, -1])
+    yield "\n" + _page("learned", score=_short(score), apart=apart, without_residual=gone)
 
 
-def _tell_conclusion(by_recipe: dict[Recipe, Outcome], draws: Draws) -> Iterator[str]:
+def _conclusion(by_recipe: dict[Recipe, Outcome], draws: Draws) -> str:
     def nan(softmax: str, residual: bool, layer_norm: bool) -> str:
         return f"{100 * by_recipe[Recipe(softmax, residual, layer_norm)].nan_share:.4g} %"
 
-    calm = by_recipe[Recipe("stable", residual=False, layer_norm=False)]
-    largest = calm.medians("largest")[-1]
-    yield show.wrap(
-        f"1. The NaN come from exp, not from the growth. With the maximum taken off first there are none "
-        f"({nan('stable', False, False)}), although the numbers still grow"
-        + (f" to {_short(largest)}." if largest is not None else "."),
-        hang="   ",
-    )
-    yield show.wrap(
-        f"2. Residual connections do not help here: {nan('naive', True, False)} NaN with them alone. They add, so the "
-        "numbers grow a little more. They are there for the gradient (vidrio lesson exercises 6).",
-        hang="   ",
-    )
-    yield show.wrap(
-        f"3. Layer norm alone does: {nan('naive', False, True)} NaN. It makes every row as small as the last one, so "
-        "scores stay small enough for exp.",
-        hang="   ",
-    )
-    spreads = [draws.spread * factor for factor in (1, 0.5, 0.25, 0.1)]
-    yield show.wrap(
-        "4. No NaN is not the same as sense: the rows become equal. Here residual connections do matter, if matrices "
-        "are small enough not to drown the row that they are added to. Training keeps the words apart (--as trained). "
-        "How far the rows differ after the last block, with layer norm:",
-        hang="   ",
-    )
-    yield ""
+    largest = by_recipe[Recipe("stable", residual=False, layer_norm=False)].medians("largest")[-1]
     rows = [
-        [f"{spread:g}", *(_apart_with(spread, residual, draws) for residual in (False, True))] for spread in spreads
+        [f"{spread:g}", *(_apart_with(spread, residual, draws) for residual in (False, True))]
+        for spread in (draws.spread * factor for factor in (1, 0.5, 0.25, 0.1))
     ]
-    yield show.table(rows, ["   spread of the matrices", "norm only", "residual and norm"], "rrr")
+    return _page(
+        "conclusion",
+        nan_calm=nan("stable", False, False),
+        grown="" if largest is None else f" to {_short(largest)}",
+        nan_residual=nan("naive", True, False),
+        nan_norm=nan("naive", False, True),
+        spreads=show.table(rows, ["   spread of the matrices", "norm only", "residual and norm"], "rrr"),
+    )
 
 
 def _apart_with(spread: float, residual: bool, draws: Draws) -> str:

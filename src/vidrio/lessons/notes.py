@@ -1,40 +1,35 @@
-"""The second document, section by section, with its slips put right and every claim computed: `vidrio lesson notes`."""
+"""The second document, section by section, with its slips put right and every claim computed: `vidrio lesson notes`.
 
-from collections.abc import Callable, Iterator
+The words are in data/notes.toml; `measure_…` measures, and `values_of_…` is what the results are called on the page.
+"""
+
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
 from vidrio.draw import show
 from vidrio.errors import LessonError, nearest
+from vidrio.lessons import notes_attention, notes_positions, notes_text
 from vidrio.lessons.as_data import json_text
+from vidrio.lessons.pages import laid_out, pages
 
-# section: (what it is about, where it is told); in the document's order
-SECTIONS = {
-    "positions": "Sine or learned positions; what is lost without any.",
-    "sums": "YOUR CAT IS A LOVELY CAT: ten sums, two wrong, and impossible positions.",
-    "heads": "Four heads: not four slices of 128, and what W^O is for.",
-    "mask": "Hiding the future: −∞ before the softmax, and why zeros do not hide.",
-    "tokens": "Start, end, unknown, padding.",
-    "structure": "The ten steps from sentence to word, put right, with their numbers.",
-    "forcing": "Teacher forcing: the two rows aligned, and a live pass.",
+# section, in the document's order: what measures it, and what names the results for its page, written with a precision
+SECTIONS: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Mapping[str, Any]]]] = {
+    "positions": (notes_positions.measure_positions, notes_positions.values_of_positions),
+    "sums": (notes_positions.measure_sums, notes_positions.values_of_sums),
+    "heads": (notes_attention.measure_heads, notes_attention.values_of_heads),
+    "mask": (notes_attention.measure_mask, notes_attention.values_of_mask),
+    "tokens": (notes_text.measure_tokens, notes_text.values_of_tokens),
+    "structure": (notes_text.first_step, notes_text.values_of_structure),
+    "forcing": (notes_text.measure_forcing, notes_text.values_of_forcing),
 }
 
 
-def measure_and_tell(section: str) -> tuple[Callable[[], Any], Callable[[Any, int], Iterator[str]]]:
-    """What measures a section's numbers, and what tells them with a precision."""
-    from vidrio.lessons import notes_attention, notes_positions, notes_text
-
-    pairs: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Iterator[str]]]] = {
-        "positions": (notes_positions.measure_positions, notes_positions.tell_positions),
-        "sums": (notes_positions.measure_sums, notes_positions.tell_sums),
-        "heads": (notes_attention.measure_heads, notes_attention.tell_heads),
-        "mask": (notes_attention.measure_mask, notes_attention.tell_mask),
-        "tokens": (notes_text.measure_tokens, notes_text.tell_tokens),
-        "structure": (notes_text.first_step, notes_text.tell_structure),
-        "forcing": (notes_text.measure_forcing, notes_text.tell_forcing),
-    }
-    return pairs[section]
+def section_text(section: str, precision: int) -> str:
+    """A section, measured and told."""
+    measure, values_of = SECTIONS[section]
+    return laid_out(pages("notes")[section]["page"], values_of(measure(), precision), precision)
 
 
 @click.command("notes")
@@ -49,12 +44,13 @@ def command(section: str | None, precision: int, as_json: bool) -> None:
     vidrio lesson notes mask         one of them
     vidrio lesson notes all          all of them
     """
+    abouts = {name: pages("notes")[name]["about"] for name in SECTIONS}
     if section is None and as_json:
-        click.echo(json_text(SECTIONS))
+        click.echo(json_text(abouts))
         return
     if section is None:
         click.echo("The second document; read a section with `vidrio lesson notes SECTION`:\n")
-        click.echo(show.table([[f"  {name}", says] for name, says in SECTIONS.items()]))
+        click.echo(show.table([[f"  {name}", about] for name, about in abouts.items()]))
         click.echo("\n  all         all of them")
         click.echo("\nIts glossary of sizes: vidrio lesson sizes --glossary")
         return
@@ -66,12 +62,7 @@ def command(section: str | None, precision: int, as_json: bool) -> None:
         )
     chosen = tuple(SECTIONS) if section == "all" else (section,)
     if as_json:
-        click.echo(json_text({name: measure_and_tell(name)[0]() for name in chosen}))
-        return
-    for name in chosen:
-        measure, tell = measure_and_tell(name)
-        click.echo(f"{name}: {SECTIONS[name]}\n")
-        for text in tell(measure(), precision):
-            click.echo(text)
-        if name != chosen[-1]:
-            click.echo("\n")
+        click.echo(json_text({name: SECTIONS[name][0]() for name in chosen}))
+    else:
+        texts = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
+        click.echo("\n\n\n".join(texts))

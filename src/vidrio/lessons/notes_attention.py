@@ -1,17 +1,17 @@
 """The second document on attention: how to hide the future, and what heads do with 512 numbers."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from vidrio.draw import show
-from vidrio.glass.paper.attention import causal, multi_head, see_all
+from vidrio.glass.paper.attention import Attention, causal, multi_head
 from vidrio.glass.paper.maths import Array, no_tap, softmax
 from vidrio.glass.paper.transformer import decode, predict
-from vidrio.glass.whatif.changes import with_mask, zero_after, zero_after_renormalised, zero_scores
-from vidrio.lessons.errata import flag
-from vidrio.lessons.machines import Recorder, largest_difference, random_machine, told_difference
+from vidrio.glass.paper.variants import zero_after, zero_after_renormalised, zero_scores
+from vidrio.glass.whatif.changes import with_mask
+from vidrio.lessons.machines import Recorder, largest_difference, random_machine
 from vidrio.lessons.notes_positions import CAT_SENTENCE
 
 # --- the mask ---------------------------------------------------------------------------------------------------------
@@ -79,49 +79,30 @@ def measure_mask() -> Mask:
     return Mask(masked(np.log(PRINTED_WEIGHTS)), masked(small), masked(far), leak("causal"), leak("zeros"))
 
 
-def tell_mask(measured: Mask, precision: int) -> Iterator[str]:
-    yield "weights = softmax(mask(Q Kᵀ / √K))"
-    yield "mask: −∞ where the column is later than the row     §3.2.3"
-    yield "\nThe document's table\n"
-    yield show.matrix(PRINTED_WEIGHTS, CAT_SENTENCE, CAT_SENTENCE, 3)
-    sums = " ".join(f"{total:.3f}" for total in PRINTED_WEIGHTS.sum(axis=1))
-    yield f"sums of the rows: {sums}"
-    yield show.wrap(
-        "They are 1 to the last printed digit: these are weights, the softmax is already in them. Scores that lead to "
-        "them are log p, since softmax(log p) = p."
-    )
-    yield "\n" + flag(29)
-    seen = measured.table
-    yield "\nRight: −∞ on the scores, then softmax; row t is shared out among words 0 … t\n"
-    yield show.matrix(seen.hidden, CAT_SENTENCE, CAT_SENTENCE, max(precision, 6))
+def values_of_mask(seen: Mask, precision: int) -> dict[str, Any]:
+    def in_a_row(numbers: Array, decimals: int) -> str:
+        return " ".join(f"{x:.{decimals}f}" for x in numbers)
+
     a, b = PRINTED_WEIGHTS[1, :2]
-    yield f"By hand: [1,0] = {a} / ({a} + {b}) = {show.number(a / (a + b), max(precision, 6))}"
-    yield "\n" + flag(25)
-    yield "\nAs written: zeros on the scores, then softmax. exp(0) = 1 is no small number\n"
-    yield show.matrix(seen.zero_scores, CAT_SENTENCE, CAT_SENTENCE, precision)
-    yield "By hand: [0,0] = 0.268 / (0.268 + 5 · exp(0)) = " + show.number(0.268 / 5.268, precision)
-    yield "the future keeps of each row: " + " ".join(f"{share:.3f}" for share in future_share(seen.zero_scores))
-    yield "a row of scores 2, 1, 0.5, the last two to be hidden:"
-    yield "  zeros  " + " ".join(f"{w:.9f}" for w in measured.row.zero_scores[0])
-    yield "  −∞     " + " ".join(f"{w:.9f}" for w in measured.row.hidden[0])
-    yield "\nZeros after the softmax: the future is hidden, but the rows no longer sum to 1\n"
     zeroed = zero_after(PRINTED_WEIGHTS)
-    yield show.matrix(zeroed, CAT_SENTENCE, CAT_SENTENCE, 3)
-    yield "sums of the rows: " + " ".join(f"{total:.3f}" for total in zeroed.sum(axis=1))
-    difference = largest_difference(seen.renormalised, seen.hidden)
-    yield f"\nEach row divided by its sum: the right weights again (difference {difference:.1g})."
-    ruined = measured.far
-    yield show.wrap(
-        "It breaks where the hidden scores are much larger: for scores 0 and 2000 the first row is "
-        f"{' '.join(show.number(w, 1) for w in ruined.renormalised[0])} (0 / 0), with −∞ it is "
-        f"{' '.join(show.number(w, 1) for w in ruined.hidden[0])}."
-    )
-    yield "\nIn a decoder the last word is changed. The first row's probabilities move by"
-    yield f"  −∞ on the scores   {told_difference(measured.leak)}"
-    yield f"  0 on the scores    {told_difference(measured.leak_of_zeros)}"
-    yield show.wrap(
-        "Trained like that it learns to read the answer from the next row, and has no next row when it translates."
-    )
+    return {
+        "seen": seen,
+        "cat": CAT_SENTENCE,
+        "printed": PRINTED_WEIGHTS,
+        "printed_sums": in_a_row(PRINTED_WEIGHTS.sum(axis=1), 3),
+        "a": a,
+        "b": b,
+        "share": a / (a + b),
+        "zero_share": 0.268 / 5.268,
+        "future": in_a_row(future_share(seen.table.zero_scores), 3),
+        "row_of_zeros": in_a_row(seen.row.zero_scores[0], 9),
+        "row_hidden": in_a_row(seen.row.hidden[0], 9),
+        "zeroed": zeroed,
+        "zeroed_sums": in_a_row(zeroed.sum(axis=1), 3),
+        "difference": largest_difference(seen.table.renormalised, seen.table.hidden),
+        "far_renormalised": " ".join(show.number(w, 1) for w in seen.far.renormalised[0]),
+        "far_hidden": " ".join(show.number(w, 1) for w in seen.far.hidden[0]),
+    }
 
 
 # --- heads ------------------------------------------------------------------------------------------------------------
@@ -159,7 +140,7 @@ def measure_heads(seed: int = 0) -> Heads:
             return recorder(name, value + 1.0 if name == change else value)
 
         ready = replace(machine, parameters={**machine.parameters, **parameters})
-        multi_head(ready, rows, rows, name="self", mask=see_all, tap=tap)
+        multi_head(ready, Attention("self"), rows, rows, tap)
         return recorder
 
     full = {f"self.{name}": machine.parameters[f"enc.0.self.{name}"] for name in ("WQ", "WK", "WV", "WO")}
@@ -188,11 +169,7 @@ def measure_heads(seed: int = 0) -> Heads:
     )
 
 
-def tell_heads(seen: Heads, precision: int) -> Iterator[str]:
-    yield "head_h = Attention(x W_h^Q, x W_h^K, x W_h^V)"
-    yield "out = Concat(head_1, …, head_H) W^O     §3.2.2"
-    yield "\n" + flag(30)
-    yield f"\nIts example: 6 words of {WIDTH} numbers, {HEADS} heads; x and all matrices random\n"
+def values_of_heads(seen: Heads, precision: int) -> dict[str, Any]:
     shapes = [
         ("x", f"{len(CAT_SENTENCE)} × {WIDTH}", "what comes in"),
         ("W_h^Q, W_h^K, W_h^V", f"{WIDTH} × {D_HEAD}", f"each head's own: all {WIDTH} numbers in, {D_HEAD} out"),
@@ -203,30 +180,25 @@ def tell_heads(seen: Heads, precision: int) -> Iterator[str]:
         ("W^O", f"{WIDTH} × {WIDTH}", "mixes them; missing in the document"),
         ("out", show.shape(seen.values["self.out"]), "what goes out"),
     ]
-    yield show.table(shapes)
-    weights = seen.values["self.weights.h0"]
-    yield "\nHead 0's weights\n"
-    yield show.matrix(weights, CAT_SENTENCE, CAT_SENTENCE, precision)
     q, k, score = seen.values["self.Q.h0"][0], seen.values["self.K.h0"][0], seen.values["self.scores.h0"][0, 0]
-    terms = " + ".join(f"({show.number(q[i], precision)})({show.number(k[i], precision)})" for i in range(2))
-    yield f"\nBy hand: scores_0[0,0] = Σ_{D_HEAD} Q_0[0,i] K_0[0,i]"
-    yield show.wrap(f"= {terms} + … = {show.number(score, precision)}", indent="  ", hang="    ")
-    yield f"  divided by √{D_HEAD} = {show.number(score / D_HEAD**0.5, precision)}"
-    yield "\nDoes a head see part of the row? x[2,500], in the last quarter, is changed by 1\n"
+
+    def moved(value: float) -> str:
+        return show.number(value, precision) if value else "0"
+
     rows = [
-        [f"head {h}", _moved(full, precision), _moved(cut, precision)]
-        for h, (full, cut) in enumerate(zip(seen.moved, seen.moved_sliced, strict=True))
+        [f"head {h}", moved(full), moved(sliced)]
+        for h, (full, sliced) in enumerate(zip(seen.moved, seen.moved_sliced, strict=True))
     ]
-    yield show.table(rows, ["", "its queries move by", "if rows were sliced"])
-    yield "\n" + show.wrap(
-        "Every head's projection reads all 512 numbers and makes 128 new ones of them. Slicing is the special case in "
-        "which each projection copies its own quarter and has 0 everywhere else (difference "
-        f"{seen.slices_as_heads:g}): heads could not choose what they look at."
-    )
-    yield "\nWhat W^O is for: head 0's output is changed; the columns of the result that move\n"
-    yield f"  with W^O     {seen.mixed:.0%}"
-    yield f"  without      {seen.mixed_without:.0%}   (its own quarter: heads would never meet here)"
-
-
-def _moved(value: float, precision: int) -> str:
-    return show.number(value, precision) if value else "0"
+    return {
+        "seen": seen,
+        "cat": CAT_SENTENCE,
+        "width": WIDTH,
+        "n_heads": HEADS,
+        "d_head": D_HEAD,
+        "shapes": show.table(shapes),
+        "weights": seen.values["self.weights.h0"],
+        "terms": " + ".join(f"({show.number(q[i], precision)})({show.number(k[i], precision)})" for i in range(2)),
+        "score": score,
+        "divided": score / D_HEAD**0.5,
+        "moved": show.table(rows, ["", "its queries move by", "if rows were sliced"]),
+    }

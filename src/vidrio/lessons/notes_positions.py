@@ -1,7 +1,6 @@
 """The second document on positions: the sine table and the learned one, and the sums in its picture."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +11,7 @@ from vidrio.errors import InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import Machine, encode
-from vidrio.lessons.errata import flag
-from vidrio.lessons.machines import largest_difference, random_machine, told_difference
+from vidrio.lessons.machines import largest_difference, random_machine
 from vidrio.model.parameters import parameter_specs
 
 CAT_SENTENCE = ("YOUR", "CAT", "IS", "A", "LOVELY", "CAT")
@@ -103,52 +101,30 @@ def measure_positions() -> Positions:
     )
 
 
-def tell_positions(seen: Positions, precision: int) -> Iterator[str]:
-    d, table_PD = WIDTH, seen.table_PD
-
-    def told(value: float) -> str:
-        return show.number(float(value), precision)
-
-    yield "PE(p, 2i) = sin(p / 10000^(2i/D)),  PE(p, 2i+1) = cos(p / 10000^(2i/D))    §3.5"
-    yield f"\nThe first six positions, D = {d}; columns (0,1), (2,3), … share a frequency\n"
-    yield show.matrix(table_PD[:6], CAT_SENTENCE, None, precision)
-    angle = 3 / 10000.0 ** (2 / d)
-    yield f"\nBy hand: PE(3, 2) is column 2i with i = 1: sin(3 / 10000^(2/{d}))"
-    yield f"  = sin({told(angle)}) = {told(math.sin(angle))}"
-    yield "\n" + flag(26)
-    yield "\nWhat the sines are good for: k positions further is the same rotation everywhere\n"
-    R = rotation(0, 1, d)
-    yield "PE(p+1) = R PE(p) in columns 0 and 1, with R ="
-    yield show.matrix(R, (), (), precision)
-    x, y = table_PD[2, :2]
-    yield "By hand, from position 2 to 3, the first column:"
-    yield show.wrap(
-        f"{told(R[0, 0])} · {told(x)} + {told(R[0, 1])} · ({told(y)}) = {told(R[0] @ (x, y))}", indent="  ", hang="    "
-    )
-    for distance, error in seen.rotation_errors.items():
-        yield f"largest error over {len(table_PD)} positions and {d // 2} pairs, k = {distance}: {error:.1e}"
-    yield "So PE(p) · PE(p+k) depends on k only:"
+def values_of_positions(seen: Positions, precision: int) -> dict[str, Any]:
+    table_PD, R = seen.table_PD, rotation(0, 1, WIDTH)
+    angle, (x, y) = 3 / 10000.0 ** (2 / WIDTH), table_PD[2, :2]
+    products = np.array(list(seen.products.values()))
     heads = [f"p = {p}" for p in seen.products], [f"k = {k}" for k in range(5)]
-    yield show.matrix(np.array(list(seen.products.values())), *heads, precision)
-    yield "\n" + flag(28)
-    yield "\nThe learned table: a trained row for each position, and none beyond the last\n"
-    yield f"parameters for 6 positions on each side, D 4: {seen.learned_parameters}; the sine table has none"
-    for kind, answer in seen.seven_tokens.items():
-        yield show.wrap(f"7 tokens, 6 positions, {kind}: {answer}", hang="  ")
-    yield show.wrap(
-        "A sine table can always be lengthened; that does not mean that the model has learned what to do with "
-        "positions it never met in training. The paper hoped so (§3.5), and found the two kinds equally good otherwise."
-    )
-    yield "\nNo positions at all: " + " ".join(CAT_SENTENCE) + " in an untrained encoder\n"
-    for kind, orders in seen.orders.items():
-        yield f"positions: {kind}"
-        yield show.matrix(orders.memory_SD, CAT_SENTENCE, (), precision)
-        yield f"the two CATs differ by {told_difference(orders.cats_differ)}"
-        yield f"YOUR and LOVELY exchanged, rows put back to their words: moved by {told_difference(orders.moved)}\n"
-    yield show.wrap(
-        "Without positions the two CATs cannot be told apart, and exchanging two words exchanges two rows and does "
-        "nothing else: the encoder is equivariant to permutations."
-    )
+    where = f"largest error over {len(table_PD)} positions and {WIDTH // 2} pairs"
+    return {
+        "seen": seen,
+        "cat": CAT_SENTENCE,
+        "D": WIDTH,
+        "first_six": table_PD[:6],
+        "angle": angle,
+        "sine": math.sin(angle),
+        "R": R,
+        "x": x,
+        "y": y,
+        "turned": R[0] @ (x, y),
+        "rotation_errors": "\n".join(f"{where}, k = {k}: {error:.1e}" for k, error in seen.rotation_errors.items()),
+        "products": show.matrix(products, *heads, precision),
+        "seven_tokens": "\n".join(
+            show.wrap(f"7 tokens, 6 positions, {kind}: {answer}", hang="  ")
+            for kind, answer in seen.seven_tokens.items()
+        ),
+    }
 
 
 # --- the sums in the picture ------------------------------------------------------------------------------------------
@@ -198,24 +174,23 @@ def measure_sums() -> Sums:
     return Sums(rows, float(np.abs(table_PD).max()), table_PD[[1, 5]][:, places], embedding_D[places] * math.sqrt(512))
 
 
-def tell_sums(seen: Sums, precision: int) -> Iterator[str]:
-    yield "encoder input = embedding · √D + position     §3.4, §3.5"
-    yield "\nThe document's picture adds positions to embeddings. Its ten sums:\n"
+def values_of_sums(seen: Sums, precision: int) -> dict[str, Any]:
     rows = [
         [row["column"], *(f"{row[what]:.3f}" for what in ("embedding", "position", "sum", "printed")),
          "wrong" if row["wrong"] else ""]
         for row in seen.rows
     ]  # fmt: skip
-    yield show.table(rows, ["", "embedding", "position", "sum", "printed", ""], "lrrrrl")
-    yield "\n" + flag(27)
-    largest = max(row["position"] for row in seen.rows)
-    yield f"\nlargest |position| in the table of §3.5, 6 × 512: {seen.largest_position:g}; in the picture: {largest}"
-    yield "\nThe same places with possible numbers (columns 0, 1, 2, 510, 511 of D = 512)"
-    cats = ("CAT at 1", "CAT at 5")
-    yield show.matrix(seen.positions, cats, [f"[{c}]" for c in PLACES], precision)
-    yield "\nAn embedding drawn from N(0, 1/512), times √512 (§3.4):"
-    yield show.matrix(seen.scaled[None], ("CAT",), (), precision)
-    yield "and the encoder's input, CAT at 1 and CAT at 5:"
-    yield show.matrix(seen.scaled + seen.positions, cats, (), precision)
     a, b = float(seen.scaled[0]), float(seen.positions[0, 0])
-    yield "By hand: {} + {} = {}".format(*(show.number(n, precision) for n in (a, b, a + b)))
+    return {
+        "seen": seen,
+        "ten": show.table(rows, ["", "embedding", "position", "sum", "printed", ""], "lrrrrl"),
+        "largest": max(row["position"] for row in seen.rows),
+        "cats": ("CAT at 1", "CAT at 5"),
+        "one_cat": ("CAT",),
+        "places": [f"[{c}]" for c in PLACES],
+        "embedding": seen.scaled[None],
+        "sums": seen.scaled + seen.positions,
+        "a": a,
+        "b": b,
+        "a_and_b": a + b,
+    }

@@ -17,16 +17,8 @@ from vidrio.glass.paper.attention import divisor
 from vidrio.lessons import values_file, walk_report
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.runs import MODES, Lesson
-from vidrio.lessons.step import Step
-from vidrio.lessons.steps_decoder import decoder_steps
-from vidrio.lessons.steps_encoder import encoder_steps
+from vidrio.lessons.step import steps
 from vidrio.lessons.values import Values, trained
-from vidrio.model.config import ModelConfig
-
-
-def steps(config: ModelConfig) -> list[Step]:
-    """All steps, in the post's order."""
-    return [*encoder_steps(config), *decoder_steps(config)]
 
 
 def lesson_of(mode: str | None, values: Path | None, sentence: str | None) -> Lesson:

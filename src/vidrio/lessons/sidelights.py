@@ -1,4 +1,7 @@
-"""What the walk shows beside the machine's own quantities: cosines, softmax on three numbers, growth, the words."""
+"""What the walk shows beside the machine's own quantities: cosines, softmax on three numbers, growth, the words.
+
+Each takes the lesson, the step's trace and a precision; SIDELIGHTS names those that data/steps.toml asks for.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -217,3 +220,20 @@ def sizes(lesson: Lesson, trace: Trace, precision: int) -> Aside:
     rows = [[what, f"{a:,}", f"{b:,}"] for what, (a, b) in told.items()]
     lines = [show.table(rows, ["", "here", "the paper"], "lrr"), "What each of them costs: vidrio lesson sizes"]
     return Aside(lines, {what: {"here": a, "paper": b} for what, (a, b) in told.items()})
+
+
+SIDELIGHTS: dict[str, Sidelight] = {
+    show_beside.__name__: show_beside
+    for show_beside in (
+        vocabulary,
+        cosines,
+        softmax_of_three,
+        growth,
+        deviation,
+        rows_apart,
+        likeliest,
+        table_for_generation,
+        generated,
+        sizes,
+    )
+}

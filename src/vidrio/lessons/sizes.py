@@ -15,7 +15,7 @@ from vidrio.draw import show
 from vidrio.errors import ConfigError, InputError
 from vidrio.lessons import counting
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.errata import flag
+from vidrio.lessons.slips import flag
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config

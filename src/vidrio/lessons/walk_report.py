@@ -10,9 +10,10 @@ from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof.receipts import Receipt, locate
 from vidrio.lessons import printed
-from vidrio.lessons.errata import flag_with_numbers, slip
+from vidrio.lessons.errata import flag_with_numbers
 from vidrio.lessons.runs import Lesson
-from vidrio.lessons.sidelights import Aside, Sidelight
+from vidrio.lessons.sidelights import SIDELIGHTS, Aside
+from vidrio.lessons.slips import slip
 from vidrio.lessons.step import Step
 from vidrio.model.find import LESSON
 
@@ -45,13 +46,13 @@ def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, aga
     if any(before.run_in(lesson) != "whole" for before in every[:n]):  # else nobody doubts which run it is
         yield show.wrap(f"Computed: {lesson.says(run)}.", hang="  ")
     yield ""
-    yield show.wrap(step.told(lesson))
+    yield show.wrap(step.text(lesson))
     for name in step.shows:
         yield ""
         yield from _quantity(trace, name, precision)
-    if step.sidelight is not None:
+    if step.beside:
         yield ""
-        yield from _beside(step.sidelight, lesson, trace, precision).lines
+        yield from _beside(step.beside, lesson, trace, precision).lines
     for address in step.by_hand:
         if _names_a_number(trace, address):
             yield ""
@@ -73,9 +74,9 @@ def _on_one_line_or_two(command: str, option: str) -> str:
     return whole if show.text_width(whole) <= show.WIDTH else f"{command} \\\n    {option}"
 
 
-def _beside(sidelight: Sidelight, lesson: Lesson, trace: Trace, precision: int) -> Aside:
+def _beside(name: str, lesson: Lesson, trace: Trace, precision: int) -> Aside:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # NaN are part of the lesson
-        return sidelight(lesson, trace, precision)
+        return SIDELIGHTS[name](lesson, trace, precision)
 
 
 def _quantity(trace: Trace, name: str, precision: int) -> Iterator[str]:
@@ -199,8 +200,8 @@ def step_data(lesson: Lesson, n: int, step: Step) -> dict[str, Any]:
         "quantities": [_quantity_data(trace, name) for name in step.shows],
         "by_hand": [_by_hand_data(trace, a) for a in step.by_hand if _names_a_number(trace, a)],
     }
-    if step.sidelight is not None:
-        data["beside"] = _beside(step.sidelight, lesson, trace, show.PRECISION).data
+    if step.beside:
+        data["beside"] = _beside(step.beside, lesson, trace, show.PRECISION).data
     return data
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
-from vidrio.learn.run.snapshots import snapshots
+from vidrio.learn.run.run_files import snapshots
 from vidrio.look.blocks import Block, Columns, Note, Table, apart
 from vidrio.look.measures import entropy
 from vidrio.look.run import LoadedModel, Look, look

@@ -14,7 +14,7 @@ import numpy as np
 
 from vidrio.data.progress import Progress, silent
 from vidrio.data.skipped import REASONS, Tally
-from vidrio.learn.run.snapshots import snapshots
+from vidrio.learn.run.run_files import snapshots
 from vidrio.look import report_tasks as tasks
 from vidrio.look.blocks import Bar, Beside, Block, Cell, Fold, Heat, Note, Page, Pairs, Section, Table, Title, Words
 from vidrio.look.command_line import CommandLine

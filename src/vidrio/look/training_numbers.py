@@ -40,7 +40,7 @@ def gradient(seen: "Seen", looked: Look, where: str, precision: int = PRECISION)
     address, name, index = parameter(looked, where)
     place = seen.place(name, index)
     differences = seen.differences(place)
-    value, slope = float(seen.weights.flat[place]), float(seen.gradient[place])
+    value, slope = float(seen.parameters.flat[place]), float(seen.gradient[place])
     yield f"∂L / ∂ {address} = {number(slope, precision)}   in full {slope!r}"
     yield Note(
         f"L is the mean loss of the {len(seen.expected)} predictions, {number(seen.loss, precision)}. With this "

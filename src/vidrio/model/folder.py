@@ -13,8 +13,6 @@ there, `config.json` last: a kill at any moment leaves the last good model or no
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +20,10 @@ from typing import Any
 
 from vidrio.errors import ModelError
 from vidrio.model.config import FORMAT, ModelConfig
-
-LARGEST_JSON = 64 * 1024 * 1024  # bytes; a config or a tokenizer beyond it is refused before it is parsed
+from vidrio.model.files import LARGEST_JSON as LARGEST_JSON
+from vidrio.model.files import read_json as read_json
+from vidrio.model.files import sha256 as sha256
+from vidrio.model.files import write_atomically as write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class About:
     source_language: str = ""
     target_language: str = ""
     labels: list[str] = field(default_factory=list)  # a classifier's classes
-    symbols: str = ""  # that the model has learned to copy, each for anything (text/masks.py)
+    symbols: str = ""  # that the model has learned to copy, each for anything (text/reading/prepared.py)
     translated: str = ""  # words with a capital letter, with blanks between: names that it translates (text/reader.py)
     provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
     scores: list[dict[str, Any]] = field(default_factory=list)  # each with its signature
@@ -94,49 +94,3 @@ def write_parameters(folder: Path, parameters: Mapping[str, Any], metadata: Mapp
 
     arrays = {name: np.ascontiguousarray(value) for name, value in parameters.items()}
     write_atomically(folder / "model.safetensors", save(arrays, metadata=dict(metadata or {})))
-
-
-def read_json(path: Path, *, what: str) -> dict[str, Any]:
-    """A JSON object from a file of reasonable size."""
-    try:
-        size = path.stat().st_size
-        if size > LARGEST_JSON:
-            raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_JSON:,} are read")
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(
-            f"{what} cannot be read", found=f"there is no {path}", do="give the path of a model folder"
-        ) from None
-    except NotADirectoryError:
-        raise ModelError(
-            f"{what} is not a folder", found=str(path.parent), do="give the path of a model folder"
-        ) from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ModelError(f"{path} cannot be read", found=str(error), do="use an undamaged model folder") from None
-    if not isinstance(data, dict):
-        raise ModelError(f"{path} cannot be read", found=f"a JSON {type(data).__name__}, not an object")
-    return data
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file or nothing: into a temporary file beside it, then moved into place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def sha256(path: Path) -> str:
-    """The checksum of a file, in hexadecimal."""
-    import hashlib
-
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

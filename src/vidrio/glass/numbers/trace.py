@@ -17,10 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vidrio.errors import AddressError, nearest
-from vidrio.glass.numbers.stages import Stage, stages
+from vidrio.glass.numbers.stages import Stage, stages, stages_of, without_head
 from vidrio.glass.paper.maths import Array, Tap
 from vidrio.glass.paper.transformer import Machine
-from vidrio.glass.whatif.changes import stages_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Trace:
     def tap(self, name: str, value: Array) -> Array:
         """Keep a value under its address; refuse what is not declared."""
         stage = self.stages.get(name)
-        if stage is None or stage.kind == "parameter":
+        if stage is None or stage.of_the_model:
             raise AddressError(f"{name} is computed but not declared in stages.py", do="declare it there")
         expected = tuple(
             self.sizes.setdefault(axis, length) for axis, length in zip(stage.axes, value.shape, strict=False)
@@ -138,7 +137,7 @@ class Trace:
         )
 
     def __contains__(self, name: str) -> bool:
-        return name in self.values or (name in self.stages and self.stages[name].kind == "parameter")
+        return name in self.values or (name in self.stages and self.stages[name].of_the_model)
 
     def addresses(self, prefix: str = "") -> list[str]:
         """The quantities of this run, parameters too, whose address is or lies under `prefix`."""
@@ -162,20 +161,18 @@ class Trace:
     def array(self, name: str) -> Array:
         """The whole quantity, parameter or value."""
         stage = self.stage(name)
-        if stage.kind != "parameter":
-            return self.values[name]
-        return parameter_array(self.machine, name)
+        return parameter_array(self.machine, name) if stage.of_the_model else self.values[name]
 
     def rows_at_step(self, name: str, step: int | None) -> Array:
         """A decoder quantity as it stood at a step: its first rows (and, in self-attention, columns); of an output
         the row of that step."""
-        array, axes = self.as_of(step).array(name), self.stage(name).axes
-        return array[step] if step is not None and name.startswith("out.") and axes[:1] == "T" else array
+        array = self.as_of(step).array(name)
+        return array[step] if step is not None and self.stage(name).per_step else array
 
     def axis_names(self, address: Address) -> str:
         """The axes left at an address: at a step, an output has lost its T."""
-        axes = self.stage(address.name).axes
-        return axes[1:] if address.step is not None and address.name.startswith("out.") and axes[:1] == "T" else axes
+        stage = self.stage(address.name)
+        return stage.axes[1:] if address.step is not None and stage.per_step else stage.axes
 
     def axis_tokens(self, name: str, axis: str) -> Sequence[str]:
         """What the rows or columns along an axis stand for, where they stand for tokens."""
@@ -220,10 +217,13 @@ class Trace:
 
 def parameter_array(machine: Machine, name: str) -> Array:
     """A parameter by its address; one head of it where the address ends in .h0, .h1, …"""
-    if name in machine.parameters:
-        return machine.parameters[name]
-    whole, _, head = name.rpartition(".h")
-    return machine.parameters[whole][int(head)]
+    whole, head = without_head(name)
+    matrix, _, quantity = whole.rpartition(".")
+    if quantity in ("whole", "factor"):
+        array: Array = getattr(machine.whole_parameters[matrix], quantity)
+    else:
+        array = machine.parameters[whole]
+    return array[int(head.removeprefix(".h"))] if head else array
 
 
 def parameter_addresses(machine: Machine) -> list[str]:

@@ -1,0 +1,83 @@
+"""Files, read with a limit and written whole or not at all."""
+
+import json
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from vidrio.errors import ModelError, about_file
+
+LARGEST_JSON = 64 * 1024 * 1024  # bytes; a config or a tokenizer beyond it is refused before it is parsed
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a whole file or nothing: into a temporary file beside it, then moved into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with about_file(path), os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write what a user wants at `path`: a file whole or not at all, where a link leads to; into a device or a pipe,
+    which must stay what it is, as it comes."""
+    if is_plain_file(path):
+        write_atomically(real_place(path), data)
+        return
+    with about_file(path), path.open("wb", buffering=0) as file:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether a file of ours may take its place: a regular file, where links lead to, or none yet."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def real_place(path: Path) -> Path:
+    """Where a link leads to, so that it stays a link; the path itself where it is none."""
+    return path.resolve() if path.is_symlink() else path
+
+
+def read_json(path: Path, *, what: str) -> dict[str, Any]:
+    """A JSON object from a file of reasonable size."""
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_JSON:
+            raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_JSON:,} are read")
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(
+            f"{what} cannot be read", found=f"there is no {path}", do="give the path of a model folder"
+        ) from None
+    except NotADirectoryError:
+        raise ModelError(
+            f"{what} is not a folder", found=str(path.parent), do="give the path of a model folder"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, no JSON, a number of 10,000 digits
+        raise ModelError(f"{path} cannot be read", found=str(error), do="use an undamaged model folder") from None
+    if not isinstance(data, dict):
+        raise ModelError(f"{path} cannot be read", found=f"a JSON {type(data).__name__}, not an object")
+    return data
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file, in hexadecimal."""
+    import hashlib
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

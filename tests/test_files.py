@@ -1,0 +1,72 @@
+"""Files of users: written whole, where links lead to; what is no file stays what it is. JSON that all can read."""
+
+import json
+import os
+import stat
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vidrio.model.files import write_output
+from vidrio.model.json_text import json_text
+
+
+def test_a_link_stays_a_link_and_its_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("before")
+    (tmp_path / "link").symlink_to("real")
+    write_output(tmp_path / "link", b"after")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "after"
+
+
+def test_a_link_to_nothing_yet_makes_the_file_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("new")
+    write_output(tmp_path / "link", b"after")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "new").read_text() == "after"
+
+
+def test_a_pipe_stays_a_pipe_and_gets_everything(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    write_output(tmp_path / "pipe", b"x" * 200_000)
+    reader.join(20)
+    assert read == [b"x" * 200_000]
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_a_device_stays_a_device() -> None:
+    before = os.stat(os.devnull)
+    write_output(Path(os.devnull), b"something")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    assert os.stat(os.devnull).st_ino == before.st_ino
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_device_is_told_by_name() -> None:
+    with pytest.raises(OSError, match="/dev/full"):
+        write_output(Path("/dev/full"), b"something")
+
+
+@dataclass
+class Record:
+    array: np.ndarray
+    number: float
+
+
+def test_json_has_words_for_what_it_has_no_numbers_for() -> None:
+    data = {"a": [1.5, float("nan")], "b": Record(np.array([[np.inf, 1], [-np.inf, 2]]), np.float32(0.5))}
+    assert json.loads(json_text(data), parse_constant=pytest.fail) == {
+        "a": [1.5, "NaN"],
+        "b": {"array": [["inf", 1.0], ["-inf", 2.0]], "number": 0.5},
+    }
+
+
+def test_json_holds_half_a_character_escaped_and_all_others_as_they_are() -> None:
+    assert json_text({"a": "ñ"}) == '{"a": "ñ"}'
+    assert json_text({"a": "ñ\ud83d"}) == '{"a": "\\u00f1\\ud83d"}'

@@ -1,0 +1,108 @@
+"""text/reading/prepared.py: what must be copied is hidden behind symbols, and comes back or is missed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidrio.text.reading.prepared import hide, reveal
+from vidrio.text.reading.protect import protected
+
+SYMBOLS = "①②③"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("Click {next} to go on.", "Click ① to go on."),
+        ("Write to a@b.org or see https://b.org/x?y=1.", "Write to ① or see ②."),
+        ("Run `make test` in ~/x/y, %s.", "Run ① in ②, ③."),
+        ("{a} {b} {c} {d}", "① ② ③ {d}"),  # more than there are symbols: the check and its fallback see to the rest
+        ("<b>Bold</b> and 18.10 €", "<b>Bold</b> and 18.10 €"),  # touches words; numbers are translated
+        ("① is taken: {x}", "① is taken: {x}"),
+        ("Good night 🌙✨ and v1.9.8-beta", "Good night ① and ②"),
+        ("Nothing to hide", "Nothing to hide"),
+        ("", ""),
+    ],
+)
+def test_what_is_hidden(sentence: str, read: str) -> None:
+    prepared = hide(protected(sentence), SYMBOLS)
+    assert prepared.hidden == read
+    assert reveal(prepared.hidden, prepared) == sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("We met Przybylski in Oz.", "We met ① in ②."),
+        ("I know Maria Przybylski well.", "I know ① well."),  # one name, though only half of it is rare
+        ("Mary met Tom.", "Mary met Tom."),
+        ("Ask Przybylski, {x}!", "Ask ①, ②!"),
+        ("PRZYBYLSKI IS HERE", "Przybylski is here"),
+        ("It is Przybylski's bridge", "It is ①'s bridge"),
+        ("Przybylski is here.", "① is here."),
+        ("Home Sweet Oz", "Home Sweet Oz"),  # a title
+        ("We met Bill O'Przybylski's friends", "We met ①'s friends"),
+        ("Mr. Hill met Mrs Hill and Hill", "Mr. ① met Mrs ② and Hill"),  # who is addressed so is not a hill
+        ("La Sra. López y él", "La Sra. ① y él"),
+        ("USA Przybylski", "USA ①"),
+        ("Fue en época de Oz", "Fue en época de ①"),  # é is no capital letter
+        ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
+        ("Maria Oz is here.", "Maria ① is here."),
+        ("Helen Oz is here.", "① is here."),  # known no better in small letters: the name begins here
+        ("Helen is here.", "Helen is here."),
+        ("Hyvää päivää, Oz said in Málaga.", "①, ② said in Málaga."),  # letters that the model does not know
+    ],
+)
+def test_rare_names_are_hidden(sentence: str, read: str) -> None:
+    def tokens(word: str) -> int:
+        return (
+            100
+            if "ä" in word
+            else {"helen": 2, "przybylski": 6, "o'przybylski": 8, "oz": 3, "época": 3}.get(word.lower(), 1)
+        )
+
+    prepared = hide(protected(sentence), SYMBOLS, tokens)
+    assert prepared.hidden == read
+    assert reveal(prepared.hidden, prepared) == sentence
+    assert prepared.named == ("①" in prepared.hidden)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("Aaaaaaargh, he said.", "①, he said."),  # nobody's vocabulary has it
+        ("Aaargh, he said.", "Aaargh, he said."),
+        ("We met Bjørn Ødegård in Oz.", "We met ① in Oz."),
+    ],
+)
+def test_what_cannot_be_spelled_is_hidden_even_if_names_are_not(sentence: str, read: str) -> None:
+    prepared = hide(protected(sentence), SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
+    assert prepared.hidden == read
+    assert reveal(prepared.hidden, prepared) == sentence
+    assert not prepared.named
+
+
+def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
+    assert hide(protected("Click {next}."), "").hidden == "Click {next}."
+
+
+@pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②."])
+def test_a_symbol_that_is_lost_or_repeated_is_told(translation: str) -> None:
+    assert reveal(translation, hide(protected("Click {next}."), SYMBOLS)) is None
+
+
+def test_what_is_hidden_is_never_read_as_a_symbol() -> None:
+    sentence = "Click {a} or {b}."
+    prepared = hide(protected(sentence), SYMBOLS)
+    assert reveal("Pulsa ② o ①.", prepared) == "Pulsa {b} o {a}."
+
+
+PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i>", "`c`", "😀", ".", "é"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_what_is_hidden_comes_back(sentence: str) -> None:
+    prepared = hide(protected(sentence), SYMBOLS)
+    assert reveal(prepared.hidden, prepared) == sentence
+    assert len(prepared.symbols) == len(prepared.places) <= len(SYMBOLS)
+    assert all(prepared.hidden.count(symbol) == 1 for symbol in prepared.symbols)
