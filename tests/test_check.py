@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 from small_models import write_model
 from traced import CHOICES, make_machine, make_trace
 from vidrio import cli
+from vidrio.draw.terminal import text as text_of
 from vidrio.errors import AddressError, ModelError
 from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.proof import checking
@@ -279,7 +280,7 @@ def test_a_file_changed_since_it_was_read_is_found(tmp_path: Path) -> None:
     outcome = report.run(look_changed(model, text, []), report.Which(random=10))
     assert not outcome.agrees
     assert outcome.file.wrong == ("enc.0.ffn.b1",)
-    assert "WRONG: not as in model.safetensors: enc.0.ffn.b1" in report.tell(outcome)
+    assert "WRONG: not as in model.safetensors: enc.0.ffn.b1" in text_of(report.tell(outcome))
 
 
 def test_progress_is_told_when_it_takes_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,6 @@ from vidrio import errors
 ROOMS = (
     "_version",
     "errors",
-    "draw",
     "model",
     "text.fold",
     "text.tokens",
@@ -44,6 +43,7 @@ ROOMS = (
     "score",
     "learn",
     "look",
+    "draw",
     "lessons",
     "serve",
     "commands",
@@ -96,8 +96,6 @@ MOST_PARAMETERS = 6
 MANY_PARAMETERS = {
     "commands.evaluate.evaluate",
     "commands.translate.translate",
-    "draw.html.matrix",
-    "draw.html.vector",
     "draw.show._blocks",
     "draw.show.matrix",
     "search.expand",

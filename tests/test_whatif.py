@@ -10,6 +10,7 @@ import pytest
 from parity_models import SOURCE
 from small_models import write_model
 from traced import blank, make_machine, make_trace, run
+from vidrio.draw.terminal import text as text_of
 from vidrio.errors import ConfigError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace, parse_address
@@ -403,7 +404,7 @@ def test_a_later_rows_nan_reaches_earlier_ones_in_one_pass_only() -> None:
 )
 def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: list[str]) -> None:
     seen = look_changed(open_model("lesson"), "hello world", asked)
-    text = tell(seen)
+    text = text_of(tell(seen))
     assert all(part in text for part in told), text
     assert max(map(len, text.splitlines())) <= 80
     data = json.loads(json_text(as_data(seen)))
@@ -413,10 +414,10 @@ def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: l
 
 def test_a_classifier_is_compared_too(tmp_path: Path) -> None:
     write_model(tmp_path, shape="encoder", target_vocabulary=0, n_classes=3)
-    text = tell(look_changed(open_model(tmp_path), "bala core", [("without", "ffn")]))
+    text = text_of(tell(look_changed(open_model(tmp_path), "bala core", [("without", "ffn")])))
     assert "before  class" in text
     assert "How far the probabilities moved (KL, in nats)" in text
 
 
 def test_without_text_nothing_can_change() -> None:
-    assert "nothing can change" in tell(look_changed(open_model("lesson"), "", [("softmax", "naive")]))
+    assert "nothing can change" in text_of(tell(look_changed(open_model("lesson"), "", [("softmax", "naive")])))

@@ -96,7 +96,7 @@ def given_text(text: str) -> str:
 
 def tell_unknown(seen: "Look") -> None:
     """A note for each word that the vocabulary does not hold."""
-    from vidrio.draw.show import visible
+    from vidrio.look.writing import visible
 
     for word in seen.unknown:
         click.echo(f"note: {visible(word)!r} is not in the vocabulary: it became the token for unknown words", err=True)

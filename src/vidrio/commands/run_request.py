@@ -67,8 +67,8 @@ class RunRequest:
 
     def read(self, model: "LoadedModel") -> "Reading":
         """The text as translating gives it to the model, and what that printed; stderr tells where it is another."""
-        from vidrio.draw.show import visible
         from vidrio.look.translated import Reading, read_as_translated
+        from vidrio.look.writing import visible
 
         if self.typed or self.target is not None:
             return Reading(self.text)

@@ -14,12 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from vidrio.draw.html import Drawn
-from vidrio.draw.show import PRECISION
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
@@ -121,31 +119,6 @@ class Look:
 
     def __repr__(self) -> str:
         return f"Look({self.text!r} → {self.translation!r}, {len(self.trace.values)} quantities)"
-
-    def _repr_html_(self) -> str:
-        """In a notebook: the words out, step by step, and what each of them read."""
-        from vidrio.look.page import glance
-
-        return glance(self)
-
-    def at(self, address: str, precision: int = PRECISION) -> Drawn:
-        """A layer, a matrix or a number by its address, to look at: text in a terminal, a table in a notebook."""
-        from vidrio.look.page import part
-        from vidrio.look.quantities import at
-
-        return Drawn(at(self.trace, address, None, precision), part(self.trace, address, precision))
-
-    def manifest(self) -> dict[str, Any]:
-        """What was run, and every quantity with its stage, shape and range; no values."""
-        from vidrio.look.manifest import manifest
-
-        return manifest(self)
-
-    def to_json(self, values: str = "none", at: Sequence[str] = ()) -> str:
-        """The manifest as JSON, with the `values` of those `at` the addresses given, of `all`, or of `none`."""
-        from vidrio.look.manifest import to_json
-
-        return to_json(self, values, at)
 
     def kept_at(self, step: int) -> Kept:
         """What the decoder had kept, and reused, when it took this step: decoded again, one token at a time."""
