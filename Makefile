@@ -56,7 +56,7 @@ format: $(READY_TEST) ## put the code into the one format
 
 pins: python ## resolve the dependencies afresh into constraints.txt
 	@rm -rf .venv-pins && "$(PYTHON)" -m venv .venv-pins
-	@.venv-pins/bin/pip install --quiet $(PINNED) -e '.[train,documents,dev]'
+	@.venv-pins/bin/pip install --quiet $(PINNED) -e '.[train,dev]'
 	@sed -n '/^#/p' constraints.txt > .venv-pins/constraints.txt
 	@.venv-pins/bin/pip list --format=freeze --exclude pip --exclude vidrio | sed 's/+[a-z0-9.]*$$//' | LC_ALL=C sort -f >> .venv-pins/constraints.txt
 	@mv .venv-pins/constraints.txt constraints.txt && rm -rf .venv-pins && cat constraints.txt
@@ -86,6 +86,6 @@ $(READY): $(REQUIREMENTS) | python
 $(READY_TEST): $(REQUIREMENTS) | python
 	@echo 'Installing Vidrio and what its tests need into $(VENV_TEST) …' >&2
 	@"$(PYTHON)" -m venv "$(VENV_TEST)"
-	@"$(VENV_TEST)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,documents,dev]'
+	@"$(VENV_TEST)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
 	@sh tests/install_chromium.sh
 	@touch "$@"

@@ -20,10 +20,10 @@ import numpy as np
 from vidrio.fast.engine import Engine
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.transformer import Machine, build, decode, encode, for_beam, logits
-from vidrio.model.find import find, read_tokenizers
+from vidrio.model.find import find
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.search import Hypothesis, Options, default_options, restrict, search
-from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
 SHOWN = 5  # sentences that differ
 LONGEST = 100  # tokens; what is longer is no sentence

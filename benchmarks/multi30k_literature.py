@@ -19,8 +19,8 @@ import torch
 
 from vidrio.learn.net import model
 from vidrio.learn.net.decode import translate
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.run.start import Start
+from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.run.request import Start
 from vidrio.score.evaluate import corpus_scores, read_aligned, usual_metrics
 
 PUBLISHED = 41.02  # BLEU: 4 + 4 layers, 128 wide, mean of checkpoints
@@ -49,7 +49,7 @@ def main() -> None:
     sources, references = read_aligned(files)
     start = Start.find(str(given.model))
     source, target = start.tokenizers()
-    net = model.build(Weights.from_arrays(start.config, start.parameters()))
+    net = model.build(Parameters.from_arrays(start.config, start.parameters()))
     ids = [np.array(row, dtype=np.int64) for row in source.encode_batch(sources)]
     found = translate(net, ids, beam=given.beam, length_penalty=given.length_penalty)
     (bleu, *_), _ = corpus_scores([target.decode(row) for row in found], [references], usual_metrics(tokenize="none"))

@@ -8,8 +8,7 @@ what is mapped from files. The run lies in --to [a temporary folder, removed].
 
     python benchmarks/train_memory.py [--preset base] [--vocabulary 8000] [--precision bfloat16] [--processes 2]
 
-What each process takes for a step, with a whole model each and sharing it out: bytes for each parameter, beyond what
-the process has taken before there was a model.
+What each process takes for a step: bytes for each parameter, beyond what it has taken before there was a model.
 """
 
 import argparse
@@ -19,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 GOAL = 4e9  # bytes at most, at `small` with 8 thousand tokens a batch
@@ -111,52 +109,50 @@ def memory(what: str, process: int | str = "self") -> int:
 
 
 def measure(preset: str, vocabulary: int, precision: str) -> None:
-    """Begin, and take two steps, in both ways."""
+    """Begin, and take two steps."""
     import numpy as np
     import torch
 
-    from vidrio.learn.net.parameters import Weights
-    from vidrio.learn.plain import in_memory
+    from vidrio.learn.batches import in_memory
+    from vidrio.learn.net.parameters import Parameters
     from vidrio.learn.processes.processes import join, leave
-    from vidrio.learn.run.loop import train
-    from vidrio.learn.run.recipe import Recipe, Stop, sized
-    from vidrio.learn.run.state import State, hand_out
+    from vidrio.learn.run.choose import sized
+    from vidrio.learn.run.loop import Training, loop
+    from vidrio.learn.run.recipe import Recipe, Stop
+    from vidrio.learn.run.state import State, share_state
     from vidrio.model.config import SpecialIds
     from vidrio.model.parameters import count, random_parameters
 
     torch.set_num_threads(1)
-    together = join()
+    processes = join()
     config = sized(preset, vocabulary, SpecialIds())
     random = np.random.default_rng(1)
     pairs = [(row.tolist(), row.tolist()) for row in random.integers(4, vocabulary, size=(200, 15))]
-    recipe = Recipe(stop=Stop(steps=2), batch_tokens=TOKENS, accumulate=together.size, precision=precision, warmup=1)
+    recipe = Recipe(stop=Stop(steps=2), batch_tokens=TOKENS, accumulate=processes.size, precision=precision, warmup=1)
     n = count(config)
-    if together.leads:
-        print(f"{preset}, {n:,} parameters, {precision}, {together.size} processes; bytes for each parameter")
+    if processes.leads:
+        print(f"{preset}, {n:,} parameters, {precision}, {processes.size} processes; bytes for each parameter")
 
     def begin() -> State | None:
         parameters = random_parameters(config, np.random.default_rng(1))
-        return State.start(Weights.from_arrays(config, parameters)) if together.leads else None
+        return State.start(Parameters.from_arrays(config, parameters)) if processes.leads else None
 
-    for way in (replace(together, sharded=True), together):
-        before = memory("VmRSS")
-        state = hand_out(begin(), config, torch.device("cpu"), way)
-        kept = memory("VmRSS") - before
-        Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew
-        peaks: list[int] = []
+    before = memory("VmRSS")
+    state = share_state(begin(), config, torch.device("cpu"), processes)
+    kept = memory("VmRSS") - before
+    Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew
+    peaks: list[int] = []
 
-        def note(net: object, peaks: list[int] = peaks) -> dict[str, float]:
-            peaks.append(memory("VmHWM"))
-            return {"loss": 1.0}
+    def note(net: object) -> dict[str, float]:
+        peaks.append(memory("VmHWM"))
+        return {"loss": 1.0}
 
-        train(in_memory(pairs), state, recipe, note, together=way)
-        peak = torch.tensor([kept, (peaks[0] if peaks else memory("VmHWM")) - before], dtype=torch.float64)
-        for rank in range(together.size):
-            own = together.add_up(peak * (together.rank == rank)) / n
-            if together.leads:
-                name = "shared out" if way.sharded else "whole model"
-                print(f"  {name}, process {rank}: {own[0]:.1f} between steps, {own[1]:.1f} at most in a step")
-        del state
+    loop(Training(in_memory(pairs), recipe, note, processes=processes), state)
+    peak = torch.tensor([kept, (peaks[0] if peaks else memory("VmHWM")) - before], dtype=torch.float64)
+    for rank in range(processes.size):
+        own = processes.sum(peak * (processes.rank == rank)) / n
+        if processes.leads:
+            print(f"  process {rank}: {own[0]:.1f} between steps, {own[1]:.1f} at most in a step")
     leave()
 
 

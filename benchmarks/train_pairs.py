@@ -27,10 +27,9 @@ settle()  # before PyTorch is imported
 import numpy as np  # noqa: E402
 
 from vidrio.data.progress import Advance  # noqa: E402
-from vidrio.learn import train as runs  # noqa: E402
-from vidrio.learn.run.plan import Choices  # noqa: E402
-from vidrio.learn.run.prepare import Material  # noqa: E402
+from vidrio.learn import train as training  # noqa: E402
 from vidrio.learn.run.recipe import Stop  # noqa: E402
+from vidrio.learn.run.request import Choices, Material, Reporter, Request  # noqa: E402
 
 WORDS = 50_000  # of each language
 SOME = 10_000  # pairs that are made at a time
@@ -92,7 +91,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--to", type=Path, help="where to make it")
     given = parser.parse_args()
-    runs.use_machine(given.threads)
+    training.use_machine(given.threads)
     with tempfile.TemporaryDirectory(prefix="vidrio-pairs-", dir=given.to) as home:
         costs = measure(Path(home), given.pairs, given.words, given.steps)
         size = sum(path.stat().st_size for path in (Path(home) / "model" / "run" / "data").rglob("*") if path.is_file())
@@ -125,7 +124,7 @@ def measure(home: Path, pairs: int, words: int, steps: int) -> list[Cost]:
     choices = Choices(preset="tiny", stop=Stop(steps=max(steps, 10) + 1), recipe={"validations": 1})
     material = Material(names=(str(home / "pairs.tsv"),))
     try:
-        runs.run(home / "model", material, choices, progress=stages, watch=watch)
+        training.train(Request(home / "model", material, choices), Reporter(watch=watch, progress=stages))
     except Enough:
         return stages.costs
     raise SystemExit("it has ended too early")

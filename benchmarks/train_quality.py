@@ -32,11 +32,11 @@ from pathlib import Path
 
 import joeynmt_peer as peer
 from train_speed import cpu, sentences
-from vidrio.look.curves import metrics, when
 from vidrio.draw.svg import at, ticks
 from vidrio.learn.run.plan import Plan, read_plan
 from vidrio.learn.run.prepare import JUDGED
 from vidrio.learn.run.validate import translated
+from vidrio.look.curves import metrics, when
 from vidrio.model.folder import read_config
 from vidrio.model.parameters import count
 from vidrio.score.evaluate import corpus_scores, read_lines, usual_metrics

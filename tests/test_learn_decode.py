@@ -8,14 +8,14 @@ from parity_models import make_config, make_parameters
 from vidrio import search
 from vidrio.glass.paper import decoding, transformer
 from vidrio.learn.net import decode, model
-from vidrio.learn.net.parameters import Weights
+from vidrio.learn.net.parameters import Parameters
 
 
 def engines(seed: int) -> tuple[transformer.Machine, model.Network]:
     config = make_config(max_positions=40, output_bias=True)
     parameters = make_parameters(config, seed)
     parameters["out.b"][config.special.end] += 3  # random models hardly ever end by themselves
-    return transformer.build(config, parameters), model.build(Weights.from_arrays(config, parameters, torch.float64))
+    return transformer.build(config, parameters), model.build(Parameters.from_arrays(config, parameters, torch.float64))
 
 
 def sources() -> list[np.ndarray]:
@@ -53,6 +53,6 @@ def test_company_changes_nothing() -> None:
 
 def test_empty_source_gives_empty_translation() -> None:
     config = make_config(source_end=False)
-    net = model.build(Weights.from_arrays(config, make_parameters(config), torch.float64))
+    net = model.build(Parameters.from_arrays(config, make_parameters(config), torch.float64))
     assert decode.translate(net, [np.zeros(0, np.int64), np.array([5, 6])], beam=2)[0] == []
     assert decode.translate(net, [], beam=2) == []

@@ -13,11 +13,12 @@ import torch
 
 from test_learn_run import QUICK, number_pairs
 from vidrio.errors import RunError
-from vidrio.learn import train as runs
+from vidrio.learn import train as training
+from vidrio.learn.run.choose import sized
 from vidrio.learn.run.machine import settle
-from vidrio.learn.run.prepare import Material
 from vidrio.learn.run.ram import SHARE, Need, free_memory, free_on_cpu, need
-from vidrio.learn.run.recipe import Recipe, Stop, sized
+from vidrio.learn.run.recipe import Recipe, Stop
+from vidrio.learn.run.request import Material, Reporter, Request
 from vidrio.learn.train import Learned
 from vidrio.model.config import SpecialIds
 
@@ -28,12 +29,13 @@ from pathlib import Path
 import numpy as np
 import torch
 from vidrio.model.config import SpecialIds
-from vidrio.learn.run import loop as train
+from vidrio.learn.run.loop import Training, loop
 from vidrio.learn.run.machine import keep_memory
-from vidrio.learn.plain import in_memory
-from vidrio.learn.run.recipe import Recipe, Stop, sized
+from vidrio.learn.batches import in_memory
+from vidrio.learn.run.choose import sized
+from vidrio.learn.run.recipe import Recipe, Stop
 from vidrio.learn.run.state import State
-from vidrio.learn.net.parameters import Weights
+from vidrio.learn.net.parameters import Parameters
 from vidrio.model.parameters import random_parameters
 
 def peak():  # not ru_maxrss, which begins with that of the process that started this one
@@ -49,9 +51,9 @@ examples = in_memory([tuple(pair) for pair in sides])
 recipe = Recipe(stop=Stop(steps=2), batch_tokens=tokens, precision=precision, r_drop=r_drop)
 before = peak()
 config = sized(preset, vocabulary, SpecialIds())
-state = State.start(Weights.from_arrays(config, random_parameters(config, random)))
+state = State.start(Parameters.from_arrays(config, random_parameters(config, random)))
 with tempfile.TemporaryDirectory() as folder:
-    train.train(examples, state, recipe, lambda net: {"loss": 1.0}, run=Path(folder))
+    loop(Training(examples, recipe, lambda net: {"loss": 1.0}, Path(folder)), state)
 print(peak() - before)
 """
 
@@ -117,7 +119,9 @@ def learn_with(memory: int | None, folder: Path, pairs: Path, **recipe: Any) -> 
     own = {name: value for name, value in QUICK.recipe.items() if name != "batch_tokens"}
     choices = replace(QUICK, recipe={**own, "validations": 1, **recipe}, stop=Stop(steps=2))
     material = Material(names=(str(pairs),), tokenizer="word", vocabulary=60)
-    return runs.run(folder, material, choices, say=said.append, memory=memory), said
+    learned = training.train(Request(folder, material, choices, memory=memory), Reporter(said.append))
+    assert learned is not None
+    return learned, said
 
 
 def test_batches_are_parted_until_they_fit(pairs: Path, tmp_path: Path) -> None:

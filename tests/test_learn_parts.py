@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 
 from parity_models import make_config, make_parameters
 from tolerances import BFLOAT16, FLOAT32, FLOAT64, SAME_CODE
-from vidrio.learn import batches, schedule
-from vidrio.learn.batches import IGNORE, Position, collate, plan, stream
+from vidrio.learn import batches
+from vidrio.learn.batches import IGNORE, Position, collate, in_memory, plan, stream
 from vidrio.learn.net import loss, model
 from vidrio.learn.net.attention import attend_elsewhere, attend_on_cpu
 from vidrio.learn.net.dropout import KeepAll, dropout
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.optimiser import Adam, clip
-from vidrio.learn.plain import in_memory
-from vidrio.learn.run import loop as train
+from vidrio.learn.net.objective import objective, objective_twice, predict
+from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.optimiser import Adam, Schedule, clip
 from vidrio.model.config import ModelConfig
 from vidrio.text.tokens.bpe_dropout import Dropout
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -42,21 +41,21 @@ def test_attention_and_its_gradient(hide: str, rate: float, way: Callable[..., t
     """Eq. 1 as it is written, and finite differences; on a GPU another way is taken, which works on a CPU too."""
     L, M = (7, 7) if hide == "future" else (7, 5)
     q, k, v = normal(2, 3, L, 4), normal(2, 3, M, 4, seed=1), normal(2, 3, M, 4, seed=2)
-    hidden = None
+    allowed = None
     if hide == "padding":
-        hidden = torch.zeros(2, 1, 1, M, dtype=torch.bool)
-        hidden[1, ..., 3:] = True
+        allowed = torch.ones(2, 1, 1, M, dtype=torch.bool)
+        allowed[1, ..., 3:] = False
     if hide == "future":
-        hidden = torch.ones(L, M, dtype=torch.bool).triu(1)
+        allowed = torch.ones(L, M, dtype=torch.bool).tril()
     mask = dropout(rate, (1, 2)).mask((2, 3, L, M), F64, q.device)
 
     scores = q @ k.mT / 2
-    weights = (scores if hidden is None else scores.masked_fill(hidden, -math.inf)).softmax(-1)
+    weights = (scores if allowed is None else scores.masked_fill(~allowed, -math.inf)).softmax(-1)
     expected = (weights if mask is None else weights * mask) @ v
-    torch.testing.assert_close(way(q, k, v, hidden, mask, 0.5), expected, rtol=0, atol=FLOAT64)
+    torch.testing.assert_close(way(q, k, v, allowed, mask), expected, rtol=0, atol=FLOAT64)
 
     def again(*qkv: torch.Tensor) -> torch.Tensor:
-        return way(*qkv, hidden, mask, 0.5)
+        return way(*qkv, allowed, mask)
 
     assert torch.autograd.gradcheck(again, [x.requires_grad_() for x in (q, k, v)])
 
@@ -160,14 +159,14 @@ def test_gradient_of_every_parameter_by_finite_differences(shape: str, tying: st
         activation="gelu",
     )
     batch = example_batch(config)
-    weights = Weights.from_arrays(config, make_parameters(config), F64)
+    weights = Parameters.from_arrays(config, make_parameters(config), F64)
 
     def value(flat: torch.Tensor) -> float:
-        return float(train.objective(model.build(Weights(config, flat)), batch, 0.1)[0].detach())
+        return float(objective(model.build(Parameters(config, flat)), batch, 0.1)[0].detach())
 
     net = model.build(weights)
-    train.objective(net, batch, 0.1)[0].backward()
-    gradient = weights.gradient((net.weights, net.tables))
+    objective(net, batch, 0.1)[0].backward()
+    gradient = weights.gradient((net.parameters, net.tables))
     untouched = [name for name, part in weights.views(gradient).items() if not part.any()]
     assert not untouched, "a parameter that no gradient reaches"
     for seed in range(5):
@@ -181,15 +180,15 @@ def test_gradient_of_every_parameter_by_finite_differences(shape: str, tying: st
 @pytest.mark.parametrize("shape", ["encoder-decoder", "encoder", "decoder"])
 def test_batching_and_padding_change_no_gradient(shape: str) -> None:
     config = make_config(shape=shape, source_end=shape != "encoder")
-    weights = Weights.from_arrays(config, make_parameters(config), F64)
+    weights = Parameters.from_arrays(config, make_parameters(config), F64)
     pairs = [([5, 7, 9], [4, 8]), ([6, 5], [9, 8, 7, 4]), ([11, 12, 7, 5, 6], [10])]
     if shape == "encoder":
         pairs = [(source, [n]) for n, (source, _) in enumerate(pairs)]
 
     def gradient(indices: list[int]) -> torch.Tensor:
         net = model.build(weights)
-        train.objective(net, collate(in_memory(pairs), np.array(indices), config), 0.1)[0].backward()
-        return weights.gradient((net.weights, net.tables))
+        objective(net, collate(in_memory(pairs), np.array(indices), config), 0.1)[0].backward()
+        return weights.gradient((net.parameters, net.tables))
 
     together, alone = gradient([0, 1, 2]), sum(gradient([n]) for n in range(3))
     torch.testing.assert_close(together, alone, rtol=0, atol=FLOAT64)
@@ -199,13 +198,13 @@ def test_batching_and_padding_change_no_gradient(shape: str) -> None:
 def test_nothing_dropped_is_nothing_apart(shape: str) -> None:
     """Without dropout both predictions are the same, whatever the weight: the loss and its gradient are as ever."""
     config = make_config(shape=shape, source_end=shape != "encoder")
-    weights, batch = Weights.from_arrays(config, make_parameters(config), F64), example_batch(config)
+    weights, batch = Parameters.from_arrays(config, make_parameters(config), F64), example_batch(config)
     found = []
-    for way in (train.objective, lambda *given: train.objective_twice(*given, 5.0)):
+    for way in (objective, lambda *given: objective_twice(*given, 5.0)):
         net = model.build(weights)
         value, nll = way(net, batch, 0.1)
         value.backward()
-        found.append((value.detach(), nll, weights.gradient((net.weights, net.tables))))
+        found.append((value.detach(), nll, weights.gradient((net.parameters, net.tables))))
     torch.testing.assert_close(found[1], found[0], rtol=0, atol=FLOAT64)
 
 
@@ -213,18 +212,18 @@ def test_nothing_dropped_is_nothing_apart(shape: str) -> None:
 def test_r_drop_with_dropout_by_finite_differences(shape: str) -> None:
     """The two predictions are apart, each with its own sentence and target; the gradient is that of the loss."""
     config = make_config(shape=shape, norm="pre", activation="gelu", source_end=shape != "encoder")
-    weights, batch = Weights.from_arrays(config, make_parameters(config), F64), example_batch(config)
+    weights, batch = Parameters.from_arrays(config, make_parameters(config), F64), example_batch(config)
 
-    def network(weights: Weights) -> model.Network:  # the same values are dropped every time
+    def network(weights: Parameters) -> model.Network:  # the same values are dropped every time
         rates = model.Dropouts(dropout(0.3, (1, 0)), dropout(0.1, (1, 1)), dropout(0.1, (1, 2)))
         return model.build(weights, dropouts=rates)
 
     @torch.no_grad()
     def log_p(net: model.Network) -> torch.Tensor:  # B·2·…·V
-        return model.logits(net, train.predict(net, batch.twice())).log_softmax(-1).unflatten(0, (-1, 2))
+        return model.logits(net, predict(net, batch.twice())).log_softmax(-1).unflatten(0, (-1, 2))
 
     def value(flat: torch.Tensor, r_drop: float = 5.0) -> float:
-        return float(train.objective_twice(network(Weights(config, flat)), batch, 0.1, r_drop)[0].detach())
+        return float(objective_twice(network(Parameters(config, flat)), batch, 0.1, r_drop)[0].detach())
 
     assert value(weights.flat) > value(weights.flat, 1.0) > value(weights.flat, 0.0) + 1e-3
     assert value(weights.flat) - value(weights.flat, 0.0) == pytest.approx(
@@ -236,8 +235,8 @@ def test_r_drop_with_dropout_by_finite_differences(shape: str) -> None:
     assert value(weights.flat, 4.0) - value(weights.flat, 0.0) == pytest.approx(float(apart))
 
     net = network(weights)
-    train.objective_twice(net, batch, 0.1, 5.0)[0].backward()
-    gradient = weights.gradient((net.weights, net.tables))
+    objective_twice(net, batch, 0.1, 5.0)[0].backward()
+    gradient = weights.gradient((net.parameters, net.tables))
     for seed in range(3):
         direction, epsilon = normal(len(weights.flat), seed=seed), 1e-5
         ahead, behind = value(weights.flat + epsilon * direction), value(weights.flat - epsilon * direction)
@@ -252,14 +251,14 @@ def test_lower_precision_stays_near(dtype: torch.dtype, tolerance: float, r_drop
     """The gradient in float32 and in bfloat16 points where the one in float64 points, and is as long."""
     config = make_config(tying="all")
     batch = example_batch(config)
-    exact = Weights.from_arrays(config, make_parameters(config), F64)
-    rough = Weights.from_arrays(config, make_parameters(config), torch.float32)
+    exact = Parameters.from_arrays(config, make_parameters(config), F64)
+    rough = Parameters.from_arrays(config, make_parameters(config), torch.float32)
     gradients = []
     for weights, precision in ((exact, F64), (rough, dtype)):
         net = model.build(weights, precision, model.Dropouts(dropout(0.1, (1,)), KeepAll(), KeepAll()))
-        value, _ = train.objective_twice(net, batch, 0.1, r_drop) if r_drop else train.objective(net, batch, 0.1)
+        value, _ = objective_twice(net, batch, 0.1, r_drop) if r_drop else objective(net, batch, 0.1)
         value.backward()
-        gradients.append(weights.gradient((net.weights, net.tables)).double())
+        gradients.append(weights.gradient((net.parameters, net.tables)).double())
     difference = (gradients[1] - gradients[0]).norm() / gradients[0].norm()
     assert difference < tolerance
 
@@ -271,12 +270,12 @@ def test_frequent_words_keep_their_gradient_in_bfloat16() -> None:
     batch = collate(pairs, np.arange(200), config)
     found = []
     for weights, precision in (
-        (Weights.from_arrays(config, make_parameters(config), F64), F64),
-        (Weights.from_arrays(config, make_parameters(config), torch.float32), torch.bfloat16),
+        (Parameters.from_arrays(config, make_parameters(config), F64), F64),
+        (Parameters.from_arrays(config, make_parameters(config), torch.float32), torch.bfloat16),
     ):
         net = model.build(weights, precision)
-        train.objective(net, batch, 0.1)[0].backward()
-        found.append(weights.views(weights.gradient((net.weights, net.tables)))["src.embed"][5].double())
+        objective(net, batch, 0.1)[0].backward()
+        found.append(weights.views(weights.gradient((net.parameters, net.tables)))["src.embed"][5].double())
     assert (found[1] - found[0]).norm() / found[0].norm() < BFLOAT16
 
 
@@ -321,14 +320,14 @@ def test_rate_too_small_for_a_byte_is_none() -> None:
 
 def test_inverse_square_root_is_the_papers() -> None:
     """Eq. 3 as it is written: D^−½ · min(n^−½, n · w^−1.5)."""
-    ours = schedule.Schedule("inverse-sqrt", schedule.paper_peak(512, 4000), 4000)
+    ours = Schedule("inverse-sqrt", (512 * 4000) ** -0.5, 4000)
     for n in (1, 10, 3999, 4000, 4001, 100_000):
         assert ours.rate(n, 0.0) == pytest.approx(512**-0.5 * min(n**-0.5, n * 4000**-1.5), rel=1e-12)
 
 
 @pytest.mark.parametrize(("kind", "middle"), [("linear", 0.5), ("cosine", 0.5), ("constant", 1.0)])
 def test_other_schedules(kind: str, middle: float) -> None:
-    ours = schedule.Schedule(kind, 2.0, 10)
+    ours = Schedule(kind, 2.0, 10)
     assert ours.rate(5, 0.0) == pytest.approx(1.0)
     assert ours.rate(1000, 0.5) == pytest.approx(2 * middle)
     assert ours.rate(1000, 1.0) == pytest.approx(2.0 if kind == "constant" else 0.0)
@@ -460,7 +459,7 @@ def test_words_are_split_otherwise_by_key_alone() -> None:
 
 def test_weight_decay_spares_gains_and_biases() -> None:
     config = make_config(attention_bias=True)
-    weights = Weights.from_arrays(config, make_parameters(config))
+    weights = Parameters.from_arrays(config, make_parameters(config))
     for name, part in weights.views(weights.decays).items():
         last = name.rsplit(".", 1)[-1]
         assert part.unique().tolist() == [0.0 if last == "gain" or last.startswith("b") else 1.0], name

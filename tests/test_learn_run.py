@@ -13,31 +13,33 @@ import pytest
 import torch
 
 from vidrio.cli import main
-from vidrio.data.progress import silent
 from vidrio.data.sources import Origin
 from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.glass.paper import transformer
-from vidrio.learn import train as runs
+from vidrio.learn import train as training
 from vidrio.learn.net import model
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.run.best import mean
-from vidrio.learn.run.plan import Choices, batch_for, make_plan, told_plan
-from vidrio.learn.run.prepare import TASKS, Material
-from vidrio.learn.run.recipe import (
+from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.run.choose import (
     BATCH_FOR,
     DROPOUT_FOR,
     PAIRS_FOR,
     PASSES,
     PRESETS,
     RATE_FOR,
-    VOCABULARY_FOR,
-    Recipe,
-    Stop,
+    batch_for,
     choose_preset,
+    describe_plan,
+    new_plan,
 )
+from vidrio.learn.run.finish import write_model
+from vidrio.learn.run.plan import Plan
+from vidrio.learn.run.prepare import VOCABULARY_FOR, DataFolder
+from vidrio.learn.run.recipe import Recipe, Stop, duration
+from vidrio.learn.run.request import Choices, Material, Reporter, Request
+from vidrio.learn.run.run_files import mean
 from vidrio.learn.train import Learned
 from vidrio.look.curves import metrics, panels
-from vidrio.model.folder import read_config, read_parameters
+from vidrio.model.folder import About, read_config, read_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 torch.set_num_threads(1)
@@ -73,7 +75,9 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def learn(folder: Path, pairs: Path, choices: Choices = QUICK, **changes: Any) -> tuple[Learned, list[str]]:
     said: list[str] = []
     material = Material(names=(str(pairs),), **{"tokenizer": "word", "vocabulary": 60, **changes})
-    return runs.run(folder, material, choices, say=said.append), said
+    learned = training.train(Request(folder, material, choices), Reporter(said.append))
+    assert learned is not None
+    return learned, said
 
 
 # --- each task learns -------------------------------------------------------------------------------------------------
@@ -98,7 +102,7 @@ def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
     assert learned.state.best_score is not None
     assert learned.state.best_score > 95  # always "no" would be 73
     # The written model classifies in glass/ as it did while learning.
-    learned.write(tmp_path / "model", runs.About(name="numbers", labels=list(learned.task.labels)), "card\n")
+    write_model(learned, About(name="numbers", labels=list(learned.task.labels)), "card\n")
     config, about = read_config(tmp_path / "model")
     machine = transformer.build(config, read_parameters(tmp_path / "model"))
     tokenizer = Tokenizer.load(tmp_path / "model" / "tokenizer.json", config.special)
@@ -115,7 +119,7 @@ def test_it_learns_to_write_on(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join(lines) + "\n")
     learned, _ = learn(tmp_path / "model", path, replace(QUICK, task="generate"))
-    machine = transformer.build(learned.config, learned.weights.to_arrays())
+    machine = transformer.build(learned.config, learned.parameters.to_arrays())
     tokenizer = learned.task.target
     assert tokenizer is not None
     start = learned.config.special.start
@@ -168,20 +172,20 @@ def test_the_mean_of_the_best_models_is_tried(pairs: Path, tmp_path: Path) -> No
         assert (record["loss"] < record["alone"]) == record["best"]
         assert record["best"]
         assert any("tried the mean of the 3 best models" in line and "the mean is the model" in line for line in said)
-        wanted = Weights.from_arrays(learned.config, mean(home, record["steps"])).flat
-        assert torch.equal(learned.weights.flat, wanted)
+        wanted = Parameters.from_arrays(learned.config, mean(home, record["steps"])).flat
+        assert torch.equal(learned.parameters.flat, wanted)
         assert learned.score == record["loss"]
-        assert learned.task.validate(model.build(learned.weights))["loss"] == record["loss"]
+        assert learned.task.validate(model.build(learned.parameters))["loss"] == record["loss"]
     assert "so it is the model" in "".join(panels(metrics(home)))
     damaged = home / "best" / f"step-{record['steps'][0]:08}" / "model.safetensors"
     damaged.write_bytes(damaged.read_bytes()[:5000])
     learned, said = learn(tmp_path / "model", pairs, choices)
     assert any("could not be tried" in line and str(damaged) in line for line in said)
-    assert torch.equal(learned.weights.flat, learned.state.best)
+    assert torch.equal(learned.parameters.flat, learned.state.best)
     assert learned.score == learned.state.best_score == record["alone"]
     learned, said = learn(tmp_path / "model", pairs, replace(choices, recipe={"keep_best": 1}, stop=Stop(steps=160)))
     assert "changed: keep_best 3 → 1, from now on" in said
-    assert torch.equal(learned.weights.flat, learned.state.best)
+    assert torch.equal(learned.parameters.flat, learned.state.best)
     assert not [r for r in metrics(home) if r["kind"] == "mean"]
 
 
@@ -269,14 +273,19 @@ def test_own_sizes_have_the_rate_and_batch_of_the_preset_that_is_as_large(
     sizes: dict[str, Any], like: str, pairs: Path, tmp_path: Path
 ) -> None:
     """Few pairs choose `tiny`; what is then made larger by hand is no `tiny` any more."""
-    task = TASKS["translate"](tmp_path, Material(names=(str(pairs),)), silent)
-    plan = make_plan(task, Choices(sizes=sizes, stop=Stop(steps=1)), torch.device("cpu"), None)
-    said = list(told_plan(plan, torch.device("cpu"), task))
+
+    def planned(sizes: dict[str, Any]) -> Plan:
+        return new_plan(replace(request, choices=Choices(sizes=sizes, stop=Stop(steps=1))), task, cpu)
+
+    request, cpu = Request(tmp_path, Material(names=(str(pairs),)), Choices()), torch.device("cpu")
+    task = training.prepare(request, DataFolder(tmp_path), Reporter())
+    plan = planned(sizes)
+    said = describe_plan(plan, cpu, task)
     assert plan.recipe.rate == RATE_FOR[like]
     assert said[0].startswith("model: sizes of your own, ")
     assert plan.config.d_head * plan.config.n_heads == sizes["d_model"]
     for name in PRESETS:  # the same sizes, given one by one, are the preset
-        plan = make_plan(task, Choices(sizes=PRESETS[name], stop=Stop(steps=1)), torch.device("cpu"), None)
+        plan = planned(dict(PRESETS[name]))
         assert (plan.preset, plan.recipe.rate) == (name, RATE_FOR[name])
 
 
@@ -284,6 +293,21 @@ def test_batches_leave_small_data_some_steps_in_each_pass() -> None:
     assert batch_for("tiny", 1_000_000) == 4096
     assert batch_for("tiny", 20_000) == 1000
     assert batch_for("tiny", 100) == 256
+
+
+def test_durations_are_told_as_they_were_given() -> None:
+    """150 seconds are not 2 minutes."""
+    told = [duration(seconds) for seconds in (40, 120, 150, 630, 5999, 6000, 9000)]
+    assert told == [
+        "40 s",
+        "2 min",
+        "2 min 30 s",
+        "10 min 30 s",
+        "99 min 59 s",
+        "1 h 40 min",
+        "2 h 30 min",
+    ]
+    assert str(Stop(seconds=150)) == "after 2 min 30 s"
 
 
 # --- nonsense ---------------------------------------------------------------------------------------------------------

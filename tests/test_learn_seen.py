@@ -26,12 +26,12 @@ from vidrio.cli import main
 from vidrio.draw.show import text_width
 from vidrio.errors import AddressError, InputError, RunError
 from vidrio.glass.paper import transformer as glass
-from vidrio.learn.net.parameters import Weights
+from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.next_step import Rules, first_step, next_step
 from vidrio.learn.one_step import Seen
 from vidrio.learn.optimiser import Adam
-from vidrio.learn.run import snapshots as history
-from vidrio.learn.run.checkpoint import load_state, save_state
+from vidrio.learn.run import run_files
+from vidrio.learn.run.state import resume, save_state
 from vidrio.look.run import open_model
 from vidrio.look.training import disagreement, run
 from vidrio.model.config import ModelConfig
@@ -116,12 +116,12 @@ def test_every_kind_of_parameter_has_the_gradient_that_the_losses_say(changes: d
 def test_a_place_is_that_of_the_parameter_named() -> None:
     seen, config = seen_of({})
     place = seen.place("dec.1.cross.WV", (2, 7, 4))
-    flat = seen.weights.flat.clone()
+    flat = seen.parameters.flat.clone()
     flat[place] += 1
-    before, after = seen.weights.to_arrays(), replace(seen.weights, flat=flat).to_arrays()
+    before, after = seen.parameters.to_arrays(), replace(seen.parameters, flat=flat).to_arrays()
     changed = {name: np.argwhere(before[name] != after[name]).tolist() for name in before}
     assert {name: where for name, where in changed.items() if where} == {"dec.1.cross.WV": [[2, 7, 4]]}
-    assert Weights(config, flat).to_arrays()["dec.1.cross.WV"][2, 7, 4] == before["dec.1.cross.WV"][2, 7, 4] + 1
+    assert Parameters(config, flat).to_arrays()["dec.1.cross.WV"][2, 7, 4] == before["dec.1.cross.WV"][2, 7, 4] + 1
 
 
 def test_the_best_distance_is_better_than_large_and_small_ones() -> None:
@@ -149,7 +149,7 @@ def test_a_word_that_is_nowhere_has_the_gradient_zero() -> None:
 def rules_with(seen: Seen, steps: int, **changes: object) -> Rules:
     """A memory of some steps before."""
     generator = torch.Generator().manual_seed(1)
-    adam, flat = Adam.start(seen.weights.flat), seen.weights.flat.clone()
+    adam, flat = Adam.start(seen.parameters.flat), seen.parameters.flat.clone()
     for _ in range(steps):
         adam.update(flat, torch.randn(len(flat), generator=generator, dtype=torch.float64), 1e-3)
     values = {"smoothing": 0.1, "longest": 0.0, "rate": 1e-3, "decay": 0.0, "adam": adam if steps else None, **changes}
@@ -160,7 +160,7 @@ def rules_with(seen: Seen, steps: int, **changes: object) -> Rules:
 def test_a_life_is_a_step_of_pytorchs_own_adam(decay: float) -> None:
     seen, _ = seen_of({})
     place = seen.place("dec.0.ffn.W2", (3, 1))
-    other = torch.nn.Parameter(seen.weights.flat.clone())
+    other = torch.nn.Parameter(seen.parameters.flat.clone())
     theirs = torch.optim.AdamW([other], lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
     other.grad = seen.gradient.clone()
     theirs.step()
@@ -193,11 +193,13 @@ def test_looking_changes_nothing() -> None:
     seen, _ = seen_of({})
     rules = rules_with(seen, 3, longest=0.1, decay=0.2)
     assert rules.adam is not None
-    kept = [x.clone() for x in (seen.weights.flat, seen.gradient, rules.adam.mean, rules.adam.square)]
+    kept = [x.clone() for x in (seen.parameters.flat, seen.gradient, rules.adam.mean, rules.adam.square)]
     first = seen.life(5, rules)
     assert seen.life(5, rules) == first
     assert rules.adam.step == 3
-    for before, now in zip(kept, (seen.weights.flat, seen.gradient, rules.adam.mean, rules.adam.square), strict=True):
+    for before, now in zip(
+        kept, (seen.parameters.flat, seen.gradient, rules.adam.mean, rules.adam.square), strict=True
+    ):
         assert torch.equal(before, now)
 
 
@@ -206,12 +208,12 @@ def test_looking_changes_nothing() -> None:
 
 def test_the_next_step_goes_on_with_the_runs_own_memory(trained: Path) -> None:
     config, _ = read_config(trained)
-    found = load_state(trained / "run", torch.device("cpu"))
+    found = resume(trained / "run", config, torch.device("cpu"))
     assert found is not None
-    tensors, numbers, _ = found
+    tensors, numbers = found[0].tensors(), found[0].numbers()
     rules = next_step(trained, config)
     assert rules.adam is not None
-    assert rules.weights is not None
+    assert rules.parameters is not None
     assert numbers["step"] == rules.adam.step == 150
     assert rules.smoothing == 0.1
     assert rules.rate == 0.01  # the run has ended and its rate is 0: the highest, and it says so
@@ -222,15 +224,16 @@ def test_the_next_step_goes_on_with_the_runs_own_memory(trained: Path) -> None:
     assert life.step == 151
     assert life.value == tensors["parameters"][place].item()
     assert life.mean_before == tensors["adam.mean"][place].item() != 0
-    assert life.gradient == float(replace(seen, weights=rules.weights).gradient[place])
+    assert life.gradient == float(replace(seen, parameters=rules.parameters).gradient[place])
 
 
 def test_in_the_middle_of_a_run_the_rate_is_the_schedules(trained: Path, tmp_path: Path) -> None:
     config, _ = read_config(trained)
-    tensors, numbers, _ = load_state(trained / "run", torch.device("cpu")) or ({}, {}, "")
+    found = resume(trained / "run", config, torch.device("cpu"))
+    assert found is not None
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "plan.json").write_bytes((trained / "run" / "plan.json").read_bytes())
-    save_state(tmp_path / "run", tensors, {**numbers, "share": 0.25, "step": 37, "ended": False})
+    save_state(tmp_path / "run", replace(found[0], share=0.25, step=37, ended=False))
     rules = next_step(tmp_path, config)
     assert rules.rate == pytest.approx(0.01 * 0.75)
     assert "25%" in rules.rate_told
@@ -264,34 +267,34 @@ def test_a_plan_that_is_none_is_told(tmp_path: Path, plan: str) -> None:
 
 @given(st.integers(0, 10**7), st.integers(1, 9))
 def test_the_steps_that_are_kept_are_few_and_never_come_back(step: int, most: int) -> None:
-    kept, before = history.kept_steps(step, most), history.kept_steps(max(0, step - 1), most)
+    kept, before = run_files.kept_steps(step, most), run_files.kept_steps(max(0, step - 1), most)
     assert kept[0] == 0
     assert len(kept) <= most + 1
     assert max(kept) <= step
     assert step == 0 or max(kept) > step / 2
     assert set(kept) <= {*before, step}  # what was let go is not wanted again
-    assert (step in kept) == history.is_due(step)
+    assert (step in kept) == run_files.is_due(step)
 
 
 def test_snapshots_are_what_is_kept(tmp_path: Path) -> None:
     for step in range(1201):
-        if history.is_due(step):
-            history.keep_snapshot(tmp_path, step, {"x": np.array([float(step)])})
-    found = history.snapshots(tmp_path)
-    assert [step for step, _ in found] == history.kept_steps(1200) == [0, 8, 16, 32, 64, 128, 256, 512, 1024]
+        if run_files.is_due(step):
+            run_files.keep_snapshot(tmp_path, step, {"x": np.array([float(step)])})
+    found = run_files.snapshots(tmp_path)
+    assert [step for step, _ in found] == run_files.kept_steps(1200) == [0, 8, 16, 32, 64, 128, 256, 512, 1024]
     assert [float(read_parameters(folder)["x"][0]) for _, folder in found] == [step for step, _ in found]
 
 
 def test_large_models_keep_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "ROOM", 4000)
+    monkeypatch.setattr(run_files, "ROOM", 4000)
     for step in (0, 1, 2, 4, 8, 16, 32, 64):
-        history.keep_snapshot(tmp_path, step, {"x": np.zeros(125)})  # 1,000 bytes
-    assert [step for step, _ in history.snapshots(tmp_path)] == [0, 8, 16, 32, 64]
+        run_files.keep_snapshot(tmp_path, step, {"x": np.zeros(125)})  # 1,000 bytes
+    assert [step for step, _ in run_files.snapshots(tmp_path)] == [0, 8, 16, 32, 64]
 
 
 def test_a_run_leaves_its_ages(trained: Path) -> None:
-    steps = [step for step, _ in history.snapshots(trained / "run")]
-    assert steps == history.kept_steps(150) == [0, 1, 2, 4, 8, 16, 32, 64, 128]
+    steps = [step for step, _ in run_files.snapshots(trained / "run")]
+    assert steps == run_files.kept_steps(150) == [0, 1, 2, 4, 8, 16, 32, 64, 128]
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

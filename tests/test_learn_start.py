@@ -4,13 +4,14 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from small_run import PAIRS, train_small
 from vidrio.errors import RunError
-from vidrio.learn.run.plan import Choices, check
-from vidrio.learn.run.start import SHARE_OF_RATE, Start
+from vidrio.learn.run.choose import SHARE_OF_RATE, refuse_nonsense
+from vidrio.learn.run.request import Choices, Material, Request, Start
 from vidrio.model.folder import read_config, read_json, read_parameters, write_config
 
 
@@ -73,7 +74,7 @@ def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
         (("--preset", "tiny"), "has its sizes already"),
         (("--task", "generate"), "has its sizes already"),
         (("--vocabulary", "100"), "takes the tokenizer of that model"),
-        (("--lowercase",), "takes the tokenizer of that model"),
+        (("--separate-vocabularies",), "takes the tokenizer of that model"),
     ],
 )
 def test_what_the_model_decides_cannot_be_chosen(learned, tmp_path, options, told):
@@ -98,5 +99,6 @@ def test_what_is_no_translator_is_refused(learned, tmp_path):
 
 
 def test_other_sizes_are_refused_before_any_data_is_read(learned):
+    request = Request(Path("m"), Material(names=()), Choices(sizes={"d_ff": 9}), Start.find(str(learned)))
     with pytest.raises(RunError, match="has its sizes already"):
-        check(Choices(sizes={"d_ff": 9}, start=Start.find(str(learned))), None)
+        refuse_nonsense(request, None)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from test_learn_train import STEPS, backwards, begin, go_on, small_config
+from test_learn_train import STEPS, backwards, begin, go_on, small_config, train
+from vidrio.learn.batches import in_memory
 from vidrio.learn.net.model import Network
-from vidrio.learn.plain import in_memory
-from vidrio.learn.run import loop as train
+from vidrio.learn.run import loop
 from vidrio.learn.run.recipe import Recipe
 from vidrio.learn.run.state import State
 from vidrio.learn.run.tensorboard import FOLDER, drawing
@@ -21,12 +21,12 @@ Curves = dict[str, list[tuple[int, float]]]
 
 
 def scores(net: Network) -> dict[str, float]:
-    return {"loss": float(net.weights["embed"].detach().norm()), "bleu": 12.5}
+    return {"loss": float(net.parameters["embed"].detach().norm()), "bleu": 12.5}
 
 
 def learn(run: Path, state: State, recipe: Recipe = STEPS) -> State:
     with drawing(run, state, lambda record: None) as draw:
-        return train.train(in_memory(backwards(500)), state, recipe, scores, run=run, watch=draw)
+        return train(in_memory(backwards(500)), state, recipe, scores, run=run, watch=draw)
 
 
 def read(run: Path) -> Curves:
@@ -60,21 +60,21 @@ def test_the_curves_are_those_of_the_metrics(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_on_goes_on_in_the_same_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pulled out of the wall at step 37, it goes on from step 30: what it had told of later steps is told anew."""
-    original = train.take_step
+    original = loop.take_step
 
-    def cut(step: Any, examples: Any, state: State, *others: Any) -> None:
+    def cut(training: Any, step: Any, state: State, clock: Any) -> None:
         if state.step == 37:
             raise OSError("pulled the plug")
-        original(step, examples, state, *others)
+        original(training, step, state, clock)
 
     config, often = small_config(), replace(STEPS, validations=2)
     with monkeypatch.context() as patch:
-        patch.setattr(train, "TELL", 1)
-        patch.setattr(train, "take_step", cut)
+        patch.setattr(loop, "TELL", 1)
+        patch.setattr(loop, "take_step", cut)
         with pytest.raises(OSError, match="plug"):
             learn(tmp_path, begin(config), often)
         assert read(tmp_path)["rate"][-1][0] == 37
-        patch.setattr(train, "take_step", original)
+        patch.setattr(loop, "take_step", original)
         learn(tmp_path, go_on(tmp_path, config), often)
     assert read(tmp_path) == told(tmp_path)
     assert [step for step, _ in read(tmp_path)["rate"]] == list(range(1, 61))

@@ -1,4 +1,4 @@
-"""Several processes learn what one learns: each with a whole model, or with its part of one; on one machine or two."""
+"""Several processes learn what one learns, on one machine or two."""
 
 import json
 import os
@@ -18,22 +18,18 @@ import torch
 from small_run import PAIRS, TAUGHT
 from small_run import SIZES as SIZES_OF_ONE
 from test_learn_run import QUICK, learn
-from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, small_config
+from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, small_config, train
 from tolerances import FLOAT32
 from vidrio.errors import RunError
-from vidrio.learn.net.parameters import Weights
+from vidrio.learn.batches import in_memory
 from vidrio.learn.optimiser import clip
-from vidrio.learn.plain import in_memory
-from vidrio.learn.processes import sharded
 from vidrio.learn.processes.data_owner import checksum
-from vidrio.learn.processes.processes import Together, join
-from vidrio.learn.run import loop as train
-from vidrio.learn.run.checkpoint import load_state
-from vidrio.learn.run.ram import need
+from vidrio.learn.processes.processes import Processes, join
+from vidrio.learn.run.choose import Room, choose_plan
+from vidrio.learn.run.plan import Plan
 from vidrio.learn.run.recipe import Stop
 from vidrio.learn.run.state import TENSORS
-from vidrio.learn.train import settle
-from vidrio.model.parameters import count
+from vidrio.model.folder import read_config
 
 torch.set_num_threads(1)
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
@@ -42,22 +38,21 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 BEGINNING = """
 import json, sys
 from test_learn_train import *
-from vidrio.learn.run.state import hand_out
+from vidrio.learn.run.state import share_state
 from vidrio.learn.processes.processes import join, leave
 torch.set_num_threads(1)
 out = Path(sys.argv[1])
 examples = in_memory(backwards(500))
-together = join()
-sharing = replace(together, sharded=True)
+processes = join()
 
 def first(net):
-    return {"loss": float(next(iter(net.weights.values())).detach().float().norm())}
+    return {"loss": float(next(iter(net.parameters.values())).detach().float().norm())}
 
-def start(config, how):
-    return hand_out(begin(config) if how.leads else None, config, torch.device("cpu"), how)
+def start(config):
+    return share_state(begin(config) if processes.leads else None, config, torch.device("cpu"), processes)
 
 def keep(name, tensors):
-    if together.leads:
+    if processes.leads:
         np.savez(out / f"{name}.npz", **{n: t.numpy() for n, t in tensors.items()})
 """
 
@@ -84,24 +79,22 @@ for case, (sizes, precision, accumulate) in json.loads(sys.argv[2]).items():
     config = small_config(n_encoder_layers=2, **sizes)
     changes = {"accumulate": accumulate, "precision": precision, "weight_decay": 0.1}
     recipe = replace(STEPS, stop=Stop(steps=15), validations=2, **changes)
-    for name, how in (("each", together), ("shared", sharing)):
-        state = train.train(examples, start(config, how), recipe, first, together=how)
-        keep(f"{case}-{name}", state.tensors())
-    if together.leads:
-        keep(f"{case}-alone", train.train(examples, begin(config), recipe, first).tensors())
-    together.wait()
+    state = train(examples, start(config), recipe, first, processes=processes)
+    keep(f"{case}-together", state.tensors())
+    if processes.leads:
+        keep(f"{case}-alone", train(examples, begin(config), recipe, first).tensors())
+    processes.wait()
 
-take_step = train.take_step
+take_step = loop.take_step
 
-def interrupted(step, examples, state, *others):
-    if together.rank == 1 and state.step == 4:
+def interrupted(training, step, state, clock):
+    if processes.rank == 1 and state.step == 4:
         signal.raise_signal(signal.SIGINT)
-    take_step(step, examples, state, *others)
+    take_step(training, step, state, clock)
 
-train.take_step = interrupted
-for name, how in (("each", together), ("shared", sharing)):
-    with pytest.raises(KeyboardInterrupt):
-        train.train(examples, start(config, how), recipe, first, run=out / name, together=how)
+loop.take_step = interrupted
+with pytest.raises(KeyboardInterrupt):
+    train(examples, start(config), recipe, first, run=out / "together", processes=processes)
 """
 OTHER = {"tying": "none", "norm": "post", "positions": "learned", "d_ff": 63}
 CASES = {
@@ -114,7 +107,7 @@ CASES = {
 
 
 def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
-    """The same batches to a step: alone, in two processes, in two processes that share the model out.
+    """The same batches to a step: alone, and in two processes.
 
     With one batch each the sums have two terms, and come out the same to the last bit; with two each, in another order.
     Ctrl-C in one process ends all of them after the same step.
@@ -125,102 +118,32 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
         assert set(alone) == set(TENSORS)
         assert np.abs(alone["adam.mean"]).max() > 0
         assert not np.array_equal(alone["parameters"], alone["best"])
-        for name in ("each", "shared"):
-            other, most = np.load(tmp_path / f"{case}-{name}.npz"), 0 if accumulate == 2 else FLOAT32
-            for tensor in TENSORS:
-                assert np.abs(alone[tensor] - other[tensor]).max() <= most, (case, name, tensor)
-    for name in ("each", "shared"):
-        assert go_on(tmp_path / name, small_config(n_encoder_layers=2)).step == 5
+        other, most = np.load(tmp_path / f"{case}-together.npz"), 0 if accumulate == 2 else FLOAT32
+        for tensor in TENSORS:
+            assert np.abs(alone[tensor] - other[tensor]).max() <= most, (case, tensor)
+    assert go_on(tmp_path / "together", small_config(n_encoder_layers=2)).step == 5
 
 
-def test_a_length_is_the_same_in_parts() -> None:
+def test_a_length_is_exact() -> None:
     gradient = torch.randn(200_001, generator=torch.Generator().manual_seed(1))
-    length = clip(gradient, 0)
-    assert length == pytest.approx(float(gradient.double().norm()), rel=1e-13)
-    assert length == pytest.approx(float(np.hypot(*[clip(part, 0) for part in gradient.split(110_000)])), rel=1e-13)
-
-
-@pytest.mark.parametrize("changes", [{}, {"shape": "decoder"}, {"tying": "none", "positions": "learned"}])
-def test_a_model_is_cut_by_layers_and_nothing_is_lost(changes: dict[str, str]) -> None:
-    config = small_config(n_decoder_layers=2, **changes)
-    found = sharded.units(config)
-    assert {"", "dec.0", "dec.1"} <= set(found)
-    names = [name for shapes in found.values() for name in shapes]
-    weights = begin(config).weights
-    assert isinstance(weights, Weights)
-    assert sorted(names) == sorted(weights.views(weights.flat))
-    for size in (1, 2, 3, 7):
-        kept = sharded.lengths(config, size)
-        assert count(config) <= size * sum(kept) < count(config) + size * len(kept)
-    assert all(name.startswith(f"{unit}.") for unit, shapes in found.items() for name in shapes if unit)
-
-
-# --- how much of it each holds ----------------------------------------------------------------------------------------
-
-HELD = """
-from torch.multiprocessing.reductions import StorageWeakRef
-from vidrio.learn.processes.processes import Together
-
-gathered, gather = [], Together.gather
-
-def noted(self, part):
-    whole = gather(self, part)
-    gathered.append(StorageWeakRef(whole.untyped_storage()))
-    return whole
-
-def still_there():
-    return len(gathered), sum(not one.expired() for one in gathered)
-
-Together.gather = noted
-config = small_config(n_encoder_layers=4, n_decoder_layers=4)
-state = start(config, sharing)
-kept = sum(t.numel() for t in (state.weights.flat, state.average, state.best, state.adam.mean, state.adam.square))
-net = train.model.build(state.weights, torch.bfloat16)
-leaves = net.weights, net.tables
-with state.weights.let_go(leaves):
-    loss, _ = train.objective(net, train.collate(examples, np.arange(8), config), 0.1)
-forward = still_there()
-loss.backward()
-(out / f"{together.rank}.json").write_text(json.dumps([kept, forward, still_there()]))
-"""
-
-
-def test_each_holds_its_part_and_one_layer_at_a_time(tmp_path: Path) -> None:
-    run_two(HELD, tmp_path)
-    config = small_config(n_encoder_layers=4, n_decoder_layers=4)
-    for rank in (0, 1):
-        kept, forward, back = json.loads((tmp_path / f"{rank}.json").read_text())
-        assert kept <= 5 * (count(config) / 2 + 9)
-        # Eight layers and the rest are gathered, the layers once more on the way back; there are the last one and the
-        # rest, though the graph would give gradients to all.
-        assert forward == [9, 2]
-        assert back == [17, 2]
-
-
-def test_what_is_shared_out_is_counted_once() -> None:
-    """By the choice of a batch that fits: on a GPU down to what a validation takes, 6 bytes a parameter."""
-    config, recipe = small_config(), replace(STEPS, precision="bfloat16")
-    whole, *shared = (need(config, recipe, 10, "cuda", shares) for shares in (1, 4, 1000))
-    saved = [(whole.fixed - one.fixed) / count(config) for one in shared]
-    assert saved == pytest.approx([40 - 20 / 4 - 6, 40 - 20 / 1000 - 6])
-    assert {one.token for one in shared} == {whole.token}
+    assert clip(gradient, 0) == pytest.approx(float(gradient.double().norm()), rel=1e-13)
 
 
 # --- it goes on exactly -----------------------------------------------------------------------------------------------
 
 GOING_ON = """
-(out / f"pid-{together.rank}").write_text(str(os.getpid()))
+(out / f"pid-{processes.rank}").write_text(str(os.getpid()))
 config, run = small_config(), out / "run"
-found = resume(run, config, torch.device("cpu")) if together.leads else None
-state = (found[0] if found else begin(config)) if together.leads else None
-state = hand_out(state, config, torch.device("cpu"), sharing)
-train.train(examples, state, LONG, no_scores, run=run, together=sharing)
+found = resume(run, config, torch.device("cpu")) if processes.leads else None
+state = (found[0] if found else begin(config)) if processes.leads else None
+state = share_state(state, config, torch.device("cpu"), processes)
+train(examples, state, LONG, no_scores, run=run, processes=processes)
 """
 LONG = replace(STEPS, stop=Stop(steps=120), validations=30, accumulate=2)
 
 
-def test_a_shared_run_killed_goes_on_to_the_last_bit_shared_or_not(tmp_path: Path) -> None:
-    whole = train.train(in_memory(backwards(500)), begin(small_config()), LONG, no_scores, run=tmp_path / "whole")
+def test_a_run_of_two_killed_goes_on_to_the_last_bit_in_two_or_alone(tmp_path: Path) -> None:
+    whole = train(in_memory(backwards(500)), begin(small_config()), LONG, no_scores, run=tmp_path / "whole")
     script = f"LONG = {LONG!r}\n{GOING_ON}"
     run = tmp_path / "run"
     process = run_two(script, tmp_path, wait=False)
@@ -235,14 +158,14 @@ def test_a_shared_run_killed_goes_on_to_the_last_bit_shared_or_not(tmp_path: Pat
     shutil.copytree(run, tmp_path / "alone")
     assert 0 < go_on(run, small_config()).step < 120
     run_two(script, tmp_path)
-    alone = train.train(
+    alone = train(
         in_memory(backwards(500)), go_on(tmp_path / "alone", small_config()), LONG, no_scores, run=tmp_path / "alone"
     )
     for name in ("run", "alone"):
         assert losses(tmp_path / name) == losses(tmp_path / "whole")
-    shared = go_on(run, small_config())
+    together = go_on(run, small_config())
     for name, tensor in whole.tensors().items():
-        assert torch.equal(tensor, shared.tensors()[name]), name
+        assert torch.equal(tensor, together.tensors()[name]), name
         assert torch.equal(tensor, alone.tensors()[name]), name
 
 
@@ -283,7 +206,7 @@ def two_folders(root: Path) -> list[Path]:
 def test_two_machines_without_a_shared_folder_learn_what_one_learns(tmp_path: Path) -> None:
     one, two = folders = two_folders(tmp_path)
     steady = ("--validations", "2", "--schedule", "constant", "--warmup", "0")
-    for code, told in on_two_machines(folders, "--steps", "6", "--sharded", *steady):
+    for code, told in on_two_machines(folders, "--steps", "6", *steady):
         assert code == 0, told
     assert {path.name for path in (two / "model").iterdir()} == {"run"}
     assert {path.name for path in (two / "model/run").iterdir()} == {"data", "tokenizer.json", "tokenizer.key"}
@@ -296,11 +219,10 @@ def test_two_machines_without_a_shared_folder_learn_what_one_learns(tmp_path: Pa
     process = start_training(alone, [sys.executable], "--steps", "8", "--accumulate", "2", *steady)
     _, told = process.communicate(timeout=120)
     assert process.returncode == 0, told
-    ours, theirs = (load_state(folder / "model" / "run", torch.device("cpu")) for folder in (alone, one))
-    assert ours is not None
-    assert theirs is not None
+    config = read_config(one / "model")[0]
+    ours, theirs = (go_on(folder / "model" / "run", config).tensors() for folder in (alone, one))
     for name in ("parameters", "average", "adam.mean", "adam.square"):
-        assert torch.equal(ours[0][name], theirs[0][name]), name
+        assert torch.equal(ours[name], theirs[name]), name
 
 
 def test_a_checksum_tells_other_ids_another_order_and_other_boundaries() -> None:
@@ -344,21 +266,23 @@ def test_two_machines_that_share_a_folder_make_the_data_once(tmp_path: Path) -> 
 def test_steps_are_shared_out_evenly_or_refused(tmp_path: Path) -> None:
     one, _ = two_folders(tmp_path)
     learned, _ = learn(one / "model", one / "pairs.tsv", replace(QUICK, stop=Stop(steps=1)))
-    anew = (learned.task, QUICK, torch.device("cpu"))
-    plan, _ = settle(*anew, None, None, Together(size=3))
+
+    def planned(before: Plan | None, processes: Processes) -> Plan:
+        room = Room(torch.device("cpu"), None, processes)
+        return choose_plan(learned.request, learned.task, before, room)[0]
+
+    plan = planned(None, Processes(size=3))
     assert plan.recipe.accumulate == 3
-    assert settle(*anew, plan, None, Together(size=3))[0].recipe.accumulate == 3
-    assert settle(*anew, plan, None, Together())[0].recipe.accumulate == 3
+    assert planned(plan, Processes(size=3)).recipe.accumulate == 3
+    assert planned(plan, Processes()).recipe.accumulate == 3
     with pytest.raises(RunError, match="2 processes cannot share out") as error:
-        settle(*anew, plan, None, Together(size=2))
+        planned(plan, Processes(size=2))
     assert "3 batches to a step" in str(error.value)
 
 
-def test_alone_there_is_nobody_to_share_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alone_there_is_nobody_to_join(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    assert join() == Together()
-    with pytest.raises(RunError, match="nobody to share"):
-        join(sharded=True)
+    assert join() == Processes()
 
 
 def test_processes_that_nobody_brings_together_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

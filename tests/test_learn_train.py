@@ -18,18 +18,19 @@ import torch
 from safetensors import safe_open
 
 from vidrio.errors import ConfigError, RunError
-from vidrio.learn.batches import Examples
+from vidrio.learn.batches import Examples, in_memory
 from vidrio.learn.net.decode import translate
 from vidrio.learn.net.dropout import dropout
 from vidrio.learn.net.model import NO_DROPOUT, Network, build
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.plain import in_memory
-from vidrio.learn.run import checkpoint
-from vidrio.learn.run import loop as train
-from vidrio.learn.run import run_files as keeper
-from vidrio.learn.run.best import mean
-from vidrio.learn.run.recipe import Recipe, Stop, sized
+from vidrio.learn.net.objective import objective_twice
+from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.run import loop, run_files
+from vidrio.learn.run import state as states
+from vidrio.learn.run.choose import sized
+from vidrio.learn.run.recipe import Recipe, Stop
+from vidrio.learn.run.run_files import mean
 from vidrio.learn.run.state import State, resume
+from vidrio.learn.run.validate import Validate
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.folder import read_parameters
 from vidrio.model.parameters import random_parameters
@@ -45,13 +46,17 @@ def backwards(count: int, seed: int = 0) -> list[tuple[list[int], list[int]]]:
     return [(source, source[::-1]) for source in sources]
 
 
+def train(examples: Examples, state: State, recipe: Recipe, validate: Validate, **others: Any) -> State:
+    return loop.loop(loop.Training(examples, recipe, validate, **others), state)
+
+
 def small_config(**changes: Any) -> ModelConfig:
     sizes = {"d_model": 32, "n_heads": 4, "d_head": 8, "d_ff": 64, "n_encoder_layers": 1, "n_decoder_layers": 1}
     return sized("tiny", 14, SpecialIds(), **{**sizes, **changes})
 
 
 def begin(config: ModelConfig, seed: int = 1) -> State:
-    return State.start(Weights.from_arrays(config, random_parameters(config, np.random.default_rng(seed))))
+    return State.start(Parameters.from_arrays(config, random_parameters(config, np.random.default_rng(seed))))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +65,7 @@ def examples() -> Examples:
 
 
 def no_scores(net: Network) -> dict[str, float]:
-    return {"loss": float(net.weights["embed"].float().norm().detach())}
+    return {"loss": float(net.parameters["embed"].float().norm().detach())}
 
 
 def losses(run: Path) -> list[tuple[int, float]]:
@@ -86,24 +91,24 @@ def test_it_learns_to_say_things_backwards() -> None:
         return {"accuracy": float(np.mean([a == b for a, (_, b) in zip(told, held_out, strict=True)]))}
 
     recipe = replace(STEPS, stop=Stop(steps=400), batch_tokens=800, dropout=0.0, metric="accuracy", validations=4)
-    state = train.train(in_memory(backwards(3000)), begin(config), recipe, validate)
+    state = train(in_memory(backwards(3000)), begin(config), recipe, validate)
     assert state.best_score is not None
     assert state.best_score > 0.6
 
 
 def test_r_drop_learns_and_predictions_agree(examples: Examples) -> None:
     """The task is learned; and two predictions with other dropout are less apart than without R-Drop."""
-    batch = train.collate(examples, np.arange(100), small_config())
+    batch = loop.collate(examples, np.arange(100), small_config())
 
     def learned(r_drop: float) -> tuple[float, float]:
         """The loss, and the distance of two predictions; of each target."""
         recipe = replace(STEPS, stop=Stop(steps=200), r_drop=r_drop)
-        weights = train.train(examples, begin(small_config()), recipe, no_scores).weights
+        weights = train(examples, begin(small_config()), recipe, no_scores).parameters
         values = []
         with torch.no_grad():
             for weight in (0.0, 4.0):
                 net = build(weights, dropouts=replace(NO_DROPOUT, residual=dropout(0.1, (7,))))
-                values.append(float(train.objective_twice(net, batch, 0.0, weight)[0]) / batch.n_predictions)
+                values.append(float(objective_twice(net, batch, 0.0, weight)[0]) / batch.n_predictions)
         return values[0], values[1] - values[0]
 
     (plain, apart), (agreeing, near) = learned(0.0), learned(1.0)
@@ -113,7 +118,7 @@ def test_r_drop_learns_and_predictions_agree(examples: Examples) -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_loss_falls(examples: Examples, precision: str, tmp_path: Path) -> None:
-    train.train(examples, begin(small_config()), replace(STEPS, precision=precision), no_scores, run=tmp_path)
+    train(examples, begin(small_config()), replace(STEPS, precision=precision), no_scores, run=tmp_path)
     told = [loss for _, loss in losses(tmp_path)]
     assert told[-1] < told[0] - 0.2
 
@@ -122,14 +127,14 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
     """Two batches to a step give the gradient of both together: not their mean, since they differ in size."""
     config = small_config()
     recipe = replace(STEPS, stop=Stop(steps=1), dropout=0.0, accumulate=2, average=0.0)
-    state = train.train(examples, begin(config), recipe, no_scores)
-    steps = train.gather(examples, recipe, begin(config))
-    together = np.concatenate(next(steps)[2])
-    weights = begin(config).weights
-    batch = train.collate(examples, together, config)
-    gradient, _ = train.gradient_of(weights, batch, recipe, (1, 1, 0))
+    state = train(examples, begin(config), recipe, no_scores)
+    steps = loop.batches_of_steps(examples, recipe, begin(config))
+    together = np.concatenate(next(steps).batches)
+    weights = begin(config).parameters
+    batch = loop.collate(examples, together, config)
+    gradient, _ = loop.gradient_of(weights, batch, recipe, (1, 1, 0))
     gradient /= batch.n_predictions
-    train.clip(gradient, recipe.clip)
+    loop.clip(gradient, recipe.clip)
     torch.testing.assert_close(state.adam.mean, gradient * 0.1, rtol=1e-4, atol=1e-7)
 
 
@@ -141,21 +146,21 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
     examples: Examples, stop_at: int, r_drop: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, recipe = small_config(), replace(STEPS, r_drop=r_drop)
-    whole = train.train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole")
+    whole = train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole")
 
-    original = train.take_step
+    original = loop.take_step
 
-    def counted(step: Any, examples: Examples, state: State, *others: Any) -> None:
+    def counted(training: Any, step: Any, state: State, clock: Any) -> None:
         if state.step + 1 == stop_at:
             signal.raise_signal(signal.SIGINT)  # Ctrl-C in the middle of a step
-        original(step, examples, state, *others)
+        original(training, step, state, clock)
 
-    monkeypatch.setattr(train, "take_step", counted)
+    monkeypatch.setattr(loop, "take_step", counted)
     with pytest.raises(KeyboardInterrupt):
-        train.train(examples, begin(config), recipe, no_scores, run=tmp_path / "parts")
+        train(examples, begin(config), recipe, no_scores, run=tmp_path / "parts")
     monkeypatch.undo()
     assert go_on(tmp_path / "parts", config).step == stop_at
-    resumed = train.train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts")
+    resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     for name, tensor in whole.tensors().items():
         assert torch.equal(tensor, resumed.tensors()[name]), name
@@ -163,7 +168,7 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
 
 def restless(net: Network) -> dict[str, float]:
     """A score that goes up and down, as if by chance, but the same for the same parameters."""
-    return {"loss": abs(float(net.weights["embed"].detach().double().sum()) * 1e4) % 1}
+    return {"loss": abs(float(net.parameters["embed"].detach().double().sum()) * 1e4) % 1}
 
 
 BEST_3 = replace(STEPS, keep_best=3, validations=12)
@@ -182,15 +187,15 @@ def test_the_best_models_are_kept(examples: Examples, tmp_path: Path) -> None:
         judged[state.step] = restless(net)["loss"], state.average.numpy().copy()
         return restless(net)
 
-    train.train(examples, state, BEST_3, validate, run=tmp_path)
+    train(examples, state, BEST_3, validate, run=tmp_path)
     assert len(judged) == 12
     best = sorted(judged, key=lambda step: judged[step][0])[:3]
     assert [step for step, _, _ in state.kept] == best
     assert best[0] == state.best_step
     for step in best:
         arrays = read_parameters(tmp_path / "best" / f"step-{step:08}")
-        np.testing.assert_array_equal(Weights.from_arrays(config, arrays).flat.numpy(), judged[step][1])
-    mixed = Weights.from_arrays(config, mean(tmp_path, best)).flat.numpy()
+        np.testing.assert_array_equal(Parameters.from_arrays(config, arrays).flat.numpy(), judged[step][1])
+    mixed = Parameters.from_arrays(config, mean(tmp_path, best)).flat.numpy()
     np.testing.assert_allclose(mixed, np.mean([judged[step][1] for step in best], axis=0), rtol=0, atol=2e-7)
 
 
@@ -199,21 +204,21 @@ def test_the_best_models_of_an_interrupted_run_are_the_same(
     examples: Examples, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = small_config()
-    whole = train.train(examples, begin(config), BEST_3, restless, run=tmp_path / "whole")
-    original = train.judge
+    whole = train(examples, begin(config), BEST_3, restless, run=tmp_path / "whole")
+    original = loop.judge
 
-    def cut(state: State, *others: Any) -> Any:
+    def cut(training: Any, state: State) -> Any:
         if state.step > stop_at:
             raise OSError("pulled the plug")  # the last state on disk is that of an earlier validation
-        return original(state, *others)
+        return original(training, state)
 
-    monkeypatch.setattr(train, "judge", cut)
+    monkeypatch.setattr(loop, "judge", cut)
     with pytest.raises(OSError, match="plug"):
-        train.train(examples, begin(config), BEST_3, restless, run=tmp_path / "parts")
+        train(examples, begin(config), BEST_3, restless, run=tmp_path / "parts")
     monkeypatch.undo()
     found = resume(tmp_path / "parts", config, torch.device("cpu"))
     state = found[0] if found else begin(config)
-    resumed = train.train(examples, state, BEST_3, restless, run=tmp_path / "parts")
+    resumed = train(examples, state, BEST_3, restless, run=tmp_path / "parts")
     assert resumed.kept == whole.kept
     wanted = best_files(tmp_path / "whole")
     there = best_files(tmp_path / "parts")
@@ -228,27 +233,27 @@ def test_both_states_on_disk_find_their_best_models(examples: Examples, tmp_path
     state = begin(config)
 
     def validate(net: Network) -> dict[str, float]:
-        for name in (checkpoint.LATEST, checkpoint.PREVIOUS):  # as a kill at this moment would leave them
+        for name in (states.LATEST, states.PREVIOUS):  # as a kill at this moment would leave them
             if (tmp_path / name).exists():
                 with safe_open(tmp_path / name, framework="np") as file:
                     kept = json.loads(file.metadata()["state"])["kept"]
                 assert {f"step-{step:08}" for step, _, _ in kept} <= set(best_files(tmp_path))
         return restless(net)
 
-    train.train(examples, state, BEST_3, validate, run=tmp_path)
+    train(examples, state, BEST_3, validate, run=tmp_path)
     assert 3 <= len(best_files(tmp_path)) <= 4
 
 
 def test_how_many_are_kept_can_change(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
-    train.train(examples, begin(config), replace(BEST_3, keep_best=1), restless, run=tmp_path)
+    train(examples, begin(config), replace(BEST_3, keep_best=1), restless, run=tmp_path)
     assert not best_files(tmp_path)
     more = replace(BEST_3, stop=Stop(steps=120))
-    state = train.train(examples, go_on(tmp_path, config), more, restless, run=tmp_path)
+    state = train(examples, go_on(tmp_path, config), more, restless, run=tmp_path)
     assert len(state.kept) == 3
     assert all(step > 60 for step, _, _ in state.kept)
     fewer = replace(BEST_3, keep_best=1, stop=Stop(steps=180))
-    state = train.train(examples, go_on(tmp_path, config), fewer, restless, run=tmp_path)
+    state = train(examples, go_on(tmp_path, config), fewer, restless, run=tmp_path)
     assert state.kept == []
     assert not best_files(tmp_path)
 
@@ -260,7 +265,7 @@ from test_learn_train import *
 state = resume(Path(sys.argv[1]), small_config(), torch.device("cpu"))
 state = state[0] if state else begin(small_config())
 recipe = replace(STEPS, stop=Stop(steps=2000), validations=100, keep_best=3)
-train.train(in_memory(backwards(500)), state, recipe, restless, run=Path(sys.argv[1]))
+train(in_memory(backwards(500)), state, recipe, restless, run=Path(sys.argv[1]))
 """
 
 
@@ -303,7 +308,7 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
             raise FarEnough
 
     with pytest.raises(FarEnough):
-        train.train(in_memory(backwards(500)), undisturbed, recipe, restless, run=tmp_path / "whole", watch=watch)
+        train(in_memory(backwards(500)), undisturbed, recipe, restless, run=tmp_path / "whole", watch=watch)
     assert told == heard
     for name, tensor in undisturbed.tensors().items():
         assert torch.equal(tensor, state.tensors()[name]), name
@@ -317,8 +322,8 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
 
 def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
-    whole = train.train(examples, begin(config), STEPS, no_scores, run=tmp_path)
-    latest = tmp_path / checkpoint.LATEST
+    whole = train(examples, begin(config), STEPS, no_scores, run=tmp_path)
+    latest = tmp_path / states.LATEST
     for damage in (latest.read_bytes()[:1000], latest.read_bytes()[:-5000] + bytes(5000)):  # cut short; zeros in it
         latest.write_bytes(damage)
         found = resume(tmp_path, config, torch.device("cpu"))
@@ -326,27 +331,27 @@ def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_pa
         state, told = found
         assert "state.safetensors is damaged" in told
         assert state.step == 50
-        resumed = train.train(examples, state, STEPS, no_scores)
-        assert torch.equal(resumed.weights.flat, whole.weights.flat)
-    (tmp_path / checkpoint.PREVIOUS).write_bytes(b"")
+        resumed = train(examples, state, STEPS, no_scores)
+        assert torch.equal(resumed.parameters.flat, whole.parameters.flat)
+    (tmp_path / states.PREVIOUS).write_bytes(b"")
     with pytest.raises(RunError, match="cannot go on"):
         resume(tmp_path, config, torch.device("cpu"))
 
 
 def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
-    train.train(examples, begin(config), STEPS, no_scores, run=tmp_path)
-    good = (tmp_path / checkpoint.LATEST).read_bytes()
+    train(examples, begin(config), STEPS, no_scores, run=tmp_path)
+    good = (tmp_path / states.LATEST).read_bytes()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(
         resource.RLIMIT_FSIZE, (10_000, limits[1])
     )  # no file may grow beyond: a write fails, as on a full disk
     try:
-        with pytest.raises(RunError, match="cannot be written"):
-            checkpoint.save_state(tmp_path, go_on(tmp_path, config).tensors(), {"step": 99})
+        with pytest.raises(RunError, match=r"cannot be written to .*state\.safetensors"):
+            states.save_state(tmp_path, go_on(tmp_path, config))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (tmp_path / checkpoint.LATEST).read_bytes() == good
+    assert (tmp_path / states.LATEST).read_bytes() == good
     assert not list(tmp_path.glob(".*part"))
     assert go_on(tmp_path, config).step == 60
 
@@ -354,18 +359,16 @@ def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Pa
 def test_half_a_line_of_metrics_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 20, "loss": 1}\n{"step": 40, "loss": 0.5}\n{"step": 60, "lo')
-    keeper.forget_after(path, 20)
+    run_files.forget_metrics_after(tmp_path, 20)
     assert path.read_text() == '{"step": 20, "loss": 1}\n'
 
 
 def test_more_steps_than_before_go_on(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
-    train.train(examples, begin(config), STEPS, no_scores, run=tmp_path)
+    train(examples, begin(config), STEPS, no_scores, run=tmp_path)
     longer = replace(STEPS, stop=Stop(steps=80))
-    assert train.train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80
-    assert (
-        train.train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80
-    )  # nothing left to do
+    assert train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80
+    assert train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80  # nothing left to do
 
 
 # --- it stops for a reason --------------------------------------------------------------------------------------------
@@ -374,22 +377,22 @@ def test_more_steps_than_before_go_on(examples: Examples, tmp_path: Path) -> Non
 def test_a_loss_that_comes_apart_is_told(examples: Examples, tmp_path: Path) -> None:
     recipe = replace(STEPS, rate=1e30, warmup=0, clip=0.0)
     with pytest.raises(RunError, match="not a number"):
-        train.train(examples, begin(small_config()), recipe, no_scores, run=tmp_path)
+        train(examples, begin(small_config()), recipe, no_scores, run=tmp_path)
 
 
 def test_a_loss_that_does_not_move_is_told(examples: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train, "PROOF", 40)
+    monkeypatch.setattr(loop, "PROOF", 40)
     with pytest.raises(RunError, match="does not move"):
-        train.train(examples, begin(small_config()), replace(STEPS, rate=1e-12), no_scores)
+        train(examples, begin(small_config()), replace(STEPS, rate=1e-12), no_scores)
 
 
 def test_a_model_that_knows_it_all_already_need_not_get_better(
     examples: Examples, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    learned = train.train(examples, begin(small_config()), STEPS, no_scores)
-    monkeypatch.setattr(train, "PROOF", 40)
-    again = State.start(learned.weights)
-    assert train.train(examples, again, replace(STEPS, rate=1e-12), no_scores).ended
+    learned = train(examples, begin(small_config()), STEPS, no_scores)
+    monkeypatch.setattr(loop, "PROOF", 40)
+    again = State.start(learned.parameters)
+    assert train(examples, again, replace(STEPS, rate=1e-12), no_scores).ended
 
 
 def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
@@ -398,14 +401,14 @@ def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
 
     def validate(net: Network) -> dict[str, float]:
         score = next(scores)
-        kept[score] = net.weights["embed"].detach().clone()
+        kept[score] = net.parameters["embed"].detach().clone()
         return {"loss": score}
 
     recipe = replace(STEPS, patience=3)
-    state = train.train(examples, begin(small_config()), recipe, validate)
+    state = train(examples, begin(small_config()), recipe, validate)
     assert (state.step, state.best_step, state.best_score) == (50, 20, 2.0)  # 60 would have been better: too late
-    assert train.train(examples, state, recipe, validate).step == 50  # and it stays ended
-    best = Weights(state.weights.config, state.best)
+    assert train(examples, state, recipe, validate).step == 50  # and it stays ended
+    best = Parameters(state.parameters.config, state.best)
     # Two validations scored 2.0; only a better one replaces the best.
     assert not torch.equal(best.views(best.flat)["embed"], kept[2.0])
 
@@ -423,14 +426,14 @@ def test_of_equal_scores_the_lower_loss_is_better(examples: Examples) -> None:
         if record["kind"] == "validation":
             told.append(record["best"])
 
-    state = train.train(examples, begin(small_config()), replace(STEPS, metric="bleu"), validate, watch=watch)
+    state = train(examples, begin(small_config()), replace(STEPS, metric="bleu"), validate, watch=watch)
     assert told == [True, True, False, True, False, False]
     assert (state.best_step, state.best_score, state.best_loss) == (40, 1.0, 6.0)
 
 
 def test_time_is_a_budget(examples: Examples) -> None:
     began = time.monotonic()
-    state = train.train(examples, begin(small_config()), replace(STEPS, stop=Stop(seconds=1.5)), no_scores)
+    state = train(examples, begin(small_config()), replace(STEPS, stop=Stop(seconds=1.5)), no_scores)
     assert 1.5 <= time.monotonic() - began < 6
     assert state.share == 1
     assert state.step > 10
@@ -439,7 +442,7 @@ def test_time_is_a_budget(examples: Examples) -> None:
 def test_until_converged_validates_each_epoch(examples: Examples, tmp_path: Path) -> None:
     scores = iter([5.0, 4.0, 4.5, 4.5])
     recipe = replace(STEPS, stop=Stop(converged=True), schedule="inverse-sqrt", patience=2)
-    state = train.train(examples, begin(small_config()), recipe, lambda net: {"loss": next(scores)}, run=tmp_path)
+    state = train(examples, begin(small_config()), recipe, lambda net: {"loss": next(scores)}, run=tmp_path)
     assert state.epoch == 4
     told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [record["epoch"] for record in told if record["kind"] == "validation"] == [1, 2, 3, 4]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vidrio.glass.paper.transformer import Machine, build
-from vidrio.learn.run.snapshots import kept_steps, snapshots
+from vidrio.learn.run.run_files import kept_steps, snapshots
 from vidrio.lessons import train_trained as recipe
 from vidrio.look.history import history
 from vidrio.look.run import open_model

@@ -14,7 +14,7 @@ from vidrio.glass.paper import transformer as glass
 from vidrio.glass.paper.decoding import Kept, decode_step
 from vidrio.glass.paper.maths import no_tap
 from vidrio.learn.net import model as learn
-from vidrio.learn.net.parameters import Weights
+from vidrio.learn.net.parameters import Parameters
 from vidrio.model import config as choices
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs
@@ -22,7 +22,7 @@ from vidrio.model.parameters import parameter_specs
 
 def both(config: ModelConfig, seed: int = 0) -> tuple[glass.Machine, learn.Network]:
     parameters = make_parameters(config, seed)
-    return glass.build(config, parameters), learn.build(Weights.from_arrays(config, parameters, torch.float64))
+    return glass.build(config, parameters), learn.build(Parameters.from_arrays(config, parameters, torch.float64))
 
 
 def padded(ids: list[int], extra: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
@@ -51,7 +51,7 @@ def test_parameters_come_back_unchanged(shape: str, tying: str) -> None:
         shape=shape, tying=tying, attention_bias=True, output_bias=True, positions="learned", norm="pre"
     )
     parameters = make_parameters(config)
-    back = Weights.from_arrays(config, parameters, torch.float64).to_arrays()
+    back = Parameters.from_arrays(config, parameters, torch.float64).to_arrays()
     assert list(back) == list(parameter_specs(config))
     for name, value in parameters.items():
         np.testing.assert_array_equal(back[name], value, err_msg=name)
@@ -81,10 +81,10 @@ def test_masked_attention(biases: bool) -> None:
     expected = glass_attention.multi_head(
         machine, glass_attention.Attention("dec.0.self", glass_attention.causal), x_LD, x_LD
     )
-    hidden = learn.causal(7, 7, torch.device("cpu"))
-    assert hidden is not None
-    np.testing.assert_array_equal(~hidden.numpy(), glass_attention.allowed_LM(7, 7))
-    ours = learn.multi_head(net, *learn.heads(net, batch_of(x_LD), "dec.0.self", "QKV"), "dec.0.self", hidden)
+    allowed = learn.causal(7, 7, torch.device("cpu"))
+    assert allowed is not None
+    np.testing.assert_array_equal(allowed.numpy(), glass_attention.allowed_LM(7, 7))
+    ours = learn.multi_head(net, *learn.heads(net, batch_of(x_LD), "dec.0.self", "QKV"), "dec.0.self", allowed)
     assert_agree(ours[0], expected)
 
 
@@ -112,8 +112,8 @@ def test_layers(norm: str, activation: str) -> None:
     assert_agree(
         learn.encoder_layer(net, batch_of(x_SD), "enc.1", None)[0], glass.encoder_layer(machine, x_SD, "enc.1", no_tap)
     )
-    hidden = learn.causal(7, 7, torch.device("cpu"))
-    ours = learn.decoder_layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", hidden, None)
+    allowed = learn.causal(7, 7, torch.device("cpu"))
+    ours = learn.decoder_layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(allowed, None))
     assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1", no_tap))
 
 
@@ -133,7 +133,7 @@ def test_encoder_and_decoder_with_padding(norm: str, positions: str) -> None:
     source, source_lengths = padded(SOURCE)
     target, target_lengths = padded(TARGET)
     memory = learn.encode(net, source, source_lengths)
-    out = learn.decode(net, target, memory, learn.padding(source, source_lengths))
+    out = learn.decode(net, target, memory, learn.within_lengths(source, source_lengths))
     for b in range(2):
         memory_SD = glass.encode(machine, source[b, : source_lengths[b]].tolist())
         assert_agree(memory[b, : source_lengths[b]], memory_SD)
@@ -163,13 +163,13 @@ def test_whole_model_on_every_combination_of_choices(shape: str, norm: str, acti
         machine, net = both(config)
         source, source_lengths = padded(SOURCE)
         target, target_lengths = padded(TARGET)
-        hidden = learn.padding(source, source_lengths)
+        allowed = learn.within_lengths(source, source_lengths)
         if shape == "encoder":
             pooled = learn.pool(learn.encode(net, source, source_lengths), source_lengths)
             probabilities = learn.logits(net, pooled).softmax(-1)
         else:
             memory = learn.encode(net, source, source_lengths) if config.has_encoder else None
-            probabilities = learn.logits(net, learn.decode(net, target, memory, hidden)).softmax(-1)
+            probabilities = learn.logits(net, learn.decode(net, target, memory, allowed)).softmax(-1)
         for b in range(2):
             source_ids = source[b, : source_lengths[b]].tolist()
             target_ids = target[b, : target_lengths[b]].tolist()

@@ -85,7 +85,7 @@ def test_every_number_in_eight_bits_is_recomputed_and_whole_numbers_exactly(choi
 
 
 def test_a_mean_in_float16_does_not_overflow_on_its_way() -> None:
-    """NumPy adds float16 up in float32, so a variance of 10,000 over 12 columns comes out, though its sum is 120,000."""
+    """NumPy adds float16 up in float32, so a variance of 10,000 in 12 columns comes out: its sum is 120,000."""
 
     def far_apart(name: str, value: np.ndarray) -> np.ndarray:
         if name != "enc.0.self.sum":

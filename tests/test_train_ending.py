@@ -15,11 +15,17 @@ import numpy as np
 import pytest
 
 from vidrio.commands import _progress
-from vidrio.data.progress import Advance, silent
+from vidrio.data.progress import Advance
 from vidrio.errors import DataError, RunError
+from vidrio.learn.run.choose import sized
 from vidrio.learn.run.finish import interval
-from vidrio.learn.run.prepare import TASKS, Begun, Material
+from vidrio.learn.run.plan import Plan
+from vidrio.learn.run.prepare import DataFolder, Task
+from vidrio.learn.run.recipe import Recipe, Stop
+from vidrio.learn.run.request import Choices, Material, Reporter, Request
+from vidrio.learn.train import prepare
 from vidrio.look.run import look, open_model
+from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
 from vidrio.score.evaluate import calibrate, corpus_scores, usual_metrics
 from vidrio.translate.translator import Translator
@@ -131,8 +137,7 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
 def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) -> None:
     folder, said = train(tmp_path, LINES, "--task", "generate", "--steps", "30")
     assert "to learn from: 196; held out: 10 to validate, 10 to judge the finished model" in said
-    material = Material(names=(str(tmp_path / "texts.tsv"),), tokenizer="word")
-    task = TASKS["generate"](tmp_path / "again", material, silent)
+    task = prepared(tmp_path, "generate", LINES)
     test = [text for text, _ in task.test]
     assert not {*test} & {text for text, _ in task.held_out}
     model = open_model(folder)
@@ -150,10 +155,10 @@ def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) ->
     }
 
 
-def prepared(folder: Path, task: str, lines: Sequence[str], **given: Any) -> Any:
+def prepared(folder: Path, task: str, lines: Sequence[str], begun: Plan | None = None, **given: Any) -> Task:
     (folder / "texts.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     material = Material(names=(str(folder / "texts.tsv"),), tokenizer="word", **given)
-    return TASKS[task](folder / "run", material, silent)
+    return prepare(Request(folder, material, Choices(task=task)), DataFolder(folder / "run", begun=begun), Reporter())
 
 
 @pytest.mark.parametrize(("task", "lines"), [("classify", CLASSES), ("generate", LINES)])
@@ -189,7 +194,10 @@ def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
 
 def test_a_run_that_goes_on_is_held_to_its_data_before_anything_is_written(tmp_path: Path) -> None:
     parts = prepared(tmp_path, "classify", CLASSES)
-    begun = Begun(parts.key, parts.fingerprints)
+    recipe, config = Recipe(stop=Stop(steps=1)), sized("tiny", 8, SpecialIds())
+    begun = Plan(
+        task="classify", preset="", data=parts.key, config=config, recipe=recipe, tokenizers=parts.fingerprints
+    )
     before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
     with pytest.raises(RunError, match="the sentence pairs"):
         prepared(tmp_path, "classify", CLASSES[:-1], begun=begun)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from chromium import open_page
 from small_run import PAIRS, train_small
 from vidrio.draw.svg import HEIGHT, MOST_POINTS, WIDTH, Curve, bar, clock, curves, heat, short, thinned, ticks
-from vidrio.learn.run.snapshots import kept_steps
+from vidrio.learn.run.run_files import kept_steps
 from vidrio.look.curves import metrics, panels, spread
 from vidrio.look.report import Ending, report, write_report
 from vidrio.look.run import look, open_model

@@ -13,9 +13,10 @@ import pytest
 
 from chromium import open_page
 from test_training_report import parsed
-from vidrio.data.progress import silent
 from vidrio.learn.run.finish import interval
-from vidrio.learn.run.prepare import TASKS, Material
+from vidrio.learn.run.prepare import DataFolder
+from vidrio.learn.run.request import Choices, Material, Reporter, Request
+from vidrio.learn.train import prepare
 from vidrio.look.report import Ending, report
 from vidrio.look.report_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
 from vidrio.look.run import look, open_model
@@ -40,7 +41,7 @@ def train(folder: Path, task: str, lines: Sequence[str]) -> Path:
 def held_out(folder: Path, task: str, again: Path) -> list[tuple[str, str]]:
     """The texts that the run has held out: chosen by checksum, so the same every time."""
     material = Material(names=(str(folder.parent / "texts.tsv"),), tokenizer="word")
-    return list(TASKS[task](again, material, silent).test)
+    return list(prepare(Request(again, material, Choices(task=task)), DataFolder(again), Reporter()).test)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------------

@@ -14,13 +14,12 @@ from lexicon import PARALLEL, translated
 from vidrio.errors import DataError
 from vidrio.fast.export import export
 from vidrio.model.config import ModelConfig
-from vidrio.model.find import read_tokenizers
 from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import calibrate, evaluate, usual_metrics
 from vidrio.text.reading.prepared import RARE, fewest
-from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
 
@@ -30,8 +29,8 @@ TESTS = {
     "flores200-dev": "Wikipedia",
 }
 BEFORE = {  # the trainings that it went on from
-    "en-es": ("en-es-first", "en-es-second", "en-es-third"),
-    "es-en": ("en-es-first", "en-es-second", "es-en-first"),
+    "en-es": ("en-es-first", "en-es-second", "en-es-third", "en-es-fourth"),
+    "es-en": ("en-es-first", "en-es-second", "es-en-first", "es-en-second"),
 }
 BACK = {
     "es-en": "| back-en | Common Voice, translated by a model, as the next two | CC0 |\n"
@@ -123,6 +122,7 @@ def card(direction: str, about: About, before: list[dict[str, Any]], config: Mod
             train=told["pairs"]["train"],
             held_out=held_out,
             back=BACK[direction],
+            times={4: "Four", 5: "Five", 6: "Six"}[len(before) + 1],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, (*before, told))),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),

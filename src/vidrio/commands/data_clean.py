@@ -1,6 +1,5 @@
 """`vidrio data clean`: the pairs worth learning from, in one file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ def command(
     from vidrio.data.prepare import write_pairs
     from vidrio.data.select import sift
     from vidrio.data.skipped import Tally
+    from vidrio.model.json_text import json_text
 
     if bool(held_out) != (held_out_to is not None):
         raise click.UsageError("--held-out and --held-out-to go together")
@@ -46,7 +46,7 @@ def command(
         counts = write_pairs(paths, pairs)
     if as_json:
         written = dict(zip(map(str, paths), counts, strict=True))
-        click.echo(json.dumps({"written": written, **tally.to_json()}, ensure_ascii=False, indent=1))
+        click.echo(json_text({"written": written, **tally.to_json()}, indent=1))
         return
     for path, count in zip(paths, counts, strict=True):
         click.echo(f"{count:,} pairs in {path}")

@@ -1,6 +1,5 @@
 """`vidrio data get`: pairs by name, with where they come from and under which licence."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,10 +21,11 @@ def command(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
     from it. A fetch that was stopped goes on where it was.
     """
     from vidrio.data.sources import get
+    from vidrio.model.json_text import json_text
 
     path, origin = get(name, to, progress, mirror=mirror)
     if as_json:
-        click.echo(json.dumps({"file": str(path), **asdict(origin)}, ensure_ascii=False, indent=1))
+        click.echo(json_text({"file": str(path), **asdict(origin)}, indent=1))
         return
     click.echo(f"{origin.pairs:,} pairs in {path}")
     click.echo(f"sha256 {origin.checksum}")

@@ -1,6 +1,5 @@
 """`vidrio data inspect`: what is in files of pairs, and what cleaning would leave out."""
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,12 @@ if TYPE_CHECKING:
 def command(files: tuple[str, ...], samples: int, as_json: bool, **given: Any) -> None:
     """Counts, lengths, scripts, and what cleaning would leave out. Nothing is written."""
     from vidrio.data.inspect import survey
+    from vidrio.model.json_text import json_text
 
     found, wishes = read_options(files, given, least=0)
     told = survey(found, wishes, progress)
     if as_json:
-        click.echo(json.dumps(told.to_json(), ensure_ascii=False, indent=1))
+        click.echo(json_text(told.to_json(), indent=1))
     else:
         click.echo("\n".join(as_text(told, samples)))
 

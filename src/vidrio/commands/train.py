@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vidrio.commands._progress import LINE_EVERY, progress
-from vidrio.commands.train_options import Grouped, as_choices, as_material, train_options
+from vidrio.commands.train_options import Grouped, read_request, train_options
 
 if TYPE_CHECKING:
     from vidrio.data.progress import Advance
-    from vidrio.learn.run.prepare import Material
+    from vidrio.learn.run.finish import Judgement
+    from vidrio.learn.run.request import Reporter
     from vidrio.learn.train import Learned
+
+TRY_IT = {
+    "translate": 'vidrio translate --model {folder} "…"',
+    "classify": 'vidrio look --model {folder} "…"',
+    "generate": 'vidrio look --model {folder} "…"',
+}
 
 
 @click.command(cls=Grouped)
@@ -24,10 +31,9 @@ if TYPE_CHECKING:
 @click.option("--from", "start", metavar="MODEL", help="Learn on from this model: a folder, or a packaged one's name.")
 @click.option("--task", type=click.Choice(["translate", "classify", "generate"]), default="translate")
 @click.option("--device", help="cpu, cuda, cuda:1 … [a GPU, if there is one]")
-@click.option("--sharded", is_flag=True, help="Share the model out over the processes that torchrun has started.")
 @click.option("--threads", type=click.IntRange(1), help="CPU threads. [all cores]")
 @train_options
-def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
+def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -> None:
     """Learn to translate from PAIRS: a table with two columns, or two files with aligned lines.
 
     Reads, cleans and counts; holds sentences out; learns a tokenizer; chooses a size; trains; evaluates; writes the
@@ -37,41 +43,53 @@ def train(pairs: tuple[str, ...], to: Path, **given: Any) -> None:
     """
     from vidrio.learn.run.machine import settle
 
-    settle()
-    material, choices = as_material(pairs, given), as_choices(given)
-    from vidrio.data.progress import silent
+    settle()  # before PyTorch is imported
+    request = read_request(pairs, to, given, tuple(sys.argv[1:]))
+    from vidrio.learn import train as training
     from vidrio.learn.processes.processes import join, leave
-    from vidrio.learn.train import run, use_machine
+    from vidrio.learn.run.finish import finish
+    from vidrio.learn.run.request import Reporter
 
-    use_machine(given["threads"])
-    together = join(sharded=given["sharded"], device=given["device"] or "")
-    console = Console(quiet=not together.leads)
-    shown = console.progress if together.leads else silent
+    training.use_machine(threads)
+    processes = join(request.choices.device)
+    console = Console(quiet=not processes.leads)
+    reporter = Reporter(console.say, console.watch, console.progress) if processes.leads else Reporter()
     try:
-        learned = run(to, material, choices, say=console.say, watch=console.watch, progress=shown, together=together)
+        learned = training.train(request, reporter, processes)
     except KeyboardInterrupt:
         console.say("stopped; the same command goes on from here")
         raise
     finally:
         console.close()
         leave()
-    if together.leads:
-        finish(learned, to, material, console)
+    if learned is not None:
+        judgement = finish(learned, reporter)
+        console.say(f"report: {write_report(learned, judgement, reporter)}")
+        console.say(f"wrote {to}")
+        console.say(f"try it: {TRY_IT[learned.plan.task].format(folder=to)}")
 
 
-def finish(learned: "Learned", folder: Path, material: "Material", console: "Console") -> None:
-    """Judge the model on sentences that it has never seen, and write it."""
-    from vidrio.learn.run.finish import judge, write
+def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter") -> Path:
+    """The page on how the model became what it is."""
+    from vidrio.learn.run.finish import LIMITS
+    from vidrio.look import report
+    from vidrio.model.folder import write_atomically
+    from vidrio.model.json_text import json_text
 
-    scores, warnings = judge(learned, console.progress)
-    for score in scores:
-        console.say(f"{score.metric} {score.value:.2f}   {score.signature}")
-    for warning in warnings:
-        console.say(f"warning: {warning}")
-    write(learned, folder, material, scores, warnings, sys.argv[1:], console.say, console.progress)
-    console.say(f"wrote {folder}")
-    if learned.plan.task == "translate":
-        console.say(f'try it: vidrio translate --model {folder} "…"')
+    task, data = learned.task, learned.request.run / "data" / "data.json"
+    if task.kind != "translate":
+        what = {"unit": "texts", "pairs": task.pairs, "report": task.tally.to_json()}
+        write_atomically(data, f"{json_text(what, indent=2)}\n".encode())
+    sources, references = zip(*task.test, strict=True) if task.test else ((), ())
+    ending = report.Ending(
+        sources=sources,
+        references=references,
+        translations=learned.translations,
+        scores=judgement.scores,
+        limits=LIMITS,
+        warnings=judgement.warnings,
+    )
+    return report.write_report(learned.request.folder, ending, data, reporter.progress)
 
 
 class Console:
@@ -80,7 +98,7 @@ class Console:
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
         self.live: Any = None
-        self.told = 0.0
+        self.last_line = 0.0  # when a step was told last
 
     def say(self, text: str) -> None:
         if self.live:
@@ -90,16 +108,14 @@ class Console:
 
     def watch(self, record: dict[str, Any]) -> None:
         """One line of metrics."""
-        if self.quiet:
-            return
         if record["kind"] == "validation":
             self.say(validation_line(record))
             for source, translation in record.get("samples", [])[:1]:
                 self.say(f"    {source}\n    {translation}")
         elif sys.stderr.isatty():
             self.move(record)
-        elif time.monotonic() - self.told > LINE_EVERY:
-            self.told = time.monotonic()
+        elif time.monotonic() - self.last_line > LINE_EVERY:
+            self.last_line = time.monotonic()
             self.say(step_line(record))
 
     def move(self, record: dict[str, Any]) -> None:
@@ -108,11 +124,11 @@ class Console:
             from rich.console import Console as Terminal
             from rich.progress import BarColumn, Progress, TextColumn
 
-            columns = (BarColumn(20), TextColumn("{task.fields[told]}"))
+            columns = (BarColumn(20), TextColumn("{task.fields[line]}"))
             self.live = Progress(*columns, console=Terminal(stderr=True), transient=True)
-            self.live.add_task("", total=1.0, told="")
+            self.live.add_task("", total=1.0, line="")
             self.live.start()
-        self.live.update(self.live.task_ids[0], completed=record["share"], told=step_line(record))
+        self.live.update(self.live.task_ids[0], completed=record["share"], line=step_line(record))
 
     @contextmanager
     def progress(self, title: str, total: int) -> Iterator["Advance"]:

@@ -1,6 +1,7 @@
 """The options of `vidrio train`, in groups, and what they mean to `learn/`."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -9,9 +10,7 @@ from vidrio.commands._cleaning import LIMITS, as_limits
 from vidrio.commands._values import duration, two_names
 
 if TYPE_CHECKING:
-    from vidrio.learn.run.plan import Choices
-    from vidrio.learn.run.prepare import Material
-    from vidrio.learn.run.start import Start
+    from vidrio.learn.run.request import Request
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +35,6 @@ _DATA = (
     ),
     click.option("--vocabulary", type=click.IntRange(8), help="Tokens at most. [by the number of pairs]"),
     click.option("--separate-vocabularies", "separate", is_flag=True, help="One for each language, not one for both."),
-    click.option("--lowercase", is_flag=True, help="Make everything lower case (word tokenizer)."),
 )
 _SIZES = (
     click.option("--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Sizes. [by data and time]"),
@@ -58,8 +56,6 @@ _RECIPE = (
     click.option("--accumulate", type=click.IntRange(1), help="Batches to one step."),
     click.option("--smoothing", type=float, help="Label smoothing. [0.1]"),
     click.option("--dropout", type=float, help="[by the number of pairs]"),
-    click.option("--attention-dropout", "attention_dropout", type=float),
-    click.option("--activation-dropout", "activation_dropout", type=float),
     click.option("--subword-dropout", "subword_dropout", type=float, help="Of BPE merges; splits words otherwise."),
     click.option(
         "--r-drop",
@@ -68,8 +64,6 @@ _RECIPE = (
         metavar="WEIGHT",
         help="How much predictions under other dropout must agree. [0]",
     ),
-    click.option("--clip", type=float, help="Longest gradient; 0: any."),
-    click.option("--weight-decay", "weight_decay", type=float),
     click.option("--average", type=float, help="How much of the parameters' running mean stays at each step."),
     click.option(
         "--metric", type=click.Choice(["loss", "bleu", "chrf", "accuracy"]), help="What the best model is best by."
@@ -78,7 +72,6 @@ _RECIPE = (
     click.option(
         "--keep-best", "keep_best", type=click.IntRange(1), help="Models, whose mean is tried at the end too. [1]"
     ),
-    click.option("--patience", type=click.IntRange(0), help="Stop after so many validations without a better one."),
     click.option("--seed", type=click.IntRange(0)),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="[what the machine is good at]"),
 )
@@ -120,12 +113,22 @@ def train_options(command: F) -> F:
     return command
 
 
-def as_material(pairs: tuple[str, ...], given: Mapping[str, Any]) -> "Material":
-    """What the options say about the data."""
+def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any], command: tuple[str, ...]) -> "Request":
+    """What the options ask for; what was not given is not in it."""
     from vidrio.data.select import Wishes
-    from vidrio.learn.run.prepare import Material
+    from vidrio.learn.run.recipe import Stop
+    from vidrio.learn.run.request import Choices, Material, Request, Start
 
-    return Material(
+    def chosen(options: Sequence[Callable[[Any], Any]]) -> dict[str, Any]:
+        names = [parameter.name for parameter in _parameters(options) if parameter.name]
+        return {name: given[name] for name in names if given[name] is not None}
+
+    sizes, ends = chosen(_SIZES), {name: given[name] for name in _STOPS if given[name]}
+    if len(ends) > 1:
+        raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other")
+    if given["start"] is not None and (given["vocabulary"] or given["separate"] or given["tokenizer"] != "bpe"):
+        raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one")
+    material = Material(
         clean=Wishes(limits=as_limits(given), duplicates=given["keep_duplicates"]),
         names=pairs,
         dev=given["dev"],
@@ -135,40 +138,14 @@ def as_material(pairs: tuple[str, ...], given: Mapping[str, Any]) -> "Material":
         tokenizer=given["tokenizer"],
         vocabulary=given["vocabulary"] or 0,
         separate=given["separate"],
-        lowercase=given["lowercase"],
-        start=as_start(given),
     )
-
-
-def as_start(given: Mapping[str, Any]) -> "Start | None":
-    """The model to learn on from, which decides the tokenizer."""
-    if given["start"] is None:
-        return None
-    from vidrio.learn.run.start import Start
-
-    if given["vocabulary"] or given["separate"] or given["lowercase"] or given["tokenizer"] != "bpe":
-        raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one")
-    return Start.find(given["start"])
-
-
-def as_choices(given: Mapping[str, Any]) -> "Choices":
-    """What they say about the model and its training; what was not given is not in it."""
-    from vidrio.learn.run.plan import Choices
-    from vidrio.learn.run.recipe import Stop
-
-    def told(options: Sequence[Callable[[Any], Any]]) -> dict[str, Any]:
-        names = [parameter.name for parameter in _parameters(options) if parameter.name]
-        return {name: given[name] for name in names if given[name] is not None}
-
-    sizes, ends = told(_SIZES), {name: given[name] for name in _STOPS if given[name]}
-    if len(ends) > 1:
-        raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other")
-    return Choices(
+    choices = Choices(
         task=given["task"],
         preset=sizes.pop("preset", ""),
         device=given["device"] or "",
         sizes=sizes,
-        recipe=told(_RECIPE),
+        recipe=chosen(_RECIPE),
         stop=Stop(**ends) if ends else None,
-        start=as_start(given),
     )
+    start = None if given["start"] is None else Start.find(given["start"])
+    return Request(folder, material, choices, start, command=command)

@@ -14,6 +14,12 @@ _ID = re.compile(r"\d+")
 _LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")
 _LABEL = re.compile(r"[\w.:/-]{1,60}")
 _MOST_LABELS = 50
+# Names of columns that no sentence would be.
+_USUAL = (
+    "id line source target src tgt trg source_text target_text input output text texts label labels class sentence "
+    "translation original domain score en es de fr it pt nl ru zh ja eng spa deu fra ita por nld rus english spanish "
+    "german french italian portuguese dutch russian chinese japanese"
+)
 _KNOWN = (("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output"))
 
 
@@ -48,6 +54,14 @@ def of_rows(rows: Sequence[Sequence[str]], languages: tuple[str, str]) -> Layout
     if _all(_LABEL, columns[0]) and (_few(columns[0]) or _all(_ID, columns[0])):
         return Layout(1, 2, False, "a label, source, target")
     return Layout(0, 1, False, f"the first two of {width} columns as source, target")
+
+
+def is_header(row: Sequence[str], expected: Sequence[str]) -> bool:
+    """Whether the first row of a CSV file names its columns: by the names that are expected, or usual ones."""
+    cells = {cell.strip().lower() for cell in row}
+    return set(map(str.lower, filter(None, expected))) & cells != set() or 2 * len(cells & set(_USUAL.split())) >= len(
+        cells
+    )
 
 
 def of_names(record: Mapping[str, Any], languages: tuple[str, str]) -> Layout | None:

@@ -1,18 +1,15 @@
 """One command at a time works in a run's folder, and one that is refused leaves nothing there."""
 
-import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from vidrio.errors import RunError, VidrioError
 
-if sys.platform != "win32":
-    import fcntl
-
-LOCK = "lock"  # held while a command works in the folder; let go of by the system, however the command ends
+LOCK = "lock"  # held while a command works in the folder; released by the system, however the command ends
 
 
 @contextmanager
@@ -35,19 +32,30 @@ def only_one(home: Path) -> Iterator[None]:
 @contextmanager
 def locked(path: Path, where: str) -> Iterator[None]:
     """While this file is there and locked, no other command gets it."""
-    handle = _lock(path, where)
+    lock = FileLock(path, blocking=False)
+    try:
+        path.parent.stat()  # a folder that is not there is not made
+        lock.acquire()
+    except Timeout:
+        raise RunError(
+            f"another command is at work {where}",
+            found=f"{path} is locked",
+            do="wait until it has ended, or write elsewhere",
+        ) from None
+    except OSError as error:
+        raise RunError(f"{path} cannot be written", found=str(error.strerror), do="write elsewhere") from None
     try:
         yield
     finally:
         with suppress(OSError):
             path.unlink()
-        os.close(handle)
+        lock.release()
 
 
 @contextmanager
 def leaving_nothing(home: Path) -> Iterator[None]:
     """If what follows is refused, a run that had not begun leaves nothing in its folder."""
-    fresh = _is_empty(home)
+    fresh = all(path.name == LOCK for path in home.iterdir())
     try:
         yield
     except (VidrioError, OSError):
@@ -57,32 +65,3 @@ def leaving_nothing(home: Path) -> Iterator[None]:
             elif path.name != LOCK:
                 path.unlink()
         raise
-
-
-def _is_empty(home: Path) -> bool:
-    return all(path.name == LOCK for path in home.iterdir())
-
-
-def _lock(path: Path, where: str) -> int:
-    """An open file that holds the lock (not on Windows, nor where the file system has no locks)."""
-    while True:
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise RunError(f"{path} cannot be written", found=str(error.strerror), do="write elsewhere") from None
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(handle)
-                raise RunError(
-                    f"another command is at work {where}",
-                    found=f"{path} is locked",
-                    do="wait until it has ended, or write elsewhere",
-                ) from None
-            except OSError:
-                return handle
-        with suppress(FileNotFoundError):  # the one before has just removed it
-            if os.path.samestat(os.fstat(handle), path.stat()):
-                return handle
-        os.close(handle)

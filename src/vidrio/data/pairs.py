@@ -22,7 +22,7 @@ from vidrio.data.skipped import Tally
 from vidrio.errors import DataError
 
 _TABLES = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
-_READERS = {"csv": csv_rows, "jsonl": json_lines, "parquet": parquet_rows}
+_READERS = {"jsonl": json_lines, "parquet": parquet_rows}
 _SAMPLE = 300  # lines to recognise a layout from
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 
@@ -144,6 +144,8 @@ def _records(corpus: Corpus, tally: Tally, advance: Advance | None) -> Iterator[
     """Records with named fields, of every form that has them."""
     if corpus.form == "hf":
         return enumerate(dataset_rows(corpus.dataset), 1)
+    if corpus.form == "csv":
+        return csv_rows(corpus.paths[0], tally, advance, header=corpus.layout.header)
     return _READERS[corpus.form](corpus.paths[0], tally, advance)
 
 
@@ -164,11 +166,17 @@ def _form(path: Path) -> str:
 
 def _layout(path: Path, form: str, columns: tuple[str, str] | None, languages: tuple[str, str]) -> Layout:
     """Where the sides are, as asked for or as recognised."""
-    if form == "tsv":
-        rows = [line.text.split("\t") for line in islice(read_lines(path), _SAMPLE) if line.text and not line.fault]
+    if form in ("tsv", "csv"):
+        rows = _first_rows(path, form)
         if not rows:
             raise DataError(f"{path} holds no sentence pairs", found="no line of text", do="give a file with pairs")
-        layout = layouts.given(columns, rows[0]) if columns else layouts.of_rows(rows, languages)
+        names = form == "csv" and layouts.is_header(rows[0], columns or languages)
+        if columns:
+            layout = layouts.given(columns, rows[0])
+            layout = layout and layout._replace(header=names or layout.header)
+        else:
+            header = dict(zip(rows[0], rows[0], strict=False)) if names else {}
+            layout = layouts.of_names(header, languages) or layouts.of_rows(rows, languages)
         shown = " | ".join(rows[0])
     else:
         _, record = next(_READERS[form](path, Tally()), (0, None))
@@ -183,6 +191,13 @@ def _layout(path: Path, form: str, columns: tuple[str, str] | None, languages: t
         shown = "".join(c if c.isprintable() else "·" for c in shown[:300])
         raise DataError(f"{path} does not have {asked}", found=shown, do=do)
     return layout
+
+
+def _first_rows(path: Path, form: str) -> list[list[str]]:
+    """The cells of the first lines of a table, those of its header too."""
+    if form == "tsv":
+        return [line.text.split("\t") for line in islice(read_lines(path), _SAMPLE) if line.text and not line.fault]
+    return [list(record.values()) for _, record in islice(csv_rows(path, Tally(), header=False), _SAMPLE)]
 
 
 def _of_record(record: Mapping[str, Any], columns: tuple[str, str] | None, languages: tuple[str, str]) -> Layout | None:

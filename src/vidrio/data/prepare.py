@@ -22,6 +22,7 @@ from vidrio.data.select import Kept, Wishes, sift
 from vidrio.data.skipped import Tally
 from vidrio.errors import DataError
 from vidrio.model.folder import write_atomically
+from vidrio.model.json_text import json_text
 
 PARTS = ("train", "dev", "test")
 _VERSION = 1  # of the rules: raise it when the same files would give other pairs
@@ -83,7 +84,7 @@ def prepare(
     counts = write_pairs([folder / f"{part}.tsv" for part in PARTS], kept())
     shares = (Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True))
     prepared = Prepared(folder, key, tally, dict(zip(PARTS, counts, strict=True)), tuple(shares))
-    text = json.dumps(prepared.to_json(), indent=2, ensure_ascii=False) + "\n"
+    text = json_text(prepared.to_json(), indent=2) + "\n"
     write_atomically(folder / "data.json", text.encode())
     return prepared
 

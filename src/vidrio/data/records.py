@@ -32,8 +32,9 @@ def json_lines(path: Path, tally: Tally, advance: Advance | None = None) -> Reco
             tally.skip(fault or "not JSON", f"{path}:{number}", text)
 
 
-def csv_rows(path: Path, tally: Tally, advance: Advance | None = None) -> Records:
-    """Records of a CSV file with a header; one may reach over several lines."""
+def csv_rows(path: Path, tally: Tally, advance: Advance | None = None, *, header: bool = True) -> Records:
+    """Records of a CSV file, by the names in its header if it has one, and by numbers from 0; one may reach over
+    several lines."""
     faults: list[Line] = []
 
     def lines() -> Iterator[str]:
@@ -43,7 +44,7 @@ def csv_rows(path: Path, tally: Tally, advance: Advance | None = None) -> Record
             yield line.text + "\n"  # a faulty one too, for the quotation marks in it
 
     rows = csv.reader(lines(), delimiter=_delimiter(path))
-    header = next(rows, [])
+    names = next(rows, []) if header else []
     try:
         for cells in rows:
             if faults:
@@ -51,7 +52,7 @@ def csv_rows(path: Path, tally: Tally, advance: Advance | None = None) -> Record
                 tally.skip(faults[0].fault, f"{path}:{faults[0].number}", faults[0].text)
                 faults.clear()
             elif cells:
-                named = dict(zip(header, cells, strict=False))
+                named = dict(zip(names, cells, strict=False))
                 numbered = {str(i): cell for i, cell in enumerate(cells)}
                 yield rows.line_num, numbered | named
     except csv.Error as error:
@@ -62,9 +63,9 @@ def csv_rows(path: Path, tally: Tally, advance: Advance | None = None) -> Record
 
 
 def _delimiter(path: Path) -> str:
-    """The sign that parts the columns: the one that the header has most of."""
-    header = next(read_lines(path), Line(1, "")).text
-    return max(",;\t|", key=header.count)
+    """The sign that parts the columns: the one that the first line has most of."""
+    first = next(read_lines(path), Line(1, "")).text
+    return max(",;\t|", key=first.count)
 
 
 def parquet_rows(path: Path, tally: Tally, advance: Advance | None = None) -> Records:

@@ -19,12 +19,13 @@ from vidrio.data.clean import Limits, fault, suited, tidy
 from vidrio.data.pairs import Corpus, Pair, read
 from vidrio.data.progress import Advance, Progress, silent
 from vidrio.data.skipped import Tally
-from vidrio.data.split import TRAIN, Apart, Keys, first_of_each, held_out, key
+from vidrio.data.split import NEAR_COPY, TRAIN, Apart, Keys, first_of_each, held_out, key
 from vidrio.errors import DataError
 from vidrio.text.fold import fold
 
-_SAMPLE = 2000  # pairs of each corpus that tell scripts and the usual ratio of lengths
+_SAMPLE = 2000  # pairs of each corpus that tell scripts and the usual ratio of lengths; of all, that tell near-copies
 _ROUND = 4096  # pairs between two reports of progress
+_MANY = 1 / 3  # of the pairs: if more are near-copies of held-out ones, these stay
 
 
 class Kept(NamedTuple):
@@ -61,28 +62,36 @@ def sift(
         exact, sources, targets = _first_pass(corpora, wishes, tally, work, progress)
         new = _new(sources, targets) if not wishes.duplicates else np.ones(len(exact), dtype=bool)
         if new.sum() < wishes.least:
-            raise _too_few(int(new.sum()), wishes.least, tally)
+            raise DataError(
+                f"too few sentence pairs, {wishes.least:,} are needed",
+                found=tally.summary(int(new.sum())),
+                do="give more pairs, or relax the rule",
+            )
         part = np.full(len(exact), TRAIN, dtype=np.int8)
         part[new] = held_out(sources[new], targets[new], within(wishes.held_out, int(new.sum())))
-        for number, one in enumerate(_written(work, len(exact))):
+        for number, written in enumerate(_written(work, len(exact))):
             if part[number] > TRAIN:
-                chosen.add(one.source, one.target)
+                chosen.add(written.source, written.target)
+        many_are_near = _many_are_near(work, new & (part == TRAIN), chosen)
         same = ~first_of_each(exact)
         with progress("comparing pairs", len(exact)) as advance:
-            for number, one in enumerate(_written(work, len(exact), advance)):
+            for number, written in enumerate(_written(work, len(exact), advance)):
                 if not new[number]:
                     reason = "duplicate" if same[number] else "duplicate up to case and punctuation"
                 elif part[number] < TRAIN:
                     reason = "shares a side with a held-out pair"
                 else:
-                    reason = given.fault(one.source, one.target)
+                    reason = given.fault(written.source, written.target)
                     if not reason and part[number] == TRAIN:
-                        reason = chosen.fault(one.source, one.target)
+                        reason = chosen.fault(written.source, written.target)
+                        if reason == NEAR_COPY and many_are_near:
+                            tally.near_copies, reason = tally.near_copies + 1, ""
                 if reason:
-                    tally.skip(reason, f"{corpora[one.corpus].name}:{one.line}", one.source, one.target)
+                    place = f"{corpora[written.corpus].name}:{written.line}"
+                    tally.skip(reason, place, written.source, written.target)
                 else:
                     tally.kept += 1
-                    yield Kept(one.source, one.target, int(part[number]), one.corpus)
+                    yield Kept(written.source, written.target, int(part[number]), written.corpus)
     finally:
         work.unlink(missing_ok=True)
 
@@ -133,6 +142,18 @@ def _written(work: Path, count: int, advance: Advance | None = None) -> Iterator
                 advance((number - 1) % _ROUND + 1)
 
 
+def _many_are_near(work: Path, candidates: NDArray[np.bool_], chosen: Apart) -> bool:
+    """Whether so many pairs are near-copies of held-out ones that little would be left: judged by some of them.
+
+    Sentences made from a few templates are near-copies of each other: without them there would be nothing to learn.
+    """
+    numbers = np.flatnonzero(candidates)
+    sample = set(numbers[:: max(1, len(numbers) // _SAMPLE)].tolist())
+    pairs = (pair for number, pair in enumerate(_written(work, len(candidates))) if number in sample)
+    near = sum(chosen.fault(pair.source, pair.target) == NEAR_COPY for pair in pairs)
+    return near > _MANY * len(sample)
+
+
 def _new(sources: Keys, targets: Keys) -> NDArray[np.bool_]:
     """True where a pair, both sides folded, stands for the first time."""
     return first_of_each(sources * np.uint64(0x9E3779B97F4A7C15) ^ targets)
@@ -142,11 +163,3 @@ def within(wanted: tuple[int, ...], pairs: int) -> tuple[int, ...]:
     """No more than a tenth of the pairs is held out."""
     total = sum(wanted)
     return wanted if total * 10 <= pairs else tuple(pairs * one // (10 * total) for one in wanted)
-
-
-def _too_few(found: int, least: int, tally: Tally) -> DataError:
-    reasons = "; ".join(f"{count:,} {reason}" for reason, count in tally.reasons())
-    read_ = f"{tally.read:,} pairs read, {found:,} left" + (f" ({reasons})" if reasons else "")
-    return DataError(
-        f"too few sentence pairs, {least:,} are needed", found=read_, do="give more pairs, or relax the rule"
-    )

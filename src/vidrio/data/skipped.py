@@ -46,6 +46,7 @@ class Tally:
     kept: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
+    near_copies: int = 0  # of held-out sentences, kept all the same: without them little would be left
 
     def skip(self, reason: str, place: str, source: str, target: str = "") -> None:
         """Count a pair that is left out."""
@@ -62,17 +63,32 @@ class Tally:
         """Reasons that occurred, in their order, with counts."""
         return [(reason, self.counts[reason]) for reason in REASONS if reason in self.counts]
 
+    def summary(self, left: int) -> str:
+        """How many pairs were read, how many are left, and why."""
+        reasons = "; ".join(f"{count:,} {reason}" for reason, count in self.reasons())
+        return f"{self.read:,} pairs read, {left:,} left" + (f" ({reasons})" if reasons else "")
+
+    def notes(self) -> list[str]:
+        """What must be known beside the counts, in lines to tell."""
+        if not self.near_copies:
+            return []
+        return [
+            f"  kept {self.near_copies:,} that differ from a held-out sentence in one word only, since many pairs do: "
+            "scores will be better than on new sentences"
+        ]
+
     def to_json(self) -> dict[str, Any]:
         samples = {
             reason: [{"place": s.place, "source": s.source, "target": s.target} for s in self.samples[reason]]
             for reason, _ in self.reasons()
         }
-        return {"read": self.read, "kept": self.kept, "skipped": dict(self.reasons()), "samples": samples}
+        near = {"near_copies": self.near_copies} if self.near_copies else {}
+        return {"read": self.read, "kept": self.kept, **near, "skipped": dict(self.reasons()), "samples": samples}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Tally":
         samples = {reason: [Sample(**sample) for sample in some] for reason, some in data["samples"].items()}
-        return Tally(data["read"], data["kept"], dict(data["skipped"]), samples)
+        return Tally(data["read"], data["kept"], dict(data["skipped"]), samples, data.get("near_copies", 0))
 
 
 def _clip(text: str) -> str:

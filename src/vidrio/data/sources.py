@@ -20,6 +20,7 @@ from vidrio.data.download import fetch, get_json
 from vidrio.data.progress import Progress
 from vidrio.errors import DataError
 from vidrio.model.folder import sha256, write_atomically
+from vidrio.model.json_text import json_text
 
 # The addresses, all of them.
 TATOEBA = "https://www.manythings.org/anki/{other}-eng.zip"  # Tatoeba's pairs with English, packed for flash cards
@@ -32,7 +33,7 @@ _LARGEST_LICENCE = 4000  # characters of a licence text that are kept
 class Origin:
     """Where a file of pairs came from."""
 
-    name: str
+    name: str = ""
     addresses: list[str]
     licence: str
     attribution: str
@@ -55,7 +56,7 @@ def get(name: str, to: Path | None, progress: Progress, *, mirror: str = "") -> 
         raise DataError(f"there is no folder {path.parent}", do="make it, or give another --to")
     origin = _SOURCES[source][1](rest, path, progress, mirror)
     origin.name, origin.checksum = name, sha256(path)
-    text = json.dumps(asdict(origin), indent=2, ensure_ascii=False) + "\n"
+    text = json_text(asdict(origin), indent=2) + "\n"
     write_atomically(origin_path(path), text.encode())
     return path, origin
 
@@ -87,7 +88,15 @@ def _tatoeba(rest: str, path: Path, progress: Progress, mirror: str) -> Origin:
         english_first = languages[0] == "eng"
         rows = (row for row in _lines(packed, f"{other}.txt", url))
         pairs = _write(path, (_turned(row, english_first) for row in rows))
-    return _packed_origin(archive, url, languages, pairs, "CC BY 2.0 FR", _TATOEBA_SAYS, "https://tatoeba.org")
+    origin = Origin(
+        addresses=[url],
+        licence="CC BY 2.0 FR",
+        attribution=_TATOEBA_SAYS,
+        homepage="https://tatoeba.org",
+        languages=languages,
+        pairs=pairs,
+    )
+    return _checked(archive, origin)
 
 
 _TATOEBA_SAYS = "Sentences from the Tatoeba Project (tatoeba.org), by manythings.org/anki; authors in the third column"
@@ -119,7 +128,10 @@ def _opus(rest: str, path: Path, progress: Progress, mirror: str) -> Origin:
     homepage = f"https://opus.nlpl.eu/{corpus}"
     says = f"{corpus} from OPUS (opus.nlpl.eu; J. Tiedemann, 2012, Parallel Data, Tools and Interfaces in OPUS)"
     licence = licence.strip()[:_LARGEST_LICENCE] or f"not told in the archive; see {homepage}"
-    return _packed_origin(archive, url, languages, pairs, licence, says, homepage)
+    origin = Origin(
+        addresses=[url], licence=licence, attribution=says, homepage=homepage, languages=languages, pairs=pairs
+    )
+    return _checked(archive, origin)
 
 
 def _untabbed(text: str) -> str:
@@ -147,7 +159,6 @@ def _mtdata(rest: str, path: Path, progress: Progress, mirror: str) -> Origin:
     languages = rest.rsplit("-", 2)[-2:]
     licence = "not told by mtdata; see: mtdata list -id"
     return Origin(
-        name="",
         addresses=[f"mtdata:{rest}"],
         licence=licence,
         attribution=f"{rest}, fetched with mtdata",
@@ -173,21 +184,11 @@ def _languages(text: str, code: str) -> list[str]:
     return codes
 
 
-def _packed_origin(
-    archive: Path, url: str, languages: list[str], pairs: int, licence: str, attribution: str, homepage: str
-) -> Origin:
-    checksum = sha256(archive)
+def _checked(archive: Path, origin: Origin) -> Origin:
+    """With the checksum of the archive that was fetched, which goes."""
+    origin.fetched_checksums = [sha256(archive)]
     archive.unlink()
-    return Origin(
-        name="",
-        addresses=[url],
-        licence=licence,
-        attribution=attribution,
-        homepage=homepage,
-        languages=languages,
-        pairs=pairs,
-        fetched_checksums=[checksum],
-    )
+    return origin
 
 
 def _opened(archive: Path, url: str) -> zipfile.ZipFile:

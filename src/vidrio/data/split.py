@@ -14,6 +14,7 @@ from vidrio.text.fold import fold
 
 Keys = NDArray[np.uint64]
 TRAIN, DROPPED = 0, -1
+NEAR_COPY = "near-copy of a held-out sentence"
 _LARGEST_FAMILY = 10  # pairs; larger families of paraphrases stay in training
 _FEWEST_WORDS = 5  # of a sentence whose near-copies are looked for
 
@@ -70,7 +71,7 @@ class Apart:
     """Held-out sentences, and whether another pair repeats one of them."""
 
     def __init__(self, *, near: bool = True) -> None:
-        self._near = near
+        self.near = near
         self._sentences: tuple[set[str], set[str]] = (set(), set())
         self._nearly: tuple[set[str], set[str]] = (set(), set())
 
@@ -80,7 +81,7 @@ class Apart:
             folded = fold(text)
             if folded:
                 self._sentences[side].add(folded)
-            if self._near:
+            if self.near:
                 self._nearly[side].update(_one_word_less(folded))
 
     def fault(self, source: str, target: str) -> str:
@@ -90,8 +91,8 @@ class Apart:
         folded = fold(source), fold(target)
         if any(text in self._sentences[side] for side, text in enumerate(folded)):
             return "stands in a held-out set"
-        if self._near and any(_repeats(text, self._nearly[side]) for side, text in enumerate(folded)):
-            return "near-copy of a held-out sentence"
+        if self.near and any(_repeats(text, self._nearly[side]) for side, text in enumerate(folded)):
+            return NEAR_COPY
         return ""
 
 

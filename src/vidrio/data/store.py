@@ -28,6 +28,7 @@ from vidrio.data.prepare import Prepared, Share
 from vidrio.data.progress import Progress, silent
 from vidrio.errors import DataError
 from vidrio.model.folder import write_atomically
+from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 Ids = NDArray[np.integer[Any]]
@@ -135,7 +136,7 @@ def _write(folder: Path, prepared: Prepared, tokenizers: tuple[Tokenizer, Tokeni
         for writer in writers:
             writer.sync()
     about = {"pairs": pairs, "dtype": dtype.name, "tokens": {w.side: w.tokens for w in writers}}
-    write_atomically(folder / "store.json", json.dumps(about).encode())
+    write_atomically(folder / "store.json", json_text(about).encode())
 
 
 class _Writer:

@@ -1,11 +1,15 @@
 """Learning, in PyTorch: the model of `glass/` again, batched, and everything that changes its parameters.
 
 Read in this order:
-  plain       the whole of training on one screen, for a lesson's model
-  weights, model, attention, dropout, loss, optimiser, schedule, batches       the parts, made for large data
-  train, state, keeper, checkpoint, best       the loop, what a run is, how it survives a kill, its best models
-  together, sharded, workplace      several processes as one, a model shared out over them, who makes the data
-  recipe, tasks, memory, planning, run       what is chosen, and from files to a trained model
-  decode, judge, validate, tensorboard       how good it is meanwhile
-Where the pairs come from: pairs, clean, split, sift, prepare, store (docs/data.md).
+  plain                    the whole of training on one screen, for a lesson's model
+  train                    a training of your own, phase after phase, and of each phase the file in run/:
+    run/request            what is asked for
+    run/prepare            sentence pairs → something to learn from (run/prepare_texts: classes, texts to write like)
+    run/recipe, choose, plan, ram      what a run learns by, how it is chosen, what it is held to, what fits
+    run/state, run_files   what a run is, and what it leaves on disk
+    run/loop, validate     the loop, and how good the model is meanwhile
+    run/finish             the judgement, the card, the model's folder
+  batches, optimiser, net/ parts of a step: pairs → batches; the model, its loss; Adam
+  processes/               several processes as one, and which of them makes the data
+  one_step, next_step      one step taken apart, for `vidrio look --training`
 """

@@ -1,4 +1,4 @@
-"""Sentence pairs → batches of about the same number of tokens, each of sentences of about the same lengths.
+"""Sentence pairs as ids → batches of about the same number of tokens, each of sentences of about the same lengths.
 
 The order is a function of the seed and the epoch alone: whoever knows seed, epoch and batch number knows what comes
 next, so a run can stop anywhere and go on exactly.
@@ -41,6 +41,22 @@ class Examples:
     target: Side
     repeats: Repeats
     resplit: tuple[Resplit, Resplit] | None = None  # how each side's words may be split otherwise: BPE dropout
+
+
+class Listed:
+    """Sentences in memory, as ids."""
+
+    def __init__(self, sentences: Sequence[Sequence[int]]) -> None:
+        self.sentences = [np.array(ids, dtype=np.int64) for ids in sentences]
+        self.lengths = np.array([len(ids) for ids in sentences], dtype=np.int32)
+
+    def gather(self, which: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return np.concatenate([self.sentences[i] for i in which]), self.lengths[which].astype(np.int64)
+
+
+def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
+    """Pairs of ids in memory, as examples to learn from."""
+    return Examples(Listed([pair[0] for pair in pairs]), Listed([pair[1] for pair in pairs]), [(len(pairs), 1.0)])
 
 
 @dataclass(frozen=True)
@@ -125,7 +141,7 @@ def collate(
             source, target = others
     source_BS, source_lengths = np.zeros((len(which), 0), dtype=np.int64), np.zeros(len(which), dtype=np.int64)
     if config.has_encoder:
-        end = [special.end] if config.source_end else []
+        end = list(config.source_close)
         source_BS, source_lengths = pad(*source, special.pad, after=end)
     if config.has_decoder:
         target_BT, lengths = pad(*target, special.pad, before=[special.start])

@@ -6,14 +6,12 @@ from pathlib import Path
 import torch
 
 from vidrio.errors import RunError
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.optimiser import Adam
-from vidrio.learn.run.plan import Plan
+from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.optimiser import Adam, Schedule
+from vidrio.learn.run.plan import read_plan
 from vidrio.learn.run.recipe import Recipe, Stop
 from vidrio.learn.run.state import resume
-from vidrio.learn.schedule import Schedule
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import read_json
 from vidrio.model.parameters import count
 
 
@@ -26,7 +24,7 @@ class Rules:
     rate: float
     decay: float
     adam: Adam | None = None  # what it remembers; None: nothing yet
-    weights: Weights | None = None  # the parameters as the run has left them; None: the model's own
+    parameters: Parameters | None = None  # the parameters as the run has left them; None: the model's own
     told: str = "Adam's means begin at 0: there is no run to go on from."
     rate_told: str = "the highest of the recipe"
 
@@ -44,11 +42,11 @@ def next_step(folder: Path, config: ModelConfig, smoothing: float | None = None)
     if found is None:
         return rules
     state, recipe = found[0], recipe_of(folder)
-    weights, adam = state.weights.flat.double(), state.adam
-    if len(weights) != count(config):
+    parameters, adam = state.parameters.flat.double(), state.adam
+    if len(parameters) != count(config):
         raise RunError(
             f"{run} is the run of another model",
-            found=f"{len(weights):,} parameters in its state, {count(config):,} in the model",
+            found=f"{len(parameters):,} parameters in its state, {count(config):,} in the model",
             do="move that folder away, or use the model that it belongs to",
         )
     rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(state.step + 1, state.share)
@@ -57,7 +55,7 @@ def next_step(folder: Path, config: ModelConfig, smoothing: float | None = None)
         rules,
         rate=rate or recipe.rate,
         adam=replace(adam, mean=adam.mean.double(), square=adam.square.double()),
-        weights=Weights(config, weights),
+        parameters=Parameters(config, parameters),
         told=f"It goes on where the run was left, after {state.step:,} steps, with Adam's means and the parameters as "
         "they were then (the model's own may be a mean of earlier ones).",
         rate_told=f"{recipe.schedule}, with {state.share:.0%} of the training over" if rate else ended,
@@ -66,11 +64,5 @@ def next_step(folder: Path, config: ModelConfig, smoothing: float | None = None)
 
 def recipe_of(folder: Path) -> Recipe:
     """The recipe that a model was made by, or the default one."""
-    path = folder / "run" / "plan.json"
-    if not path.exists():
-        return Recipe(stop=Stop(steps=1))
-    plan = read_json(path, what=f"the plan of the run {path.parent}")
-    try:
-        return Plan.from_json(plan).recipe
-    except (TypeError, KeyError, AttributeError) as error:
-        raise RunError(f"{path} is no plan of a run", found=str(error), do="move that folder away") from None
+    plan = read_plan(folder / "run")
+    return plan.recipe if plan else Recipe(stop=Stop(steps=1))

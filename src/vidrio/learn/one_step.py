@@ -1,8 +1,9 @@
 """One training step on one pair, taken apart: the loss token by token, every gradient, one parameter's next value.
 
-No formula of training stands here. The loss is `train.py`'s, and `loss.py`'s for one token at a time; the gradient is
-PyTorch's; the step is `optimiser.py`'s, taken on a copy. It all happens in float64 and without dropout, so that the
-numbers are the model's own and can be recomputed by hand; a real step sees many pairs, and drops some values at random.
+No formula of training stands here. The loss is `net/objective.py`'s, and `net/loss.py`'s for one token at a time; the
+gradient is PyTorch's; the step is `optimiser.py`'s, taken on a copy. It all happens in float64 and without dropout, so
+that the numbers are the model's own and can be recomputed by hand; a real step sees many pairs, and drops some values
+at random.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vidrio.learn.batches import Batch, collate
+from vidrio.learn.batches import Batch, collate, in_memory
 from vidrio.learn.net import model
 from vidrio.learn.net.loss import smoothed_cross_entropy
-from vidrio.learn.net.parameters import Weights
+from vidrio.learn.net.objective import objective, predict
+from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.next_step import Rules
 from vidrio.learn.optimiser import Adam, clip
-from vidrio.learn.plain import in_memory
-from vidrio.learn.run.loop import objective, predict
 from vidrio.model.config import ModelConfig
 
 MOVES = tuple(10.0**-n for n in range(1, 10))  # how far a parameter is moved to check its gradient
@@ -28,9 +28,9 @@ MOVES = tuple(10.0**-n for n in range(1, 10))  # how far a parameter is moved to
 
 @dataclass(frozen=True)
 class Seen:
-    """One pair, and the model that learns from it; `weights` are in float64."""
+    """One pair, and the model that learns from it; `parameters` are in float64."""
 
-    weights: Weights
+    parameters: Parameters
     batch: Batch
     smoothing: float
 
@@ -44,7 +44,7 @@ class Seen:
     ) -> "Seen":
         """From ids without special tokens; a classifier's `target` is the number of its class."""
         batch = collate(in_memory([(source, target)]), np.array([0]), config)
-        return Seen(Weights.from_arrays(config, parameters, torch.float64), batch, smoothing)
+        return Seen(Parameters.from_arrays(config, parameters, torch.float64), batch, smoothing)
 
     @property
     def read(self) -> list[int]:
@@ -62,7 +62,7 @@ class Seen:
     def logits_TV(self) -> np.ndarray:
         """One number for every word (or class) at every place."""
         with torch.no_grad():
-            net = model.build(self.weights)
+            net = model.build(self.parameters)
             return model.logits(net, predict(net, self.batch).flatten(0, -2)).numpy()
 
     @cached_property
@@ -84,7 +84,7 @@ class Seen:
     def losses_T2(self) -> np.ndarray:
         """For each place the loss that is learned from, and the one without smoothing, −log p."""
         with torch.no_grad():
-            net = model.build(self.weights)
+            net = model.build(self.parameters)
             rows_TD, expected_T = predict(net, self.batch).flatten(0, -2), self.batch.expected_BT[0]
             W_VD, b_V = model.output(net)
             pairs = [
@@ -96,12 +96,12 @@ class Seen:
     @cached_property
     def loss(self) -> float:
         """What training makes smaller: the mean loss of a prediction."""
-        return self.loss_with(self.weights.flat)
+        return self.loss_with(self.parameters.flat)
 
     def loss_with(self, flat: Tensor) -> float:
         """The same with other parameters."""
         with torch.no_grad():
-            return float(self._mean_loss(model.build(replace(self.weights, flat=flat))))
+            return float(self._mean_loss(model.build(replace(self.parameters, flat=flat))))
 
     def _mean_loss(self, net: model.Network) -> Tensor:
         return objective(net, self.batch, self.smoothing)[0] / self.batch.n_predictions
@@ -111,23 +111,23 @@ class Seen:
     @cached_property
     def gradient(self) -> Tensor:
         """The derivative of the loss by every parameter, laid out as the parameters are."""
-        net = model.build(self.weights)
+        net = model.build(self.parameters)
         self._mean_loss(net).backward()
-        return self.weights.gradient((net.weights, net.tables))
+        return self.parameters.gradient((net.parameters, net.tables))
 
     @cached_property
     def gradients(self) -> dict[str, np.ndarray]:
         """The same as arrays, named and turned as `parameters.py` has them."""
-        return replace(self.weights, flat=self.gradient).to_arrays()
+        return replace(self.parameters, flat=self.gradient).to_arrays()
 
     def place(self, name: str, index: tuple[int, ...]) -> int:
         """Where in the flat vector a number of a parameter lies."""
-        everywhere = torch.arange(len(self.weights.flat))
-        return int(replace(self.weights, flat=everywhere).to_arrays()[name][index])
+        everywhere = torch.arange(len(self.parameters.flat))
+        return int(replace(self.parameters, flat=everywhere).to_arrays()[name][index])
 
     def moved(self, place: int, by: float) -> tuple[float, float]:
         """The loss with one parameter made larger by so much, and smaller."""
-        up, down = self.weights.flat.clone(), self.weights.flat.clone()
+        up, down = self.parameters.flat.clone(), self.parameters.flat.clone()
         up[place] += by
         down[place] -= by
         return self.loss_with(up), self.loss_with(down)
@@ -146,22 +146,24 @@ class Seen:
 
     def best_move(self, place: int) -> float:
         """About ∛ε, and in proportion for a parameter larger than 1; of two digits, as it is printed."""
-        best = float(np.cbrt(np.finfo(np.float64).eps)) * max(1.0, abs(float(self.weights.flat[place])))
+        best = float(np.cbrt(np.finfo(np.float64).eps)) * max(1.0, abs(float(self.parameters.flat[place])))
         return float(f"{best:.1e}")
 
     # --- what becomes of one parameter --------------------------------------------------------------------------------
 
     def life(self, place: int, rules: Rules) -> "Life":
         """One parameter in the next step of the optimiser, which is taken on copies."""
-        if rules.weights is not None and self.weights is not rules.weights:
-            return replace(self, weights=rules.weights).life(place, rules)  # there the run goes on, with that gradient
-        weights, gradient = self.weights.flat.clone(), self.gradient.clone()
-        adam = rules.adam or Adam.start(weights)
+        if rules.parameters is not None and self.parameters is not rules.parameters:
+            return replace(self, parameters=rules.parameters).life(
+                place, rules
+            )  # there the run goes on, with that gradient
+        parameters, gradient = self.parameters.flat.clone(), self.gradient.clone()
+        adam = rules.adam or Adam.start(parameters)
         length = clip(gradient, rules.longest)
         after = replace(adam, mean=adam.mean.clone(), square=adam.square.clone())
-        after.update(weights, gradient, rules.rate, self.weights.decays * rules.decay if rules.decay else None)
+        after.update(parameters, gradient, rules.rate, self.parameters.decays * rules.decay if rules.decay else None)
         return Life(
-            value=float(self.weights.flat[place]),
+            value=float(self.parameters.flat[place]),
             gradient=float(self.gradient[place]),
             length=length,
             longest=rules.longest,
@@ -177,8 +179,8 @@ class Seen:
             mean_grown=after.grown[0],
             square_grown=after.grown[1],
             rate=rules.rate,
-            decay=rules.decay * float(self.weights.decays[place]),
-            new=float(weights[place]),
+            decay=rules.decay * float(self.parameters.decays[place]),
+            new=float(parameters[place]),
         )
 
 

@@ -1,13 +1,39 @@
-"""Adam, with decay of its own (AdamW), clipping and a running mean of the parameters: all on flat vectors."""
+"""A step of learning: how large it is, clipping, and Adam with a decay of its own (AdamW); all on flat vectors."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 PIECE = 1 << 16  # parameters
+LONGEST_WARMUP = 0.1  # of the training, however many steps that are
+SCHEDULES = ("inverse-sqrt", "linear", "cosine", "constant")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A warm-up, then less and less (§5.3, and other usual shapes): the shape, the highest rate and the steps up to it.
+
+    The rate depends on the step's number and on the share of the training that is over. The share may be counted in
+    steps, in passes over the data, or in minutes of a time budget: the schedule does not care.
+    """
+
+    kind: str
+    peak: float
+    warmup: int  # steps; fewer where they would be more than a tenth of the training
+
+    def rate(self, step: int, share: float) -> float:
+        """The learning rate of a step (the first is 1) when `share` of the training, 0 to 1, is over."""
+        share = min(1.0, max(0.0, share))
+        warmth = min(1.0, max(step / max(1, self.warmup), share / LONGEST_WARMUP))
+        after = {
+            "inverse-sqrt": math.sqrt(max(1, self.warmup) / max(step, self.warmup, 1)),  # Eq. 3
+            "linear": 1 - share,
+            "cosine": (1 + math.cos(math.pi * share)) / 2,
+            "constant": 1.0,
+        }[self.kind]
+        return self.peak * warmth * after
 
 
 @dataclass
@@ -46,19 +72,16 @@ class Adam:
         return 1 - self.beta1**self.step, 1 - self.beta2**self.step
 
 
-def squares(gradient: Tensor) -> Tensor:
-    """The sum of all squares. In float64 it comes out the same, in whatever parts a gradient is added up."""
-    if gradient.device.type != "cpu":
-        return torch.linalg.vector_norm(gradient, dtype=torch.float64).square()
-    return torch.stack([piece.dot(piece) for piece in map(Tensor.double, gradient.split(PIECE))]).sum()
-
-
-def clip(gradient: Tensor, most: float, sum_of: Callable[[Tensor], Tensor] = lambda own: own) -> float:
+def clip(gradient: Tensor, most: float) -> float:
     """Shorten the gradient, in place, to the length `most` (0: leave it); returns the length it had.
 
-    `sum_of` adds up what several processes have, where each has only its part of the gradient.
+    Summed in float64 the length comes out the same, in whatever pieces it is added up.
     """
-    length = math.sqrt(float(sum_of(squares(gradient))))
+    if gradient.device.type == "cpu":
+        squares = torch.stack([piece.dot(piece) for piece in map(Tensor.double, gradient.split(PIECE))]).sum()
+    else:
+        squares = torch.linalg.vector_norm(gradient, dtype=torch.float64).square()
+    length = math.sqrt(float(squares))
     if most and length > most:
         gradient.mul_(most / length)
     return length

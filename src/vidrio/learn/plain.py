@@ -1,79 +1,70 @@
 """Training at its plainest: every sentence pair in every step, no dropout, no batches. For models of a lesson's size.
 
-Everything that `train.py` does for large data is this loop, with more around it.
+Everything that `run/loop.py` does for large data is this loop, with more around it.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vidrio.errors import RunError
-from vidrio.learn.batches import Examples, Ids, collate
+from vidrio.learn.batches import collate, in_memory
 from vidrio.learn.net import model
 from vidrio.learn.net.loss import smoothed_cross_entropy
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.optimiser import Adam, clip
-from vidrio.learn.run.snapshots import is_due
-from vidrio.learn.schedule import Schedule
+from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.optimiser import Adam, Schedule, clip
+from vidrio.learn.run.run_files import is_due
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
 
-class Listed:
-    """Sentences in memory, as ids."""
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """By what recipe: cosine decay of the rate, after 200 steps of warm-up."""
 
-    def __init__(self, sentences: Sequence[Sequence[int]]) -> None:
-        self.sentences = [np.array(ids, dtype=np.int64) for ids in sentences]
-        self.lengths = np.array([len(ids) for ids in sentences], dtype=np.int32)
-
-    def gather(self, which: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return np.concatenate([self.sentences[i] for i in which]), self.lengths[which].astype(np.int64)
-
-
-def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
-    """Pairs of ids in memory, as examples to learn from."""
-    return Examples(Listed([pair[0] for pair in pairs]), Listed([pair[1] for pair in pairs]), [(len(pairs), 1.0)])
+    steps: int
+    rate: float
+    seed: int
+    smoothing: float
+    decay: float  # of weights
 
 
 def fit(
     config: ModelConfig,
     pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
-    *,
-    steps: int,
-    rate: float,
-    seed: int,
-    smoothing: float,
-    decay: float,
+    how: How,
     watch: Callable[[int, float], None] = lambda step, loss: None,
     keep: Callable[[int, dict[str, np.ndarray]], None] = lambda step, parameters: None,
 ) -> dict[str, np.ndarray]:
-    """Learn these pairs, in float64 and with cosine decay; the same parameters for the same arguments and machine.
+    """Learn these pairs, in float64; the same parameters for the same arguments and machine.
 
     `keep` gets the parameters at the ages of which snapshots are made, 0 before the first step.
     """
-    weights = Weights.from_arrays(config, random_parameters(config, np.random.default_rng(seed)), torch.float64)
+    parameters = Parameters.from_arrays(
+        config, random_parameters(config, np.random.default_rng(how.seed)), torch.float64
+    )
     batch = collate(in_memory(pairs), np.arange(len(pairs)), config)
-    hidden = model.padding(batch.source_BS, batch.source_lengths_B)
-    schedule = Schedule("cosine", rate, warmup=200)
-    adam, decays = Adam.start(weights.flat), torch.full_like(weights.flat, decay)
-    keep(0, weights.to_arrays())
-    for step in range(1, steps + 1):
-        net = model.build(weights)
+    allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
+    schedule = Schedule("cosine", how.rate, warmup=200)
+    adam, decays = Adam.start(parameters.flat), torch.full_like(parameters.flat, how.decay)
+    keep(0, parameters.to_arrays())
+    for step in range(1, how.steps + 1):
+        net = model.build(parameters)
         memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
-        rows = model.decode(net, batch.target_BT, memory, hidden)
+        rows = model.decode(net, batch.target_BT, memory, allowed)
         loss, nll = smoothed_cross_entropy(
-            rows.flatten(0, 1), *model.output(net), batch.expected_BT.flatten(), smoothing
+            rows.flatten(0, 1), *model.output(net), batch.expected_BT.flatten(), how.smoothing
         )
         loss.backward()
-        gradient = weights.gradient((net.weights, net.tables)) / batch.n_predictions
+        gradient = parameters.gradient((net.parameters, net.tables)) / batch.n_predictions
         clip(gradient, 1.0)
-        adam.update(weights.flat, gradient, schedule.rate(step, step / (steps + 1)), decays)
+        adam.update(parameters.flat, gradient, schedule.rate(step, step / (how.steps + 1)), decays)
         watch(step, float(nll) / batch.n_predictions)
         if is_due(step):
-            keep(step, weights.to_arrays())
+            keep(step, parameters.to_arrays())
         if not math.isfinite(float(nll)):
             raise RunError("the loss is not a number any more", found=f"step {step}", do="use a smaller rate")
-    return weights.to_arrays()
+    return parameters.to_arrays()

@@ -1,10 +1,8 @@
-"""One training run from files to a model folder: choose, begin or go on, train, and hand over what was learned.
+"""A training, phase after phase: prepare the data → plan → begin or go on → the loop → the best model, judged.
 
-MODEL/run/plan.json    what was chosen, and from which data: what a resumed run is held to
+Every phase is a file of `run/`; this one says what follows what. `run/finish.py` then writes the model's folder.
 """
 
-import json
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,53 +12,40 @@ import numpy as np
 import torch
 
 from vidrio.data.lock import leaving_nothing
-from vidrio.data.progress import Progress, silent
 from vidrio.errors import ModelError, RunError
 from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.net import model
 from vidrio.learn.net.decode import translate
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.processes.data_owner import at_work, in_turn, same_everywhere
-from vidrio.learn.processes.processes import Together
-from vidrio.learn.run.best import mean, rank
-from vidrio.learn.run.loop import Watch, train
+from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.processes.data_owner import at_work, owner_first, refuse_differences
+from vidrio.learn.processes.processes import ALONE, Processes
+from vidrio.learn.run import prepare_texts, run_files
+from vidrio.learn.run.choose import Room, choose_plan, refuse_nonsense
+from vidrio.learn.run.loop import Training, loop, rank
 from vidrio.learn.run.machine import keep_memory
-from vidrio.learn.run.plan import (
-    Choices,
-    Plan,
-    check,
-    compare,
-    fit_memory,
-    make_plan,
-    read_plan,
-    told_data,
-    told_plan,
-    too_long,
-)
-from vidrio.learn.run.prepare import TASKS, Begun, Material, Task
+from vidrio.learn.run.plan import Plan, read_plan, write_plan
+from vidrio.learn.run.prepare import DataFolder, Task, sentence_pairs
 from vidrio.learn.run.ram import free_memory
-from vidrio.learn.run.recipe import METRICS, minutes
-from vidrio.learn.run.run_files import write_down
-from vidrio.learn.run.start import Start
-from vidrio.learn.run.state import State, hand_out, resume
+from vidrio.learn.run.recipe import METRICS, duration
+from vidrio.learn.run.request import Reporter, Request
+from vidrio.learn.run.state import State, resume, share_state
 from vidrio.learn.run.tensorboard import drawing
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import About, write_atomically, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
 from vidrio.text.tokens.bpe_dropout import Dropout
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learned:
     """What a run has brought about: all that is needed to write, judge and describe the model."""
 
+    request: Request
     task: Task
     plan: Plan
-    weights: Weights  # the best
-    score: float  # theirs, on the validation set
     state: State
+    parameters: Parameters  # the best
+    score: float  # theirs, on the validation set
+    averaged: list[int]  # the steps whose models they are the mean of, if they are one
     translations: list[str]  # of the test sources, by beam search
     judged: dict[str, float]  # of the test texts, where nothing is translated
 
@@ -68,110 +53,26 @@ class Learned:
     def config(self) -> ModelConfig:
         return self.plan.config
 
-    def write(self, folder: Path, about: About, card: str) -> None:
-        """The model folder, its config last."""
-        write_parameters(folder, self.weights.to_arrays())
-        tokenizers = (self.task.source, self.task.target)
-        source = tokenizers[0] or tokenizers[1]
-        if source is not None:
-            source.save(folder / "tokenizer.json")
-        separate = folder / "target-tokenizer.json"
-        separate.unlink(missing_ok=True)
-        if tokenizers[0] is not None and tokenizers[1] not in (None, tokenizers[0]):
-            tokenizers[1].save(separate)
-        write_atomically(folder / "README.md", card.encode())
-        write_config(folder, self.config, about)
 
-
-def run(
-    folder: Path,
-    material: Material,
-    choices: Choices,
-    *,
-    say: Say = lambda text: None,
-    watch: Watch = lambda record: None,
-    progress: Progress = silent,
-    together: Together | None = None,
-    memory: int | None = None,
-) -> Learned:
-    """Train in `folder`/run from the beginning, or go on where an earlier run was stopped.
-
-    `memory` is how many bytes training may take: what is free on the device, unless told otherwise.
-    """
-    together = together or Together()
-    home, device = folder / "run", find_device(choices.device)
-    memory = free_memory(device) if memory is None else memory
-    refuse_other_folders(folder)
-    with at_work(home, together) as writes:
-        with leaving_nothing(home) if writes else nullcontext():
-            before = read_plan(home) if together.leads else None
-            begun = Begun(before.data, before.tokenizers) if before else None
-            if together.leads:
-                check(choices, before)
-            task = in_turn(
-                writes,
-                together,
-                lambda made: TASKS[choices.task](home, replace(material, made=made, begun=begun), progress),
-            )
-            same_everywhere(task.examples, repr(task.fingerprints), together)
-            settled = ""
-            if together.leads:
-                for line in told_data(task):
-                    say(line)
-                plan, told = settle(task, choices, device, before, memory, together)
-                for line in (*told_plan(plan, device, task), *told, *too_long(plan, task)):
-                    say(line)
-                settled = json.dumps(plan.to_json(), indent=2)
-                write_atomically(home / "plan.json", f"{settled}\n".encode())
-            plan = Plan.from_json(json.loads(together.tell(settled)))
-            state, line = begin(home, plan, device, together, choices.start)
-        say(line)
+def train(request: Request, reporter: Reporter | None = None, processes: Processes = ALONE) -> Learned | None:
+    """Train in the run's folder from the beginning, or go on where an earlier run was stopped. Of several processes the
+    leading one has the result."""
+    reporter = reporter or Reporter()
+    run, room = request.run, _room(request, processes)
+    refuse_other_folders(request.folder)
+    with at_work(run, processes) as owner:
+        with leaving_nothing(run) if owner else nullcontext():
+            task, before = _prepare(request, owner, reporter, processes)
+            plan = _plan(request, task, before, room, reporter)
+            state = _begin(request, plan, room, reporter)
         examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
-        with drawing(home if together.leads else None, state, watch) as seen:
-            state = train(examples, state, plan.recipe, task.validate, run=home, watch=seen, together=together)
-        say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {minutes(state.seconds)}")
-        say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
-        best = Weights(plan.config, state.weights.whole(state.best).to(device))
-        translations, judged, score = list[str](), dict[str, float](), state.best_score or 0.0
-        if together.leads:
-            if len(state.kept) > 1:
-                try:
-                    best, record = try_mean(best, state, plan, task, home)
-                except ModelError as error:  # the best one alone is in the state
-                    say(f"the mean of the best models could not be tried: {error.what}")
-                else:
-                    write_down(home, record)
-                    say(told_mean(record, plan.recipe.metric))
-                    score = record[plan.recipe.metric] if record["best"] else score
-            translations = translate_test(best, plan, task, progress)
-            if task.judge is not None:
-                with torch.no_grad():
-                    judged = task.judge(model.build(best))
-    return Learned(
-        task=task, plan=plan, weights=best, score=score, state=state, translations=translations, judged=judged
-    )
+        with drawing(run if processes.leads else None, state, reporter.watch) as watch:
+            training = Training(examples, plan.recipe, task.validate, run, watch, processes)
+            state = loop(training, state)
+        return _judged(request, task, plan, state, reporter) if processes.leads else None
 
 
-def settle(
-    task: Task, choices: Choices, device: torch.device, before: Plan | None, memory: int | None, together: Together
-) -> tuple[Plan, list[str]]:
-    """The plan, and what is to be told about how it came about."""
-    plan, told = make_plan(task, choices, device, before), list[str]()
-    if before is None and "batch_tokens" not in choices.recipe and memory is not None:
-        own = memory // together.local_size if device.type == "cpu" else memory  # processes share a machine
-        shares = together.size if together.sharded else 1
-        parts = "accumulate" not in choices.recipe
-        plan, told = fit_memory(plan, task, own, device.type, parts=parts, shares=shares)
-    accumulate, processes = plan.recipe.accumulate, together.size
-    if before is not None and accumulate == before.recipe.accumulate and accumulate % processes:
-        raise RunError(
-            f"{processes} processes cannot share out the steps of this run evenly",
-            found=f"{accumulate} batches to a step",
-            do=f"start a number of processes that {accumulate} can be divided by, or another run",
-        )
-    shared = -(-accumulate // processes) * processes
-    plan = replace(plan, recipe=replace(plan.recipe, accumulate=shared))
-    return plan, [*(compare(before, plan) if before is not None else []), *told]
+# --- before the loop --------------------------------------------------------------------------------------------------
 
 
 def use_machine(threads: int | None) -> None:
@@ -179,6 +80,11 @@ def use_machine(threads: int | None) -> None:
     keep_memory()
     if threads:
         torch.set_num_threads(threads)
+
+
+def _room(request: Request, processes: Processes) -> Room:
+    device = find_device(request.choices.device)
+    return Room(device, free_memory(device) if request.memory is None else request.memory, processes)
 
 
 def find_device(name: str) -> torch.device:
@@ -203,48 +109,78 @@ def refuse_other_folders(folder: Path) -> None:
         raise RunError(f"{folder} is not empty", found=what, do="give a new folder, or one of an earlier run")
 
 
-def begin(
-    home: Path, plan: Plan, device: torch.device, together: Together, start: Start | None = None
-) -> tuple[State, str]:
+def _prepare(request: Request, owner: bool, reporter: Reporter, processes: Processes) -> tuple[Task, Plan | None]:
+    """The data, made or found made, the same for all processes; and the plan of the run that goes on."""
+    before = read_plan(request.run) if processes.leads else None
+    if processes.leads:
+        refuse_nonsense(request, before)
+    folder = DataFolder(request.run, owner, before)
+    task = owner_first(owner, processes, lambda: prepare(request, folder, reporter))
+    refuse_differences(task.examples, repr(task.fingerprints), processes)
+    if processes.leads:
+        for line in describe_data(task):
+            reporter.say(line)
+    return task, before
+
+
+def prepare(request: Request, folder: DataFolder, reporter: Reporter) -> Task:
+    """What the task learns from."""
+    material = request.material
+    if request.choices.task == "translate":
+        return sentence_pairs(folder, material, request.start, reporter.progress)
+    read = {"classify": prepare_texts.classes, "generate": prepare_texts.texts}[request.choices.task]
+    return read(folder, material, reporter.progress)
+
+
+def describe_data(task: Task) -> list[str]:
+    """What was read, and what was left out and why."""
+    tally = task.tally
+    held = {"dev": "to validate", "test": "to judge the finished model"}
+    parts = [f"{task.pairs[part]:,} {says}" for part, says in held.items() if task.pairs[part]]
+    return [
+        f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
+        *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
+        *tally.notes(),
+        f"to learn from: {task.pairs['train']:,}; held out: {', '.join(parts) or 'given files'}",
+    ]
+
+
+def _plan(request: Request, task: Task, before: Plan | None, room: Room, reporter: Reporter) -> Plan:
+    """The leading process's plan, for all."""
+    if not room.processes.leads:
+        return Plan.from_text(room.processes.broadcast_text(""))
+    plan, lines = choose_plan(request, task, before, room)
+    for line in lines:
+        reporter.say(line)
+    write_plan(request.run, plan)
+    room.processes.broadcast_text(plan.to_text())
+    return plan
+
+
+def _begin(request: Request, plan: Plan, room: Room, reporter: Reporter) -> State:
     """The run's state, saved or new: one process has it, and gives it to the others."""
-    state, line = None, ""
-    if together.leads:
-        state, line = begin_alone(home, plan, torch.device("cpu") if together.size > 1 else device, start)
-    return hand_out(state, plan.config, device, together), line
+    if not room.processes.leads:
+        return share_state(None, plan.config, room.device, room.processes)
+    alone = room.processes.size == 1
+    state, line = begin_or_resume(request, plan, room.device if alone else torch.device("cpu"))
+    state = share_state(state, plan.config, room.device, room.processes)
+    reporter.say(line)
+    return state
 
 
-def begin_alone(home: Path, plan: Plan, device: torch.device, start: Start | None = None) -> tuple[State, str]:
-    """The run's state, saved or new."""
-    found = resume(home, plan.config, device)
-    if found is not None:
-        state, damaged = found
-        return state, f"going on from step {state.step:,}, {minutes(state.seconds)} in" + (
+def begin_or_resume(request: Request, plan: Plan, device: torch.device) -> tuple[State, str]:
+    """The run's state, saved or new, and which of the two."""
+    saved = resume(request.run, plan.config, device)
+    if saved is not None:
+        state, damaged = saved
+        return state, f"going on from step {state.step:,}, {duration(state.seconds)} in" + (
             f" ({damaged})" if damaged else ""
         )
-    random = np.random.default_rng([plan.recipe.seed, 0])
-    parameters = start.parameters() if start else random_parameters(plan.config, random)
-    weights = Weights.from_arrays(plan.config, parameters, device=str(device))
+    start, random = request.start, np.random.default_rng([plan.recipe.seed, 0])
+    arrays = start.parameters() if start else random_parameters(plan.config, random)
+    parameters = Parameters.from_arrays(plan.config, arrays, device=str(device))
     what = f"the parameters of {start.folder.name}" if start else "random parameters"
-    return State.start(weights), f"beginning with {what}, seed {plan.recipe.seed}"
-
-
-def try_mean(best: Weights, state: State, plan: Plan, task: Task, home: Path) -> tuple[Weights, dict[str, Any]]:
-    """The mean of the best models, or the best one alone if that is better; and a line of metrics that says which."""
-    steps = sorted(step for step, _, _ in state.kept)
-    mixed = Weights.from_arrays(plan.config, mean(home, steps), device=str(best.flat.device))
-    with torch.no_grad():
-        scores = task.validate(model.build(mixed, getattr(torch, plan.recipe.precision)))
-    metric, alone = plan.recipe.metric, state.best_score or 0.0
-    better = rank(scores[metric], scores["loss"], metric) < rank(alone, state.best_loss, metric)
-    record = {"kind": "mean", "step": state.step, "steps": steps, "metric": metric, "alone": alone, "best": better}
-    return mixed if better else best, record | {name: scores[name] for name in METRICS if name in scores}
-
-
-def told_mean(record: dict[str, Any], metric: str) -> str:
-    """Whether the mean of the best models has become the model."""
-    of = f"the mean of the {len(record['steps'])} best models (steps {', '.join(f'{n:,}' for n in record['steps'])})"
-    compared = f"{metric} {record[metric]:.4g}, the best one alone {record['alone']:.4g}"
-    return f"tried {of}: {compared}: " + ("the mean is the model" if record["best"] else "not better")
+    return State.start(parameters), f"beginning with {what}, seed {plan.recipe.seed}"
 
 
 def with_subword_dropout(task: Task) -> Examples:
@@ -253,12 +189,63 @@ def with_subword_dropout(task: Task) -> Examples:
     return replace(task.examples, resplit=(sides[0], sides[1]))
 
 
-def translate_test(best: Weights, plan: Plan, task: Task, progress: Progress = silent) -> list[str]:
+# --- after the loop ---------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def _judged(request: Request, task: Task, plan: Plan, state: State, reporter: Reporter) -> Learned:
+    """The best model, or the mean of the best; and what it makes of the test set."""
+    reporter.say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {duration(state.seconds)}")
+    reporter.say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
+    best, score, averaged = Parameters(plan.config, state.best), state.best_score or 0.0, list[int]()
+    if len(state.kept) > 1:
+        try:
+            mean, record = try_mean(request.run, task, plan, state)
+        except ModelError as error:  # the best one alone is in the state
+            reporter.say(f"the mean of the best models could not be tried: {error.what}")
+        else:
+            run_files.add_metrics(request.run, record)
+            reporter.say(describe_mean(record))
+            if record["best"]:
+                best, score, averaged = mean, record[plan.recipe.metric], record["steps"]
+    return Learned(
+        request=request,
+        task=task,
+        plan=plan,
+        state=state,
+        parameters=best,
+        score=score,
+        averaged=averaged,
+        translations=translate_test(best, task, reporter),
+        judged={} if task.judge is None else task.judge(model.build(best)),
+    )
+
+
+def try_mean(run: Path, task: Task, plan: Plan, state: State) -> tuple[Parameters, dict[str, Any]]:
+    """The mean of the best models; and a line of metrics that says whether it is better than the best one alone."""
+    steps, metric = sorted(best.step for best in state.kept), plan.recipe.metric
+    mean = Parameters.from_arrays(plan.config, run_files.mean(run, steps), device=str(state.best.device))
+    scores = task.validate(model.build(mean, getattr(torch, plan.recipe.precision)))
+    alone = state.best_score or 0.0
+    better = rank(scores[metric], scores["loss"], metric) < rank(alone, state.best_loss, metric)
+    record = {"kind": "mean", "step": state.step, "steps": steps, "metric": metric, "alone": alone, "best": better}
+    return mean, record | {name: scores[name] for name in METRICS if name in scores}
+
+
+def describe_mean(record: dict[str, Any]) -> str:
+    """Whether the mean of the best models has become the model."""
+    metric, steps = record["metric"], ", ".join(f"{step:,}" for step in record["steps"])
+    compared = f"{metric} {record[metric]:.4g}, the best one alone {record['alone']:.4g}"
+    outcome = "the mean is the model" if record["best"] else "not better"
+    return f"tried the mean of the {len(record['steps'])} best models (steps {steps}): {compared}: {outcome}"
+
+
+def translate_test(best: Parameters, task: Task, reporter: Reporter) -> list[str]:
     """The test sentences as the finished model translates them: beam search, in float32."""
     if task.source is None or task.target is None or not task.test:
         return []
     sources = [np.array(ids, dtype=np.int64) for ids in task.source.encode_batch([source for source, _ in task.test])]
-    decoding, net = plan.config.decoding, model.build(best)
-    with progress("translating the test set", len(sources)) as advance:
+    decoding, net = best.config.decoding, model.build(best)
+    with reporter.progress("translating the test set", len(sources)) as advance:
         found = translate(net, sources, beam=decoding.beam, length_penalty=decoding.length_penalty, advance=advance)
     return [task.target.decode(ids) for ids in found]

@@ -11,7 +11,6 @@ import random
 import sys
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -87,8 +86,8 @@ def rounded(parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
-    from vidrio.learn.plain import fit
-    from vidrio.learn.run.snapshots import keep_snapshot
+    from vidrio.learn.plain import How, fit
+    from vidrio.learn.run.run_files import keep_snapshot
 
     names = SpecialNames(pad="<pad>", unk="<unk>", start="SOS", end="EOS")
     tokenizer = Tokenizer.of_words([*WORDS, "<pad>", "<unk>"], names=names, lowercase=True)
@@ -103,8 +102,8 @@ def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
     def keep(step: int, parameters: dict[str, np.ndarray]) -> None:
         keep_snapshot(folder / "run", step, rounded(parameters))
 
-    how: dict[str, Any] = {"rate": RATE, "seed": SEED, "smoothing": SMOOTHING, "decay": DECAY}
-    parameters = rounded(fit(config, pairs, steps=steps, **how, watch=watch, keep=keep))
+    how = How(steps=steps, rate=RATE, seed=SEED, smoothing=SMOOTHING, decay=DECAY)
+    parameters = rounded(fit(config, pairs, how, watch, keep))
     machine = build(config, parameters)
     hello = rightness(machine, tokenizer, "hello world")
     if min(hello) < LEAST:

@@ -14,7 +14,7 @@ from vidrio.draw.show import PRECISION, WIDTH, cut, number, table, text_width, v
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
-from vidrio.learn.run.snapshots import snapshots
+from vidrio.learn.run.run_files import snapshots
 from vidrio.look.measures import entropy
 from vidrio.look.run import LoadedModel, Look, look
 from vidrio.look.training import side_by_side

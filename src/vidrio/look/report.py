@@ -19,7 +19,7 @@ from vidrio.draw.document import Section, column_heads, document, scrolling
 from vidrio.draw.html import text
 from vidrio.draw.show import number
 from vidrio.draw.svg import bar, clock, heat
-from vidrio.learn.run.snapshots import snapshots
+from vidrio.learn.run.run_files import snapshots
 from vidrio.look import report_tasks as tasks
 from vidrio.look.curves import clip, metrics, panels
 from vidrio.look.history import History, history

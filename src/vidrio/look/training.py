@@ -218,7 +218,7 @@ def parts_of(seen: "Seen", precision: int) -> Iterator[str]:
     """How long the gradient is in every part of the model."""
     yield f"The gradient of the mean loss, {number(seen.loss, precision)}, part by part"
     squares: dict[str, list[float]] = {}
-    values = seen.weights.to_arrays()
+    values = seen.parameters.to_arrays()
     for name, gradient in seen.gradients.items():
         kept = squares.setdefault(part_of(name), [0, 0.0, 0.0])
         for i, more in enumerate((gradient.size, np.square(gradient).sum(), np.square(values[name]).sum())):

@@ -69,7 +69,7 @@ def _gradient_as_data(seen: "Seen", looked: Look, where: str) -> dict[str, Any]:
     differences = [
         {**asdict(d), "quotient": d.quotient, "relative_error": d.relative_error} for d in seen.differences(place)
     ]
-    value, slope = float(seen.weights.flat[place]), float(seen.gradient[place])
+    value, slope = float(seen.parameters.flat[place]), float(seen.gradient[place])
     return {"address": str(address), "value": value, "gradient": slope, "differences": differences}
 
 

@@ -44,7 +44,7 @@ def gradient(seen: "Seen", looked: Look, where: str, precision: int = PRECISION)
 def _gradient(
     seen: "Seen", looked: Look, address: Address, place: int, differences: Sequence["Difference"], precision: int
 ) -> Iterator[str]:
-    value, slope = float(seen.weights.flat[place]), float(seen.gradient[place])
+    value, slope = float(seen.parameters.flat[place]), float(seen.gradient[place])
     yield f"∂L / ∂ {address} = {number(slope, precision)}   in full {slope!r}"
     yield wrap(
         f"L is the mean loss of the {len(seen.expected)} predictions, {number(seen.loss, precision)}. With this "

@@ -17,27 +17,24 @@ from vidrio.learn.net.dropout import Dropout
 NEVER = -math.inf  # a masked score; softmax turns it into exactly 0
 
 
-def attend(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, hidden: Tensor | None, dropout: Dropout) -> Tensor:
-    """Each of L rows gathers from M rows. `hidden` broadcasts to B, H, L, M; True where a row must not look."""
+def attend(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, allowed: Tensor | None, dropout: Dropout) -> Tensor:
+    """Each of L rows gathers from M rows. `allowed` broadcasts to B, H, L, M; True where a row may look."""
     mask = dropout.mask((*q_BHLK.shape[:3], k_BHMK.shape[2]), q_BHLK.dtype, q_BHLK.device)
     way = attend_on_cpu if q_BHLK.device.type == "cpu" else attend_elsewhere
-    return way(q_BHLK, k_BHMK, v_BHMK, hidden, mask, 1 / math.sqrt(q_BHLK.shape[-1]))  # §3.2.1
+    return way(q_BHLK, k_BHMK, v_BHMK, allowed, mask)
 
 
-def attend_on_cpu(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, mask: Tensor | None, scale: float) -> Tensor:
-    out: Tensor = _Attend.apply(q, k, v, hidden, mask, scale)  # type: ignore[no-untyped-call]
+def attend_on_cpu(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
+    out: Tensor = _Attend.apply(q, k, v, allowed, mask)  # type: ignore[no-untyped-call]
     return out
 
 
-def attend_elsewhere(
-    q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, mask: Tensor | None, scale: float
-) -> Tensor:
+def attend_elsewhere(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
     """PyTorch's own kernel, which a GPU has; it cannot take a dropout mask from outside."""
     if mask is None:
-        shown = None if hidden is None else ~hidden
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=shown, scale=scale)
-    scores = q @ k.mT * scale
-    weights = (scores if hidden is None else scores.masked_fill(hidden, NEVER)).softmax(-1)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+    scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]))
+    weights = (scores if allowed is None else scores.masked_fill(~allowed, NEVER)).softmax(-1)
     return (weights * mask) @ v
 
 
@@ -61,14 +58,12 @@ class _Attend(torch.autograd.Function):
     """Eq. 1 with its derivative written out."""
 
     @staticmethod
-    def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None, mask: Tensor | None, scale: float
-    ) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
         B, H, L, K = q.shape
-        M = k.shape[2]
+        M, scale = k.shape[2], 1 / math.sqrt(K)  # §3.2.1
         scores = torch.bmm(q.reshape(B * H, L, K), k.reshape(B * H, M, K).mT).view(B, H, L, M).mul_(scale)
-        if hidden is not None:
-            scores.masked_fill_(hidden, NEVER)
+        if allowed is not None:
+            scores.masked_fill_(~allowed, NEVER)
         weights = softmax_of_rows(scores.view(B * H, L, M))
         used = weights if mask is None else weights * mask.view(B * H, L, M)
         out = torch.bmm(used, v.reshape(B * H, M, K)).view(B, H, L, K)
@@ -94,4 +89,4 @@ class _Attend(torch.autograd.Function):
         grad_q = torch.bmm(grad_scores, k.reshape(B * H, M, K)).view(B, H, L, K)
         grad_k = torch.bmm(grad_scores.mT, q.reshape(B * H, L, K)).view(B, H, M, K)
         grad_v = torch.bmm(used.mT, grad).view(B, H, M, K)
-        return grad_q, grad_k, grad_v, None, None, None
+        return grad_q, grad_k, grad_v, None, None

@@ -55,23 +55,23 @@ def _groups(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
         start += size
 
 
-class Store:
+class KeptKeys:
     """The keys and values of every live hypothesis, by sub-layer."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, tuple[Tensor, Tensor]] = {}
+        self.by_name: dict[str, tuple[Tensor, Tensor]] = {}
 
     def __call__(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        if name in self.kept:
-            k, v = (torch.cat([old, new], dim=2) for old, new in zip(self.kept[name], (k, v), strict=True))
-        self.kept[name] = k, v
+        if name in self.by_name:
+            k, v = (torch.cat([old, new], dim=2) for old, new in zip(self.by_name[name], (k, v), strict=True))
+        self.by_name[name] = k, v
         return k, v
 
     def choose(self, rows: Tensor, among: str = "") -> None:
         """Go on with these rows only (one may be taken twice)."""
-        for name, (k, v) in self.kept.items():
+        for name, (k, v) in self.by_name.items():
             if among in name:
-                self.kept[name] = k.index_select(0, rows), v.index_select(0, rows)
+                self.by_name[name] = k.index_select(0, rows), v.index_select(0, rows)
 
 
 def _search(net: Network, sources: list[np.ndarray], beam: int, length_penalty: float) -> list[list[int]]:
@@ -82,8 +82,8 @@ def _search(net: Network, sources: list[np.ndarray], beam: int, length_penalty: 
     source_BS = torch.from_numpy(pad(np.concatenate(sources), lengths, special.pad)[0]).to(device)
     lengths_B = torch.from_numpy(lengths).to(device)
     memory = model.encode(net, source_BS, lengths_B).repeat_interleave(beam, dim=0)
-    hidden = model.padding(source_BS, lengths_B)
-    hidden = None if hidden is None else hidden.repeat_interleave(beam, dim=0)
+    allowed = model.within_lengths(source_BS, lengths_B)
+    allowed = None if allowed is None else allowed.repeat_interleave(beam, dim=0)
 
     most = min(config.decoding.max_length, config.max_positions - 1)
     limits = [min(most, 2 * len(source) + 20) for source in sources]  # by itself: the company must not matter
@@ -94,9 +94,9 @@ def _search(net: Network, sources: list[np.ndarray], beam: int, length_penalty: 
     totals[:, 0] = 0  # all hypotheses begin alike: only one of them may branch
     finished: list[list[tuple[float, list[int]]]] = [[] for _ in range(B)]
     done = [False] * B
-    store = Store()
+    kept = KeptKeys()
     for step in range(max(limits)):
-        rows = model.decode(net, ids[:, -1:], memory, hidden, store, step)
+        rows = model.decode(net, ids[:, -1:], memory, allowed, kept, step)
         logits = model.logits(net, rows[:, 0]).float()
         logits[:, never] = -torch.inf
         if step == 0:
@@ -108,15 +108,15 @@ def _search(net: Network, sources: list[np.ndarray], beam: int, length_penalty: 
         ends = tokens == special.end
         for b, rank in ends[:, :beam].nonzero().tolist():
             if not done[b]:
-                told = ids[b * beam + int(parents[b, rank]), 1:].tolist()
-                finished[b].append((float(best[b, rank]) / (step + 1) ** length_penalty, told))
+                ended_ids = ids[b * beam + int(parents[b, rank]), 1:].tolist()
+                finished[b].append((float(best[b, rank]) / (step + 1) ** length_penalty, ended_ids))
         # Those that have not ended, best first: sort by (ended, rank).
         keep = (ends.long() * 2 * beam + torch.arange(2 * beam, device=device)).argsort(dim=1)[:, :beam]
         totals = best.gather(1, keep)
         chosen = (first_row_B1 + parents.gather(1, keep)).view(-1)
         ids = torch.cat([ids.index_select(0, chosen), tokens.gather(1, keep).view(-1, 1)], dim=1)
         if beam > 1:
-            store.choose(chosen, among=".self")  # the beams of a sentence share its source
+            kept.choose(chosen, among=".self")  # the beams of a sentence share its source
         for b, found in enumerate(finished):
             if step + 1 == limits[b] and not found:  # cut: the best so far
                 found.append((0.0, ids[b * beam, 1:].tolist()))

@@ -5,7 +5,7 @@ The probabilities of a whole batch over a vocabulary of thousands are the larges
 there: some hundred rows at a time go from logits to probabilities to gradient while they are in the cache.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,8 +25,8 @@ def smoothed_cross_entropy(
     With R-Drop's weight α each target comes twice, one after the other: predicted with one dropout and with another.
     For each such two, p and q, α (KL(p‖q) + KL(q‖p)) / 2 is added to the loss (Liang et al. 2021, "R-Drop", §2.1).
     """
-    learning = torch.is_grad_enabled()
-    loss, nll = _Loss.apply(rows_ND, W_VD, b_V, targets_N, smoothing, r_drop, learning)  # type: ignore[no-untyped-call]
+    wanted = _Wanted(targets_N, smoothing, r_drop, torch.is_grad_enabled())
+    loss, nll = _Loss.apply(rows_ND, W_VD, b_V, wanted)  # type: ignore[no-untyped-call]
     return loss, nll
 
 
@@ -42,6 +42,15 @@ def disagreement(p_N2V: Tensor) -> tuple[Tensor, Tensor]:
     return kl_N21.sum(dtype=torch.float64), log_ratio.sub_(kl_N21 - 1).mul_(p_N2V).sub_(p_N2V.flip(1))
 
 
+class _Wanted(NamedTuple):
+    """What the loss is of; and whether its gradient is wanted too."""
+
+    targets_N: Tensor
+    smoothing: float
+    r_drop: float
+    gradient: bool
+
+
 class _Loss(torch.autograd.Function):
     """The gradient of the logits is p − q, q the right answer: worked out while p is at hand, on the way forward."""
 
@@ -51,11 +60,9 @@ class _Loss(torch.autograd.Function):
         all_rows_ND: Tensor,
         W_VD: Tensor,
         b_V: Tensor | None,
-        all_targets_N: Tensor,
-        smoothing: float,
-        r_drop: float,
-        learning: bool,
+        wanted: _Wanted,
     ) -> tuple[Tensor, Tensor]:
+        all_targets_N, smoothing, r_drop, learning = wanted
         real = (all_targets_N >= 0).nonzero().squeeze(1)
         some_left_out = len(real) < len(all_targets_N)
         rows_ND = all_rows_ND.index_select(0, real) if some_left_out else all_rows_ND
@@ -106,4 +113,4 @@ class _Loss(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_rows, grad_W, grad_b = ctx.saved_tensors
         by = grads[0]
-        return grad_rows * by, grad_W * by, None if grad_b is None else grad_b * by, None, None, None, None
+        return grad_rows * by, grad_W * by, None if grad_b is None else grad_b * by, None

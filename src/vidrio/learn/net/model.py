@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,8 +17,7 @@ from torch.nn import functional as F
 from vidrio.errors import InputError
 from vidrio.learn.net.attention import attend
 from vidrio.learn.net.dropout import Dropout, KeepAll
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.processes.sharded import Shards
+from vidrio.learn.net.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
@@ -44,10 +44,10 @@ NO_DROPOUT = Dropouts(KeepAll(), KeepAll(), KeepAll())
 
 @dataclass(frozen=True)
 class Network:
-    """The weights of one step, ready to compute with, and what the config chose."""
+    """The parameters of one step, ready to compute with, and what the config chose."""
 
     config: ModelConfig
-    weights: Mapping[str, Tensor]  # in the precision of the computation
+    parameters: Mapping[str, Tensor]  # in the precision of the computation
     tables: Mapping[str, Tensor]  # the same tables in full precision, to look rows up in
     positions_PD: Tensor  # unused where positions are learned
     activate: Callable[[Tensor], Tensor]
@@ -55,15 +55,15 @@ class Network:
     dropouts: Dropouts = NO_DROPOUT
 
 
-def build(weights: Weights | Shards, dtype: torch.dtype | None = None, dropouts: Dropouts = NO_DROPOUT) -> Network:
-    """Make the weights ready for one step, computing in `dtype` (their own, unless told otherwise)."""
-    config = weights.config
-    cast, tables = weights.leaves(dtype or weights.flat.dtype)
+def build(parameters: Parameters, dtype: torch.dtype | None = None, dropouts: Dropouts = NO_DROPOUT) -> Network:
+    """Make the parameters ready for one step, computing in `dtype` (their own, unless told otherwise)."""
+    config, flat = parameters.config, parameters.flat
+    cast, tables = parameters.leaves(dtype or flat.dtype)
     return Network(
         config=config,
-        weights=cast,
+        parameters=cast,
         tables=tables,
-        positions_PD=positions(config, weights.flat.dtype, weights.flat.device),
+        positions_PD=positions(config, flat.dtype, flat.device),
         activate={"relu": torch.relu_, "gelu": F.gelu, "swish": F.silu}[config.activation],
         place_norm={"post": norm_after, "pre": norm_before}[config.norm],
         dropouts=dropouts,
@@ -87,8 +87,8 @@ def positions(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> 
 
 
 def norm(net: Network, x: Tensor, name: str) -> Tensor:
-    w = net.weights
-    return F.layer_norm(x, x.shape[-1:], w[f"{name}.gain"], w[f"{name}.bias"], net.config.norm_epsilon)
+    p = net.parameters
+    return F.layer_norm(x, x.shape[-1:], p[f"{name}.gain"], p[f"{name}.bias"], net.config.norm_epsilon)
 
 
 def norm_after(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
@@ -103,7 +103,7 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
 
 def linear(net: Network, x: Tensor, name: str, matrix: str, bias: str) -> Tensor:
     """x W + b, where this model has that b."""
-    W, b = net.weights[f"{name}.{matrix}"], net.weights.get(f"{name}.{bias}")
+    W, b = net.parameters[f"{name}.{matrix}"], net.parameters.get(f"{name}.{bias}")
     rows = x.reshape(-1, x.shape[-1])
     y = rows @ W if b is None else torch.addmm(b, rows, W)
     return y.view(*x.shape[:-1], W.shape[1])
@@ -124,10 +124,10 @@ def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...
     return y.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
 
 
-def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, hidden: Tensor | None) -> Tensor:
+def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed: Tensor | None) -> Tensor:
     """Concat(head_1, …, head_H) W^O. §3.2.2."""
     B, H, L, K = q.shape
-    gathered = attend(q, k, v, hidden, net.dropouts.attention)
+    gathered = attend(q, k, v, allowed, net.dropouts.attention)
     return linear(net, gathered.transpose(1, 2).reshape(B, L, H * K), name, "WO", "bO")
 
 
@@ -142,40 +142,40 @@ def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -
         raise InputError("the text is longer than the model's positions", found=f"{last} tokens, not {len(table_PD)}")
     place_LD = table_PD[first:last]
     scale = math.sqrt(net.config.d_model) if net.config.scale_embeddings else 1.0
-    dtype = net.weights[table].dtype
+    dtype = net.parameters[table].dtype
     return net.dropouts.residual.drop(torch.add(place_LD, rows, alpha=scale).to(dtype))
 
 
-def padding(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
-    """True at the padding, shaped to broadcast over heads and asking rows; None if nothing is padded."""
+def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
+    """True at tokens, False at padding, shaped to broadcast over heads and asking rows; None if nothing is padded."""
     if int(lengths_B.min()) == ids_BL.shape[1]:
         return None
     places_L = torch.arange(ids_BL.shape[1], device=ids_BL.device)
-    return (places_L >= lengths_B[:, None])[:, None, None, :]
+    return (places_L < lengths_B[:, None])[:, None, None, :]
 
 
 def causal(n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
-    """True where a key stands after the row that asks; the asking rows are the last ones. §3.2.3."""
+    """True where a key does not stand after the row that asks; the asking rows are the last ones. §3.2.3."""
     if n_queries == 1:
         return None
-    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).triu(n_keys - n_queries + 1)
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 
 def encode(net: Network, source_BS: Tensor, lengths_B: Tensor) -> Tensor:
     """The encoder: source ids → memory. Figure 1, left."""
     x = embed(net, source_BS, source_table(net.config), "src")
-    hidden = padding(source_BS, lengths_B)
+    allowed = within_lengths(source_BS, lengths_B)
     for n in range(net.config.n_encoder_layers):
-        x = encoder_layer(net, x, f"enc.{n}", hidden)
+        x = encoder_layer(net, x, f"enc.{n}", allowed)
     return norm(net, x, "enc.norm") if net.config.norm == "pre" else x
 
 
-def encoder_layer(net: Network, x: Tensor, name: str, hidden: Tensor | None) -> Tensor:
+def encoder_layer(net: Network, x: Tensor, name: str, allowed: Tensor | None) -> Tensor:
     """Self-attention, then feed-forward. §3.1."""
 
     def self_attention(y: Tensor) -> Tensor:
         q, k, v = heads(net, y, f"{name}.self", "QKV")
-        return multi_head(net, q, k, v, f"{name}.self", hidden)
+        return multi_head(net, q, k, v, f"{name}.self", allowed)
 
     x = net.place_norm(net, x, self_attention, f"{name}.self")
     return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")
@@ -185,7 +185,7 @@ def decode(
     net: Network,
     target_BT: Tensor,
     memory_BSD: Tensor | None = None,
-    source_hidden: Tensor | None = None,
+    source_allowed: Tensor | None = None,
     keep: Keep = no_keep,
     first: int = 0,
 ) -> Tensor:
@@ -195,12 +195,19 @@ def decode(
     here: it stands after the text, where no row of the text may look.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
-    hidden = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
+    allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
     if memory_BSD is not None and first > 0:
         memory_BSD = memory_BSD[:, :0]  # its keys and values were made, and kept, at the first step
     for n in range(net.config.n_decoder_layers):
-        x = decoder_layer(net, x, memory_BSD, f"dec.{n}", hidden, source_hidden, keep)
+        x = decoder_layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), keep)
     return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
+
+
+class Masks(NamedTuple):
+    """Where a decoder's rows may look: True where they may; None: everywhere."""
+
+    target: Tensor | None
+    source: Tensor | None
 
 
 def decoder_layer(
@@ -208,8 +215,7 @@ def decoder_layer(
     x: Tensor,
     memory_BSD: Tensor | None,
     name: str,
-    hidden: Tensor | None,
-    source_hidden: Tensor | None,
+    masks: Masks,
     keep: Keep = no_keep,
 ) -> Tensor:
     """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
@@ -217,7 +223,7 @@ def decoder_layer(
     def self_attention(y: Tensor) -> Tensor:
         q, k, v = heads(net, y, f"{name}.self", "QKV")
         k, v = keep(f"{name}.self", k, v)
-        return multi_head(net, q, k, v, f"{name}.self", hidden)
+        return multi_head(net, q, k, v, f"{name}.self", masks.target)
 
     x = net.place_norm(net, x, self_attention, f"{name}.self")
     if memory_BSD is not None:
@@ -226,7 +232,7 @@ def decoder_layer(
             (q,) = heads(net, y, f"{name}.cross", "Q")
             k, v = heads(net, memory_BSD, f"{name}.cross", "KV")
             k, v = keep(f"{name}.cross", k, v)
-            return multi_head(net, q, k, v, f"{name}.cross", source_hidden)
+            return multi_head(net, q, k, v, f"{name}.cross", masks.source)
 
         x = net.place_norm(net, x, cross_attention, f"{name}.cross")
     return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")
@@ -235,8 +241,8 @@ def decoder_layer(
 def output(net: Network) -> tuple[Tensor, Tensor | None]:
     """Wᵒᵘᵗ, as V·D (one row a word, as the embedding it may be, §3.4), and its bias."""
     tied = output_is_tied(net.config)
-    W_VD = net.weights[target_table(net.config)] if tied else net.weights["out.W"].t()
-    return W_VD, net.weights.get("out.b")
+    W_VD = net.parameters[target_table(net.config)] if tied else net.parameters["out.W"].t()
+    return W_VD, net.parameters.get("out.b")
 
 
 def logits(net: Network, x: Tensor) -> Tensor:

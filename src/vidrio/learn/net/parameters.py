@@ -6,7 +6,6 @@ one product is faster than three.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,7 +26,7 @@ LOOKUPS = (
 
 
 @dataclass(frozen=True)
-class Weights:
+class Parameters:
     """The parameters of one model, in full precision: the flat vector and what lies where in it."""
 
     config: ModelConfig
@@ -36,11 +35,11 @@ class Weights:
     @staticmethod
     def from_arrays(
         config: ModelConfig, arrays: Mapping[str, np.ndarray], dtype: torch.dtype = torch.float32, device: str = "cpu"
-    ) -> "Weights":
+    ) -> "Parameters":
         """From the parameters as `parameters.py` names and turns them."""
         check_parameters(arrays, config)
         parts = [np.asarray(part, dtype=np.float64).ravel() for part in _fuse(config, arrays)]
-        return Weights(config, torch.from_numpy(np.concatenate(parts)).to(device=device, dtype=dtype))
+        return Parameters(config, torch.from_numpy(np.concatenate(parts)).to(device=device, dtype=dtype))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The parameters as `parameters.py` names and turns them."""
@@ -52,10 +51,6 @@ class Weights:
         shapes = dict(layout(self.config))
         parts = flat.split([int(np.prod(shape)) for shape in shapes.values()])
         return {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
-
-    def whole(self, flat: Tensor) -> Tensor:
-        """A vector laid out like this one, with nothing left to gather: see sharded.py."""
-        return flat
 
     def leaves(self, dtype: torch.dtype) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """What one step computes with: (matrices and vectors, cast once to `dtype`; tables to look rows up in).
@@ -77,10 +72,6 @@ class Weights:
             if part.dim() == 1:
                 part.zero_()
         return mask
-
-    def let_go(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> AbstractContextManager[None]:
-        """While the forward pass runs: nothing is let go of, all stays here."""
-        return nullcontext()
 
     def gradient(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> Tensor:
         """The gradient that a backward pass left in the leaves, as one flat vector in full precision."""

@@ -1,4 +1,4 @@
-"""Who makes the data that several processes learn from: one on each machine, or one for all.
+"""Which process makes the data that several learn from: one on each machine, or one for all.
 
 Machines may share the run's folder, or each has one of its own; then each makes the data in its own, and all must come
 out the same. Models, states and metrics are written by the leading process alone, in its folder.
@@ -17,7 +17,7 @@ import torch
 from vidrio.data.lock import only_one
 from vidrio.errors import RunError
 from vidrio.learn.batches import Examples, Side
-from vidrio.learn.processes.processes import Together
+from vidrio.learn.processes.processes import Processes
 
 SOME = 100_000  # sentences at a time
 
@@ -25,47 +25,47 @@ T = TypeVar("T")
 
 
 @contextmanager
-def at_work(home: Path, together: Together) -> Iterator[bool]:
-    """Work in a run's folder. Gives whether this process makes the data in it: the leading one does, and one on each
-    machine that does not see the leading one's folder."""
-    with only_one(home) if together.leads else nullcontext():
-        shared = _is_shared(home, together)
-        writes = together.leads or (together.leads_here and not shared)
-        with only_one(home) if writes and not together.leads else nullcontext():
-            yield writes
+def at_work(run: Path, processes: Processes) -> Iterator[bool]:
+    """Work in a run's folder, locked. Gives whether this process makes the data in it: the leading one does, and one on
+    each machine that does not see the leading one's folder."""
+    with only_one(run) if processes.leads else nullcontext():
+        shared = processes.size > 1 and _is_shared(run, processes)
+        owner = processes.leads or (processes.leads_here and not shared)
+        with only_one(run) if owner and not processes.leads else nullcontext():
+            yield owner
 
 
-def _is_shared(home: Path, together: Together) -> bool:
-    """Whether this is the leading process's folder."""
-    mark = home / together.tell(f".seen-{uuid4().hex}")
-    if together.leads:
+def _is_shared(run: Path, processes: Processes) -> bool:
+    """Whether this is the leading process's folder: all processes ask at once."""
+    mark = run / processes.broadcast_text(f".seen-{uuid4().hex}")
+    if processes.leads:
         mark.touch()
-    together.wait()
-    seen = mark.exists()
-    together.wait()
-    if together.leads:
+    processes.wait()
+    shared = mark.exists()
+    processes.wait()
+    if processes.leads:
         mark.unlink()
-    return seen
+    return shared
 
 
-def in_turn(writes: bool, together: Together, make: Callable[[bool], T]) -> T:
-    """What `make` gives: those that write make it, then the others find it made."""
-    if not writes:
-        together.wait()
-    found = make(not writes)
-    if writes:
-        together.wait()
-    return found
+def owner_first(owner: bool, processes: Processes, make: Callable[[], T]) -> T:
+    """What `make` gives: the owners of the data make it, then the others find it made."""
+    if not owner:
+        processes.wait()
+    made = make()
+    if owner:
+        processes.wait()
+    return made
 
 
-def same_everywhere(examples: Examples, others: str, together: Together) -> None:
-    """Refuse to learn from examples (or from `others`, told as text) that are not the same on all machines."""
-    [several] = together.any_of(together.leads_here and not together.leads)
-    if not several:
+def refuse_differences(examples: Examples, fingerprints: str, processes: Processes) -> None:
+    """Refuse to learn from examples (or by tokenizers with fingerprints) that are not the same on all machines."""
+    [several_machines] = processes.any_of(processes.leads_here and not processes.leads)
+    if not several_machines:
         return
-    own = torch.tensor([checksum(examples, others) if together.leads_here else 0])
-    leading = together.spread(own.clone())
-    [differ] = together.any_of(together.leads_here and bool(own != leading))
+    own = torch.tensor([checksum(examples, fingerprints) if processes.leads_here else 0])
+    leading = processes.broadcast(own.clone())
+    [differ] = processes.any_of(processes.leads_here and bool(own != leading))
     if differ:
         raise RunError(
             "the machines have not made the same data to learn from",
@@ -74,16 +74,16 @@ def same_everywhere(examples: Examples, others: str, together: Together) -> None
         )
 
 
-def checksum(examples: Examples, others: str) -> int:
+def checksum(examples: Examples, fingerprints: str) -> int:
     """Of all token ids, their order, and how often they are taken."""
-    found = crc32(f"{others} {list(examples.repeats)}".encode())
+    crc = crc32(f"{fingerprints} {list(examples.repeats)}".encode())
     for side in (examples.source, examples.target):
-        for ids, lengths in _some(side):
-            found = crc32(lengths.astype("<i8").tobytes(), crc32(ids.astype("<i8").tobytes(), found))
-    return found
+        for ids, lengths in _in_parts(side):
+            crc = crc32(lengths.astype("<i8").tobytes(), crc32(ids.astype("<i8").tobytes(), crc))
+    return crc
 
 
-def _some(side: Side) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _in_parts(side: Side) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     count = len(side.lengths)
     for start in range(0, count, SOME):
         yield side.gather(np.arange(start, min(count, start + SOME)))

@@ -1,64 +1,51 @@
-"""From the user's files to something to learn from: for translating, for telling classes, for writing on.
+"""From files of sentence pairs to something to learn from: cleaned, held out, encoded. Other texts: `prepare_texts.py`.
 
 Each task ends up the same: examples, held-out ones, tokenizers, and a function that says how good a model is.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from vidrio.data.clean import tidy
-from vidrio.data.lines import read_lines
 from vidrio.data.pairs import corpora, read
 from vidrio.data.prepare import Prepared, key_of, made_of_others, prepare
 from vidrio.data.progress import Progress
-from vidrio.data.select import Wishes, within
 from vidrio.data.skipped import Tally
-from vidrio.data.split import key
 from vidrio.data.store import store
-from vidrio.errors import DataError, RunError
-from vidrio.learn.batches import Examples
-from vidrio.learn.plain import in_memory
-from vidrio.learn.run.loop import Validate
-from vidrio.learn.run.recipe import VOCABULARY_FOR, largest_for
-from vidrio.learn.run.start import Start
-from vidrio.learn.run.validate import Texts, validate_classes, validate_loss, validate_translation
-from vidrio.text.fold import fold
+from vidrio.errors import DataError
+from vidrio.learn.batches import Examples, in_memory
+from vidrio.learn.run.plan import Plan, cannot_change
+from vidrio.learn.run.request import Material, Start
+from vidrio.learn.run.validate import Texts, Validate, validate_translation
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
 HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end
 JUDGED = 300  # of the former, translated at every validation
+# The largest vocabulary, and how many pairs it takes.
+VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
 
 
 @dataclass(frozen=True)
-class Begun:
-    """What a run that goes on was begun with: other data are refused before anything of it is altered."""
+class DataFolder:
+    """The run's folder, into which the data go."""
 
-    data: str  # their key
-    tokenizers: Sequence[str]  # their fingerprints
+    run: Path
+    owner: bool = True  # this process makes them; else they only have to be read
+    begun: Plan | None = None  # the run that goes on: other data are refused before anything of it is altered
 
-
-@dataclass(frozen=True, kw_only=True)
-class Material:
-    """What the user gives to learn from."""
-
-    names: tuple[str, ...]
-    dev: tuple[str, ...] = ()
-    test: tuple[str, ...] = ()
-    columns: tuple[str, str] | None = None
-    languages: tuple[str, str] = ("", "")
-    tokenizer: str = "bpe"
-    vocabulary: int = 0  # 0: by the number of pairs
-    separate: bool = False  # a vocabulary for each side
-    lowercase: bool = False
-    clean: Wishes = field(default_factory=Wishes)
-    start: Start | None = None  # a model whose tokenizers are used, in place of new ones
-    made: bool = False  # by another process, in the same folder: it only has to be read
-    begun: Begun | None = None  # the run that goes on
+    def hold(self, *, data: str = "", tokenizers: Sequence[Tokenizer] = ()) -> None:
+        """Refuse other data than the run that goes on was begun with."""
+        if self.begun is None:
+            return
+        if data and data != self.begun.data:
+            raise cannot_change(["the sentence pairs or how they are cleaned"])
+        if any(tokenizer.fingerprint() not in self.begun.tokenizers for tokenizer in tokenizers):
+            raise cannot_change(["the tokenizer"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +54,13 @@ class Task:
 
     kind: str
     key: str  # of the data: another key is other data
-    source: Tokenizer | None
-    target: Tokenizer | None
+    source: Tokenizer | None = None
+    target: Tokenizer | None = None
     examples: Examples
     validate: Validate
     judge: Validate | None = None  # the finished model, where nothing has to be translated for it
-    test: Sequence[tuple[str, str]] = ()  # texts to judge with, and their translations, their classes or nothing
-    held_out: Sequence[tuple[str, str]] = ()  # the same to validate with
+    test: Sequence[tuple[str, str]]  # texts to judge with, and their translations, their classes or nothing
+    held_out: Sequence[tuple[str, str]]  # the same to validate with
     labels: tuple[str, ...] = ()
     tally: Tally
     pairs: dict[str, int]
@@ -104,9 +91,9 @@ class Task:
         return values | {"tying": "all" if self.source is self.target else "output"}
 
 
-def translation(run: Path, material: Material, progress: Progress) -> Task:
+def sentence_pairs(folder: DataFolder, material: Material, start: Start | None, progress: Progress) -> Task:
     """Sentence pairs, cleaned, held out, encoded; on disk."""
-    given = corpora(material.names, columns=material.columns, languages=material.languages)
+    learn_from = corpora(material.names, columns=material.columns, languages=material.languages)
     dev, test = (corpora(names, columns=material.columns) if names else [] for names in (material.dev, material.test))
     wishes = replace(
         material.clean,
@@ -115,42 +102,32 @@ def translation(run: Path, material: Material, progress: Progress) -> Task:
         apart=(*dev, *test),
         least=FEWEST,
     )
-    hold(material, data=key_of(given, wishes))
-    prepared = prepare(run / "data", given, wishes, progress, made=material.made)
-    if not prepared.pairs["train"]:
-        raise DataError(
-            "nothing is left to learn from", found=f"{prepared.tally.read:,} pairs read", do="see data.json"
-        )
+    folder.hold(data=key_of(learn_from, wishes))
+    prepared = prepare(folder.run / "data", learn_from, wishes, progress, made=not folder.owner)
     dev_pairs, test_pairs = (
         [(tidy(pair.source), tidy(pair.target)) for corpus in files for pair in read(corpus, Tally())]
         if files
         else prepared.read(part)
         for files, part in ((dev, "dev"), (test, "test"))
     )
-    if not dev_pairs:
+    if not prepared.pairs["train"] or not dev_pairs:
         raise DataError(
-            "there are too few pairs to hold some out for validation",
-            found=f"{prepared.pairs['train']:,} to learn from",
+            "nothing is left to learn from" if dev_pairs else "there are too few pairs to hold some out for validation",
+            found=prepared.tally.summary(prepared.pairs["train"]),
             do="give more pairs, or a validation set with --dev",
         )
-    source, target = pair_tokenizers(run, prepared, material, progress)
+    source, target = start.tokenizers() if start else _learn_tokenizers(folder, prepared, material, progress)
+    folder.hold(tokenizers=(source, target))
     stored = store(prepared, source, target, progress)
-    held_out = in_memory(
-        list(
-            zip(
-                *(t.encode_batch(side) for t, side in zip((source, target), zip(*dev_pairs, strict=True), strict=True)),
-                strict=True,
-            )
-        )
-    )
-    texts = Texts([s for s, _ in dev_pairs], [t for _, t in dev_pairs], target.decode)
+    sources, targets = zip(*dev_pairs, strict=True)
+    held_out = in_memory(list(zip(source.encode_batch(sources), target.encode_batch(targets), strict=True)))
     return Task(
         kind="translate",
         key=prepared.key,
         source=source,
         target=target,
         examples=Examples(stored.source, stored.target, [(share.pairs, share.weight) for share in prepared.shares]),
-        validate=validate_translation(held_out, texts, JUDGED),
+        validate=validate_translation(held_out, Texts(sources, targets, target.decode), JUDGED),
         held_out=dev_pairs,
         test=test_pairs,
         tally=prepared.tally,
@@ -158,8 +135,8 @@ def translation(run: Path, material: Material, progress: Progress) -> Task:
     )
 
 
-def pair_tokenizers(
-    run: Path, prepared: Prepared, material: Material, progress: Progress
+def _learn_tokenizers(
+    folder: DataFolder, prepared: Prepared, material: Material, progress: Progress
 ) -> tuple[Tokenizer, Tokenizer]:
     """One tokenizer for both sides, or one for each; learned from the training pairs."""
 
@@ -172,219 +149,40 @@ def pair_tokenizers(
         yield from side(0)
         yield from side(1)
 
-    size, wish = vocabulary_size(material, prepared.pairs["train"]), (material, prepared.key, progress)
-    if material.start:
-        source, target = material.start.tokenizers()
-        hold(material, tokenizers=(source, target))
-        return source, target
+    learn = partial(learn_tokenizer, folder, material, progress, (prepared.key, prepared.pairs["train"]))
     if not material.separate:
-        one = learned(run / "tokenizer.json", both, size, *wish)
+        one = learn("tokenizer.json", both)
         return one, one
-    names = ("tokenizer.json", "target-tokenizer.json")
-    source, target = (learned(run / name, partial(side, n), size, *wish) for n, name in enumerate(names))
-    return source, target
+    return learn("tokenizer.json", partial(side, 0)), learn("target-tokenizer.json", partial(side, 1))
 
 
-def vocabulary_size(material: Material, pairs: int) -> int:
-    return material.vocabulary or int(largest_for(VOCABULARY_FOR, pairs))
-
-
-def learned(
-    path: Path, texts: Callable[[], Iterable[str]], size: int, material: Material, key: str, progress: Progress
+def learn_tokenizer(
+    folder: DataFolder,
+    material: Material,
+    progress: Progress,
+    data: tuple[str, int],
+    name: str,
+    texts: Callable[[], Iterable[str]],
 ) -> Tokenizer:
-    """The tokenizer that lies there already from the same data and wishes, or a new one."""
+    """The tokenizer that lies there already from the same data (their key, and how many) and wishes, or a new one."""
+    path, (key, count) = folder.run / name, data
     stamp = path.with_suffix(".key")
-    wish = sha256(repr((key, material.tokenizer, size, material.lowercase, material.separate)).encode()).hexdigest()
+    size = material.vocabulary or largest_for(VOCABULARY_FOR, count)
+    # The False stands for an option that there was (--lowercase): what was learned before it went is found again.
+    wish = sha256(repr((key, material.tokenizer, size, False, material.separate)).encode()).hexdigest()
     if path.exists() and stamp.exists() and stamp.read_text() == wish:
         return Tokenizer.load(path)
-    if material.made:
+    if not folder.owner:
         raise made_of_others(path)
     with progress("learning the tokenizer", 0):
-        tokenizer = Tokenizer.learn(texts(), material.tokenizer, size, lowercase=material.lowercase)
-    hold(material, tokenizers=(tokenizer,))
+        tokenizer = Tokenizer.learn(texts(), material.tokenizer, size)
+    folder.hold(tokenizers=(tokenizer,))
     path.parent.mkdir(parents=True, exist_ok=True)
     tokenizer.save(path)
     stamp.write_text(wish)
     return tokenizer
 
 
-def hold(material: Material, *, data: str = "", tokenizers: Sequence[Tokenizer] = ()) -> None:
-    """Refuse other data than the run that goes on was begun with."""
-    begun = material.begun
-    if begun is None:
-        return
-    if data and data != begun.data:
-        raise cannot_change(["the sentence pairs or how they are cleaned"])
-    if any(tokenizer.fingerprint() not in begun.tokenizers for tokenizer in tokenizers):
-        raise cannot_change(["the tokenizer"])
-
-
-def cannot_change(what: Sequence[str]) -> RunError:
-    """What is given now would make another run of it."""
-    return RunError(
-        "a run that has begun cannot change this",
-        found="; ".join(what),
-        do="give the same as before, or another folder with --to",
-    )
-
-
-# --- tasks whose data fits into memory --------------------------------------------------------------------------------
-
-Labelled = dict[str, str]  # text → its class, or nothing
-
-
-def classification(run: Path, material: Material, progress: Progress) -> Task:
-    """Texts with their classes: two columns, text and label."""
-
-    def read_labelled(names: Sequence[str], tally: Tally) -> Labelled:
-        found: Labelled = {}
-        for corpus in corpora(names, columns=material.columns):
-            for pair in read(corpus, tally):
-                text, label = tidy(pair.source), tidy(pair.target)
-                if not text or not label:
-                    tally.skip("empty", f"{corpus.name}:{pair.line}", text, label)
-                elif text in found:
-                    tally.skip("duplicate", f"{corpus.name}:{pair.line}", text, label)
-                else:
-                    found[text] = label
-        return found
-
-    parts = divided(material, read_labelled)
-    own = [
-        parts.train,
-        *(part for part, names in ((parts.dev, material.dev), (parts.test, material.test)) if not names),
-    ]
-    labels = tuple(sorted({label for part in own for label in part.values()}))
-    if len(labels) < 2:
-        raise DataError(
-            "there is nothing to tell apart",
-            found=f"{sum(map(len, own)):,} texts of {len(labels)} classes",
-            do=f"give at least {FEWEST} texts of two classes, as text<TAB>class",
-        )
-    unknown = sorted({*parts.dev.values(), *parts.test.values()} - {*labels})
-    if unknown:
-        raise DataError(
-            "there are classes that nothing is learned of",
-            found=", ".join(unknown[:10]) + (" …" if len(unknown) > 10 else ""),
-            do="give texts of these classes to learn from, or leave them out of --dev and --test",
-        )
-    tokenizer = tokenizer_of(run, material, parts, progress)
-
-    def examples(part: Labelled) -> Examples:
-        rows = zip(tokenizer.encode_batch(list(part)), part.values(), strict=True)
-        return in_memory([(ids, [labels.index(label)]) for ids, label in rows])
-
-    return parts.task(
-        kind="classify",
-        source=tokenizer,
-        examples=examples(parts.train),
-        validate=validate_classes(examples(parts.dev)),
-        judge=validate_classes(examples(parts.test), progress),
-        labels=labels,
-    )
-
-
-def generation(run: Path, material: Material, progress: Progress) -> Task:
-    """Texts to write like, one a line."""
-
-    def read_texts(names: Sequence[str], tally: Tally) -> Labelled:
-        found: Labelled = {}
-        for name in names:
-            for line in read_lines(Path(name)):
-                tally.read += 1
-                text = tidy(line.text)
-                reason = line.fault or ("empty" if not text else "duplicate" if text in found else "")
-                if reason:
-                    tally.skip(reason, f"{name}:{line.number}", line.text)
-                else:
-                    found[text] = ""
-        return found
-
-    parts = divided(material, read_texts)
-    tokenizer = tokenizer_of(run, material, parts, progress)
-
-    def examples(part: Labelled) -> Examples:
-        return in_memory([([], ids) for ids in tokenizer.encode_batch(list(part))])
-
-    return parts.task(
-        kind="generate",
-        target=tokenizer,
-        examples=examples(parts.train),
-        validate=validate_loss(examples(parts.dev)),
-        judge=validate_loss(examples(parts.test), progress),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Texts to learn from, to validate with, to judge the finished model with; and a checksum of all."""
-
-    train: Labelled
-    dev: Labelled
-    test: Labelled
-    key: str
-    tally: Tally
-
-    def task(
-        self,
-        *,
-        kind: str,
-        examples: Examples,
-        validate: Validate,
-        judge: Validate,
-        source: Tokenizer | None = None,
-        target: Tokenizer | None = None,
-        labels: tuple[str, ...] = (),
-    ) -> Task:
-        return Task(
-            kind=kind,
-            key=self.key,
-            source=source,
-            target=target,
-            examples=examples,
-            validate=validate,
-            judge=judge,
-            test=list(self.test.items()),
-            held_out=list(self.dev.items()),
-            labels=labels,
-            tally=self.tally,
-            pairs={"train": len(self.train), "dev": len(self.dev), "test": len(self.test)},
-        )
-
-
-def divided(material: Material, read_some: Callable[[Sequence[str], Tally], Labelled]) -> Parts:
-    """The texts, and those held out: given ones, or chosen by checksum, so that no random number decides."""
-    tally = Tally()
-    found = read_some(material.names, tally)
-    given = [read_some(names, Tally()) if names else None for names in (material.dev, material.test)]
-    for names, part in zip((material.dev, material.test), given, strict=True):
-        if part is not None and not part:
-            raise DataError("there is nothing to judge with", found=f"no text in {', '.join(names)}", do="give others")
-    apart = {fold(text) for part in given for text in part or ()}
-    for text in [text for text in found if fold(text) in apart]:
-        tally.skip("stands in a held-out set", "", text, found.pop(text))
-    if len(found) < FEWEST:
-        raise DataError(
-            "there are too few texts to learn from", found=f"{len(found)} of them", do=f"give {FEWEST} or more"
-        )
-    tally.kept = len(found)
-    wanted = within(tuple(0 if part is not None else HELD_OUT for part in given), len(found))
-    by_checksum = iter(sorted(found, key=key))
-    chosen = [{next(by_checksum) for _ in range(count)} for count in wanted]
-    held = [
-        {text: other for text, other in found.items() if text in some} if part is None else part
-        for part, some in zip(given, chosen, strict=True)
-    ]
-    train = {text: other for text, other in found.items() if not any(text in some for some in chosen)}
-    whole = sha256(repr([list(part.items()) for part in (train, *held)]).encode()).hexdigest()
-    hold(material, data=whole)
-    return Parts(train=train, dev=held[0], test=held[1], key=whole, tally=tally)
-
-
-def tokenizer_of(run: Path, material: Material, parts: Parts, progress: Progress) -> Tokenizer:
-    """The tokenizer of the texts that are learned from."""
-    size = vocabulary_size(material, len(parts.train))
-    return learned(run / "tokenizer.json", lambda: parts.train, size, material, parts.key, progress)
-
-
-TASKS = {"translate": translation, "classify": classification, "generate": generation}
+def largest_for(table: dict[Any, int], amount: int) -> Any:
+    """The last entry of a table whose threshold the amount reaches."""
+    return [name for name, threshold in table.items() if amount >= threshold][-1]

@@ -1,4 +1,4 @@
-"""How much memory a training step takes, and how much there is: so that no batch is larger than the machine.
+"""How much RAM (or memory of a GPU) a training step takes, and how much is free: so that every batch fits.
 
 A step's largest part is what the forward pass keeps for the way back. It is counted here in numbers a token, sub-layer
 by sub-layer, as `model.py` and `attention.py` keep them; the letters are the axes of `config.py`.
@@ -31,17 +31,12 @@ class Need:
         return int((SHARE * free - self.fixed) / self.token)
 
 
-def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "cpu", shares: int = 1) -> Need:
-    """What training takes, in batches of the longest sentences: they need most, since attention is L · M numbers.
-
-    `shares` is the number of processes that share the model out; the leading one has most to hold.
-    """
+def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "cpu") -> Need:
+    """What training takes, in batches of the longest sentences: they need most, since attention is L · M numbers."""
     size = 2 if recipe.precision == "bfloat16" else 4
     # Parameters, their mean, the best, Adam's two, a gradient, all in float32; and while a state is saved, a copy of
     # the first five. A backward pass's own gradients take no more than that copy.
-    # Where the model is shared out: what is saved is whole in the machine, what is validated on the device.
-    copy = 20 if device_type == "cpu" else max(20 / shares, 6)
-    parameters = (20 / shares + copy) * count(config)
+    parameters = 40 * count(config)
     W = max(config.source_vocabulary, config.target_vocabulary, config.n_classes) * config.d_model
     loss = 2 * size * CHUNK + 2 * 4 * W
     passes = 1

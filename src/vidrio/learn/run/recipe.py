@@ -1,37 +1,14 @@
-"""What to train and how: sizes, rates, when to stop. Every choice has a default that suits the data, machine and time.
-
-The rules by which defaults are chosen are few, and stand here as tables; docs/training.md tells them in words.
-"""
+"""What a run learns by: rates, batches, dropout, when to stop. What nobody chooses, `choose.py` does."""
 
 import math
-import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
-
-import torch
 
 from vidrio.errors import ConfigError
 from vidrio.learn.net.dropout import drops
-from vidrio.learn.schedule import KINDS
-from vidrio.model.config import ModelConfig, SpecialIds
-from vidrio.model.parameters import count
+from vidrio.learn.optimiser import SCHEDULES
 
-# The paper's sizes (Table 3) and two smaller ones, for data and machines that the paper did not have in mind.
-PRESETS: dict[str, dict[str, int]] = {
-    "tiny": {"d_model": 128, "n_heads": 4, "d_head": 32, "d_ff": 256, "n_encoder_layers": 4, "n_decoder_layers": 4},
-    "small": {"d_model": 256, "n_heads": 8, "d_head": 32, "d_ff": 1024, "n_encoder_layers": 4, "n_decoder_layers": 2},
-    "base": {"d_model": 512, "n_heads": 8, "d_head": 64, "d_ff": 2048, "n_encoder_layers": 6, "n_decoder_layers": 6},
-    "big": {"d_model": 1024, "n_heads": 16, "d_head": 64, "d_ff": 4096, "n_encoder_layers": 6, "n_decoder_layers": 6},
-}
-# The largest size that so many pairs can fill; on few pairs larger models are worse, not only slower.
-PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
-PASSES = 8  # over the data, that a time budget must allow, or a smaller size is taken
-VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
-DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
-RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
-BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 METRICS = {"loss": min, "bleu": max, "chrf": max, "accuracy": max}  # which way is better
-TASKS = ("translate", "classify", "generate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +34,7 @@ class Stop:
             return "when it gets no better"
         if self.steps:
             return f"after {self.steps:,} steps"
-        return f"after {self.epochs:g} passes over the data" if self.epochs else f"after {minutes(self.seconds)}"
+        return f"after {self.epochs:g} passes over the data" if self.epochs else f"after {duration(self.seconds)}"
 
     def share(self, step: int, epoch: float, seconds: float) -> float:
         """How much of the training is over, 0 to 1."""
@@ -100,38 +77,28 @@ class Recipe:
             raise ConfigError("this recipe cannot be used", found="; ".join(problems), do="change the values named")
 
     def _problems(self) -> list[tuple[str, bool]]:
-        rates = {
-            name: getattr(self, name)
-            for name in ("dropout", "attention_dropout", "activation_dropout", "subword_dropout", "smoothing")
-        }
+        def values(*names: str) -> list[tuple[str, Any]]:
+            return [(name, getattr(self, name)) for name in names]
+
+        rates = values("dropout", "attention_dropout", "activation_dropout", "subword_dropout", "smoothing")
+        counts = values("batch_tokens", "accumulate", "validations", "keep_best")
+        sizes = values("clip", "weight_decay", "patience", "warmup", "seed")
+        drops_some = any(map(drops, (self.dropout, self.attention_dropout, self.activation_dropout)))
+        same = f"r_drop is {self.r_drop:g}, but with dropout {self.dropout:g} both predictions would be the same"
+        precise = self.precision in ("float32", "bfloat16")
+        falls = self.schedule in ("linear", "cosine")
         return [
-            *((f"{name} is {value}, not from 0 to below 1", not 0 <= value < 1) for name, value in rates.items()),
-            (f"schedule is {self.schedule!r}, not one of {', '.join(KINDS)}", self.schedule not in KINDS),
+            *((f"{name} is {value}, not from 0 to below 1", not 0 <= value < 1) for name, value in rates),
+            (f"schedule is {self.schedule!r}, not one of {', '.join(SCHEDULES)}", self.schedule not in SCHEDULES),
             (f"rate is {self.rate}, not above 0", not self.rate > 0),
             (f"r_drop is {self.r_drop}, not 0 or above", not 0 <= self.r_drop < math.inf),
-            (
-                f"r_drop is {self.r_drop:g}, but with dropout {self.dropout:g} both predictions would be the same",
-                self.r_drop > 0
-                and not any(map(drops, (self.dropout, self.attention_dropout, self.activation_dropout))),
-            ),
+            (same, self.r_drop > 0 and not drops_some),
             (f"metric is {self.metric!r}, not one of {', '.join(METRICS)}", self.metric not in METRICS),
             (f"average is {self.average}, not from 0 to below 1", not 0 <= self.average < 1),
-            (
-                f"precision is {self.precision!r}, not float32 or bfloat16",
-                self.precision not in ("float32", "bfloat16"),
-            ),
-            *(
-                (f"{name} is {getattr(self, name)}, not above 0", getattr(self, name) < 1)
-                for name in ("batch_tokens", "accumulate", "validations", "keep_best")
-            ),
-            *(
-                (f"{name} is {getattr(self, name)}, below 0", getattr(self, name) < 0)
-                for name in ("clip", "weight_decay", "patience", "warmup", "seed")
-            ),
-            (
-                "a schedule that falls to 0 needs an end: steps, epochs or a time",
-                self.stop.converged and self.schedule in ("linear", "cosine"),
-            ),
+            (f"precision is {self.precision!r}, not float32 or bfloat16", not precise),
+            *((f"{name} is {value}, not above 0", value < 1) for name, value in counts),
+            *((f"{name} is {value}, below 0", value < 0) for name, value in sizes),
+            ("a schedule that falls to 0 needs an end: steps, epochs or a time", self.stop.converged and falls),
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -142,68 +109,11 @@ class Recipe:
         return Recipe(**{**data, "stop": Stop(**data["stop"])})
 
 
-def minutes(seconds: float) -> str:
-    """A duration to read."""
+def duration(seconds: float) -> str:
+    """A duration to read, as it would be typed: 150 s is no 2 min."""
     seconds = round(seconds)
     if seconds < 100:
         return f"{seconds} s"
-    return f"{seconds // 60} min" if seconds < 6000 else f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
-
-
-def largest_for(table: dict[Any, int], amount: int) -> Any:
-    """The last entry of a table whose threshold the amount reaches."""
-    return [name for name, threshold in table.items() if amount >= threshold][-1]
-
-
-def choose_preset(pairs: int, tokens: int, vocabulary: int, seconds: float, speed: float) -> str:
-    """The largest size that the pairs can fill and the time can train. `speed`: multiplications a second."""
-    fitting = [name for name, threshold in PAIRS_FOR.items() if pairs >= threshold]
-    while len(fitting) > 1 and seconds and tokens_a_second(fitting[-1], vocabulary, speed) * seconds < PASSES * tokens:
-        fitting.pop()
-    return fitting[-1]
-
-
-def tokens_a_second(preset: str, vocabulary: int, speed: float) -> float:
-    """A rough guess: half of the parameters meet each token, three times (once forward, twice back), at half speed."""
-    return speed / (3 * count(sized(preset, vocabulary, SpecialIds())))
-
-
-def sized(preset: str, vocabulary: int, special: SpecialIds, **changes: Any) -> ModelConfig:
-    """The config of a preset, for one vocabulary on both sides."""
-    values = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "special": special, "norm": "pre"}
-    return ModelConfig(**{**values, **PRESETS[preset], **changes})
-
-
-def preset_of(config: ModelConfig) -> str:
-    """The preset whose sizes these are; empty if none has them."""
-    return next((name for name, sizes in PRESETS.items() if sizes.items() <= vars(config).items()), "")
-
-
-def nearest_preset(config: ModelConfig) -> str:
-    """The preset whose model would have the most similar number of parameters, all else being the same."""
-
-    def times(name: str) -> float:
-        sizes: dict[str, Any] = dict(PRESETS[name])
-        return abs(math.log(count(replace(config, **sizes)) / count(config)))
-
-    return min(PRESETS, key=times)
-
-
-def measure_speed(device: torch.device, dtype: torch.dtype) -> float:
-    """Multiplications (with their additions) a second, in matrix products of the sizes that matter."""
-    a, b = torch.ones(2048, 512, dtype=dtype, device=device), torch.ones(512, 512, dtype=dtype, device=device)
-    best = float("inf")
-    for _ in range(6):
-        start = time.perf_counter()
-        product = a @ b
-        product[0, 0].item()  # wait for a GPU
-        best = min(best, time.perf_counter() - start)
-    return a.shape[0] * a.shape[1] * b.shape[1] / best
-
-
-def choose_precision(device: torch.device) -> str:
-    """bfloat16 where the machine multiplies in it, else float32."""
-    if device.type == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    can = torch.cpu.get_capabilities()
-    return "bfloat16" if can.get("avx512_bf16") or can.get("amx_bf16") else "float32"
+    if seconds < 6000:
+        return f"{seconds // 60} min" + (f" {seconds % 60} s" if seconds % 60 else "")
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"

@@ -1,79 +1,123 @@
-"""What a run leaves behind while it learns: its state, its metrics, its best models, and a few of its ages."""
+"""What a run leaves on disk besides its state: its metrics, its best models, and the model at a few ages.
+
+    MODEL/run/metrics.jsonl                                       a line every ten steps, and one for each validation
+    MODEL/run/best/step-00000500/model.safetensors                the best models, if more than one is asked for
+    MODEL/run/snapshots/step-00000064/model.safetensors           the model at steps 0, 1, 2, 4, 8 …
+
+A best model is written before the state that counts it among the best, and removed after a state that does not has been
+written twice: whichever of the two states on disk a run goes on from, all of its best models are there.
+
+A model changes the less the longer it has learned, so snapshots are taken at powers of 2; when they become too many,
+step 0 stays and the earliest of the others go. Which ones are there depends on the last step alone, so a run that was
+killed and goes on leaves the same ones. None of this needs PyTorch.
+"""
 
 import json
-import time
+import shutil
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.net.parameters import Weights
-from vidrio.learn.run.best import keep, let_go
-from vidrio.learn.run.checkpoint import save_state
-from vidrio.learn.run.snapshots import keep_snapshot
-from vidrio.learn.run.state import State
-from vidrio.model.folder import write_atomically
+import numpy as np
 
-SAVE = 300  # seconds between two saved states, besides those at validations
+from vidrio.errors import RunError
+from vidrio.model.folder import read_parameters, write_atomically, write_parameters
+from vidrio.model.json_text import json_text
 
-
-class Keeper:
-    """Writes what a run leaves behind; nothing, if there is nowhere to write."""
-
-    def __init__(self, run: Path | None, state: State) -> None:
-        self.run, self.state = run, state
-        self.saved = time.monotonic()
-        self.kept = {step for step, _, _ in state.kept}  # by the state on disk
-        if run is not None:
-            run.mkdir(parents=True, exist_ok=True)
-            forget_after(run / "metrics.jsonl", state.step)
-
-    def tell(self, record: dict[str, Any]) -> dict[str, Any]:
-        if self.run is not None:
-            write_down(self.run, record)
-        return record
-
-    def is_due(self) -> bool:
-        return time.monotonic() - self.saved > SAVE
-
-    def save(self) -> None:
-        tensors = self.state.tensors()
-        if self.run is not None:
-            save_state(self.run, tensors, self.state.numbers())
-            kept = {step for step, _, _ in self.state.kept}
-            let_go(self.run, kept | self.kept)
-            self.kept = kept
-        self.saved = time.monotonic()
-
-    def keep_best(self) -> None:
-        """Write the model that was just judged, if it is one of the best."""
-        if any(step == self.state.step for step, _, _ in self.state.kept):
-            weights = self.state.weights
-            whole = weights.whole(self.state.average)
-            if self.run is not None:
-                keep(self.run, self.state.step, Weights(weights.config, whole).to_arrays())
-
-    def snapshot(self) -> None:
-        weights = self.state.weights
-        whole = weights.whole(weights.flat)
-        if self.run is not None:
-            keep_snapshot(self.run, self.state.step, Weights(weights.config, whole).to_arrays())
+METRICS, BEST, SNAPSHOTS = "metrics.jsonl", "best", "snapshots"
+MOST = 8  # snapshots besides step 0
+ROOM = 1 << 30  # bytes that all of them may take; large models keep fewer
+FEWEST = 3
 
 
-def write_down(run: Path, record: dict[str, Any]) -> None:
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+
+def add_metrics(run: Path, record: Mapping[str, Any]) -> None:
     """One more line of metrics."""
-    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
+    path = run / METRICS
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json_text(record) + "\n")
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written",
+            found=str(error.strerror),
+            do="make room and start the same command again; it goes on from the last saved state",
+        ) from None
 
 
-def forget_after(path: Path, step: int) -> None:
+def forget_metrics_after(run: Path, step: int) -> None:
     """Drop the metrics after the saved state, and of the end, which will be told again, and a half-written line."""
+    path = run / METRICS
     if not path.exists():
         return
-    kept = []
+    lines = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             record = json.loads(line)
             if record["step"] <= step and record.get("kind") != "mean":
-                kept.append(line + "\n")
+                lines.append(line + "\n")
         except (ValueError, KeyError):
             break
-    write_atomically(path, "".join(kept).encode())
+    write_atomically(path, "".join(lines).encode())
+
+
+# --- the best models --------------------------------------------------------------------------------------------------
+
+
+def keep_best(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:
+    """Write the model of this step, which is one of the best."""
+    write_parameters(_place(run, BEST, step), parameters)
+
+
+def remove_best_but(run: Path, steps: Collection[int]) -> None:
+    """Remove all of the best models but those of these steps."""
+    for folder in (run / BEST).glob("step-*"):
+        if folder not in [_place(run, BEST, step) for step in steps]:
+            shutil.rmtree(folder)
+
+
+def mean(run: Path, steps: Sequence[int]) -> dict[str, np.ndarray]:
+    """The mean of the parameters of these steps' models."""
+    sums: dict[str, np.ndarray] = {}
+    for step in sorted(steps):
+        for name, value in read_parameters(_place(run, BEST, step)).items():
+            sums[name] = sums.get(name, 0) + value.astype(np.float64)
+    return {name: value / len(steps) for name, value in sums.items()}
+
+
+# --- snapshots --------------------------------------------------------------------------------------------------------
+
+
+def is_due(step: int) -> bool:
+    """Whether a snapshot is to be kept after this step; 0 is before the first."""
+    return step & (step - 1) == 0
+
+
+def kept_steps(step: int, most: int = MOST) -> list[int]:
+    """The steps whose snapshots are there once `step` is done: 0, and the last powers of 2."""
+    powers = [1 << power for power in range(step.bit_length())]
+    return [0, *powers[-most:]]
+
+
+def keep_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:
+    """Keep the parameters as they are after this step, and remove what is no longer to be kept."""
+    size = sum(array.nbytes for array in parameters.values())
+    steps = kept_steps(step, max(FEWEST, min(MOST, ROOM // max(1, size))))
+    if step in steps:
+        write_parameters(_place(run, SNAPSHOTS, step), parameters)
+    for old, folder in snapshots(run):
+        if old not in steps:
+            (folder / "model.safetensors").unlink()
+            folder.rmdir()
+
+
+def snapshots(run: Path) -> list[tuple[int, Path]]:
+    """The steps of which there is a snapshot, each with the folder that holds its parameters, in order."""
+    files = (run / SNAPSHOTS).glob("step-[0-9]*/model.safetensors")
+    return sorted((int(path.parent.name.removeprefix("step-")), path.parent) for path in files)
+
+
+def _place(run: Path, kind: str, step: int) -> Path:
+    return run / kind / f"step-{step:08}"

@@ -1,31 +1,48 @@
-"""A run as it stands: all that it has learned, and how far it is; taken up again, and shared among processes."""
+"""A run as it stands: all that it has learned, and how far it is. On disk it survives a kill at any moment.
+
+    MODEL/run/state.safetensors            the tensors, and the rest as JSON in the file's metadata
+    MODEL/run/state.previous.safetensors   the one before, should the last be damaged
+
+A new state is written beside its place and moved there when it is whole, so there is always a good one. No pickle.
+"""
 
 import json
+import os
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
+from vidrio.errors import RunError
 from vidrio.learn.batches import Position
-from vidrio.learn.net.parameters import Weights
+from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.optimiser import Adam
-from vidrio.learn.processes.processes import Together
-from vidrio.learn.processes.sharded import Shards, share
-from vidrio.learn.run.best import Kept
-from vidrio.learn.run.checkpoint import load_state
+from vidrio.learn.processes.processes import Processes
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 
-TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")  # of a state
+LATEST, PREVIOUS = "state.safetensors", "state.previous.safetensors"
+TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
+
+
+class BestModel(NamedTuple):
+    """One of the best models on disk."""
+
+    step: int
+    score: float
+    loss: float
 
 
 @dataclass
 class State:
-    """A run as it stands. Of several processes that share the model out, each has its part of every tensor."""
+    """A run as it stands."""
 
-    weights: Weights | Shards
+    parameters: Parameters
     average: Tensor  # the running mean of the parameters: what is validated and, at its best, becomes the model
     best: Tensor
     adam: Adam
@@ -37,59 +54,97 @@ class State:
     best_loss: float | None = None  # decides between equal scores
     best_step: int = 0
     since_best: int = 0  # validations
-    kept: list[Kept] = field(default_factory=list)  # the best models on disk, best first
+    kept: list[BestModel] = field(default_factory=list)  # the best models on disk, best first
     first_loss: float | None = None
     sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # since last told: loss, predictions, tokens
-    share: float = 0.0
+    share: float = 0.0  # of the training that is over
     ended: bool = False
 
     @staticmethod
-    def start(weights: Weights | Shards) -> "State":
-        return State(weights, weights.flat.clone(), weights.flat.clone(), Adam.start(weights.flat))
+    def start(parameters: Parameters) -> "State":
+        flat = parameters.flat
+        return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that was learned; where it is shared out, whole, on the leading process."""
-        parts = (self.weights.flat, self.average, self.best, self.adam.mean, self.adam.square)
-        return {name: self.weights.whole(part) for name, part in zip(TENSORS, parts, strict=True)}
+        """All that was learned."""
+        parts = (self.parameters.flat, self.average, self.best, self.adam.mean, self.adam.square)
+        return dict(zip(TENSORS, parts, strict=True))
 
     def numbers(self) -> dict[str, Any]:
-        skip = ("weights", "average", "best", "adam", "position")
+        """All the rest, for JSON."""
+        skip = ("parameters", "average", "best", "adam", "position")
         numbers = {name: value for name, value in vars(self).items() if name not in skip}
         return numbers | {"position": [self.position.epoch, self.position.batch], "threads": torch.get_num_threads()}
 
     @staticmethod
-    def of(weights: Weights | Shards, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
+    def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
         numbers = {name: value for name, value in numbers.items() if name != "threads"}
         numbers["position"] = Position(*numbers["position"])
-        numbers["kept"] = [(step, score, loss) for step, score, loss in numbers.get("kept", ())]
+        numbers["kept"] = [BestModel(*model) for model in numbers.get("kept", ())]
         adam = Adam(tensors["adam.mean"], tensors["adam.square"], numbers["step"])
-        return State(weights, tensors["average"], tensors["best"], adam, **numbers)
+        return State(Parameters(config, tensors["parameters"]), tensors["average"], tensors["best"], adam, **numbers)
+
+
+def share_state(state: State | None, config: ModelConfig, device: torch.device, processes: Processes) -> State:
+    """The leading process's state, for all; the others have none."""
+    if processes.size == 1:
+        assert state is not None
+        return state
+    numbers = json.loads(processes.broadcast_text("" if state is None else json.dumps(state.numbers())))
+    tensors = {name: torch.empty(count(config)) for name in TENSORS} if state is None else state.tensors()
+    return State.of(config, {name: processes.broadcast(tensor).to(device) for name, tensor in tensors.items()}, numbers)
+
+
+# --- on disk ----------------------------------------------------------------------------------------------------------
+
+
+def save_state(run: Path, state: State) -> None:
+    """Write the state; the one that was there becomes the previous one."""
+    run.mkdir(parents=True, exist_ok=True)
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors().items()}
+    metadata = {"state": json.dumps(state.numbers()), "checksums": json.dumps(_checksums(tensors))}
+    temporary, latest = run / f".{LATEST}.part", run / LATEST
+    try:
+        save_file(tensors, temporary, metadata)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        if latest.exists():
+            os.replace(latest, run / PREVIOUS)
+        os.replace(temporary, latest)
+    except (OSError, SafetensorError) as error:
+        temporary.unlink(missing_ok=True)
+        raise RunError(
+            f"the run's state cannot be written to {latest}",
+            found=str(error),
+            do="make room (or choose another --to) and start the same command again; it goes on from the last state",
+        ) from None
 
 
 def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State, str] | None:
-    """The run as it was last saved, and what had to be passed over; None if there is nothing to go on from."""
-    found = load_state(run, device)
-    if found is None:
-        return None
-    tensors, numbers, damaged = found
-    threads = numbers["threads"]
-    if threads != torch.get_num_threads():
-        damaged += (
-            f" It ran with {threads} threads, now {torch.get_num_threads()}: losses will differ in the last digits."
-        )
-    return State.of(Weights(config, tensors["parameters"]), tensors, numbers), damaged.strip()
+    """The latest good state, and what had to be passed over; None if there is nothing to go on from."""
+    damaged = ""
+    for path in (run / LATEST, run / PREVIOUS):
+        if not path.exists():
+            continue
+        try:
+            with safe_open(path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            if _checksums(tensors) != json.loads(metadata["checksums"]):
+                raise ValueError("its checksums differ")
+            numbers = json.loads(metadata["state"])
+        except (OSError, SafetensorError, KeyError, ValueError) as error:
+            damaged += f"{path} is damaged ({error}). "
+            continue
+        if numbers["threads"] != (threads := torch.get_num_threads()):
+            damaged += (
+                f"It ran with {numbers['threads']} threads, now {threads}: losses will differ in the last digits."
+            )
+        return State.of(config, {key: tensor.to(device) for key, tensor in tensors.items()}, numbers), damaged.strip()
+    if damaged:
+        raise RunError("the run cannot go on", found=damaged.strip(), do=f"remove {run} to begin again")
+    return None
 
 
-def hand_out(state: State | None, config: ModelConfig, device: torch.device, together: Together) -> State:
-    """The leading process's state, for all: as it is, or to each its part. On one's own: as it is."""
-    if together.size == 1:
-        assert state is not None
-        return state
-    numbers = json.loads(together.tell("" if state is None else json.dumps(state.numbers())))
-    given = {} if state is None else state.tensors()
-    tensors = {}
-    for name in TENSORS:
-        whole = given[name] if given else torch.empty(0 if together.sharded else count(config))
-        tensors[name] = (share(config, whole, together) if together.sharded else together.spread(whole)).to(device)
-    flat = tensors["parameters"]
-    return State.of(Shards(config, flat, together) if together.sharded else Weights(config, flat), tensors, numbers)
+def _checksums(tensors: dict[str, Tensor]) -> dict[str, int]:
+    return {name: zlib.crc32(tensor.numpy().data) for name, tensor in tensors.items()}

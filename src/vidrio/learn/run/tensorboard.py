@@ -5,13 +5,14 @@ new file in the same folder, and tells TensorBoard to forget what an earlier one
 """
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.run.loop import Watch
 from vidrio.learn.run.state import State
+
+Watch = Callable[[dict[str, Any]], None]
 
 FOLDER = "tensorboard"
 STEP = {"loss": "loss/training", "rate": "rate", "tokens_per_second": "tokens per second"}

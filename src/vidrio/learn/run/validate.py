@@ -12,8 +12,10 @@ from vidrio.learn.batches import Batch, Examples, collate, plan
 from vidrio.learn.net import model
 from vidrio.learn.net.decode import translate
 from vidrio.learn.net.model import Network
-from vidrio.learn.run.loop import Validate, objective, predict
+from vidrio.learn.net.objective import objective, predict
 from vidrio.score.metrics import scores
+
+Validate = Callable[[Network], dict[str, Any]]
 
 ROOM = 8192  # tokens at a time
 SHOWN, LEAST_SHOWN = 3, 5  # sample translations, of sentences with so many words
@@ -34,10 +36,10 @@ def validate_translation(held_out: Examples, texts: Texts, most: int) -> Validat
     shown = [n for n, i in enumerate(some) if len(texts.sources[i].split()) >= LEAST_SHOWN][:SHOWN]
 
     def validate(net: Network) -> dict[str, Any]:
-        found = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some], beam=1)
-        told = [texts.to_text(ids) for ids in found]
-        judged = scores(told, [texts.references[i] for i in some])
-        samples = [(texts.sources[some[n]], told[n]) for n in shown]
+        ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some], beam=1)
+        translations = [texts.to_text(sentence) for sentence in ids]
+        judged = scores(translations, [texts.references[i] for i in some])
+        samples = [(texts.sources[some[n]], translations[n]) for n in shown]
         figures = {name: score.value for name, score in judged.items()}
         return {"loss": mean_loss(net, held_out)} | figures | {"samples": samples}
 
