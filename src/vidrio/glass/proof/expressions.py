@@ -273,9 +273,8 @@ def _evaluate(node: Expression, precision: Precision) -> float:
             return evaluate(a, precision) - evaluate(b, precision)
         case Product(a, b):
             return evaluate(a, precision) * evaluate(b, precision)
-        case Quotient(Total() | Squares() as sum_of_mean, b):
-            wider = PRECISIONS["float32"] if precision.name == "float16" else precision  # what NumPy's mean adds up in
-            return divided(_limited(_evaluate_long(sum_of_mean, precision), wider), evaluate(b, precision))
+        case Quotient(Total() | Squares() as sum_of_mean, b) if precision.name == "float16":  # NumPy's is in float32
+            return divided(_evaluate_long(sum_of_mean, precision), evaluate(b, precision))
         case Quotient(a, b):
             return divided(evaluate(a, precision), evaluate(b, precision))
         case Power(a, b):
