@@ -310,7 +310,7 @@ class _Way:
         """x W, or x W + b; x Wᵀ where W is a table of embeddings."""
         W, head = without_head(parameters[0])
         letter, b = W.rpartition(".")[2], parameters[1:]
-        tied = parameter_specs(self.config)[W].axes == "VD"
+        tied = W in (source_table(self.config), target_table(self.config))
         operation, formula, latex = ("_tied", f"{letter}ᵀ", letter + r"^\top") if tied else ("", letter, letter)
         plus, latex_plus = (" + b", "+b") if b else ("", "")
         if not self.choices.eight_bits:
