@@ -17,11 +17,12 @@ from vidrio.glass.paper.transformer import build
 from vidrio.model.folder import read_parameters
 from vidrio.search import Options
 from vidrio.text.reading.prepared import hide, reveal
+from vidrio.text.reading.protect import protected
 from vidrio.text.reading.words import word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.alignment import links, shares, source_tokens, target_tokens
 from vidrio.translate.engines import Glass
-from vidrio.translate.translator import LINE_BREAK, Translator
+from vidrio.translate.translator import Translator
 
 
 def test_shares_by_hand():
@@ -163,34 +164,33 @@ TOKENIZER = Tokenizer.learn(["see and now", "ve y ahora"] * 3, "bpe", 300)
 )
 def test_places_through_symbols_and_line_breaks(written, expected):
     """What the model read and wrote had ① for a name and a space for a line end; places are those of the texts."""
-    masked = hide(SOURCE, "①②", forms=False)
-    breaks = [match.span() for match in LINE_BREAK.finditer(masked.text)]
-    given = LINE_BREAK.sub(" ", masked.text)
+    prepared = hide(protected(SOURCE), "①②", forms=False)
+    given = prepared.given
     assert given == "see ① and ② now"
     tokens = TOKENIZER.pieces(given)
-    places = source_tokens(SOURCE, masked, breaks, given, TOKENIZER)
+    places = source_tokens(prepared, TOKENIZER)
     named = [SOURCE[slice(*place)] for place, token in zip(places, tokens, strict=True) if "①" in given[token.start :]]
     assert named[-1] == "{first_name}"
     assert [SOURCE[a:b] for a, b in words(SOURCE)] == ["see", "{first_name}", "and", "https://b.org", "now"]
     assert set(word_of_each(places, words(SOURCE))) == set(range(5))
     ids = TOKENIZER.encode(written)
-    assert reveal(written, SOURCE, masked) == expected
-    back = target_tokens(ids, masked, TOKENIZER)
+    assert reveal(written, prepared) == expected
+    back = target_tokens(ids, prepared, TOKENIZER)
     assert "".join(expected[a:b] for a, b in back) == expected
     assert {"{first_name}", "https://b.org"} <= {expected[a:b].strip() for a, b in back}
 
 
 def test_places_before_a_full_stop_that_only_the_model_read():
     source, written = "see {first_name} and me now", "ve ① y a mí ahora."
-    masked = hide(source, "①②")
-    assert masked.text == "See ① and me now."
-    places = source_tokens(source, masked, [], masked.text, TOKENIZER)
+    prepared = hide(protected(source), "①②")
+    assert prepared.given == "See ① and me now."
+    places = source_tokens(prepared, TOKENIZER)
     assert places[-1] == (len(source), len(source))
     assert set(word_of_each(places, words(source))) == {0, 1, 2, 3, 4, -1}
     ids = TOKENIZER.encode(written)
     expected = "ve {first_name} y a mí ahora"
-    assert reveal(written, source, masked) == expected
-    back = target_tokens(ids, masked, TOKENIZER)
+    assert reveal(written, prepared) == expected
+    back = target_tokens(ids, prepared, TOKENIZER)
     assert "".join(expected[a:b] for a, b in back) == expected
     assert back[-1] == (len(expected), len(expected))
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from vidrio.errors import TokenizerError
 from vidrio.text.tokens.bpe_dropout import Dropout
 from vidrio.text.tokens.normalise import normalise
+from vidrio.text.tokens.steps import steps as explain
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES
 
@@ -89,7 +90,7 @@ def test_it_draws_as_the_paper_says(bpe: Tokenizer, rate: float) -> None:
 
 def test_a_left_out_merge_opens_other_ways(bpe: Tokenizer) -> None:
     """Dropout is more than undoing merges: tokens appear that the usual way to the word never passes."""
-    usual = {symbol for word in bpe.steps("slowest").words for m in word.merges for symbol in m.symbols}
+    usual = {symbol for word in explain(bpe, "slowest").words for m in word.merges for symbol in m.symbols}
     drawn = {bpe.token(i) for ids in split(bpe, ["slowest"] * 2000, 0.4) for i in ids}
     assert drawn - usual - set("▁slowest")
 

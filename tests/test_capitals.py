@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from vidrio.text.reading.capitals import Form, came_back, lowered, raised, read, shouted, written
 from vidrio.text.reading.prepared import hide, reveal
+from vidrio.text.reading.protect import protected
 
 
 @pytest.mark.parametrize(
@@ -20,8 +21,8 @@ from vidrio.text.reading.prepared import hide, reveal
     ],
 )
 def test_capitals_are_read_as_small_letters(text, read):
-    assert shouted(text)
-    assert lowered(text) == read
+    assert shouted(protected(text))
+    assert lowered(protected(text)) == read
     assert raised(read) == text
 
 
@@ -29,25 +30,26 @@ def test_capitals_are_read_as_small_letters(text, read):
     "text", ["NASA is here", "USA", "PDF", "Hello", "", "123", "¿?", "https://a.org/x", "VERY good"]
 )
 def test_other_texts_are_not(text):
-    assert not shouted(text)
-    assert hide(text, "").text == text
+    assert not shouted(protected(text))
+    assert hide(protected(text), "").hidden == text
 
 
 def test_the_translation_is_raised_but_for_what_is_copied():
     sentence = "CLICK {next} OR ASK a@b.org!"
-    masked = hide(sentence, "①②③")
-    assert masked.text == "Click ① or ask ②!"
-    assert reveal("Haz clic en ① o pregunta a ②.", sentence, masked) == "HAZ CLIC EN {next} O PREGUNTA A a@b.org."
-    assert reveal("Haz clic.", sentence, masked) is None
+    prepared = hide(protected(sentence), "①②③")
+    assert prepared.hidden == "Click ① or ask ②!"
+    assert reveal("Haz clic en ① o pregunta a ②.", prepared) == "HAZ CLIC EN {next} O PREGUNTA A a@b.org."
+    assert reveal("Haz clic.", prepared) is None
 
 
 @given(st.text(max_size=40))
 def test_places_stay_what_they_are(text):
-    assert len(lowered(text)) == len(raised(text)) == len(text)
-    masked = hide(text, "")
-    assert len(masked.text) == len(text) + masked.closed
-    assert (masked.form is Form.CAPITALS) == shouted(text)
-    assert hide(text, "", forms=False).text == (lowered(text) if shouted(text) else text)
+    assert len(lowered(protected(text))) == len(raised(text)) == len(text)
+    source = protected(text)
+    prepared = hide(source, "")
+    assert len(prepared.hidden) == len(text) + prepared.closed
+    assert (prepared.form is Form.CAPITALS) == shouted(protected(text))
+    assert hide(protected(text), "", forms=False).hidden == (lowered(source) if shouted(source) else text)
 
 
 # A vocabulary that knows these in small letters, and these with a capital one, as a token each; other words have more.
@@ -74,9 +76,9 @@ def tokens(word: str) -> int:
     ],
 )
 def test_titles_are_read_as_sentences(text, given):
-    masked = hide(text, "", tokens)
-    assert (masked.text, masked.form) == (given, Form.TITLE)
-    assert written("casa.", text, masked.form, closed=masked.closed) == ("Casa" if masked.closed else "Casa.")
+    prepared = hide(protected(text), "", tokens)
+    assert (prepared.hidden, prepared.form) == (given, Form.TITLE)
+    assert written("casa.", text, prepared.form, closed=prepared.closed) == ("Casa" if prepared.closed else "Casa.")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_titles_are_read_as_sentences(text, given):
     ],
 )
 def test_names_and_sentences_are_no_titles(text):
-    assert read(text, tokens) == (text, Form.PLAIN)
+    assert read(protected(text), tokens) == (text, Form.PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +107,9 @@ def test_names_and_sentences_are_no_titles(text):
     ],
 )
 def test_small_letters_are_read_as_a_sentence(text, given, translation, back):
-    masked = hide(text, "", tokens)
-    assert (masked.text, masked.form) == (given, Form.SMALL)
-    assert written(translation, text, masked.form, closed=masked.closed) == back
+    prepared = hide(protected(text), "", tokens)
+    assert (prepared.hidden, prepared.form) == (given, Form.SMALL)
+    assert written(translation, text, prepared.form, closed=prepared.closed) == back
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_small_letters_are_read_as_a_sentence(text, given, translation, back):
     ],
 )
 def test_words_and_identifiers_stay_as_they_are(text):
-    assert hide(text, "", tokens).text == text
+    assert hide(protected(text), "", tokens).hidden == text
 
 
 @pytest.mark.parametrize(
@@ -133,13 +135,13 @@ def test_words_and_identifiers_stay_as_they_are(text):
     ],
 )
 def test_one_word_in_capitals_is_read_in_small_letters_if_it_is_common(text, given):
-    assert hide(text, "", tokens).text == given
+    assert hide(protected(text), "", tokens).hidden == given
 
 
 def test_names_keep_their_capital_letter_among_capitals():
-    masked = hide("THE SEA IN LONDON", "", tokens)
-    assert masked.text == "The sea in London"
-    assert masked.form is Form.CAPITALS
+    prepared = hide(protected("THE SEA IN LONDON"), "", tokens)
+    assert prepared.hidden == "The sea in London"
+    assert prepared.form is Form.CAPITALS
 
 
 @pytest.mark.parametrize(
@@ -159,6 +161,6 @@ def test_a_word_that_came_back_as_it_was(text, translation, back):
 
 
 def test_a_single_word_is_read_as_a_sentence_when_that_is_asked_for():
-    assert read("hello", lambda word: 1) == ("hello", Form.PLAIN)
-    assert read("hello", lambda word: 1, several=1) == ("Hello", Form.SMALL)
-    assert read("to park", lambda word: 1, several=1) == ("to park", Form.PLAIN)
+    assert read(protected("hello"), lambda word: 1) == ("hello", Form.PLAIN)
+    assert read(protected("hello"), lambda word: 1, several=1) == ("Hello", Form.SMALL)
+    assert read(protected("to park"), lambda word: 1, several=1) == ("to park", Form.PLAIN)

@@ -1,8 +1,11 @@
 """The command line as a whole: its verbs, its exit codes, and how it behaves when something is wrong or interrupted."""
 
+import errno
 import importlib
 import importlib.util
+import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -124,6 +127,48 @@ def test_a_full_disk_becomes_a_message(lines: int) -> None:
     assert "Traceback" not in done.stderr
 
 
+# What each verb does where everything is open; it must not end in a traceback where a stream is closed.
+CALLS = {
+    "translate": ["-m", "lesson"],
+    "look": ["-m", "lesson", "hello world"],
+    "why": ["-m", "lesson", "out.prob[0,0]", "hello world"],
+    "check": ["-m", "lesson", "hello world"],
+    "lesson": ["sizes"],
+    "train": ["pairs.tsv", "--to", "model"],
+    "data": ["inspect", "pairs.tsv"],
+    "evaluate": ["lesson", "--src", "text.txt", "--ref", "text.txt"],
+    "score": ["-m", "lesson", "hello world", "hola mundo"],
+}
+
+
+def test_the_calls_name_every_verb() -> None:
+    assert set(CALLS) == set(cli.VERBS)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_no_verb_minds_a_closed_stream(verb: str, closed: str, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("hello world\thola mundo\n", encoding="utf-8")
+    (tmp_path / "text.txt").write_text("hello world\n", encoding="utf-8")
+    command = shlex.join([sys.executable, "-m", "vidrio", verb, *CALLS[verb]])
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"], stderr=subprocess.PIPE, text=True, timeout=120, cwd=tmp_path
+    )
+    assert done.returncode in (0, 1), done.stderr  # not 120: Python's own complaint at exit
+    assert "Traceback" not in done.stderr
+    assert "Error:" not in done.stderr
+    if closed == ">&-" and verb in ("look", "why", "check", "lesson"):
+        assert (done.returncode, "Bad file descriptor" in done.stderr) == (1, True), "what was lost is told"
+
+
+def test_a_write_that_fails_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"No space left.*model.bin") as caught, errors.about_file(tmp_path / "model.bin"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.filename == str(tmp_path / "model.bin")
+    with pytest.raises(OSError, match=r"first$"), errors.about_file("second"):
+        raise OSError("first")
+
+
 def test_a_missing_extra_is_named() -> None:
     done = run_act('sys.modules["torch"] = None; import torch')
     assert (done.returncode, done.stdout) == (1, "")
@@ -183,6 +228,16 @@ def test_ctrl_c_is_130_and_no_traceback() -> None:
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert stderr.strip() == "vidrio: interrupted"
+
+
+def test_commands_can_be_interrupted_whoever_starts_the_tests() -> None:
+    """`make test &` starts everything with Ctrl-C ignored; conftest.py sees to it that the tested commands are not."""
+    child = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    code = "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); import conftest; "
+    code += f"sys.exit(subprocess.run([sys.executable, '-c', {child!r}]).returncode)"
+    tests = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tests)
+    assert done.stdout == "True\n", done.stderr
 
 
 def test_main_returns_the_exit_code_and_leaves_python_running(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from vidrio.cli import main
 from vidrio.draw.show import text_width
-from vidrio.glass.whatif.changes import naive_softmax
+from vidrio.glass.paper.variants import naive_softmax
 from vidrio.lessons.nan_draws import (
     E_SD,
     RECIPES,

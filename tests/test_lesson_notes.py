@@ -12,7 +12,7 @@ from vidrio.errors import InputError
 from vidrio.glass.paper.attention import allowed_LM
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import encode
-from vidrio.glass.whatif.changes import zero_after
+from vidrio.glass.paper.variants import zero_after
 from vidrio.lessons import notes_attention, notes_positions, notes_text
 from vidrio.lessons.machines import random_machine
 from vidrio.lessons.notes import SECTIONS, section_text

@@ -68,7 +68,7 @@ def test_position_tables(positions: str) -> None:
 def test_attention(biases: bool) -> None:
     machine, net = both(make_config(attention_bias=biases))
     x_LD, y_MD = rows(7), rows(5, seed=6)
-    expected = glass_attention.multi_head(machine, x_LD, y_MD, name="dec.1.cross", mask=glass_attention.see_all)
+    expected = glass_attention.multi_head(machine, glass_attention.Attention("dec.1.cross"), x_LD, y_MD)
     (q,) = learn.heads(net, batch_of(x_LD), "dec.1.cross", "Q")
     k, v = learn.heads(net, batch_of(y_MD), "dec.1.cross", "KV")
     assert_agree(learn.multi_head(net, q, k, v, "dec.1.cross", None)[0], expected)
@@ -78,7 +78,9 @@ def test_attention(biases: bool) -> None:
 def test_masked_attention(biases: bool) -> None:
     machine, net = both(make_config(attention_bias=biases))
     x_LD = rows(7)
-    expected = glass_attention.multi_head(machine, x_LD, x_LD, name="dec.0.self", mask=glass_attention.causal)
+    expected = glass_attention.multi_head(
+        machine, glass_attention.Attention("dec.0.self", glass_attention.causal), x_LD, x_LD
+    )
     allowed = learn.causal(7, 7, torch.device("cpu"))
     assert allowed is not None
     np.testing.assert_array_equal(allowed.numpy(), glass_attention.allowed_LM(7, 7))

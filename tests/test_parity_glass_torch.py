@@ -94,7 +94,7 @@ def test_multi_head_attention(masked: bool) -> None:
         return value
 
     mask = attention.causal if masked else attention.see_all
-    out = attention.multi_head(ours, x, y, name="dec.0.cross", mask=mask, tap=tap)
+    out = attention.multi_head(ours, attention.Attention("dec.0.cross", mask), x, y, tap)
     np.testing.assert_allclose(out, numpy(expected)[0], rtol=0, atol=FLOAT64)
     for h in range(H):
         np.testing.assert_allclose(seen[f"dec.0.cross.weights.h{h}"], numpy(weights)[0, h], rtol=0, atol=FLOAT64)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text.reading.prepared import hide, reveal
+from vidrio.text.reading.protect import protected
 
 SYMBOLS = "①②③"
 
@@ -24,9 +25,9 @@ SYMBOLS = "①②③"
     ],
 )
 def test_what_is_hidden(sentence: str, read: str) -> None:
-    masked = hide(sentence, SYMBOLS)
-    assert masked.text == read
-    assert reveal(masked.text, sentence, masked) == sentence
+    prepared = hide(protected(sentence), SYMBOLS)
+    assert prepared.hidden == read
+    assert reveal(prepared.hidden, prepared) == sentence
 
 
 @pytest.mark.parametrize(
@@ -60,10 +61,10 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
             else {"helen": 2, "przybylski": 6, "o'przybylski": 8, "oz": 3, "época": 3}.get(word.lower(), 1)
         )
 
-    masked = hide(sentence, SYMBOLS, tokens)
-    assert masked.text == read
-    assert reveal(masked.text, sentence, masked) == sentence
-    assert masked.named == ("①" in masked.text)
+    prepared = hide(protected(sentence), SYMBOLS, tokens)
+    assert prepared.hidden == read
+    assert reveal(prepared.hidden, prepared) == sentence
+    assert prepared.named == ("①" in prepared.hidden)
 
 
 @pytest.mark.parametrize(
@@ -75,25 +76,25 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     ],
 )
 def test_what_cannot_be_spelled_is_hidden_even_if_names_are_not(sentence: str, read: str) -> None:
-    masked = hide(sentence, SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
-    assert masked.text == read
-    assert reveal(masked.text, sentence, masked) == sentence
-    assert not masked.named
+    prepared = hide(protected(sentence), SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
+    assert prepared.hidden == read
+    assert reveal(prepared.hidden, prepared) == sentence
+    assert not prepared.named
 
 
 def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
-    assert hide("Click {next}.", "").text == "Click {next}."
+    assert hide(protected("Click {next}."), "").hidden == "Click {next}."
 
 
 @pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②."])
 def test_a_symbol_that_is_lost_or_repeated_is_told(translation: str) -> None:
-    assert reveal(translation, "Click {next}.", hide("Click {next}.", SYMBOLS)) is None
+    assert reveal(translation, hide(protected("Click {next}."), SYMBOLS)) is None
 
 
 def test_what_is_hidden_is_never_read_as_a_symbol() -> None:
     sentence = "Click {a} or {b}."
-    masked = hide(sentence, SYMBOLS)
-    assert reveal("Pulsa ② o ①.", sentence, masked) == "Pulsa {b} o {a}."
+    prepared = hide(protected(sentence), SYMBOLS)
+    assert reveal("Pulsa ② o ①.", prepared) == "Pulsa {b} o {a}."
 
 
 PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i>", "`c`", "😀", ".", "é"]
@@ -101,7 +102,7 @@ PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_what_is_hidden_comes_back(sentence: str) -> None:
-    masked = hide(sentence, SYMBOLS)
-    assert reveal(masked.text, sentence, masked) == sentence
-    assert len(masked.symbols) == len(masked.places) <= len(SYMBOLS)
-    assert all(masked.text.count(symbol) == 1 for symbol in masked.symbols)
+    prepared = hide(protected(sentence), SYMBOLS)
+    assert reveal(prepared.hidden, prepared) == sentence
+    assert len(prepared.symbols) == len(prepared.places) <= len(SYMBOLS)
+    assert all(prepared.hidden.count(symbol) == 1 for symbol in prepared.symbols)

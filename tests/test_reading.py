@@ -8,12 +8,17 @@ import pytest
 from vidrio.look.run import open_model
 from vidrio.model import find as models
 from vidrio.search import Options
-from vidrio.text.reading.reader import Reader, knows_capitals
+from vidrio.text.reading.prepared import Prepared, Reader, knows_capitals
+from vidrio.text.reading.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.translate import attempts as readings
+from vidrio.translate import attempts
 from vidrio.translate.translator import Translator
 
 TITLE = "The Old Man And The Sea"
+
+
+def read(reader: Reader, sentence: str = "see the old sea", **way: bool) -> Prepared:
+    return reader.prepare(protected(sentence), **way)
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def test_a_word_that_comes_back_is_read_once_more_as_a_sentence(packaged, monkey
     assert (hello.text, hello.sentences[0].given) == ("hola", "Hello.")
     assert (hotel.text, hotel.sentences[0].given) == ("hotel", "hotel")
     assert (naval.text, naval.sentences[0].given) == ("naval", "naval")
-    monkeypatch.setattr(readings, "CLEARLY", math.inf)
+    monkeypatch.setattr(attempts, "CLEARLY", math.inf)
     assert packaged.translate("hello", options).text == "hello"
 
 
@@ -89,15 +94,15 @@ def test_only_a_model_that_has_learned_from_sentences_is_given_sentences():
     cased = Tokenizer.learn(["The Old Man Sees The Sea In London Today, And He Is There"] * 30, "bpe", 400)
     assert not knows_capitals(small)
     assert knows_capitals(cased)
-    assert Reader(small).read("see the old sea", "").text == "see the old sea"
-    assert Reader(cased).read("see the old sea", "").text == "See the old sea."
-    assert Reader(cased).read("see the old sea", "", forms=False).text == "see the old sea"
+    assert read(Reader(small)).given == "see the old sea"
+    assert read(Reader(cased)).given == "See the old sea."
+    assert read(Reader(cased), forms=False).given == "see the old sea"
     assert knows_capitals(open_model().source_tokenizer)
 
 
 def test_a_name_that_the_model_translates_is_not_hidden():
     tokenizer = open_model().source_tokenizer
     sentence = "We left Luxembourg and Wolverhampton on Saturday."
-    assert Reader(tokenizer).read(sentence, "①②③").text == "We left ① and ② on ③."
-    told = Reader(tokenizer, "Luxembourg Saturday").read(sentence, "①②③")
-    assert told.text == "We left Luxembourg and ① on Saturday."
+    assert read(Reader(tokenizer, "①②③"), sentence).given == "We left ① and ② on ③."
+    told = read(Reader(tokenizer, "①②③", "Luxembourg Saturday"), sentence)
+    assert told.given == "We left Luxembourg and ① on Saturday."

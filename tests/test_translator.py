@@ -17,14 +17,12 @@ from vidrio.errors import InputError, ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
-from vidrio.look.run import open_model
-from vidrio.look.translated import look_at
 from vidrio.model import find as models
 from vidrio.model.folder import read_config, read_parameters, write_parameters
 from vidrio.search import Sampling
 from vidrio.text.reading import protect
-from vidrio.text.reading.repetition import circles, rounds
-from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.reading.repetition import repeats, repetitions
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import engines
 from vidrio.translate.engines import Glass, cache_place, open_engine
 from vidrio.translate.translator import Translator
@@ -160,7 +158,7 @@ mixed_st = st.lists(st.sampled_from(WORDS) | protected_st | st.sampled_from([","
 def test_addresses_numbers_and_placeholders_come_through_whole_whatever_the_model_does(translator, words):
     """The model here knows none of them, and translates into nonsense: what is copied cannot be lost."""
     text = " ".join(words)
-    assert protect.check(text, translator.translate(text).text) == []
+    assert protect.check(*map(protect.protected, (text, translator.translate(text).text))) == []
 
 
 def test_duplicates_are_translated_once(folder):
@@ -294,21 +292,21 @@ def test_words_that_the_vocabulary_does_not_hold_are_told(translator):
 
 
 def test_a_translation_can_be_looked_into(folder):
-    translator = Translator.load(folder, engine="glass")
+    translator = vidrio.load(folder, engine="glass")
     found = translator.translate("Bala core. Cola core.")
-    seen = look_at(open_model(folder), found, 1)
+    seen = found.look(1)
     assert seen.text == "Cola core."
     assert seen.translation == found.sentences[1].text
 
 
-def test_what_goes_round_in_circles_is_searched_again(folder):
+def test_what_repeats_itself_is_searched_again(folder):
     translator = counted(folder)
     text = "Dila gare."
     found = translator.translate(text).sentences[0]
     assert translator.engine.calls == 2
     plain = translator.engine.engine.search([found.source_ids], translator.options)[0][0]
-    assert circles(found.source_ids, plain.ids)
-    assert rounds(found.best.ids) < rounds(plain.ids)
+    assert repeats(found.source_ids, plain.ids)
+    assert repetitions(found.best.ids) < repetitions(plain.ids)
     (scores,) = translator.engine.score([(found.source_ids, found.best.ids)])
     assert found.best.log_prob == pytest.approx(sum(scores), abs=0.05)
     other = translator.translate(text, replace(translator.options, no_repeat_ngram=9)).sentences[0]
@@ -498,7 +496,7 @@ def test_a_model_that_is_not_there_is_refused_with_those_that_are(tmp_path, monk
 def test_a_tokenizer_of_another_model_is_refused(tmp_path):
     config = write_model(tmp_path / "model")
     with pytest.raises(ModelError, match="31 tokens for 9 rows"):
-        models.read_tokenizers(tmp_path / "model", replace(config, source_vocabulary=9, target_vocabulary=9))
+        read_tokenizers(tmp_path / "model", replace(config, source_vocabulary=9, target_vocabulary=9))
 
 
 def test_symbols_that_a_model_loses_are_copied_around(folder):
@@ -506,7 +504,7 @@ def test_symbols_that_a_model_loses_are_copied_around(folder):
     translator = Translator.load(folder)
     text = "Bala {x} core `y`."
     plain = [translator.translate(part).text for part in ("Bala", "core")]
-    translator.about = replace(translator.about, symbols="①②")
+    translator.reader.symbols = "①②"
     found = translator.translate(text)
     assert found.text == f"{plain[0]} {{x}} {plain[1]} `y`."
     assert translator.translate("Bala core.").sentences[0].given == "Bala core."

@@ -6,6 +6,8 @@ import numpy as np
 
 from parity_models import SOURCE, TARGET, make_config, make_parameters
 from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic
+from vidrio.glass.paper.eight_bits import eight_bits
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, build, classify, translate_forced
 
@@ -25,9 +27,14 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
-def make_machine(choice: str = "paper", dtype: type = np.float64, **changes: Any) -> Machine:
+EIGHT = eight_bits(beam=4)
+
+
+def make_machine(
+    choice: str = "paper", dtype: type = np.float64, arithmetic: Arithmetic = FLOAT, **changes: Any
+) -> Machine:
     config = make_config(**{**CHOICES[choice], **changes})
-    return build(config, make_parameters(config, 7), dtype)
+    return build(config, make_parameters(config, 7), dtype, arithmetic)
 
 
 def run(machine: Machine, change: Tap = no_tap, trace: Trace | None = None) -> Trace:
@@ -63,8 +70,10 @@ def blank(machine: Machine) -> Trace:
     )
 
 
-def make_trace(choice: str = "paper", dtype: type = np.float64, **changes: Any) -> Trace:
-    return run(make_machine(choice, dtype, **changes))
+def make_trace(
+    choice: str = "paper", dtype: type = np.float64, arithmetic: Arithmetic = FLOAT, **changes: Any
+) -> Trace:
+    return run(make_machine(choice, dtype, arithmetic, **changes))
 
 
 def cells(array: Array) -> list[tuple[int, ...]]:

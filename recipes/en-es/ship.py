@@ -14,13 +14,12 @@ from lexicon import PARALLEL, translated
 from vidrio.errors import DataError
 from vidrio.fast.export import export
 from vidrio.model.config import ModelConfig
-from vidrio.model.find import read_tokenizers
 from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import calibrate, evaluate, usual_metrics
 from vidrio.text.reading.prepared import RARE, fewest
-from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
 

@@ -11,6 +11,8 @@ TYPE_CHECKING = False  # as in `typing`, which takes a while to import
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vidrio.look.run import Look
+    from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
 
@@ -18,4 +20,14 @@ def load(name: "str | Path | None" = None, *, engine: str = "auto", workers: int
     """A model that translates, by name or folder. What it needs is imported now, and not before."""
     from vidrio.translate.translator import Translator
 
-    return Translator.load(name, engine=engine, workers=workers)
+    translator = Translator.load(name, engine=engine, workers=workers)
+    translator.look = _look
+    return translator
+
+
+def _look(folder: "Path", translation: "Translation", sentence: int) -> "Look":
+    """What `Translation.look` gives."""
+    from vidrio.look.run import open_model
+    from vidrio.look.translated import look_at
+
+    return look_at(open_model(folder), translation, sentence)

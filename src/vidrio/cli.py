@@ -43,9 +43,7 @@ class Verbs(Lazy):
 
     def invoke(self, context: click.Context) -> object:
         try:
-            result = super().invoke(context)
-            sys.stdout.flush()
-            return result
+            return super().invoke(context)
         except BrokenPipeError:
             raise ReaderLeft from None  # or click would end the process itself, with exit code 1
         except SystemExit as leaving:
@@ -62,8 +60,10 @@ def vidrio() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code; the only place where errors become messages."""
+    _replace_closed_streams()
     try:
         result = vidrio.main(args=arguments, prog_name="vidrio", standalone_mode=False)
+        _flush_stdout()
         return result if isinstance(result, int) else 0
     except VidrioError as error:
         click.echo(f"vidrio: {error}", err=True)
@@ -75,11 +75,12 @@ def main(arguments: list[str] | None = None) -> int:
         click.echo("vidrio: interrupted", err=True)
         return 130
     except ReaderLeft:
-        # Not a problem, and Python must not complain at exit either, when it flushes what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_what_is_left()
         return 0
     except OSError as error:
-        # A file that cannot be read, a disk that is full: the system says it well enough.
+        # A file that cannot be read, a disk that is full: the system says it well enough, but for the name of stdout.
+        if error.filename is None and not _stdout_is_writable():
+            error.filename = "stdout"
         click.echo(f"vidrio: {error}", err=True)
         return 1
     except ModuleNotFoundError as error:
@@ -92,3 +93,40 @@ def main(arguments: list[str] | None = None) -> int:
             err=True,
         )
         return 1
+
+
+def _flush_stdout() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderLeft from None
+
+
+def _stdout_is_writable() -> bool:
+    """Whether stdout takes what is left in its buffer; what it does not take is dropped."""
+    try:
+        sys.stdout.flush()
+        return True
+    except OSError:
+        _drop_what_is_left()
+        return False
+
+
+def _drop_what_is_left() -> None:
+    """Let Python not complain at exit, when it flushes what nobody reads or no disk can hold."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _replace_closed_streams() -> None:
+    """Put something in the place of streams that were closed before the start (`>&-`), which Python leaves as None.
+
+    Else the next file that is opened would get their number, and whatever a library prints would end up in that file.
+    A closed stdin is empty; whoever writes to a closed stdout is told; nobody is there to read a closed stderr.
+    """
+    for name, mode, flags in (
+        ("stdin", "r", os.O_RDONLY),
+        ("stdout", "w", os.O_RDONLY),  # so that writing fails, as it does for every other program
+        ("stderr", "w", os.O_WRONLY),
+    ):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115

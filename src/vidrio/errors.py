@@ -15,7 +15,10 @@ Every message has the same three parts: what is wrong, what was found, what to d
 A mistake in *how a command was typed* is click's `UsageError`, exit code 2. A programming mistake stays a Python error.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from os import PathLike
 
 
 class VidrioError(Exception):
@@ -66,3 +69,14 @@ def nearest(name: str, valid: list[str], *, count: int = 5) -> str:
     """The valid names nearest to `name`, as part of a sentence."""
     close = get_close_matches(name, valid, n=count, cutoff=0.4) or valid[:count]
     return ", ".join(close)
+
+
+@contextmanager
+def about_file(path: PathLike[str] | str) -> Iterator[None]:
+    """Name the file in what the system says about it: a write to a full disk, unlike an `open`, does not tell where."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise

@@ -11,6 +11,7 @@ The order of the restrictions, the 2 · beam candidates of a step and the moment
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,8 +95,7 @@ def default_options(config: ModelConfig) -> Options:
     )
 
 
-@dataclass(frozen=True)
-class Hypothesis:
+class Hypothesis(NamedTuple):
     """A translation found: ids without start and end."""
 
     ids: Ids
@@ -178,8 +178,8 @@ def diverging(search_all: SearchAll, source: Sequence[int], options: Options) ->
         if not first.ended and here < options.max_length:
             rest = search_all([source], replace(options, prefix=first.ids, n_best=1))[0][0]
             log_probs = (*first.token_log_probs, *rest.token_log_probs[here:])
-            whole = replace(rest, log_prob=first.log_prob + rest.log_prob, token_log_probs=log_probs)
-        found.append(replace(whole, score=score_of(whole.log_prob, len(whole.ids) + whole.ended, options)))
+            whole = rest._replace(log_prob=first.log_prob + rest.log_prob, token_log_probs=log_probs)
+        found.append(whole._replace(score=score_of(whole.log_prob, len(whole.ids) + whole.ended, options)))
     return found  # the likeliest token first, whatever became of it
 
 

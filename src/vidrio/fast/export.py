@@ -19,10 +19,10 @@ from vidrio.fast.files import SOURCES, Manifest, checksums, move_into_place, wri
 from vidrio.glass.paper import positions
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
 from vidrio.model.config import ModelConfig
-from vidrio.model.find import read_tokenizers
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 from vidrio.search import Options
+from vidrio.text.tokens.tokenizer import read_tokenizers
 
 QUANTISATIONS = ("int8", "float32")
 
@@ -270,7 +270,7 @@ def sentences(config: ModelConfig) -> list[list[int]]:
     generator = np.random.default_rng(20170612)
     special = {config.special.pad, config.special.unk, config.special.start, config.special.end}
     usual = [i for i in range(min(config.source_vocabulary, config.target_vocabulary)) if i not in special]
-    close = [config.special.end] if config.source_end else []
+    close = config.source_close
     room = config.max_positions - len(close)
     lengths = {min(n, room) for n in CHECKED_LENGTHS if usual and room > 0}
     return [[*map(int, generator.choice(usual, n)), *close] for n in sorted(lengths)]

@@ -141,7 +141,7 @@ def collate(
             source, target = others
     source_BS, source_lengths = np.zeros((len(which), 0), dtype=np.int64), np.zeros(len(which), dtype=np.int64)
     if config.has_encoder:
-        end = [special.end] if config.source_end else []
+        end = list(config.source_close)
         source_BS, source_lengths = pad(*source, special.pad, after=end)
     if config.has_decoder:
         target_BT, lengths = pad(*target, special.pad, before=[special.start])

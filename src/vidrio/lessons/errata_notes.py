@@ -7,7 +7,7 @@ import numpy as np
 
 from vidrio.glass.paper.maths import linear, softmax
 from vidrio.glass.paper.positions import sinusoidal
-from vidrio.glass.whatif.changes import zero_after
+from vidrio.glass.paper.variants import zero_after
 from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, masked
 from vidrio.lessons.notes_positions import PRINTED_SUMS, rotation_error, wrong_sums
 

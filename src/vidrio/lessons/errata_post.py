@@ -13,7 +13,7 @@ from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.maths import Array, layer_norm, no_tap, softmax
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import Machine, decode, encode, feed_forward, norm, predict
-from vidrio.glass.whatif.changes import naive_softmax, slipped_sinusoidal, unmasked
+from vidrio.glass.paper.variants import naive_softmax, slipped_sinusoidal, unmasked
 from vidrio.lessons import printed
 from vidrio.lessons.machines import largest_difference
 from vidrio.lessons.runs import Lesson

@@ -12,7 +12,7 @@ import numpy as np
 from vidrio.draw import show
 from vidrio.glass.numbers.stages import stages
 from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.attention import multi_head, see_all
+from vidrio.glass.paper.attention import Attention, multi_head
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import decode, encode, feed_forward, predict, translate_forced
 from vidrio.glass.whatif.changes import with_positions
@@ -188,8 +188,8 @@ def measure_width(d_head: int, seed: int = 0) -> Width:
     drawn = {f"enc.0.self.W{letter}": generator.standard_normal((1, d, d_head)) / d**0.5 for letter in "QK"}
     machine = replace(machine, parameters={**machine.parameters, **drawn})
     plain, scaled = Recorder(), Recorder()
-    multi_head(replace(machine, score_divisor=1.0), x_LD, x_LD, name="enc.0.self", mask=see_all, tap=plain)
-    multi_head(machine, x_LD, x_LD, name="enc.0.self", mask=see_all, tap=scaled)
+    multi_head(replace(machine, score_divisor=1.0), Attention("enc.0.self"), x_LD, x_LD, plain)
+    multi_head(machine, Attention("enc.0.self"), x_LD, x_LD, scaled)
     scores_LL = plain["enc.0.self.scores.h0"]
     weights_LL, calm_LL = plain["enc.0.self.weights.h0"], scaled["enc.0.self.weights.h0"]
     queries, keys = generator.standard_normal((QUERIES, d_head)), generator.standard_normal((ORDERED_KEYS, d_head))

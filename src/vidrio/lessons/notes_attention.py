@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from vidrio.draw import show
-from vidrio.glass.paper.attention import causal, multi_head, see_all
+from vidrio.glass.paper.attention import Attention, causal, multi_head
 from vidrio.glass.paper.maths import Array, no_tap, softmax
 from vidrio.glass.paper.transformer import decode, predict
-from vidrio.glass.whatif.changes import with_mask, zero_after, zero_after_renormalised, zero_scores
+from vidrio.glass.paper.variants import zero_after, zero_after_renormalised, zero_scores
+from vidrio.glass.whatif.changes import with_mask
 from vidrio.lessons.machines import Recorder, largest_difference, random_machine
 from vidrio.lessons.notes_positions import CAT_SENTENCE
 
@@ -139,7 +140,7 @@ def measure_heads(seed: int = 0) -> Heads:
             return recorder(name, value + 1.0 if name == change else value)
 
         ready = replace(machine, parameters={**machine.parameters, **parameters})
-        multi_head(ready, rows, rows, name="self", mask=see_all, tap=tap)
+        multi_head(ready, Attention("self"), rows, rows, tap)
         return recorder
 
     full = {f"self.{name}": machine.parameters[f"enc.0.self.{name}"] for name in ("WQ", "WK", "WV", "WO")}

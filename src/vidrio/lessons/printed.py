@@ -12,10 +12,11 @@ from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine
+from vidrio.glass.paper.variants import naive_softmax, slipped_sinusoidal
+from vidrio.glass.proof.cells import Cells, Place
 from vidrio.glass.proof.expressions import Apply, Difference, Expression, Number, Quotient, Sum
 from vidrio.glass.proof.receipts import At, Receipt, receipt
-from vidrio.glass.proof.recompute import Cells, Place, compared, expression
-from vidrio.glass.whatif.changes import naive_softmax, slipped_sinusoidal
+from vidrio.glass.proof.recompute import compared, expression
 
 DIVISOR = 30.0  # the post's second try, instead of √3: the weights were almost 0 and 1
 EPSILON = 1e-6  # of the post's layer norm, beside the standard deviation

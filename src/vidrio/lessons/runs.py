@@ -16,7 +16,8 @@ from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, decode, encode, predict, translate_forced
-from vidrio.glass.whatif.changes import unmasked, with_divisor, with_positions, without_layer_norm, without_residual
+from vidrio.glass.paper.variants import unmasked
+from vidrio.glass.whatif.changes import with_divisor, with_positions, without_layer_norm, without_residual
 from vidrio.lessons import printed
 from vidrio.lessons.values import Values
 

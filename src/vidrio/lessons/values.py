@@ -48,7 +48,7 @@ class Values:
         ids = self.tokenizer.encode(self.sentence)
         if not ids:
             raise LessonError("the sentence has no words", found=repr(self.sentence), do="give one or more words")
-        return [*ids, self.config.special.end] if self.config.source_end else ids
+        return [*ids, *self.config.source_close]
 
     def machine(self) -> Machine:
         return replace(build(self.config, self.parameters), score_divisor=self.score_divisor)

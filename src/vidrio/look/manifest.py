@@ -44,7 +44,7 @@ def manifest(seen: Look) -> dict[str, Any]:
         "labels": list(trace.labels),
         "translation": seen.translation,
         "search": asdict(seen.options) if searched else None,
-        "hypotheses": [{"text": decode(h.ids), **asdict(h)} for h in seen.hypotheses],
+        "hypotheses": [{"text": decode(h.ids), **h._asdict()} for h in seen.hypotheses],
         **_otherwise(seen),
         "tree": None if seen.tree is None or not seen.tree.nodes else _tree(seen, seen.tree),
         "one_pass_differs_from_steps_by": seen.disagreement,
@@ -57,7 +57,7 @@ def _otherwise(seen: Look) -> dict[str, Any]:
     """What the search would have chosen, where something else was printed."""
     if seen.otherwise is None:
         return {}
-    return {"otherwise": {"text": seen.model.target_tokenizer.decode(seen.otherwise.ids), **asdict(seen.otherwise)}}
+    return {"otherwise": {"text": seen.model.target_tokenizer.decode(seen.otherwise.ids), **seen.otherwise._asdict()}}
 
 
 def _tree(seen: Look, tree: Tree) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def answers(model: LoadedModel, texts: Sequence[str], expected: Sequence[str]) -
     """Each text with the most probable class."""
     config, found = model.config, []
     for raw, label in zip(texts, expected, strict=True):
-        ids = [*model.source_tokenizer.encode(raw), *([config.special.end] if config.source_end else [])]
+        ids = [*model.source_tokenizer.encode(raw), *config.source_close]
         if not ids or len(ids) > config.max_positions:
             found.append(Answer(raw, label, "", 0.0, 0.0))
             continue

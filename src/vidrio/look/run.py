@@ -31,7 +31,7 @@ from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
 from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
-from vidrio.text.tokens.tokenizer import Piece, Tokenizer
+from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64)
     path = models.find(name_or_path)
     config, about = read_config(path)
     machine = build(config, read_parameters(path), dtype)
-    source, target = models.read_tokenizers(path, config)
+    source, target = read_tokenizers(path, config)
     return LoadedModel(config, about, machine, source, target, path)
 
 
@@ -192,7 +192,7 @@ def look(
     if config.shape == "decoder":
         seen = replace(seen, options=replace(options, prefix=tuple(ids)))
     else:
-        seen = replace(seen, source_ids=[*ids, config.special.end] if config.source_end else ids)
+        seen = replace(seen, source_ids=[*ids, *config.source_close])
     return _translated(seen, change, target if target is None or isinstance(target, Printed) else tuple(target))
 
 
@@ -204,7 +204,7 @@ def target_ids(model: LoadedModel, text: str) -> list[int]:
 def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
     """Encoder only: the text's most probable class."""
     trace, config = seen.trace, seen.model.config
-    ids = [*ids, config.special.end] if config.source_end else ids
+    ids = [*ids, *config.source_close]
     trace.source_tokens = [trace.source_vocabulary[i] for i in ids]
     prob_C = classify(seen.model.machine, ids, trace.tap_through(change))
     if np.isnan(prob_C).any():

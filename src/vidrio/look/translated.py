@@ -79,9 +79,9 @@ def _others(sentences: Sequence[Sentence], shown: int) -> str:
 
 def told(sentence: Sentence) -> str:
     """How a sentence is read, and how its translation is written."""
-    masked = sentence.masked
-    form = [] if masked.form is Form.PLAIN else [masked.form.value]
-    hidden = zip(masked.symbols, masked.places, strict=True)
+    read = sentence.prepared
+    form = [] if read.form is Form.PLAIN else [read.form.value]
+    hidden = zip(read.symbols, read.places, strict=True)
     why = [*form, *(f"{symbol} is {sentence.source[place.start : place.end]}" for symbol, place in hidden)]
     reason = f" ({', '.join(why)})" if why else ""
     return f"read as “{sentence.given}”{reason}; its translation is written “{sentence.text}”"

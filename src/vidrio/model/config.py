@@ -115,6 +115,11 @@ class ModelConfig:
     def has_decoder(self) -> bool:
         return self.shape != "encoder"
 
+    @property
+    def source_close(self) -> tuple[int, ...]:
+        """The ids that close every source: the end token, if the model wants one."""
+        return (self.special.end,) if self.source_end else ()
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

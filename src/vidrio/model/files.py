@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from vidrio.errors import ModelError
+from vidrio.errors import ModelError, about_file
 
 LARGEST_JSON = 64 * 1024 * 1024  # bytes; a config or a tokenizer beyond it is refused before it is parsed
 
@@ -17,16 +17,14 @@ def write_atomically(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with about_file(path), os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except BaseException as error:
+    except BaseException:
         Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a disk that is full does not tell whose
         raise
 
 
@@ -36,14 +34,10 @@ def write_output(path: Path, data: bytes) -> None:
     if is_plain_file(path):
         write_atomically(real_place(path), data)
         return
-    try:
-        with path.open("wb", buffering=0) as file:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest) :]
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise
+    with about_file(path), path.open("wb", buffering=0) as file:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]
 
 
 def is_plain_file(path: Path) -> bool:

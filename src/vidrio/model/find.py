@@ -6,13 +6,8 @@ vidrio translate …                     the packaged en-es, English to Spanish;
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vidrio.errors import ModelError
-from vidrio.model.config import ModelConfig
-
-if TYPE_CHECKING:
-    from vidrio.text.tokens.tokenizer import Tokenizer
 
 PACKAGE = Path(__file__).parents[1]  # as it is installed; nothing is ever written into it
 DEFAULT = "en-es"
@@ -62,27 +57,3 @@ def nearby(ready: dict[str, Path]) -> list[str]:
 def is_model(folder: Path) -> bool:
     """A folder is a model as soon as its config is there: it is written last."""
     return (folder / "config.json").is_file()
-
-
-def read_tokenizers(folder: Path, config: ModelConfig) -> tuple["Tokenizer", "Tokenizer"]:
-    """The source's and the target's tokenizer of a model: one and the same, unless the vocabularies are separate."""
-    from vidrio.text.tokens.tokenizer import Tokenizer
-
-    source = Tokenizer.load(folder / "tokenizer.json", config.special)
-    separate = folder / "target-tokenizer.json"
-    target = Tokenizer.load(separate, config.special) if separate.is_file() else source
-    problems = [
-        f"{side}: {tokenizer.size} tokens for {rows} rows of the embedding"
-        for side, tokenizer, rows in (
-            ("source", source, config.source_vocabulary),
-            ("target", target, config.target_vocabulary),
-        )
-        if rows and tokenizer.size > rows
-    ]
-    if problems:
-        raise ModelError(
-            f"the tokenizer and the parameters of {folder} do not belong together",
-            found="; ".join(problems),
-            do="use an undamaged model folder",
-        )
-    return source, target

@@ -118,7 +118,7 @@ def calibrate(
         for one in translator.stream(sources, options):
             found.append(one)
             advance(1)
-        translations = translator.with_token_scores(found)
+        translations = translator.annotator.with_token_scores(found)
     sentences, words = [], []
     for translation, reference in zip(translations, references, strict=True):
         if len(translation.sentences) != 1:
@@ -126,7 +126,7 @@ def calibrate(
         sentence = translation.sentences[0]
         quality = metric.sentence_score(translation.text, [reference]).score / 100
         sentences.append((sentence_feature(sentence.best.token_log_probs), quality))
-        features = translator.word_features(sentence)
+        features = translator.annotator.word_features(sentence)
         right = in_reference([word.text for word, _ in features], reference)
         words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
     on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": str(metric.get_signature())}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vidrio.text.reading.capitals import unclosed
-from vidrio.text.reading.prepared import Masked
+from vidrio.text.reading.prepared import LINE_BREAK, Prepared
 from vidrio.text.reading.words import Place, before_edits, token_places, word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -84,34 +84,33 @@ def word_at(text: str, place: Place) -> Word:
 # --- where tokens stand, when the model read and wrote symbols in place of what is copied -----------------------------
 
 
-def source_tokens(
-    source: str, masked: Masked, breaks: Sequence[Place], given: str, tokenizer: Tokenizer
-) -> list[Place]:
-    """The places in the sentence of the tokens that the model read, the end token left out. `given` is the masked
-    text with one space in place of each of the `breaks`."""
-    to_masked = before_edits(((start, end, 1) for start, end in breaks), len(masked.text))
-    hidden = ((place.start, place.end, 1) for place in masked.places)
-    to_source = before_edits((*hidden, *[(len(source), len(source), 1)] * masked.closed), len(source))
-    pieces = tokenizer.pieces(given)
-    return [(to_source[to_masked[piece.start]], to_source[to_masked[piece.end]]) for piece in pieces]
+def source_tokens(read: Prepared, tokenizer: Tokenizer) -> list[Place]:
+    """The places in the sentence of the tokens that the model read, the end token left out."""
+    length = len(read.source.text)
+    breaks = ((*match.span(), 1) for match in LINE_BREAK.finditer(read.hidden))
+    to_hidden = before_edits(breaks, len(read.hidden))
+    hidden = ((place.start, place.end, 1) for place in read.places)
+    to_source = before_edits((*hidden, *[(length, length, 1)] * read.closed), length)
+    pieces = tokenizer.pieces(read.given)
+    return [(to_source[to_hidden[piece.start]], to_source[to_hidden[piece.end]]) for piece in pieces]
 
 
-def target_tokens(ids: Sequence[int], masked: Masked, tokenizer: Tokenizer) -> list[Place]:
+def target_tokens(ids: Sequence[int], read: Prepared, tokenizer: Tokenizer) -> list[Place]:
     """The places in the translation of the tokens that the model wrote."""
     written = tokenizer.decode(ids)
-    revealed = list(_revealed(written, masked))
+    revealed = list(_revealed(written, read))
     length = len(written) + sum(end - start - instead for start, end, instead in revealed)
-    if masked.closed and unclosed(written) != written:
+    if read.closed and unclosed(written) != written:
         length -= 1
         revealed.append((length, length, 1))
     to_translation = before_edits(revealed, length)
     return [(to_translation[start], to_translation[end]) for start, end in token_places(ids, tokenizer.decode)]
 
 
-def _revealed(written: str, masked: Masked) -> Iterator[tuple[int, int, int]]:
+def _revealed(written: str, read: Prepared) -> Iterator[tuple[int, int, int]]:
     """Where in the translation what the symbols stand for stands, in the place of one character each."""
     longer = 0
-    for at, place in sorted((written.index(s), place) for s, place in zip(masked.symbols, masked.places, strict=True)):
+    for at, place in sorted((written.index(s), place) for s, place in zip(read.symbols, read.places, strict=True)):
         length = place.end - place.start
         yield at + longer, at + longer + length, 1
         longer += length - 1

@@ -4,8 +4,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from itertools import islice
+from typing import Generic, TypeVar
 
-from vidrio.translate.translation import Found
+Found = TypeVar("Found")  # what a sentence became
 
 # A stream works on some chunks at the same time: while one is searched the next is encoded and the one before is
 # decoded, and they fill batches together. They are as large as can be done in this time: a batch has sentences of one
@@ -28,12 +29,12 @@ def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[st
         yield chunk
 
 
-class Memory:
+class Memory(Generic[Found]):
     """The latest sentences with their translations, or whoever is at work on them. Safe to use from many threads."""
 
     def __init__(self, size: int) -> None:
         self.left = threading.Event()  # nobody wants what is not found yet
-        self.turn = threading.Lock()  # for preparing a chunk: side by side they would all be ready late
+        self.turn = threading.Lock()  # one thread at a time prepares its chunk, so that the first is searched soon
         self._size, self._lock = size, threading.Lock()
         self._kept: dict[str, Future[dict[str, Found]]] = {}  # with each sentence all that are found together
 

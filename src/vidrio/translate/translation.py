@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from vidrio.errors import InputError
 from vidrio.search import Hypothesis
-from vidrio.text.reading.prepared import Masked
+from vidrio.text.reading.prepared import Prepared
 from vidrio.translate.alignment import Link, Word
-
-if TYPE_CHECKING:
-    from vidrio.translate.translator import Translator
 
 
 class Sentence(NamedTuple):
@@ -20,11 +18,10 @@ class Sentence(NamedTuple):
     alternatives: tuple[str, ...]  # the texts of the hypotheses
     hypotheses: tuple[Hypothesis, ...]  # best first
     source_ids: tuple[int, ...]
+    prepared: Prepared  # how it was read
     unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
-    given: str = ""  # what the model read: `source` on one line, with symbols for what is only copied
-    masked: Masked = Masked("", "", ())  # what they stand for
     # What costs another pass through the model, and is there when it was asked for. Places count from the sentence.
     alignment: tuple[Link, ...] | None = None
     confidence: float | None = None  # the chrF to expect, 0 to 1
@@ -39,21 +36,55 @@ class Sentence(NamedTuple):
     def best(self) -> Hypothesis:
         return self.hypotheses[0]
 
+    @property
+    def given(self) -> str:
+        """What the model read: `source` on one line, with symbols for what is only copied."""
+        return self.prepared.given
 
-Found = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
+
+Pieces = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
+
+
+class Annotator(Protocol):
+    """What can tell more of a translation than it holds: what costs another pass through the model, and the glass."""
+
+    def with_alignment(self, translations: Sequence["Translation"]) -> list["Translation"]: ...
+    def with_confidence(self, translations: Sequence["Translation"]) -> list["Translation"]: ...
+    def token_names(self, hypothesis: Hypothesis) -> list[str]: ...
+    def look(self, translation: "Translation", sentence: int) -> Any: ...
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A text, its translation, and how it came about."""
+    """A text, its translation, and how it came about. Pickled, it goes without its translator."""
 
     source: str
     text: str
     sentences: tuple[Sentence, ...]
-    _translator: "Translator" = field(repr=False, compare=False)
+    _annotator: Annotator | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         return self.text
+
+    def __copy__(self) -> "Translation":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Translation":
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Translation, (self.source, self.text, self.sentences)
+
+    @property
+    def annotator(self) -> Annotator:
+        """What tells more of it."""
+        if self._annotator is None:
+            raise InputError(
+                "this translation has no translator any more",
+                found="it was pickled: alignment, confidence, token names and look() need the model",
+                do="ask for them before, by translator.with_alignment and with_confidence; or translate again",
+            )
+        return self._annotator
 
     @property
     def score(self) -> float:
@@ -70,7 +101,7 @@ class Translation:
     def alignment(self) -> tuple[Link, ...]:
         """Which word came from which (alignment.py); places are those in the text and the translation."""
         asked = any(sentence.alignment is None for sentence in self.sentences)
-        one = self._translator.with_alignment([self])[0] if asked else self
+        one = self.annotator.with_alignment([self])[0] if asked else self
         return tuple(
             Link(link.source.moved(sentence.source_start), link.target.moved(sentence.target_start), link.weight)
             for sentence in one.sentences
@@ -95,7 +126,7 @@ class Translation:
     @cached_property
     def _judged(self) -> "Translation":
         asked = any(sentence.confidence is None for sentence in self.sentences)
-        return self._translator.with_confidence([self])[0] if asked else self
+        return self.annotator.with_confidence([self])[0] if asked else self
 
     def alternative(self, n: int) -> str:
         """The text with the n-th best translation of every sentence; its last one where there are fewer."""
@@ -115,11 +146,8 @@ class Translation:
         }
 
     def _sentence_json(self, sentence: Sentence) -> dict[str, Any]:
-        tokens = zip(
-            map(self._translator.token, (*sentence.best.ids, self._translator.config.special.end)),
-            sentence.best.token_log_probs,
-            strict=False,  # a hypothesis that was cut has no end token
-        )
+        names = self.annotator.token_names(sentence.best) if sentence.best.token_log_probs else []
+        tokens = zip(names, sentence.best.token_log_probs, strict=True)
         told: dict[str, Any] = {
             "source": _bytes(self.source, sentence.source_start, sentence.source),
             "target": _bytes(self.text, sentence.target_start, sentence.text),
@@ -152,6 +180,10 @@ class Translation:
             for word in words
         ]
 
+    def look(self, sentence: int = 0) -> Any:
+        """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""
+        return self.annotator.look(self, sentence)
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -174,16 +206,22 @@ def put_back(
     placed: list[Sentence] = []
     at = length = 0
     for offset, sentences in found:
-        for one in sentences:
-            start = offset + one.source_start
-            translation = one.alternatives[min(n, len(one.alternatives) - 1)]
+        for sentence in sentences:
+            start = offset + sentence.source_start
+            translation = sentence.alternatives[min(n, len(sentence.alternatives) - 1)]
             written += (text[at:start], translation)
             length += start - at
-            stays = start == one.source_start and length == one.target_start  # true of most texts: one sentence
-            placed.append(one if stays else one._replace(source_start=start, target_start=length))
+            placed.append(sentence._replace(source_start=start, target_start=length))
             length += len(translation)
-            at = start + len(one.source)
+            at = start + len(sentence.source)
     return "".join((*written, text[at:])), tuple(placed)
+
+
+def whole(text: str, pieces: Pieces, annotator: Annotator) -> Translation:
+    """The translation of a text that is one sentence."""
+    if len(pieces) == 1 and pieces[0].source == text:  # true of most
+        return Translation(text, pieces[0].alternatives[0], pieces, annotator)
+    return Translation(text, *put_back(text, [(0, pieces)]), annotator)
 
 
 def _bytes(text: str, start: int, part: str) -> list[int]:

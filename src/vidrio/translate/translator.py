@@ -14,8 +14,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import overload
 
@@ -24,19 +25,17 @@ from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config
 from vidrio.search import Hypothesis, Options, SearchAll, default_options, diverging
-from vidrio.text.reading.parts import translatable
-from vidrio.text.reading.reader import Reader
-from vidrio.text.reading.words import Place
+from vidrio.text.reading.parts import is_plain, translatable
+from vidrio.text.reading.prepared import Reader
+from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.tokens.normalise import valid
-from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.text.tokens.vocabulary import BYTES
-from vidrio.translate.alignment import Word, links, source_tokens, target_tokens
-from vidrio.translate.attempts import LINE_BREAK, Readings
-from vidrio.translate.confidence import Confidence, sentence_feature, word_features
-from vidrio.translate.confidence import read as read_confidence
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.translate.annotate import Look, ModelAnnotator
+from vidrio.translate.attempts import Attempts
+from vidrio.translate.confidence import Confidence
 from vidrio.translate.engines import Engine, open_engine
 from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks
-from vidrio.translate.translation import Scored, Sentence, Translation, put_back
+from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
@@ -48,13 +47,14 @@ class Translator:
         self, folder: Path, config: ModelConfig, about: About, tokenizers: tuple[Tokenizer, Tokenizer], engine: Engine
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
-        self._source, self._target = tokenizers
-        self._longest = min(LONGEST, config.max_positions - config.source_end)
-        self._bytes = frozenset(i for token in BYTES if (i := tokenizers[1].id(token)) is not None)
-        self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
-        self.reader = Reader(tokenizers[0], about.translated)
+        self.reader = Reader(tokenizers[0], about.symbols, about.translated)
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
+        self.look: Look | None = None  # how `Translation.look` looks; given by vidrio.load
+        self._source, self._target = tokenizers
+        self._longest = min(LONGEST, config.max_positions - config.source_end)
+        self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
+        self._within = lru_cache(16)(self._made_to_fit)
 
     @staticmethod
     def load(
@@ -68,7 +68,7 @@ class Translator:
         folder = models.find(name)
         config, about = read_config(folder)
         ready = open_engine(folder, config, engine, workers=workers or _cores(), tell=tell)
-        return Translator(folder, config, about, models.read_tokenizers(folder, config), ready)
+        return Translator(folder, config, about, read_tokenizers(folder, config), ready)
 
     @overload
     def translate(self, text: str, options: Options | None = None) -> Translation: ...  # type: ignore[overload-overlap]
@@ -78,7 +78,7 @@ class Translator:
     def translate(self, text: str | Sequence[str], options: Options | None = None) -> Translation | list[Translation]:
         """Translate a text, or each of several; the options are the model's own unless given."""
         texts = [text] if isinstance(text, str) else text
-        found = self._translate(texts, options or self.options, Memory(0))
+        found = self._translate(texts, options or self.options)
         return found[0] if isinstance(text, str) else found
 
     def begin_with(self, text: str, start: str = "", count: int = 1, options: Options | None = None) -> Translation:
@@ -89,30 +89,24 @@ class Translator:
         options = replace(
             options, n_best=asked, beam=max(options.beam, asked), prefix=tuple(self._target.encode(start))
         )
-        options = self._within(options)
-        plan = list(translatable(valid(text), self._source, self._longest))
+        plan = self._sentences(text)
         if len(plan) != 1:
             found = f"{len(plan)} sentences (or parts of one that is too long)"
             raise InputError("only one sentence can be told how to begin", found=found, do="give one sentence")
-        [(first, last)] = plan
+        [(first, source)] = plan
 
         def differing(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
             return [diverging(self.engine.search, ids, options) for ids in sources]
 
-        search = differing if count > 1 else None
-        [sentences] = self._readings(options, Memory(0), search).find([text[first:last]], hide_names=not start)
-        sentences = tuple(distinct(sentence, count) for sentence in sentences)
-        return Translation(text, *put_back(text, [(first, sentences)]), self)
+        attempts = self._attempts(options, search=differing if count > 1 else None)
+        [pieces] = attempts.translate([source], hide_names=not start)
+        pieces = tuple(distinct(sentence, count) for sentence in pieces)
+        return Translation(text, *put_back(text, [(first, pieces)]), self.annotator)
 
     def given(self, text: str) -> list[str]:
-        """What the model is given first for each sentence of a text. If it loses a name, another reading follows;
+        """What the model is given first for each sentence of a text. If it loses a name, another attempt follows;
         `Sentence.given` is the one that counted."""
-        plan = translatable(valid(text), self._source, self._longest)
-        return [LINE_BREAK.sub(" ", self.reader.read(text[a:b], self.about.symbols).text) for a, b in plan]
-
-    def token(self, id: int) -> str:  # noqa: A002
-        """A token of the translations by its id."""
-        return self._target.token(id)
+        return [self.reader.prepare(source).given for _, source in self._sentences(text)]
 
     async def translate_async(self, text: str, options: Options | None = None) -> Translation:
         """`translate` for an event loop: it works in another thread."""
@@ -121,7 +115,12 @@ class Translator:
         return await asyncio.to_thread(self.translate, text, options)
 
     def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
-        """A translation for each text, in order; texts are read as they are needed."""
+        """A translation for each text, in order; texts are read as they are needed, and answered soon if they come
+        slowly."""
+        if isinstance(texts, str):
+            raise InputError(
+                "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"
+            )
         for translations in self.stream_chunks(in_chunks(iter(texts), lambda: self.at_once), options):
             yield from translations
 
@@ -129,7 +128,7 @@ class Translator:
         self, chunks: Iterable[Sequence[str]], options: Options | None = None
     ) -> Iterator[list[Translation]]:
         """The same for texts that come in chunks. An empty chunk means: no more for now, finish what there is."""
-        memory = Memory(REMEMBERED)
+        memory = Memory[Pieces](REMEMBERED)
         pending: deque[Future[list[Translation]]] = deque()
         pool = ThreadPoolExecutor(CHUNKS)
         try:
@@ -144,58 +143,28 @@ class Translator:
             memory.left.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
+    @cached_property
+    def annotator(self) -> ModelAnnotator:
+        """What tells more of a translation than it holds."""
+        end, tokenizers = self.config.special.end, (self._source, self._target)
+        return ModelAnnotator(self.folder, end, tokenizers, self.engine, self.look)
+
+    @property
+    def calibration(self) -> Confidence:
+        """What the model's folder tells of its confidence."""
+        return self.annotator.calibration
+
     def with_token_scores(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same, every token with its log-probability (the fast engine's search leaves them out)."""
-        pairs = [(s.source_ids, s.best.ids) for translation in translations for s in translation.sentences]
-        told = iter(self.engine.score(pairs))
-
-        def scored(sentence: Sentence) -> Sentence:
-            taken = len(sentence.best.ids) + sentence.best.ended  # a hypothesis that was cut took no end token
-            best = replace(sentence.best, token_log_probs=tuple(next(told)[:taken]))
-            return sentence._replace(hypotheses=(best, *sentence.hypotheses[1:]))
-
-        return [replace(one, sentences=tuple(map(scored, one.sentences))) for one in translations]
+        return self.annotator.with_token_scores(translations)
 
     def with_alignment(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same, with the words of each sentence aligned."""
-        pairs = [(s.source_ids, s.best.ids) for translation in translations for s in translation.sentences]
-        told = iter(self.engine.attend(pairs))
-
-        def aligned(sentence: Sentence) -> Sentence:
-            masked = sentence.masked
-            breaks = [match.span() for match in LINE_BREAK.finditer(masked.text)]
-            source = source_tokens(sentence.source, masked, breaks, sentence.given, self._source)
-            found = links((sentence.source, source), (sentence.text, self._target_tokens(sentence)), next(told))
-            return sentence._replace(alignment=found)
-
-        return [replace(one, sentences=tuple(map(aligned, one.sentences))) for one in translations]
+        return self.annotator.with_alignment(translations)
 
     def with_confidence(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same, each sentence and word with the confidence that the model's folder tells how to judge."""
-        confidence = self.calibration
-
-        def judged(sentence: Sentence) -> Sentence:
-            words = tuple(
-                word._replace(confidence=confidence.word(probability))
-                for word, probability in self.word_features(sentence)
-            )
-            feature = sentence_feature(sentence.best.token_log_probs)
-            return sentence._replace(confidence=confidence.sentence(feature), words=words)
-
-        scored = self.with_token_scores(translations)
-        return [replace(one, sentences=tuple(map(judged, one.sentences))) for one in scored]
-
-    @cached_property
-    def calibration(self) -> Confidence:
-        """What the model's folder tells of its confidence."""
-        return read_confidence(self.folder)
-
-    def word_features(self, sentence: Sentence) -> list[tuple[Word, float]]:
-        """The words of a translation whose tokens have scores, each with its probability."""
-        return word_features(sentence.text, self._target_tokens(sentence), sentence.best.token_log_probs)
-
-    def _target_tokens(self, sentence: Sentence) -> list[Place]:
-        return target_tokens(sentence.best.ids, sentence.masked, self._target)
+        return self.annotator.with_confidence(translations)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
@@ -212,10 +181,9 @@ class Translator:
         return max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
 
     def _pair_ids(self, source: str, target: str) -> tuple[list[int], list[int]]:
-        close = [self.config.special.end] if self.config.source_end else []
-        return [*self._source.encode(source), *close], self._target.encode(target)
+        return [*self._source.encode(source), *self.config.source_close], self._target.encode(target)
 
-    def _timed(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
+    def _timed(self, texts: Sequence[str], options: Options, memory: Memory[Pieces]) -> list[Translation]:
         began = time.perf_counter()
         translations = self._translate(texts, options, memory)
         per_second = sum(map(len, texts)) / (time.perf_counter() - began)
@@ -223,35 +191,48 @@ class Translator:
             self.at_once = round(min(max(SECONDS * per_second, FEWEST), MOST))
         return translations
 
-    def _translate(self, texts: Sequence[str], options: Options, memory: "Memory") -> list[Translation]:
-        options = self._within(options)
-        with memory.turn:
-            plans = [list(translatable(valid(text), self._source, self._longest)) for text in texts]
-        wanted = dict.fromkeys(text[start:end] for text, plan in zip(texts, plans, strict=True) for start, end in plan)
-        found = memory.share(wanted, self._readings(options, memory).find)
+    def _translate(
+        self, texts: Sequence[str], options: Options, memory: Memory[Pieces] | None = None
+    ) -> list[Translation]:
+        with memory.turn if memory else nullcontext():
+            plans = [self._sentences(text) for text in texts]
+        wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
+        attempts = self._attempts(options, memory)
+        if memory is None:
+            found = dict(zip(wanted, attempts.translate(wanted.values()), strict=True))
+        else:
+            found = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
+        annotator = self.annotator
         return [
-            Translation(text, *put_back(text, ((start, found[text[start:end]]) for start, end in plan)), self)
+            Translation(text, *put_back(text, [(start, found[source.text]) for start, source in plan]), annotator)
             for text, plan in zip(texts, plans, strict=True)
         ]
 
-    def _within(self, options: Options) -> Options:
+    def _sentences(self, text: str) -> list[tuple[int, Protected]]:
+        """What of a text is translated, each with the place where it begins."""
+        if is_plain(text, self._longest):
+            return [(0, Protected(text))]
+        source = protected(valid(text))
+        return [(start, source.part(start, end)) for start, end in translatable(source, self._source, self._longest)]
+
+    def _made_to_fit(self, options: Options) -> Options:
         """The same, for what this model has room for, and tokens for."""
         room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
         return replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
 
-    def _readings(self, options: Options, memory: Memory, search: SearchAll | None = None) -> Readings:
-        return Readings(
-            self.config,
-            self.about.symbols,
-            self._source,
-            self._target,
-            self._bytes,
-            self.reader,
-            self.engine,
-            options,
-            memory.turn,
-            memory.left.is_set,
-            search,
+    def _attempts(
+        self, options: Options, memory: Memory[Pieces] | None = None, search: SearchAll | None = None
+    ) -> Attempts:
+        return Attempts(
+            config=self.config,
+            reader=self.reader,
+            source=self._source,
+            target=self._target,
+            engine=self.engine,
+            options=self._within(options),
+            turn=memory.turn if memory else nullcontext(),
+            stopped=memory.left.is_set if memory else lambda: False,
+            search=search,
         )
 
 

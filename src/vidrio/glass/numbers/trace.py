@@ -13,16 +13,13 @@ Addresses are the same everywhere: command line, JSON, page, tests, errors.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from vidrio.draw import html as show_html
-from vidrio.draw import show
 from vidrio.errors import AddressError, nearest
-from vidrio.glass.numbers.stages import Stage, stages
+from vidrio.glass.numbers.stages import Stage, stages, stages_of, without_head
 from vidrio.glass.paper.maths import Array, Tap
 from vidrio.glass.paper.transformer import Machine
-from vidrio.glass.whatif.changes import stages_of
 
 
 @dataclass(frozen=True)
@@ -76,6 +73,7 @@ class Trace:
     computed: dict[str, Array] = field(default_factory=dict)
     # Where one pass is not what the steps computed (no causal mask): a trace of each step by itself.
     steps: Sequence["Trace"] = ()
+    drawn: Callable[["Trace"], str] | None = None  # as HTML, for notebooks
 
     def __post_init__(self) -> None:
         c = self.machine.config
@@ -86,19 +84,13 @@ class Trace:
     def __repr__(self) -> str:
         return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
 
-    def _repr_html_(self) -> str:
-        """In a notebook: every quantity, by address."""
-        heads = ("address", "axes", "shape", "what it is", "formula", "place in the paper")
-        named = [(name, self.stages[name], array) for name, array in self.values.items()]
-        return show_html.listing(
-            heads,
-            [(name, " × ".join(s.axes), show.shape(a), s.says, s.formula, s.place) for name, s, a in named],
-        )
+    def _repr_html_(self) -> str | None:
+        return self.drawn(self) if self.drawn is not None else None
 
     def tap(self, name: str, value: Array) -> Array:
         """Keep a value under its address; refuse what is not declared."""
         stage = self.stages.get(name)
-        if stage is None or stage.kind == "parameter":
+        if stage is None or stage.of_the_model:
             raise AddressError(f"{name} is computed but not declared in stages.py", do="declare it there")
         expected = tuple(
             self.sizes.setdefault(axis, length) for axis, length in zip(stage.axes, value.shape, strict=False)
@@ -149,7 +141,7 @@ class Trace:
         )
 
     def __contains__(self, name: str) -> bool:
-        return name in self.values or (name in self.stages and self.stages[name].kind == "parameter")
+        return name in self.values or (name in self.stages and self.stages[name].of_the_model)
 
     def addresses(self, prefix: str = "") -> list[str]:
         """The quantities of this run, parameters too, whose address is or lies under `prefix`."""
@@ -173,20 +165,18 @@ class Trace:
     def array(self, name: str) -> Array:
         """The whole quantity, parameter or value."""
         stage = self.stage(name)
-        if stage.kind != "parameter":
-            return self.values[name]
-        return parameter_array(self.machine, name)
+        return parameter_array(self.machine, name) if stage.of_the_model else self.values[name]
 
     def rows_at_step(self, name: str, step: int | None) -> Array:
         """A decoder quantity as it stood at a step: its first rows (and, in self-attention, columns); of an output
         the row of that step."""
-        array, axes = self.as_of(step).array(name), self.stage(name).axes
-        return array[step] if step is not None and name.startswith("out.") and axes[:1] == "T" else array
+        array = self.as_of(step).array(name)
+        return array[step] if step is not None and self.stage(name).per_step else array
 
     def axis_names(self, address: Address) -> str:
         """The axes left at an address: at a step, an output has lost its T."""
-        axes = self.stage(address.name).axes
-        return axes[1:] if address.step is not None and address.name.startswith("out.") and axes[:1] == "T" else axes
+        stage = self.stage(address.name)
+        return stage.axes[1:] if address.step is not None and stage.per_step else stage.axes
 
     def axis_tokens(self, name: str, axis: str) -> Sequence[str]:
         """What the rows or columns along an axis stand for, where they stand for tokens."""
@@ -231,10 +221,13 @@ class Trace:
 
 def parameter_array(machine: Machine, name: str) -> Array:
     """A parameter by its address; one head of it where the address ends in .h0, .h1, …"""
-    if name in machine.parameters:
-        return machine.parameters[name]
-    whole, _, head = name.rpartition(".h")
-    return machine.parameters[whole][int(head)]
+    whole, head = without_head(name)
+    matrix, _, quantity = whole.rpartition(".")
+    if quantity in ("whole", "factor"):
+        array: Array = getattr(machine.whole_parameters[matrix], quantity)
+    else:
+        array = machine.parameters[whole]
+    return array[int(head.removeprefix(".h"))] if head else array
 
 
 def parameter_addresses(machine: Machine) -> list[str]:

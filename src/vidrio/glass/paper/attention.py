@@ -4,35 +4,51 @@ L rows ask (queries), M rows are asked (keys and values); in self-attention they
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from vidrio.glass.paper.maths import Array, Tap, linear, no_tap
+from vidrio.glass.paper.arithmetic import Calculator, Projection, Rows, Scores, dot_products
+from vidrio.glass.paper.maths import Array, Tap, no_tap
 
-# `keep(name, rows)` hands back all the rows so far: those kept from earlier decoding steps, then the new ones.
-Keep = Callable[[str, Array], Array]
+Make = Callable[[], Array]
+# `keep(name, make)` gives the keys or values of all rows that are asked, and calls `make` for those that are new.
+Keep = Callable[[str, Make], Array]
 # `mask(scaled_LM, name, tap)` hides what must not be seen.
 Mask = Callable[[Array, str, Tap], Array]
 
 
-class Chosen(Protocol):
-    """What attention needs of the machine that it works in."""
+class Keeping(Protocol):
+    """What the decoder keeps from one step to the next (decoding.py)."""
 
-    @property
-    def parameters(self) -> Mapping[str, Array]: ...
-    @property
-    def n_heads(self) -> int: ...
-    @property
-    def score_divisor(self) -> float: ...
-    @property
-    def softmax(self) -> Callable[[Array], Array]: ...
+    length: int  # target tokens so far
+
+    def grow(self, name: str, make: Make) -> Array:
+        """Self-attention: the kept rows, and under them those of the new tokens."""
+        ...
+
+    def once(self, name: str, make: Make) -> Array:
+        """Cross-attention: the memory stays, so its rows are made at the first step only."""
+        ...
 
 
-def no_keep(name: str, rows: Array) -> Array:
+def all_new(name: str, make: Make) -> Array:
     """Nothing is kept: the new rows are all there are."""
-    return rows
+    return make()
+
+
+class NothingKept:
+    """One pass over all rows."""
+
+    length = 0
+    grow = staticmethod(all_new)
+    once = staticmethod(all_new)
+
+
+NOTHING_KEPT = NothingKept()
 
 
 def see_all(scaled_LM: Array, name: str, tap: Tap) -> Array:
@@ -51,35 +67,58 @@ def allowed_LM(n_queries: int, n_keys: int) -> Array:
     return np.arange(n_keys)[None, :] <= first + np.arange(n_queries)[:, None]
 
 
-def attention(
-    machine: Chosen, Q_LK: Array, K_MK: Array, V_MK: Array, *, name: str, head: int, mask: Mask, tap: Tap
-) -> Array:
-    """One head: softmax(Q Kᵀ / √K) V. Eq. 1."""
-    scores_LM = tap(f"{name}.scores.h{head}", Q_LK @ K_MK.T)
-    scaled_LM = tap(f"{name}.scaled.h{head}", scores_LM / machine.score_divisor)
-    visible_LM = mask(scaled_LM, f"{name}.masked.h{head}", tap)
-    weights_LM = tap(f"{name}.weights.h{head}", machine.softmax(visible_LM))
-    return tap(f"{name}.head.h{head}", weights_LM @ V_MK)
+class Machine(Calculator, Protocol):
+    """What attention needs of the machine that it works in."""
+
+    @property
+    def n_heads(self) -> int: ...
+    @property
+    def score_divisor(self) -> float: ...
+    @property
+    def softmax(self) -> Callable[[Array], Array]: ...
 
 
-def multi_head(
-    machine: Chosen, x_LD: Array, y_MD: Array, *, name: str, mask: Mask, tap: Tap = no_tap, keep: Keep = no_keep
-) -> Array:
+@dataclass(frozen=True)
+class Attention:
+    """One attention of the model: whose parameters it has, who sees whom, and what is kept from step to step."""
+
+    name: str  # enc.0.self
+    mask: Mask = see_all
+    scores: Scores = dot_products  # Q Kᵀ
+    keep: Keep = all_new
+
+
+def one_head(machine: Machine, kind: Attention, Q_LK: Array, K_MK: Array, V_MK: Array, head_tap: Tap) -> Array:
+    """softmax(Q Kᵀ / √K) V. Eq. 1."""
+    scores_LM = head_tap("scores", kind.scores(Q_LK, K_MK, machine.score_divisor))
+    scaled_LM = head_tap("scaled", (scores_LM / machine.score_divisor).astype(Q_LK.dtype, copy=False))
+    visible_LM = kind.mask(scaled_LM, "masked", head_tap)
+    weights_LM = head_tap("weights", machine.softmax(visible_LM))
+    return head_tap("head", machine.arithmetic.mix(weights_LM, V_MK))
+
+
+def multi_head(machine: Machine, kind: Attention, x_LD: Array, y_MD: Array, tap: Tap = no_tap) -> Array:
     """Rows x ask rows y: Concat(head_1, …, head_H) W^O. §3.2.2."""
-    p = machine.parameters
+    name, to_rows, project = kind.name, machine.arithmetic.rows, machine.arithmetic.project
+    x = to_rows(x_LD, f"{name}.x", tap)
+    y = x if y_MD is x_LD else to_rows(y_MD, f"{name}.y", tap)
     heads = []
     for h in range(machine.n_heads):
 
-        def project(letter: str, rows: Array, h: int = h) -> Array:
-            b_HK = p.get(f"{name}.b{letter}")
-            return linear(rows, p[f"{name}.W{letter}"][h], None if b_HK is None else b_HK[h])
+        def head_tap(quantity: str, value: Array, h: int = h) -> Array:
+            return tap(f"{name}.{quantity}.h{h}", value)
 
-        Q_LK = tap(f"{name}.Q.h{h}", project("Q", x_LD))
-        K_MK = tap(f"{name}.K.h{h}", keep(f"{name}.K.h{h}", project("K", y_MD)))
-        V_MK = tap(f"{name}.V.h{h}", keep(f"{name}.V.h{h}", project("V", y_MD)))
-        heads.append(attention(machine, Q_LK, K_MK, V_MK, name=name, head=h, mask=mask, tap=tap))
-    concat_LE = tap(f"{name}.concat", np.concatenate(heads, axis=1))
-    return tap(f"{name}.out", linear(concat_LE, p[f"{name}.WO"], p.get(f"{name}.bO")))
+        def projected(letter: str, rows: Rows, h: int = h) -> Array:
+            return project(
+                machine, rows, Projection(f"{name}.{letter}", f"{name}.W{letter}", f"{name}.b{letter}", h), tap
+            )
+
+        Q_LK = head_tap("Q", projected("Q", x))
+        K_MK = head_tap("K", kind.keep(f"{name}.K.h{h}", partial(projected, "K", y)))
+        V_MK = head_tap("V", kind.keep(f"{name}.V.h{h}", partial(projected, "V", y)))
+        heads.append(one_head(machine, kind, Q_LK, K_MK, V_MK, head_tap))
+    concat = to_rows(tap(f"{name}.concat", np.concatenate(heads, axis=1)), f"{name}.concat", tap)
+    return tap(f"{name}.out", project(machine, concat, Projection(f"{name}.out", f"{name}.WO", f"{name}.bO"), tap))
 
 
 def divisor(d_head: int) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vidrio.glass.paper.attention import Make
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, decode, encode, logits
 
@@ -17,10 +18,16 @@ class Kept:
     rows: dict[str, Array] = field(default_factory=dict)
     reused: dict[str, int] = field(default_factory=dict)
 
-    def __call__(self, name: str, new_rows: Array) -> Array:
-        old_rows = self.rows.get(name)
+    def grow(self, name: str, make: Make) -> Array:
+        old_rows, new_rows = self.rows.get(name), make()
         self.reused[name] = 0 if old_rows is None else len(old_rows)
         self.rows[name] = new_rows if old_rows is None else np.concatenate([old_rows, new_rows])
+        return self.rows[name]
+
+    def once(self, name: str, make: Make) -> Array:
+        self.reused[name] = len(self.rows.get(name, ()))
+        if name not in self.rows:
+            self.rows[name] = make()
         return self.rows[name]
 
     def branch(self) -> "Kept":
@@ -32,7 +39,7 @@ def decode_step(
     machine: Machine, new_ids: Sequence[int], memory_SD: Array | None, kept: Kept, tap: Tap = no_tap
 ) -> Array:
     """Logits after the last of `new_ids`, which follow the tokens that `kept` has seen."""
-    x_LD = decode(machine, new_ids, memory_SD, tap, kept, kept.length)
+    x_LD = decode(machine, new_ids, memory_SD, tap, kept)
     kept.length += len(new_ids)
     return logits(machine, x_LD[-1:], tap)[0]
 

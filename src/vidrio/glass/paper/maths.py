@@ -31,12 +31,6 @@ def softmax(x: Array) -> Array:
     return exp / exp.sum(axis=-1, keepdims=True)
 
 
-def log_softmax(x: Array) -> Array:
-    """log softmax(x), without the detour over numbers that underflow."""
-    shifted = x - x.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-
-
 def relu(x: Array) -> Array:
     """max(0, x), Eq. 2."""
     return np.maximum(x, 0)

@@ -4,21 +4,24 @@ A `Machine` is a model made ready to run: its parameters and the functions that 
 never again inside the maths. The same few functions run three shapes: encoder–decoder (translation), an encoder with a
 linear layer on top (classification), a decoder alone (free generation).
 
-Paper: §3.1 and Figure 1. Axes: see `config.py`. Read next: stages.py.
+Paper: §3.1 and Figure 1. Axes: see `config.py`. Read next: attention.py, then numbers/stages.py.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
 from vidrio.errors import InputError
 from vidrio.glass.paper import attention, maths, positions
-from vidrio.glass.paper.attention import Keep, Mask, multi_head, no_keep, see_all
-from vidrio.glass.paper.maths import Array, Tap, linear, no_tap
+from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic, Projection, WholeNumbers
+from vidrio.glass.paper.attention import NOTHING_KEPT, Attention, Keeping, Mask, multi_head, see_all
+from vidrio.glass.paper.eight_bits import whole_parameters
+from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.model.config import ModelConfig
-from vidrio.model.parameters import check_parameters, output_is_tied, source_table, target_table
+from vidrio.model.parameters import check_parameters, output_is_tied, parameter_specs, source_table, target_table
 
 SubLayer = Callable[[Array], Array]
 
@@ -31,6 +34,7 @@ class Machine:
     parameters: Mapping[str, Array]
     source_positions_PD: Array
     target_positions_PD: Array
+    arithmetic: Arithmetic
     softmax: Callable[[Array], Array]
     activate: Callable[[Array], Array]
     normalise: Callable[..., Array]
@@ -44,8 +48,16 @@ class Machine:
     def n_heads(self) -> int:
         return self.config.n_heads
 
+    @cached_property
+    def whole_parameters(self) -> Mapping[str, WholeNumbers]:
+        """The matrices in eight bits, where the machine computes with those."""
+        specs = parameter_specs(self.config)
+        return whole_parameters(self.parameters, {name: specs[name].axes for name in self.parameters})
 
-def build(config: ModelConfig, parameters: Mapping[str, Array], dtype: type = np.float64) -> Machine:
+
+def build(
+    config: ModelConfig, parameters: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
+) -> Machine:
     """Make a model ready: check the parameters, and turn each choice of the config into a function or a table."""
     check_parameters(parameters, config)
     p: dict[str, Array] = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()}
@@ -59,9 +71,10 @@ def build(config: ModelConfig, parameters: Mapping[str, Array], dtype: type = np
         parameters=p,
         source_positions_PD=source_PD,
         target_positions_PD=target_PD,
-        softmax=maths.softmax,
+        arithmetic=arithmetic,
+        softmax=arithmetic.softmax,
         activate=maths.ACTIVATIONS[config.activation],
-        normalise=maths.layer_norm,
+        normalise=arithmetic.normalise,
         mask=attention.causal,
         place_norm={"post": norm_after, "pre": norm_before}[config.norm],
         add_residual=np.add,
@@ -91,52 +104,50 @@ def norm(machine: Machine, x_LD: Array, name: str, tap: Tap) -> Array:
 
 def feed_forward(machine: Machine, x_LD: Array, name: str, tap: Tap) -> Array:
     """max(0, x W₁ + b₁) W₂ + b₂, each row by itself. Eq. 2."""
-    p = machine.parameters
-    hidden_LF = tap(f"{name}.hidden", linear(x_LD, p[f"{name}.W1"], p[f"{name}.b1"]))
+    rows, project = machine.arithmetic.rows, machine.arithmetic.project
+    widen = Projection(f"{name}.hidden", f"{name}.W1", f"{name}.b1")
+    narrow = Projection(f"{name}.out", f"{name}.W2", f"{name}.b2")
+    hidden_LF = tap(f"{name}.hidden", project(machine, rows(x_LD, f"{name}.x", tap), widen, tap))
     active_LF = tap(f"{name}.active", machine.activate(hidden_LF))
-    return tap(f"{name}.out", linear(active_LF, p[f"{name}.W2"], p[f"{name}.b2"]))
+    return tap(f"{name}.out", project(machine, rows(active_LF, f"{name}.active", tap), narrow, tap))
 
 
 # --- the way ----------------------------------------------------------------------------------------------------------
 
 
-def embed(
-    machine: Machine, ids: Sequence[int], table_VD: Array, positions_PD: Array, name: str, first: int, tap: Tap
-) -> Array:
-    """A row of the table for each id, times √D (§3.4), plus the row of its position (§3.5)."""
-    ids_L = tap(f"{name}.ids", np.asarray(ids, dtype=np.int64))
+def embed(machine: Machine, side: str, ids: Sequence[int], first: int, tap: Tap) -> Array:
+    """A row of the table for each id, times √D (§3.4), plus the row of its position (§3.5), counted from `first`."""
+    table, positions_PD = {
+        "src": (source_table(machine.config), machine.source_positions_PD),
+        "tgt": (target_table(machine.config), machine.target_positions_PD),
+    }[side]
+    ids_L = tap(f"{side}.ids", np.asarray(ids, dtype=np.int64))
     if first + len(ids_L) > len(positions_PD):
         raise InputError(
             "the text is longer than the model's positions",
             found=f"{first + len(ids_L)} tokens; the model holds {len(positions_PD)}",
             do="shorten or split the text; nothing was cut off silently",
         )
-    embedding_LD = tap(f"{name}.embedding", table_VD[ids_L])
-    scaled_LD = tap(f"{name}.scaled", embedding_LD * machine.embedding_scale)
-    positions_LD = tap(f"{name}.positions", positions_PD[first : first + len(ids_L)])
+    embedding_LD = tap(f"{side}.embedding", machine.arithmetic.look_up(machine, table, ids_L))
+    scaled_LD = tap(f"{side}.scaled", embedding_LD * machine.embedding_scale)
+    positions_LD = tap(f"{side}.positions", positions_PD[first : first + len(ids_L)])
     return scaled_LD + positions_LD
 
 
 def encode(machine: Machine, source_ids: Sequence[int], tap: Tap = no_tap) -> Array:
     """The encoder: source ids → memory. Figure 1, left."""
-    config, p = machine.config, machine.parameters
-    x_SD = tap(
-        "enc.in", embed(machine, source_ids, p[source_table(config)], machine.source_positions_PD, "src", 0, tap)
-    )
-    for n in range(config.n_encoder_layers):
+    x_SD = tap("enc.in", embed(machine, "src", source_ids, 0, tap))
+    for n in range(machine.config.n_encoder_layers):
         x_SD = encoder_layer(machine, x_SD, f"enc.{n}", tap)
-    if config.norm == "pre":
+    if machine.config.norm == "pre":
         x_SD = norm(machine, x_SD, "enc.norm", tap)
     return tap("memory", x_SD)
 
 
 def encoder_layer(machine: Machine, x_SD: Array, name: str, tap: Tap = no_tap) -> Array:
     """Self-attention, then feed-forward, each with its residual and its norm. §3.1."""
-
-    def self_attention(x: Array) -> Array:
-        return multi_head(machine, x, x, name=f"{name}.self", mask=see_all, tap=tap)
-
-    x_SD = machine.place_norm(machine, x_SD, self_attention, f"{name}.self", tap)
+    kind = Attention(f"{name}.self", scores=machine.arithmetic.encoder_scores)
+    x_SD = machine.place_norm(machine, x_SD, lambda x: multi_head(machine, kind, x, x, tap), f"{name}.self", tap)
     return machine.place_norm(machine, x_SD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)
 
 
@@ -145,50 +156,45 @@ def decode(
     target_ids: Sequence[int],
     memory_SD: Array | None,
     tap: Tap = no_tap,
-    keep: Keep = no_keep,
-    first: int = 0,
+    keep: Keeping = NOTHING_KEPT,
 ) -> Array:
     """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
 
-    With `keep`, `target_ids` are only the new ones, standing from position `first` on; the earlier ones' keys and
-    values come from the kept rows.
+    With `keep`, `target_ids` are only the new ones; the earlier ones' keys and values are kept.
     """
-    config, p = machine.config, machine.parameters
-    x_TD = tap(
-        "dec.in", embed(machine, target_ids, p[target_table(config)], machine.target_positions_PD, "tgt", first, tap)
-    )
-    if memory_SD is not None and first > 0:
-        memory_SD = memory_SD[:0]  # its keys and values were made, and kept, at the first step
-    for n in range(config.n_decoder_layers):
+    x_TD = tap("dec.in", embed(machine, "tgt", target_ids, keep.length, tap))
+    for n in range(machine.config.n_decoder_layers):
         x_TD = decoder_layer(machine, x_TD, memory_SD, f"dec.{n}", tap, keep)
-    if config.norm == "pre":
+    if machine.config.norm == "pre":
         x_TD = norm(machine, x_TD, "dec.norm", tap)
     return tap("dec.out", x_TD)
 
 
 def decoder_layer(
-    machine: Machine, x_TD: Array, memory_SD: Array | None, name: str, tap: Tap = no_tap, keep: Keep = no_keep
+    machine: Machine,
+    x_TD: Array,
+    memory_SD: Array | None,
+    name: str,
+    tap: Tap = no_tap,
+    keep: Keeping = NOTHING_KEPT,
 ) -> Array:
     """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
-
-    def self_attention(x: Array) -> Array:
-        return multi_head(machine, x, x, name=f"{name}.self", mask=machine.mask, tap=tap, keep=keep)
-
-    x_TD = machine.place_norm(machine, x_TD, self_attention, f"{name}.self", tap)
+    arithmetic = machine.arithmetic
+    to_itself = Attention(f"{name}.self", machine.mask, arithmetic.decoder_scores, keep.grow)
+    x_TD = machine.place_norm(machine, x_TD, lambda x: multi_head(machine, to_itself, x, x, tap), f"{name}.self", tap)
     if memory_SD is not None:
-
-        def cross_attention(x: Array) -> Array:
-            return multi_head(machine, x, memory_SD, name=f"{name}.cross", mask=see_all, tap=tap, keep=keep)
-
-        x_TD = machine.place_norm(machine, x_TD, cross_attention, f"{name}.cross", tap)
+        across = Attention(f"{name}.cross", see_all, arithmetic.cross_scores(keep.length), keep.once)
+        attend = partial(multi_head, machine, across, y_MD=memory_SD, tap=tap)
+        x_TD = machine.place_norm(machine, x_TD, attend, f"{name}.cross", tap)
     return machine.place_norm(machine, x_TD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)
 
 
 def logits(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
     """One number for each word of the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the embedding, transposed. §3.4."""
-    p, config = machine.parameters, machine.config
-    W_DV = p[target_table(config)].T if output_is_tied(config) else p["out.W"]
-    return tap("out.logits", linear(x_TD, W_DV, p.get("out.b")))
+    tied = output_is_tied(machine.config)
+    to = Projection("out.logits", target_table(machine.config) if tied else "out.W", "out.b", transposed=tied)
+    x = machine.arithmetic.rows(x_TD, "out.x", tap)
+    return tap("out.logits", machine.arithmetic.project(machine, x, to, tap))
 
 
 def predict(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
@@ -199,8 +205,9 @@ def predict(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
 def classify(machine: Machine, source_ids: Sequence[int], tap: Tap = no_tap) -> Array:
     """Encoder only: the mean row of the memory, and a linear layer on top → probabilities of the classes."""
     pooled_D = tap("out.pooled", encode(machine, source_ids, tap).mean(axis=0))
-    p = machine.parameters
-    logits_C = tap("out.logits", linear(pooled_D, p["out.W"], p["out.b"]))
+    x = machine.arithmetic.rows(pooled_D, "out.x", tap)
+    to = Projection("out.logits", "out.W", "out.b")
+    logits_C = tap("out.logits", machine.arithmetic.project(machine, x, to, tap))
     return tap("out.prob", machine.softmax(logits_C))
 
 

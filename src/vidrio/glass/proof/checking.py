@@ -11,8 +11,9 @@ from vidrio.glass.numbers.trace import Address, Trace
 from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import Kept, decode_step
 from vidrio.glass.paper.transformer import encode
+from vidrio.glass.proof.cells import Cells
 from vidrio.glass.proof.receipts import At, locate, step_of
-from vidrio.glass.proof.recompute import Cells, Compared, compared
+from vidrio.glass.proof.recompute import Compared, compared, operation_of
 
 MOST_OUTPUTS = 20_000  # a usual check recomputes all of out.* up to this many numbers, and else this many of them
 USUAL = 1_000  # and this many of everything else, spread evenly over all quantities
@@ -100,14 +101,14 @@ def under(trace: Trace, address: Address) -> list[At]:
     return [
         At(at.name, at.place, address.step)
         for at in decoder
-        if not at.name.startswith("out.") or at.place[0] == address.step
+        if not trace.stages[at.name].per_step or at.place[0] == address.step
     ]
 
 
 def every(trace: Trace, names: Sequence[str]) -> Iterator[At]:
     """Every number of these quantities; where each step was computed by itself, at every step."""
     for name in names:
-        by_row = trace.stages[name].operation.endswith("softmax")  # a row is worked out once for all its numbers
+        by_row = operation_of(trace.stages[name]).by_row  # a row is worked out once for all its numbers
         for step in _steps_of(trace, name):
             shape = trace.as_of(step).array(name).shape
             if by_row:
@@ -125,7 +126,8 @@ def how_many(trace: Trace) -> int:
 
 def _steps_of(trace: Trace, name: str) -> Sequence[int | None]:
     """The steps at which a quantity was computed afresh; None: all at once."""
-    alone = trace.steps and "T" in trace.stages[name].axes and not name.startswith("out.")
+    stage = trace.stages[name]
+    alone = trace.steps and "T" in stage.axes and not stage.per_step
     return range(len(trace.steps)) if alone else [None]
 
 
@@ -153,7 +155,7 @@ def spread(trace: Trace, names: Sequence[str], count: int, generator: np.random.
 def usual(trace: Trace, generator: np.random.Generator) -> list[At]:
     """What is checked unless told otherwise: all that came out, and some of everything on the way to it."""
     names = recomputed_names(trace)
-    outputs = [name for name in names if name.startswith("out.")]
+    outputs = [name for name in names if trace.stages[name].is_output]
     size = sum(trace.array(name).size for name in outputs)
     first = list(every(trace, outputs)) if size <= MOST_OUTPUTS else spread(trace, outputs, MOST_OUTPUTS, generator)
     return [*first, *spread(trace, [name for name in names if name not in outputs], USUAL, generator)]

@@ -237,13 +237,18 @@ def _positive(x: float) -> float:
     return x if math.isnan(x) else max(0.0, x)
 
 
+def _round(x: float) -> float:
+    """To the nearest whole number, halves to the even one."""
+    return float(round(x)) if math.isfinite(x) else x
+
+
 def _power(base: float, exponent: float) -> float:
     return base * base if exponent == 2 else float(base**exponent)
 
 
 FUNCTIONS: dict[str, Callable[[float], float]] = {
     **{"exp": _exp, "log": _log, "sqrt": _sqrt, "max0": _positive},
-    **{"sin": math.sin, "cos": math.cos, "erf": math.erf, "abs": abs},
+    **{"sin": math.sin, "cos": math.cos, "erf": math.erf, "abs": abs, "round": _round},
 }
 
 
@@ -354,6 +359,8 @@ def _bounded_function(function: str, x: float, dx: float, precision: Precision) 
     match function:
         case "max0" | "abs":
             return value, dx  # exact
+        case "round":
+            return value, max(_round(x + dx) - value, value - _round(x - dx))
         case "exp":
             carried = value * math.expm1(min(dx, 700.0))
         case "log":

@@ -47,15 +47,24 @@ class Notation:
 
 _PLAIN = {
     **{"exp": "exp({})", "log": "log({})", "sqrt": "√({})", "max0": "max(0, {})"},
-    **{"sin": "sin({})", "cos": "cos({})", "erf": "erf({})", "abs": "|{}|"},
+    **{"sin": "sin({})", "cos": "cos({})", "erf": "erf({})", "abs": "|{}|", "round": "round({})"},
 }
 _CALCULATOR = {**_PLAIN, "sqrt": "sqrt({})", "log": "ln({})", "abs": "abs({})"}
-_PYTHON = {name: f"math.{name}({{}})" for name in _PLAIN} | {"max0": "max(0.0, {})", "abs": "abs({})"}
-_SPREADSHEET = {name: f"{name.upper()}({{}})" for name in _PLAIN} | {"max0": "MAX(0,{})", "log": "LN({})"}
+_PYTHON = {name: f"math.{name}({{}})" for name in _PLAIN} | {
+    "max0": "max(0.0, {})",
+    "abs": "abs({})",
+    "round": "round({})",
+}
+_SPREADSHEET = {name: f"{name.upper()}({{}})" for name in _PLAIN} | {
+    "max0": "MAX(0,{})",
+    "log": "LN({})",
+    "round": "ROUND({},0)",
+}
 _LATEX = {
     **{"exp": "e^{{{}}}", "log": r"\log\left({}\right)", "sqrt": r"\sqrt{{{}}}", "max0": r"\max\left(0, {}\right)"},
     **{"sin": r"\sin\left({}\right)", "cos": r"\cos\left({}\right)", "abs": r"\left|{}\right|"},
     "erf": r"\operatorname{{erf}}\left({}\right)",
+    "round": r"\operatorname{{round}}\left({}\right)",
 }
 
 

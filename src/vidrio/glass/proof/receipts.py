@@ -14,22 +14,14 @@ from functools import cached_property
 
 import numpy as np
 
-from vidrio.glass.numbers.stages import Stage
+from vidrio.glass.numbers.stages import Stage, is_output
 from vidrio.glass.numbers.trace import Address, Trace
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof import expressions, notations
-from vidrio.glass.proof.expressions import Expression, Number, Precision, Row, Squares, evaluate, leaves, replaced
-from vidrio.glass.proof.recompute import (
-    INDICES,
-    Cells,
-    Compared,
-    Place,
-    compared,
-    expression,
-    letters,
-    picked_by,
-    precision_of,
-)
+from vidrio.glass.proof.cells import Cells, Place
+from vidrio.glass.proof.expressions import Cell, Expression, Number, Precision, evaluate, leaves, replaced
+from vidrio.glass.proof.operations import needs_of, uses_of
+from vidrio.glass.proof.recompute import Compared, compared, expression, making, operation_of
 
 ANY = ":"  # in an address: every index of that axis
 
@@ -48,21 +40,20 @@ class At:
 
 def written(name: str, index: tuple[str, ...], step: int | None) -> str:
     """An address as people write it: at a step, an output has lost its row."""
-    at_step = step is not None and name.startswith("out.") and index[:1] == (str(step),)
+    at_step = step is not None and is_output(name) and index[:1] == (str(step),)
     return str(Address(name, index[1:] if at_step else index, step))
 
 
 def locate(trace: Trace, address: Address) -> At:
     """Which number an address means; AddressError with the nearest valid ones if there is none."""
-    place = trace.position(address)
-    row = address.step is not None and address.name.startswith("out.") and trace.stage(address.name).axes[:1] == "T"
-    step = address.step if "T" in trace.stage(address.name).axes else None
-    return At(address.name, (step, *place) if row and step is not None else place, step)
+    place, stage = trace.position(address), trace.stage(address.name)
+    step = address.step if "T" in stage.axes else None
+    return At(address.name, (step, *place) if step is not None and stage.per_step else place, step)
 
 
 def step_of(trace: Trace, at: At) -> int | None:
     """The step at which the numbers are read that a number was made from."""
-    if at.step is None and trace.steps and at.name.startswith("out."):
+    if at.step is None and trace.steps and trace.stages[at.name].per_step:
         return at.place[0]  # each step computed its output by itself
     return at.step
 
@@ -149,14 +140,14 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
         tokens=tokens_of(here, at),
         value=here.array(at.name)[at.place].item(),
         compared=compared(cells, stage, at.place, node),
-        dtype=precision_of(trace).name,
+        dtype=cells.precision.name,
         expression=node,
         inputs=tuple(
             (At(*cell, step if "T" in here.stages[cell[0]].axes else None), cells.number(*cell).value)
             for cell in sources
         ),
         used_by=tuple(used_by(here, at, alone=bool(trace.steps))),
-        facts=tuple(facts(cells, stage, at.place)),
+        facts=tuple(operation_of(stage).facts(making(cells, stage, at.place))),
     )
 
 
@@ -169,61 +160,9 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
     return tuple(found)
 
 
-# --- what the formula alone does not show -----------------------------------------------------------------------------
-
-
-def facts(cells: Cells, stage: Stage, place: Place) -> Iterator[tuple[str, float]]:
-    """Numbers on the way to this one, each with what it is."""
-    match stage.operation:
-        case "softmax" | "naive_softmax":
-            row = cells.row(stage.inputs[0], (*place[:-1], None))
-            shifted = stage.operation == "softmax"
-            if shifted:
-                yield f"max x{_at_token(cells.trace, stage, row)}", row.maximum
-            hidden = sum(value == -math.inf for value in row.values)
-            if hidden:
-                yield "hidden by the mask: terms that are exp(−∞) = 0", hidden
-            exps = cells.exps(row.name, row.place, shifted=shifted)
-            yield f"the sum of the {len(row)} terms", evaluate(exps, precision_of(cells.trace))
-        case "variance":
-            yield from _spread(cells, stage.inputs[0], stage.inputs[1], place)
-        case "normalise":
-            yield from _norm(cells, stage, place)
-        case "gain_and_bias":
-            normed, gain, bias = stage.inputs
-            yield from _norm(cells, cells.trace.stages[normed], place)
-            yield "normed = (x − mean) / √(var + ε)", cells.number(normed, place).value
-            yield "gain γ", cells.number(gain, place[1:]).value
-            yield "bias β", cells.number(bias, place[1:]).value
-        case "choice":
-            token, row = int(cells.array(stage.address)[place]), cells.row(stage.inputs[0], (*place, None))
-            yield "its probability", row.values[token]
-            yield "its rank by probability, 1 being the likeliest", 1 + sum(p > row.values[token] for p in row.values)
-
-
-def _at_token(trace: Trace, stage: Stage, row: Row) -> str:
-    """Where the row's maximum stands; nothing if it has none, because of a NaN."""
-    if row.maximum not in row.values:
-        return ""
-    i = row.values.index(row.maximum)
-    tokens = trace.axis_tokens(stage.address, stage.axes[-1])
-    return f", at index {i}" + (f" {tokens[i]!r}" if i < len(tokens) else "")
-
-
-def _norm(cells: Cells, stage: Stage, place: Place) -> Iterator[tuple[str, float]]:
-    x, mean, var = stage.inputs
-    yield "mean", cells.number(mean, place[:1]).value
-    yield from _spread(cells, x, mean, place[:1])
-    variance, epsilon = cells.number(var, place[:1]).value, cells.trace.machine.config.norm_epsilon
-    yield "var", variance
-    yield "ε, inside the root", epsilon
-    yield "√(var + ε)", math.sqrt(variance + epsilon) if variance + epsilon >= 0 else math.nan
-
-
-def _spread(cells: Cells, x: str, mean: str, place: Place) -> Iterator[tuple[str, float]]:
-    row = cells.row(x, (*place, None))
-    yield "Σ (x − mean)²", evaluate(Squares(row, cells.number(mean, place)), precision_of(cells.trace))
-    yield "N, which divides it (not N − 1)", len(row)
+def picked_by(stage: Stage, place: Place) -> list[Cell]:
+    """Numbers that do not enter the formula, but say which numbers do: the id of a looked-up row, the chosen token."""
+    return [(stage.inputs[1], place[:1])] if operation_of(stage).picks else []
 
 
 # --- where it goes ----------------------------------------------------------------------------------------------------
@@ -236,37 +175,13 @@ def used_by(trace: Trace, at: At, *, alone: bool = False) -> Iterator[str]:
         for slot, name in enumerate(stage.inputs):
             if name != at.name or stage.address not in trace:
                 continue
-            for index in _uses(trace, stage, slot, at.place):
+            for index in uses_of(trace, stage, slot, at.place):
                 step = at.step if "T" in stage.axes else None
-                if step is not None and stage.address.startswith("out."):
+                if step is not None and stage.per_step:
                     if alone and index[0] != step:
                         continue
                     step = index[0]
                 yield written(stage.address, tuple(ANY if i is None else str(i) for i in index), step)
-
-
-def _uses(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
-    match stage.operation:
-        case "lookup" if slot == 0:  # a row of the table, for each token that has this id
-            for row in np.flatnonzero(trace.array(stage.inputs[1]) == place[0]):
-                yield int(row), place[1]
-        case "lookup":
-            yield place[0], None
-        case "learned_positions" if place[0] >= len(trace.array(stage.address)):
-            return  # the text is shorter than the table
-        case "concat":
-            yield place[0], slot * trace.machine.config.d_head + place[1]
-        case "choice":
-            yield place[:1]
-        case "log_of_choice":
-            if slot == 1 or int(trace.array(stage.inputs[1])[place[0]]) == place[1]:
-                yield place[:1]
-        case "mask" if place[1] > place[0]:
-            return
-        case operation if operation in INDICES:
-            wanted, made = letters(operation, len(stage.axes))
-            bound = dict(zip(wanted[slot], place, strict=True))
-            yield tuple(bound.get(axis) for axis in made)
 
 
 # --- where it comes from ----------------------------------------------------------------------------------------------
@@ -311,40 +226,7 @@ def made_from(trace: Trace, at: At) -> dict[str, int]:
     wanted: dict[str, Array] = {at.name: start}
     for stage in reversed(list(here.stages.values())):
         if stage.address in wanted:
-            for name, needed in _needed(here, stage, wanted[stage.address]):
+            for name, needed in needs_of(here, stage, wanted[stage.address]):
                 wanted[name] = wanted[name] | needed if name in wanted else needed
     wanted[at.name] = wanted[at.name] & ~start
     return {name: int(wanted[name].sum()) for name in here.stages if name in wanted and wanted[name].any()}
-
-
-def _needed(trace: Trace, stage: Stage, wanted: Array) -> Iterator[tuple[str, Array]]:
-    """For the wanted numbers of a stage: which numbers of its inputs they need."""
-    shapes = [trace.array(name).shape for name in stage.inputs]
-    match stage.operation:
-        case "lookup":
-            table = np.zeros(shapes[0], dtype=bool)
-            np.logical_or.at(table, trace.array(stage.inputs[1]), wanted)
-            yield stage.inputs[0], table
-            yield stage.inputs[1], np.any(wanted, axis=1)
-        case "learned_positions":
-            table = np.zeros(shapes[0], dtype=bool)
-            table[: len(wanted)] = wanted
-            yield stage.inputs[0], table
-        case "concat":
-            yield from zip(stage.inputs, np.split(wanted, len(stage.inputs), axis=1), strict=True)
-        case "log_of_choice":
-            chosen = np.zeros(shapes[0], dtype=bool)
-            chosen[np.arange(len(wanted)), trace.array(stage.inputs[1])] = wanted
-            yield stage.inputs[0], chosen
-            yield stage.inputs[1], wanted
-        case "mask" | "zero_scores":
-            yield stage.inputs[0], np.tril(wanted)
-        case operation if operation in INDICES:
-            inputs, made = letters(operation, wanted.ndim)
-            for name, axes, shape in zip(stage.inputs, inputs, shapes, strict=False):
-                left = [axis for axis in made if axis in axes]
-                gone = tuple(i for i, axis in enumerate(made) if axis not in axes)
-                rows: Array = np.asarray(np.any(wanted, axis=gone))
-                rows = rows.transpose([left.index(axis) for axis in axes if axis in left])
-                spread = rows[tuple(slice(None) if axis in left else None for axis in axes)]
-                yield name, np.broadcast_to(spread, shape)

@@ -51,7 +51,7 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
     at = {name: shared - 1 for name, stage in before.stages.items() if after.steps and "T" in stage.axes}
     noise = ROUNDING if bool(before.steps) != bool(after.steps) else 0
     quantities = tuple(
-        _changed(name, a, b, None if name.startswith("out.") else at.get(name), noise) for name, a, b in pairs
+        _changed(name, a, b, None if before.stages[name].per_step else at.get(name), noise) for name, a, b in pairs
     )
     kl: tuple[float, ...] = ()
     if "out.prob" in before and "out.prob" in after:

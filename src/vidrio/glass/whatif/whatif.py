@@ -17,6 +17,7 @@ import numpy as np
 from vidrio.errors import AddressError, ConfigError, VidrioError, nearest
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Address, Trace, parse_address
+from vidrio.glass.paper import variants
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine
 from vidrio.glass.whatif import changes
@@ -185,10 +186,10 @@ def _mask(asked: str, kind: str, before: Trace) -> Change:
         "causal": ("later words are hidden by −∞ before the softmax", None),
         "off": ("no mask: while decoding, every row is computed afresh at each step and sees all words so far", None),
         "zeros": ("scores of later words are set to 0, which hides nothing", None),
-        "zero-after": ("weights of later words are set to 0 after the softmax", changes.zero_after),
+        "zero-after": ("weights of later words are set to 0 after the softmax", variants.zero_after),
         "zero-after-renormalised": (
             "weights of later words are set to 0 after the softmax, and each row divided by its sum",
-            changes.zero_after_renormalised,
+            variants.zero_after_renormalised,
         ),
     }[kind]
 

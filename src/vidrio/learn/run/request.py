@@ -14,7 +14,7 @@ from vidrio.learn.run.recipe import Stop
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
-from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Start:
         return Start(folder, config, about)
 
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
-        return models.read_tokenizers(self.folder, self.config)
+        return read_tokenizers(self.folder, self.config)
 
     def parameters(self) -> dict[str, np.ndarray[Any, Any]]:
         return read_parameters(self.folder)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from enum import Enum
 
-from vidrio.text.reading.protect import spans
+from vidrio.text.reading.protect import Protected, protected, spans
 
 Tokens = Callable[[str], int]
 
@@ -51,19 +51,21 @@ EMPHASIS = _words("not no you all any muy")  # short, and shouted more often tha
 SHORT = 2  # tokens; with more a word may well be a name
 
 
-def read(text: str, tokens: Tokens, several: int = SEVERAL) -> tuple[str, Form]:
+def read(source: Protected, tokens: Tokens, several: int = SEVERAL) -> tuple[str, Form]:
     """The text as it is read, and how it looked. Places stay what they are. Small letters are read as a sentence from
     `several` words on."""
-    if shouted(text):
-        return outside(lowered(text), lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
+    text = source.text
+    if shouted(source):
+        quieter = protected(lowered(source))
+        return outside(quieter, lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
     if begins_small(text, several):
-        return begun(outside(text, lambda part: I_ALONE.sub("I", part)), tokens), Form.SMALL
-    if (title := is_title(text, tokens)) is not None:
+        return begun(outside(source, lambda part: I_ALONE.sub("I", part)), tokens), Form.SMALL
+    if (title := is_title(source, tokens)) is not None:
         names = title == "with names"
-        small = outside(text, lambda part: WORD.sub(lambda word: untitled(word[0], tokens, names=names), part))
+        small = outside(source, lambda part: WORD.sub(lambda word: untitled(word[0], tokens, names=names), part))
         return begun(small, tokens), Form.TITLE
     if LOUD.search(text):
-        softer = outside(text, lambda part: LOUD.sub(lambda word: quiet(word[0], tokens), part))
+        softer = outside(source, lambda part: LOUD.sub(lambda word: quiet(word[0], tokens), part))
         return capital_first(softer) if softer[:1] != text[:1] else softer, Form.PLAIN
     return text, Form.PLAIN
 
@@ -82,17 +84,18 @@ def written(translation: str, text: str, form: Form, *, closed: bool = False) ->
 # --- capitals ---------------------------------------------------------------------------------------------------------
 
 
-def shouted(text: str) -> bool:
+def shouted(source: Protected) -> bool:
     """Whether all letters are capitals, but for what must come through whole (an address, a placeholder)."""
-    if any(map(str.islower, text)) and not spans(text):  # true of nearly every text, and quick
+    if not source.spans and any(map(str.islower, source.text)):  # true of nearly every text, and quick
         return False
-    letters = [letter for letter in outside(text, lambda part: part, "") if letter.isalpha()]
+    letters = [letter for letter in outside(source, lambda part: part, "") if letter.isalpha()]
     return len(letters) >= FEWEST and all(map(str.isupper, letters))
 
 
-def lowered(text: str) -> str:
+def lowered(source: Protected) -> str:
     """In small letters, but for the first one."""
-    small = outside(text, lambda part: I_ALONE.sub("I", letter_by_letter(part, str.lower)))
+    text = source.text
+    small = outside(source, lambda part: I_ALONE.sub("I", letter_by_letter(part, str.lower)))
     for n, letter in enumerate(small):
         if letter.isalpha():
             return small[:n] + text[n] + small[n + 1 :]
@@ -101,7 +104,7 @@ def lowered(text: str) -> str:
 
 def raised(text: str) -> str:
     """In capital letters."""
-    return outside(text, lambda part: letter_by_letter(part, str.upper))
+    return outside(protected(text), lambda part: letter_by_letter(part, str.upper))
 
 
 def named(word: str, tokens: Tokens) -> str:
@@ -120,12 +123,12 @@ def quiet(word: str, tokens: Tokens) -> str:
 # --- titles -----------------------------------------------------------------------------------------------------------
 
 
-def is_title(text: str, tokens: Tokens) -> str | None:
+def is_title(source: Protected, tokens: Tokens) -> str | None:
     """Whether the words of a text begin with a capital letter because it is a title: "surely", or "with names"; None if
     they may all be names."""
-    if any(word[0].islower() and word not in LITTLE for word in text.split()):
+    if any(word[0].islower() and word not in LITTLE for word in source.text.split()):
         return None  # true of nearly every text, and quick
-    words = WORD.findall(outside(text, lambda part: part, " "))
+    words = WORD.findall(outside(source, lambda part: part, " "))
     if len(words) < 2 or any(word[0].islower() and word not in LITTLE for word in words):
         return None
     content = [word for word in words if word.lower() not in LITTLE | SIGNS]
@@ -201,10 +204,10 @@ def first_letter(text: str, change: Callable[[str], str]) -> str:
 # --- letters ----------------------------------------------------------------------------------------------------------
 
 
-def outside(text: str, change: Callable[[str], str], inside: str | None = None) -> str:
+def outside(source: Protected, change: Callable[[str], str], inside: str | None = None) -> str:
     """The text, changed but for what must come through whole; `inside` may stand in place of that."""
-    changed, at = [""], 0
-    for span in spans(text):
+    text, changed, at = source.text, [""], 0
+    for span in source.spans:
         changed += (change(text[at : span.start]), text[span.start : span.end] if inside is None else inside)
         at = span.end
     return "".join((*changed, change(text[at:])))

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from vidrio.text.reading import protect
+from vidrio.text.reading.protect import Protected
 from vidrio.text.reading.sentences import split
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -23,21 +24,23 @@ QUOTED = re.compile(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
 SEPARATOR = re.compile(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
-PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")  # one sentence, and nothing that is protected
+PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
 
-def translatable(text: str, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
+def is_plain(text: str, longest: int) -> bool:
+    """Whether a text is one sentence at first sight, with nothing that is protected: most are, and this is quick."""
+    return len(text) < longest and PLAIN.fullmatch(text) is not None
+
+
+def translatable(source: Protected, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
     """The sentences of a text that have words, those of more than `longest` tokens in parts.
 
     Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are the signs
     between the parts of a menu or a row ("File > Open | Yes / No"), and words in a script that the vocabulary does not
     hold: all that a model could do with them is invent.
     """
-    if PLAIN.fullmatch(text) and len(text) < longest:  # true of most, and quick: all below comes to the same
-        yield 0, len(text)
-        return
-    protected = protect.spans(text)
+    text, protected = source
     unread = [span for span in apart(text, tokenizer) if not reaches(protected, span)]
     for first, end in undivided(split(text), protected):
         start = unmarked(text, first, end, within(protected, first, end))
@@ -161,51 +164,50 @@ def stripped(text: str, start: int, end: int) -> Iterator[Span]:
         yield first, first + len(kept)
 
 
-def without_lost(sentence: str, translation: str) -> list[Span] | None:
+def without_lost(source: Protected, translation: str) -> list[Span] | None:
     """What to translate by itself so that the rest can be copied: the words around everything protected that the
     translation has lost, or around all of it, where there is more than there should be. None if all is well."""
-    if not protect.spans(sentence):  # true of most, and quick
+    if not source.spans:
         return None
-    if protect.added(sentence, translation):
-        return list(around(sentence, 0, len(sentence), protect.spans(sentence)))
-    lost = [
-        protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(sentence, translation)
-    ]
-    return list(around(sentence, 0, len(sentence), lost)) if lost else None
+    found, end = protect.protected(translation), len(source.text)
+    if protect.added(source, found):
+        return list(around(source.text, 0, end, source.spans))
+    lost = [protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(source, found)]
+    return list(around(source.text, 0, end, lost)) if lost else None
 
 
-def without_brackets(sentence: str, translation: str) -> list[Span] | None:
+def without_brackets(source: Protected, translation: str) -> list[Span] | None:
     """What stands within and around the brackets of a sentence, to be translated by itself so that they can be copied;
     None if the translation has as many, or if they come in no pairs."""
+    sentence = source.text
     if not BRACKET.search(sentence):
         return None
     if all(sentence.count(sign) == translation.count(sign) for sign in "()[]") or not paired(sentence):
         return None
-    protected = protect.spans(sentence)
-    found = [protect.Span(*sign.span(), "bracket") for sign in BRACKET.finditer(sentence)]
-    free = [sign for sign in found if not reaches(protected, sign)]
+    brackets = [protect.Span(*sign.span(), "bracket") for sign in BRACKET.finditer(sentence)]
+    free = [sign for sign in brackets if not reaches(source.spans, sign)]
     return list(around(sentence, 0, len(sentence), free)) if free else None
 
 
-def without_quotes(sentence: str, translation: str) -> list[Span] | None:
+def without_quotes(source: Protected, translation: str) -> list[Span] | None:
     """What stands within and around quotation marks, to be translated by itself so that they can be copied; None if the
     translation has as many, of whatever kind."""
+    sentence = source.text
     if not QUOTE.search(sentence):
         return None
     quoted = list(QUOTED.finditer(sentence))
     if len(QUOTE.findall(translation)) >= 2 * len(quoted):
         return None
-    protected = protect.spans(sentence)
-    marks = [at for one in quoted for at in (one.start(), one.end() - 1)]
-    free = [at for at in marks if not reaches(protected, protect.Span(at, at + 1, "quote"))]
+    marks = [at for quote in quoted for at in (quote.start(), quote.end() - 1)]
+    free = [at for at in marks if not reaches(source.spans, protect.Span(at, at + 1, "quote"))]
     between = zip([0, *(at + 1 for at in free)], [*free, len(sentence)], strict=True)
     return [part for start, end in between for part in worded(sentence, start, end)] if free else None
 
 
-def broken(sentence: str, translation: str) -> list[Span] | None:
+def broken(source: Protected, translation: str) -> list[Span] | None:
     """What of a sentence to translate by itself, because something that should have come through did not; or None."""
     for without in (without_brackets, without_quotes, without_lost):
-        if (spans := without(sentence, translation)) is not None:
+        if (spans := without(source, translation)) is not None:
             return spans
     return None
 

@@ -1,17 +1,20 @@
-"""How a model reads a sentence: addresses, placeholders and code behind symbols, which it can learn to copy where it
-would misspell the thing; capital letters as small ones.
+"""What a model is given for a sentence: symbols for addresses, placeholders, code and rare names, which it can learn to
+copy where it would misspell them; capital letters as small ones.
 
-A model that has seen ①②③… stand for names and addresses on both sides of its training pairs (`About.symbols` says
-which) reads "Click ① to go on." for "Click {next_button} to go on.", and only has to put ① in its place. Where it
+A model that has learned that ①②③… stand for names and addresses on both sides of its training pairs (`About.symbols`
+says which) reads "Click ① to go on." for "Click {next_button} to go on.", and only has to put ① in its place. Where it
 fails to, exactly once for each, `reveal` says so, and the words around are translated by themselves.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from vidrio.text.reading.capitals import SEVERAL, Form, Tokens, lowered, read, shouted, written
-from vidrio.text.reading.protect import Span, spans
+from vidrio.text.reading.capitals import LITTLE, SEVERAL, Form, Tokens, lowered, read, shouted, written
+from vidrio.text.reading.protect import Protected, Span
+from vidrio.text.tokens.normalise import SPACE
+from vidrio.text.tokens.tokenizer import Tokenizer
 
 HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domain", "version", "emoji"))
 
@@ -27,56 +30,133 @@ TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # what counts as so many: a word with letters that the vocabulary does not hold
 WORD = re.compile(r"[\w'’-]+")
 DRAWN_OUT = re.compile(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
+LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
+CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
+# A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
+USUAL = re.compile(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
+REMEMBERED = 10_000  # words whose number of tokens is kept
+MOST_USUAL = 100_000  # words that are known to be usual
 
 
-class Masked(NamedTuple):
-    """A sentence as a model reads it, and what each of its symbols stands for."""
+class Prepared(NamedTuple):
+    """A sentence, what the model is given for it, and what each symbol in that stands for."""
 
-    text: str
-    symbols: str
-    places: tuple[Span, ...]  # in the sentence itself, in the order of the symbols
+    source: Protected
+    hidden: str  # the sentence with symbols
+    given: str  # the same on one line: that is what the model reads
+    symbols: str = ""
+    places: tuple[Span, ...] = ()  # in the sentence itself, in the order of the symbols
     form: Form = Form.PLAIN  # how its letters looked; they are read as those of a sentence
     closed: bool = False  # it has a full stop that the sentence does not have
     named: bool = False  # names are among what is hidden, which can be read as they stand
+    usual: bool = False  # at first sight there was nothing to prepare, and there is nothing to reveal
+
+
+class Reader:
+    """Prepares sentences for the model of a tokenizer: `symbols` are those that it has learned to copy; names that it
+    has learned to translate (`translated`, with blanks between) are no rare words."""
+
+    def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "") -> None:
+        self.symbols = symbols
+        self.knows_forms = knows_capitals(tokenizer)
+        self._tokenizer = tokenizer
+        self._translated = frozenset(translated.split())
+        self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
+        # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
+        self._usual: set[str] = set()
+        self._small: set[str] = set()
+        self._unusual: set[str] = set()
+
+    def prepare(
+        self, source: Protected, *, forms: bool = True, hide_names: bool = True, several: int = SEVERAL
+    ) -> Prepared:
+        """What the model is given; `forms`: titles, and small letters from `several` words on, are read as sentences,
+        too."""
+        text = source.text
+        if not source.spans and text[:1].isupper() and self._is_usual(text.split(), text):
+            return Prepared(source, text, text, usual=True)
+        forms = forms and self.knows_forms
+        return hide(source, self.symbols, self._tokens, forms=forms, hide_names=hide_names, several=several)
+
+    def _is_usual(self, words: list[str], text: str) -> bool:
+        """Whether all words of a sentence that begins with a capital letter are usual ones, on one line, and it is no
+        title: then it is read as it stands, whichever way is asked for."""
+        if not self._usual.issuperset(words) and not all(map(self._is_usual_word, words)):
+            return False
+        return (len(words) == 1 or not self._small.isdisjoint(words)) and "\n" not in text and "\r" not in text
+
+    def _is_usual_word(self, word: str) -> bool:
+        if word in self._usual:
+            return True
+        if not USUAL.fullmatch(word) or DRAWN_OUT.search(word) or ADDRESS.search(f"{word} "):
+            return False
+        if any(fewest(name, self._tokens) >= RARE for name in NAME.findall(word)):
+            return False
+        if any(fewest(part, self._tokens) >= UNSPELLABLE for part in WORD.findall(word) if not part.isascii()):
+            return False
+        if len(self._usual) < MOST_USUAL:
+            if word[0].islower() and word not in LITTLE:
+                self._small.add(word)
+            self._usual.add(word)
+        return True
+
+    def _count_tokens(self, word: str) -> int:
+        known = self._tokenizer
+        if word in self._translated:
+            return 1
+        if known.kind != "word" and any(known.id(letter) is None for letter in word if letter.isalpha()):
+            return UNSPELLABLE
+        return len(known.encode(word))
+
+
+def knows_capitals(tokenizer: Tokenizer) -> bool:
+    """Whether it was learned from text with capital letters: some tokens are words that begin with one."""
+    beginnings = (token.removeprefix(SPACE)[:2] for token in tokenizer.vocabulary() if token.startswith(SPACE))
+    return sum(two[:1].isupper() and two[1:].islower() for two in beginnings) >= CAPITALS * tokenizer.size
 
 
 def hide(
-    sentence: str,
+    source: Protected,
     symbols: str,
     tokens: Tokens = lambda word: 1,
     *,
     forms: bool = True,
     hide_names: bool = True,
     several: int = SEVERAL,
-) -> Masked:
+) -> Prepared:
     """The sentence with symbols for what must be copied, unless one of them stands in it already; with the letters of a
     sentence, unless the model knows no such `forms`: then only capitals become small.
 
     What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
     many a word has: names that have many are hidden, too, and every word that cannot be spelled.
     """
-    text, form = read(sentence, tokens, several) if forms else shouting(sentence)
+    sentence = source.text
+    text, form = read(source, tokens, several) if forms else shouting(source)
     closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
-    found = spans(sentence) if symbols else []
-    hidden = joined(span for span in found if span.kind in HIDDEN)
-    places = [span for span in hidden if not touches(sentence, span)]
-    first = RARE_FIRST if form in (Form.PLAIN, Form.SMALL) else UNSPELLABLE  # where all began alike it tells nothing
-    spelled = unspellable(text, found, tokens) if symbols else []
-    named = list(names(text, [*found, *spelled], tokens, first)) if symbols and hide_names else []
-    if any(symbol in sentence for symbol in symbols):
-        places, spelled, named = [], [], []
+    places: list[Span] = []
+    if symbols and not any(symbol in sentence for symbol in symbols):
+        first = (
+            RARE_FIRST if form in (Form.PLAIN, Form.SMALL) else UNSPELLABLE
+        )  # where all began alike it tells nothing
+        hidden = joined(span for span in source.spans if span.kind in HIDDEN)
+        spelled = unspellable(text, source.spans, tokens)
+        places = [span for span in hidden if not touches(sentence, span)] + spelled
+        if hide_names:
+            places += names(text, [*source.spans, *spelled], tokens, first)
+        places = sorted(places[: len(symbols)])  # more places than symbols: the last ones stay
     pieces: list[str] = []
     at = 0
-    places = sorted([*places, *spelled, *named][: len(symbols)])
-    for symbol, place in zip(symbols, places, strict=False):  # more places than symbols: the last ones stay
+    for symbol, place in zip(symbols, places, strict=False):
         pieces += (text[at : place.start], symbol)
         at = place.end
-    given = "".join((*pieces, text[at:], "." * closed))
-    return Masked(given, symbols[: len(places)], tuple(places), form, closed, any(one.kind == NAMED for one in places))
+    shown = "".join((*pieces, text[at:], "." * closed))
+    given = LINE_BREAK.sub(" ", shown)  # a text may be wrapped at a fixed width
+    is_named = any(place.kind == NAMED for place in places)
+    return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named)
 
 
-def shouting(sentence: str) -> tuple[str, Form]:
-    return (lowered(sentence), Form.CAPITALS) if shouted(sentence) else (sentence, Form.PLAIN)
+def shouting(source: Protected) -> tuple[str, Form]:
+    return (lowered(source), Form.CAPITALS) if shouted(source) else (source.text, Form.PLAIN)
 
 
 def unspellable(sentence: str, taken: Sequence[Span], tokens: Tokens) -> list[Span]:
@@ -96,11 +176,12 @@ def unspellable(sentence: str, taken: Sequence[Span], tokens: Tokens) -> list[Sp
 def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int) -> Iterator[Span]:
     """Words with a capital letter that are rare: of neighbours with one, all are one name if one of them is rare. The
     first word must be rarer."""
-    firsts = [word[0] for word in sentence.split() if word[0].isalpha()]
+    matches = list(NAME.finditer(sentence))
+    firsts = [word[0] for word in sentence.split() if word[0].isalpha()] if matches else []
     if len(firsts) >= TITLE and all(map(str.isupper, firsts)):
         return  # a title, where a capital letter tells nothing
-    addressed = {address.end() for address in ADDRESS.finditer(sentence)}
-    for match in NAME.finditer(sentence):
+    addressed = {address.end() for address in ADDRESS.finditer(sentence)} if matches else set()
+    for match in matches:
         start, end = match.span()
         words = match[0].split()
         first = not any(map(str.isalpha, sentence[:start]))
@@ -148,11 +229,14 @@ def touches(sentence: str, span: Span) -> bool:
     return sentence[span.start - 1 : span.start].isalnum() or sentence[span.end : span.end + 1].isalnum()
 
 
-def reveal(translation: str, sentence: str, masked: Masked) -> str | None:
+def reveal(translation: str, prepared: Prepared) -> str | None:
     """The translation with what the symbols stand for, in capitals if the sentence is; None unless each symbol is in
     it once."""
-    translation = written(translation, sentence, masked.form, closed=masked.closed)
-    for symbol, place in zip(masked.symbols, masked.places, strict=True):
+    if prepared.usual:
+        return translation
+    sentence = prepared.source.text
+    translation = written(translation, sentence, prepared.form, closed=prepared.closed)
+    for symbol, place in zip(prepared.symbols, prepared.places, strict=True):
         before, there, after = translation.partition(symbol)
         if not there or symbol in after:
             return None

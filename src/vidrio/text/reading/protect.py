@@ -1,13 +1,12 @@
 """What must come through a translation whole: addresses, numbers, placeholders, tags, code, paths, emoji.
 
-`spans` finds it, `check` says what of it a translation has lost, `added` whether it has more of it. A number may change
-its dress on the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; everything else counts
-character for character.
+`spans` finds it, `check` says what of it a translation has lost, `added` whether it has more of it. A number may be
+written otherwise on the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; all else
+counts character for character.
 """
 
 import re
 from collections import Counter
-from functools import lru_cache
 from typing import NamedTuple
 
 _TLDS = "com|org|net|edu|gov|mil|int|info|io|dev|app|ai|eu|uk|us|es|mx|ar|co|cl|pe|fr|de|it|pt|br|ch|nl|jp|cn|ru"
@@ -79,8 +78,6 @@ _KINDS = (
 _ANY = re.compile("|".join(f"(?P<{kind}_{i}>{pattern})" for i, (kind, pattern) in enumerate(_KINDS)))
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
 _SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
-REMEMBERED = 4_000  # texts with such things: those of all that is at work at the same time …
-LONGEST_REMEMBERED = 1_000  # … but for long ones, in characters
 _BY_DIGITS = ("number", "date", "time", "version")
 
 
@@ -100,40 +97,49 @@ class Missing(NamedTuple):
     start: int  # in the source
 
 
-def spans(text: str) -> list[Span]:
+class Protected(NamedTuple):
+    """A text, and what of it must come through whole."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+
+    def part(self, start: int, end: int) -> "Protected":
+        """A part of it; what stands at its edges may then be read otherwise."""
+        return self if (start, end) == (0, len(self.text)) else protected(self.text[start:end])
+
+
+def protected(text: str) -> Protected:
+    """A text with its spans."""
+    return Protected(text, spans(text))
+
+
+def spans(text: str) -> tuple[Span, ...]:
     """Everything in a text that must come through whole, in order; nothing overlaps."""
     if not _SIGN.search(text):
-        return []
-    return list(_remembered(text) if len(text) <= LONGEST_REMEMBERED else _found(text))
+        return ()
+    return tuple([Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _ANY.finditer(text)])
 
 
-def _found(text: str) -> tuple[Span, ...]:
-    return tuple(Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _ANY.finditer(text))
-
-
-_remembered = lru_cache(REMEMBERED)(_found)  # a sentence is asked about some five times, until it is translated
-
-
-def check(source: str, translation: str) -> list[Missing]:
+def check(source: Protected, translation: Protected) -> list[Missing]:
     """What a translation has lost of the source, each thing as often as it is lost."""
-    protected = spans(source)
-    if not protected:
+    if not source.spans:
         return []
-    numbers = [(a, b, kind) for a, b, kind in spans(translation) if kind in _BY_DIGITS]
-    values = Counter(_value(translation[a:b]) for a, b, kind in numbers if kind == "number")
-    values.update(_value(translation[a:b]) + unit for a, b, _ in numbers if (unit := _unit(translation[a:b])))
-    digits = Counter(_digits(translation[a:b]) for a, b, _ in numbers)  # 9:30 may become 9.30
+    text = translation.text
+    numbers = [(text[a:b], kind) for a, b, kind in translation.spans if kind in _BY_DIGITS]
+    values = Counter(_value(number) for number, kind in numbers if kind == "number")
+    values.update(_value(number) + unit for number, _ in numbers if (unit := _unit(number)))
+    digits = Counter(_digits(number) for number, _ in numbers)  # 9:30 may become 9.30
     lost: list[Missing] = []
     taken: Counter[str] = Counter()
-    for start, end, kind in protected:
-        text = source[start:end]
-        key = _key(text, kind) + (_unit(text) if kind == "number" else "")
+    for start, end, kind in source.spans:
+        thing = source.text[start:end]
+        key = _key(thing, kind) + (_unit(thing) if kind == "number" else "")
         taken[key] += 1
-        there = values[key] if kind == "number" else digits[key] if kind in _BY_DIGITS else translation.count(text)
-        currency = next((sign for sign in text if sign in _MONEY), "") if kind == "number" else ""
+        there = values[key] if kind == "number" else digits[key] if kind in _BY_DIGITS else text.count(thing)
+        currency = next((sign for sign in thing if sign in _MONEY), "") if kind == "number" else ""
         taken[currency] += 1
-        if taken[key] > there or (currency and taken[currency] > _mentions(currency, translation)):
-            lost.append(Missing(text, kind, start))
+        if taken[key] > there or (currency and taken[currency] > _mentions(currency, text)):
+            lost.append(Missing(thing, kind, start))
     return lost
 
 
@@ -143,20 +149,19 @@ def _mentions(currency: str, translation: str) -> int:
     return translation.count(currency) + (len(re.findall(words, translation, re.IGNORECASE)) if words else 0)
 
 
-def added(source: str, translation: str) -> bool:
+def added(source: Protected, translation: Protected) -> bool:
     """Whether a translation has more often what must be copied, or a number that is not in the source.
 
     Where the source has no number at all, one in the translation may have been a word.
     """
-    protected = spans(source)
-    known = Counter(_key(source[start:end], kind) for start, end, kind in protected if kind in _BY_DIGITS)
+    known = Counter(_key(source.text[a:b], kind) for a, b, kind in source.spans if kind in _BY_DIGITS)
     if known:
-        known |= Counter(re.findall(r"\d+", source))  # 21 is known from 21st
-        numbers = [translation[start:end] for start, end, kind in spans(translation) if kind in _BY_DIGITS]
+        known |= Counter(re.findall(r"\d+", source.text))  # 21 is known from 21st
+        numbers = [translation.text[a:b] for a, b, kind in translation.spans if kind in _BY_DIGITS]
         if Counter(digits if (digits := _digits(text)) in known else _value(text) for text in numbers) - known:
             return True
-    others = {source[start:end] for start, end, kind in protected if kind not in _BY_DIGITS}
-    return any(translation.count(text) > source.count(text) for text in others)
+    others = {source.text[a:b] for a, b, kind in source.spans if kind not in _BY_DIGITS}
+    return any(translation.text.count(text) > source.text.count(text) for text in others)
 
 
 def _key(text: str, kind: str) -> str:

@@ -1,29 +1,30 @@
-"""Does a translation go round in circles? A model that meets what it has hardly learned (a single word, a line in
-capital letters, another language) may say the same again and again."""
+"""Does a translation repeat itself? A model that meets what it has hardly learned (a single word, a line in capital
+letters, another language) may say the same again and again."""
 
-from collections import Counter
+import re
 from collections.abc import Sequence
 
 LONGEST = 8  # tokens that come again
 MANY = 3  # times more often than in the source
+AGAIN = re.compile(rf"(.{{1,{LONGEST}}}?)\1{{{MANY}}}", re.DOTALL)  # each token as one character
 
 
-def circles(source: Sequence[int], target: Sequence[int]) -> bool:
+def repeats(source: Sequence[int], target: Sequence[int]) -> bool:
     """Whether the target says something again and again, one time after the other, that the source does not."""
     if len(target) - len(set(target)) < MANY:  # true of most sentences, and quick
         return False
-    if source and max(Counter(target).values()) <= MANY:  # four rounds need a token four times
+    if source and not AGAIN.search("".join(map(chr, target))):  # something stands once in every source
         return False
-    return rounds(target) >= rounds(source) + MANY
+    return repetitions(target) >= repetitions(source) + MANY
 
 
-def rounds(ids: Sequence[int]) -> int:
+def repetitions(ids: Sequence[int]) -> int:
     """How many times the same few tokens stand one after the other, at most."""
     most = min(1, len(ids))
     for length in range(1, min(LONGEST, len(ids) // 2) + 1):
         same = longest = 0
-        for one, other in zip(ids, ids[length:], strict=False):
-            if one != other:
+        for token, later in zip(ids, ids[length:], strict=False):
+            if token != later:
                 same = 0
             elif (same := same + 1) > longest:
                 longest = same

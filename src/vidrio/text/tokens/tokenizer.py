@@ -12,20 +12,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import tokenizers
 from tokenizers import models
 
-from vidrio.errors import TokenizerError, nearest
-from vidrio.model.config import SpecialIds
-from vidrio.model.folder import LARGEST_JSON, sha256, write_atomically
+from vidrio.errors import ModelError, TokenizerError, nearest
+from vidrio.model.config import ModelConfig, SpecialIds
+from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, valid
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
-
-if TYPE_CHECKING:
-    from vidrio.text.tokens.steps import Steps
 
 NONE = -1  # the id of a special token that a vocabulary does not have
 
@@ -125,6 +122,11 @@ class Tokenizer:
         return "unigram" if isinstance(model, models.Unigram) else "word"
 
     @cached_property
+    def byte_ids(self) -> frozenset[int]:
+        """The tokens that stand for one byte each."""
+        return frozenset(i for token in BYTES if (i := self.id(token)) is not None)
+
+    @cached_property
     def ranks(self) -> dict[tuple[str, str], int]:
         """For BPE: the place of each merge in the order in which they were learned."""
         return {(left, right): rank for rank, (left, right) in enumerate(self.model.get("merges", []))}
@@ -172,15 +174,15 @@ class Tokenizer:
         """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
         return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
 
-    def decode_batch(self, many: Iterable[Iterable[int]]) -> list[str]:
+    def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
         """`decode` for many, on all cores."""
-        return list(self._engine.decode_batch([self._shown(ids) for ids in many], skip_special_tokens=False))
+        hidden, size = self._hidden, self.size
 
-    def steps(self, text: str) -> "Steps":
-        """How the text was split, step by step."""
-        from vidrio.text.tokens.steps import steps
+        def is_shown(ids: Sequence[int]) -> bool:  # true of nearly all, and quick
+            return not ids or (hidden.isdisjoint(ids) and min(ids) >= 0 and max(ids) < size)
 
-        return steps(self, text)
+        shown = [ids if is_shown(ids) else self._shown(ids) for ids in many]
+        return list(self._engine.decode_batch(shown, skip_special_tokens=False))
 
     def id(self, token: str) -> int | None:
         """The id of a token, None if the vocabulary does not hold it."""
@@ -237,6 +239,28 @@ class Tokenizer:
         problems += [f"no token {i}, which should be special" for i in sorted(self._specials) if not 0 <= i < self.size]
         if problems:
             raise TokenizerError("this tokenizer cannot be used", found="; ".join(problems), do="use an undamaged one")
+
+
+def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:
+    """The source's and the target's tokenizer of a model: one and the same, unless the vocabularies are separate."""
+    source = Tokenizer.load(folder / "tokenizer.json", config.special)
+    separate = folder / "target-tokenizer.json"
+    target = Tokenizer.load(separate, config.special) if separate.is_file() else source
+    problems = [
+        f"{side}: {tokenizer.size} tokens for {rows} rows of the embedding"
+        for side, tokenizer, rows in (
+            ("source", source, config.source_vocabulary),
+            ("target", target, config.target_vocabulary),
+        )
+        if rows and tokenizer.size > rows
+    ]
+    if problems:
+        raise ModelError(
+            f"the tokenizer and the parameters of {folder} do not belong together",
+            found="; ".join(problems),
+            do="use an undamaged model folder",
+        )
+    return source, target
 
 
 def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:

@@ -1,0 +1,51 @@
+"""Functions that can stand in the place of the paper's: what people try, and what they get wrong. For what-ifs."""
+
+import numpy as np
+
+from vidrio.glass.paper.attention import allowed_LM
+from vidrio.glass.paper.maths import Array, Tap, no_tap
+
+
+def naive_softmax(x: Array) -> Array:
+    """exp(xᵢ) / Σⱼ exp(xⱼ) as the formula stands: exp overflows above 709.78 (88.72 in float32), and ∞/∞ is NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        exp = np.exp(x)
+        return exp / exp.sum(axis=-1, keepdims=True)
+
+
+def unmasked(scaled_LM: Array, name: str, tap: Tap) -> Array:
+    """Nothing is hidden: every row sees the later ones that are there."""
+    return tap(name, scaled_LM)
+
+
+def zero_scores(scaled_LM: Array, name: str, tap: Tap) -> Array:
+    """Scores of later rows set to 0: a common slip, for 0 is a score like any other and hides nothing."""
+    return tap(name, np.where(allowed_LM(*scaled_LM.shape), scaled_LM, 0.0))
+
+
+def zero_after(weights_LM: Array) -> Array:
+    """Weights of later rows set to 0 after the softmax: they are hidden, but the rows no longer sum to 1."""
+    return np.where(allowed_LM(*weights_LM.shape), weights_LM, weights_LM.dtype.type(0))
+
+
+def zero_after_renormalised(weights_LM: Array) -> Array:
+    """The same with each row divided by its sum: again what −∞ before the softmax gives."""
+    kept_LM = zero_after(weights_LM)
+    return kept_LM / kept_LM.sum(axis=-1, keepdims=True)
+
+
+def unnormalised(x_LD: Array, gain_D: Array, bias_D: Array, epsilon: float, name: str, tap: Tap = no_tap) -> Array:
+    """No layer norm: the rows go on as they are."""
+    return tap(f"{name}.out", x_LD)
+
+
+def no_residual(x_LD: Array, made_LD: Array) -> Array:
+    """What came in is lost: only what the sub-layer made of it goes on."""
+    return made_LD
+
+
+def slipped_sinusoidal(n_positions: int, d_model: int) -> Array:
+    """The worked example's slip: the column j stands where the pair's number i should, so that no two columns share a
+    frequency. Row 1 of width 4 begins sin 1, cos 0.01 instead of sin 1, cos 1."""
+    angle = np.arange(n_positions)[:, None] / 10000.0 ** (2 * np.arange(d_model) / d_model)
+    return np.where(np.arange(d_model) % 2 == 0, np.sin(angle), np.cos(angle))

@@ -1,0 +1,115 @@
+"""The numbers of a trace, read as Python floats: single ones, rows and columns, each fetched once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from vidrio.glass.numbers.stages import Stage
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.proof.expressions import PRECISIONS, Exps, Number, Precision, Row
+
+Place = tuple[int, ...]
+Pattern = tuple[int | None, ...]  # a place with an axis left free
+
+MOST_HELD = 4_000_000  # numbers kept as Python floats: a large model's columns must not fill the memory
+MAXIMUM = "max"
+
+
+def precision_of(trace: Trace) -> Precision:
+    """What the machine computes with."""
+    array = next(iter(trace.machine.parameters.values()))
+    return PRECISIONS[array.dtype.name]
+
+
+@dataclass
+class Cells:
+    """Reads the numbers of one trace; rows and sums over them are fetched and worked out once."""
+
+    trace: Trace
+    arrays: dict[str, Array] = field(default_factory=dict)
+    rows: dict[tuple[str, Pattern], Row] = field(default_factory=dict)
+    sums: dict[tuple[str, Pattern], Exps] = field(default_factory=dict)
+    held: int = 0
+
+    def __post_init__(self) -> None:
+        self.precision = precision_of(self.trace)
+
+    def array(self, name: str) -> Array:
+        if name not in self.arrays:
+            self.arrays[name] = self.trace.array(name)
+        return self.arrays[name]
+
+    def number(self, name: str, place: Place) -> Number:
+        return Number(self.array(name)[place].item(), (name, place))
+
+    def row(self, name: str, pattern: Pattern) -> Row:
+        row = self.rows.get((name, pattern))
+        if row is None:
+            if self.held > MOST_HELD:
+                self.rows.clear()
+                self.sums.clear()
+                self.held = 0
+            values = self.array(name)[tuple(slice(None) if p is None else p for p in pattern)].tolist()
+            row = self.rows[name, pattern] = Row(name, pattern, values)
+            self.held += len(row)
+        return row
+
+    def exps(self, name: str, pattern: Pattern, *, shifted: bool) -> Exps:
+        if (name, pattern) not in self.sums:
+            row = self.row(name, pattern)
+            maximum = Number(row.maximum, symbol=MAXIMUM)
+            self.sums[name, pattern] = Exps(row, maximum if shifted else None)
+        return self.sums[name, pattern]
+
+
+@lru_cache(maxsize=256)
+def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
+    """The index letters of the inputs and of the number itself; without the rows where there is only one row.
+
+    `ik,kj,j->ij`: number (i, j) is made from row i of the first input, column j of the second, number j of the third. A
+    letter on the left alone runs over its whole axis.
+    """
+    inputs, made = indices.split("->")
+    if len(made) > rank:
+        inputs, made = inputs.replace("i", ""), made.replace("i", "")
+    return tuple(inputs.split(",")), made
+
+
+@dataclass(frozen=True)
+class Making:
+    """What an operation needs to know to write down one number."""
+
+    cells: Cells
+    stage: Stage
+    place: Place
+    inputs: Sequence[Number | Row]
+
+    def number(self, i: int = 0) -> Number:
+        number = self.inputs[i]
+        assert isinstance(number, Number)
+        return number
+
+    def row(self, i: int = 0) -> Row:
+        row = self.inputs[i]
+        assert isinstance(row, Row)
+        return row
+
+    def token_at(self, i: int) -> str:
+        """How to tell of index i of the last axis: with its token, if it stands for one."""
+        tokens = self.cells.trace.axis_tokens(self.stage.address, self.stage.axes[-1]) if self.stage.axes else ()
+        return f", at index {i}" + (f" {tokens[i]!r}" if i < len(tokens) else "")
+
+
+def inputs_of(cells: Cells, stage: Stage, indices: str, place: Place) -> list[Number | Row]:
+    """The numbers, or rows of numbers, that one number is made from."""
+    if not indices:
+        return []
+    wanted, made = letters(indices, len(place))
+    bound = dict(zip(made, place, strict=True))
+    found: list[Number | Row] = []
+    for name, axes in zip(stage.inputs, wanted, strict=False):  # a projection's bias may be missing
+        pattern = tuple(bound.get(axis) for axis in axes)
+        whole = tuple(p for p in pattern if p is not None)
+        found.append(cells.number(name, whole) if len(whole) == len(pattern) else cells.row(name, pattern))
+    return found
