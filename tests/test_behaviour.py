@@ -15,7 +15,7 @@ from behaviour.rules import RULES, WITH_ARGUMENT
 from vidrio.model import find as models
 from vidrio.translate.translator import Translator
 
-DIRECTIONS = {"en-es": 300, "es-en": 300}  # with the number of cases that there must be
+DIRECTIONS = {"en-es": 700, "es-en": 500}  # with the number of cases that there must be
 
 
 def copied(texts):
@@ -265,7 +265,7 @@ def test_the_command_judges_a_model(monkeypatch, capsys):
 
 # What a packaged model passes, less the few cases that another processor's rounding may decide otherwise. The goal is
 # ENOUGH; a model that reaches it needs no line here.
-REACHED = {"es-en": 0.935}
+REACHED = {"en-es": 0.92, "es-en": 0.895}
 
 
 @pytest.mark.parametrize("name", models.packaged())

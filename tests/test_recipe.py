@@ -4,14 +4,20 @@ import importlib.util
 import lzma
 import os
 import random
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from vidrio.glass.paper.transformer import build, translate_forced
+from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config
+from vidrio.model.parameters import check_parameters, random_parameters
 from vidrio.text.reading.prepared import HIDDEN
 from vidrio.text.reading.protect import spans
 from vidrio.translate.translator import Translator
@@ -192,6 +198,169 @@ def test_nothing_of_a_test_set_is_made(lexicon, tmp_path):
     assert made[1] < made[0]
 
 
+# --- a deeper model ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_grown_model_says_the_same(bias):
+    config = ModelConfig(
+        source_vocabulary=9,
+        target_vocabulary=9,
+        d_model=8,
+        n_heads=2,
+        d_head=4,
+        d_ff=16,
+        n_encoder_layers=2,
+        n_decoder_layers=1,
+        norm="pre",
+        attention_bias=bias,
+    )
+    generator = np.random.default_rng(1)
+    parameters = {name: value + 0.1 for name, value in random_parameters(config, generator).items()}
+    larger, deeper = imported("grow").grown(parameters, config)
+    check_parameters(larger, deeper)
+    assert deeper.n_encoder_layers == 2 * config.n_encoder_layers
+    before, after = (
+        translate_forced(build(sizes, weights), [4, 5, 6, 3], [7, 5])
+        for weights, sizes in ((parameters, config), (larger, deeper))
+    )
+    assert np.array_equal(before, after)
+
+
+# --- numbers, and things of everyday life ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def frames(lexicon):
+    pytest.importorskip("num2words")
+    for name in ("spelled", "typed"):
+        imported(name)
+    yield imported("frames")
+    for name in ("spelled", "typed", "frames"):
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("number", "gender", "spanish"),
+    [
+        (21, "", "veintiuno"),
+        (21, "m", "veintiún"),
+        (31, "f", "treinta y una"),
+        (101, "m", "ciento un"),
+        (500, "f", "quinientas"),
+        (1_201, "f", "mil doscientas una"),
+        (21_000, "", "veintiún mil"),
+        (431_001, "m", "cuatrocientos treinta y un mil un"),
+    ],
+)
+def test_a_number_agrees_with_what_it_counts(frames, number, gender, spanish):
+    assert frames.spelled.spanish(number, gender) == spanish
+
+
+def test_years_and_ranks(frames):
+    assert frames.spelled.year(1984) == ("nineteen eighty-four", "mil novecientos ochenta y cuatro")
+    assert frames.spelled.ordinal(3, "m") == ("third", "tercer")
+    assert frames.spelled.ordinal(10, "f") == ("tenth", "décima")
+
+
+@pytest.mark.parametrize(
+    ("place", "pair"),
+    [
+        ("{a animal}", ("an eagle", "un águila")),
+        ("{the animal}", ("the eagle", "el águila")),
+        ("{the animals}", ("the eagles", "las águilas")),
+        ("{n animals}", ("two hundred and one eagles", "doscientas una águilas")),
+        ("{a look animal}", ("a brown eagle", "un águila marrón")),
+        ("{the look animals}", ("the brown eagles", "las águilas marrones")),
+        ("{the ordinal animal}", ("the first eagle", "la primera águila")),
+        ("{how animal}", ("brown", "marrón")),
+    ],
+)
+def test_each_side_says_it_by_its_own_grammar(frames, monkeypatch, place, pair):
+    words = {
+        "animal": [frames.Thing("animal", "eagle", "eagles", "águila", "águilas", "fa")],
+        "look": [frames.Thing("look", "brown", "-", "marrón", "marrón", "-")],
+    }
+    monkeypatch.setattr(frames.spelled, "some_number", lambda chance: 201)
+    chance = random.Random(1)
+    monkeypatch.setattr(chance, "randint", lambda least, most: least)
+    assert frames.filled(chance, (place, place), words) == pair
+
+
+def test_the_frames_fit_the_words(frames):
+    words = frames.read_words()
+    for file in ("counting.tsv", "frames.tsv"):
+        found = frames.read(RECIPE / file)
+        assert len(dict(found)) == len(found)
+        for source, target in found:
+            assert {(p[2], p[4]) for p in frames.PLACE.finditer(source)} == {
+                (p[2], p[4]) for p in frames.PLACE.finditer(target)
+            }, source
+        made = list(frames.framed(random.Random(1), found, words, 5))
+        assert not any(mark in text for pair in made for text in pair for mark in "{}")
+        assert not any(f" {bad} " in f" {target.lower()} " for _, target in made for bad in ("a el", "de el", "-"))
+
+
+def test_frames_that_are_measured_are_not_learned_from(frames):
+    benchmark = (REPOSITORY / "benchmarks" / "numbers_in_words.py").read_text(encoding="utf-8")
+    learned = {source for file in ("counting.tsv", "frames.tsv") for source, _ in frames.read(RECIPE / file)}
+    assert "There are {n} horses." in benchmark
+    assert not any(re.sub(r"{\w+}", "{n horses}", source) == "There are {n horses}." for source in learned)
+
+
+def measured(name):
+    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "benchmarks" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("number", "frame", "language", "translation", "right"),
+    [
+        (21, "alone", "es", "Veintiuno", True),
+        (21, "alone", "es", "veintidós", False),
+        (21, "horses", "es", "Hay veintiún caballos.", True),
+        (21, "horses", "es", "Hay 21 caballos.", True),
+        (21, "horses", "es", "Hay mil veintiún caballos.", False),
+        (21, "horses", "en", "There are twenty and one horses.", False),
+        (1_201, "ticket", "en", "The ticket costs a thousand two hundred and one euros.", True),
+        (1_201, "ticket", "en", "The ticket costs one thousand, two hundred and one euros.", True),
+        (100, "ticket", "en", "The ticket costs a hundred euros.", True),
+        (100, "ticket", "en", "The ticket costs one hundred dollars.", False),
+    ],
+)
+def test_numbers_in_words_are_judged_as_a_whole(number, frame, language, translation, right):
+    pytest.importorskip("num2words")
+    assert measured("numbers_in_words").right(number, frame, language, translation) == right
+
+
+def test_a_word_is_invented_if_no_text_has_it_and_it_is_not_copied():
+    benchmark = measured("invented_words")
+    known = Counter({"la": 2, "casa": 1})
+    assert benchmark.invented("Anna's hause", "La casa de Anna: HAUSE, hausa", known) == ["de", "hausa"]
+
+
+def test_what_is_typed_in_haste_keeps_its_translation(frames):
+    chance = Always()
+    pairs = [("I don't know.", "No lo sé."), ("Tom's dog isn't here.", "El perro no está.")]
+    assert list(frames.typed.english(chance, pairs)) == [("I dont know.", "No lo sé.")]
+    number = ("one hundred and twenty-one days", "ciento veintiún días")
+    assert list(frames.typed.numbers(chance, [number])) == [("a hundred twenty one days", "ciento veintiún días")]
+    assert list(frames.typed.days(chance, [("on Monday in May", "el lunes en mayo")])) == [
+        ("on monday in May", "el lunes en mayo")
+    ]
+    assert list(frames.typed.spanish(chance, [("Where is the child?", "¿Dónde está el niño?")])) == [
+        ("Where is the child?", "Donde esta el nino?")
+    ]
+
+
+def test_each_draw_is_the_same(frames):
+    words, found = frames.read_words(), frames.read(RECIPE / "counting.tsv")
+    one, other = (list(frames.framed(random.Random("x"), found, words, 3)) for _ in range(2))
+    assert one == other
+
+
 # --- the whole recipe, on a language of a few words -------------------------------------------------------------------
 
 NOUNS = {"dog": "perro", "cat": "gato", "boy": "niño", "book": "libro", "tree": "árbol", "cook": "cocinero"}
@@ -206,6 +375,7 @@ SELDOM = {
     "mouse": "ratón",
 }
 SOURCES = ("tatoeba", "europarl", "mdn-tmx", "docs-python", "xquad")
+LATER = ("openstax-physics", "game-wesnoth", "cocoa-mt", "docs-debian")
 
 
 def clause(chance):
@@ -231,10 +401,12 @@ def data(tmp_path):
     folder = tmp_path / "data"
     files = {
         "train.tsv.xz": [
-            ("tatoeba" if "Tom" in pair[0] else SOURCES[n % 4], *pair) for n, pair in enumerate(pairs[90:])
+            ("tatoeba" if "Tom" in pair[0] else SOURCES[n % 4], *pair) for n, pair in enumerate(pairs[200:])
         ],
+        "train-3.tsv.xz": [(LATER[n % 4], *pair) for n, pair in enumerate(pairs[90:200])],
         "train-more.tsv.xz": [("xquad", *pair) for pair in pairs[:60]],
         "dictionary.tsv.xz": [("wiktionary", *pair) for pair in NOUNS.items()],
+        "dictionary-2.tsv.xz": [(source, *pair) for source in ("cldr", "omw-mcr30") for pair in SELDOM.items()],
         "mono.en.tsv.xz": [("commonvoice", f"{clause(random.Random(n))[0]}.") for n in range(300)],
         "mono.es.tsv.xz": [("commonvoice", f"{clause(random.Random(-n))[1]}.") for n in range(300)],
     }

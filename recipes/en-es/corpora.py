@@ -29,10 +29,27 @@ CORPORA = {
     "more": "xed-subtitles mintaka xquad global-asp librelingo gov-direct-file gov-identity-idp gov-vote gov-vita-min "
     "gov-bloom un-testset docs-react docs-tldr docs-gnome-devel docs-gnome-apps docs-ruby docs-elixirschool "
     "docs-bitcoin docs-djangogirls",
-    "dictionary": "wiktionary freedict",
+    "dictionary": "wiktionary freedict-eng-spa freedict-spa-eng",
+    "books": "openstax-physics openstax-chemistry openstax-statistics openstax-precalculus programming-historian "
+    "architecture-of-consoles docs-debian-handbook",
+    "stories": "game-cataclysm-dda game-wesnoth game-ufoai game-freedroidrpg game-fillets game-widelands game-freeciv "
+    "global-asp-stories",
+    "talk": "cocoa-mt tico19-dev covid-datashare udhr mozilla-legal mozilla-www gov-identity-site",
+    "help": "docs-libreoffice docs-freecodecamp docs-debian docs-kstars docs-lilypond docs-freedombox docs-gbif "
+    "docs-learning-bitcoin owasp-top10 cncf-glossary docs-carpentries game-freecol game-freeorion game-flare "
+    "game-singularity game-unknownhorizons game-hedgewars",
+    "terms": "apertium-eng-spa osm-tags cldr cldr-emoji iso-codes covid-terms",
+    "senses": "omw-mcr30",
 }
-FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz")
-MOST = {"tech": 40_000}
+WORDS = {"dictionary", "terms", "senses"}  # words and short phrases, not sentences
+FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz", "train-3.tsv.xz", "dictionary-2.tsv.xz")
+MOST = {  # of a corpus, or of a source that says the same again and again
+    "tech": 40_000,
+    "openstax-precalculus": 6_000,
+    "docs-libreoffice": 8_000,
+    "docs-freecodecamp": 6_000,
+    "docs-debian": 6_000,
+}
 
 ALL = sys.maxsize
 ALONE = {  # of each so many at most
@@ -49,19 +66,21 @@ VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
 
 def sources(data: Path, to: Path) -> None:
     corpus_of = {source: corpus for corpus, names in CORPORA.items() for source in names.split()}
-    pairs: dict[str, list[str]] = {corpus: [] for corpus in CORPORA}
+    pairs: dict[str, dict[str, list[str]]] = {corpus: {} for corpus in CORPORA}
     for file in FILES:
         with lzma.open(data / file, "rt", encoding="utf-8") as lines:
             for line in lines:
                 source, _, pair = line.partition("\t")
-                corpus = "dictionary" if file.startswith("dictionary") else corpus_of.get(source)
-                if corpus:
-                    pairs[corpus].append(pair)
+                if corpus := corpus_of.get(source):
+                    pairs[corpus].setdefault(source, []).append(pair)
     to.mkdir(parents=True, exist_ok=True)
-    for corpus, all_of_it in pairs.items():
-        if corpus in MOST and len(all_of_it) > MOST[corpus]:
-            all_of_it = random.Random(corpus).sample(all_of_it, MOST[corpus])
-        (to / f"{corpus}.tsv").write_text("".join(all_of_it), encoding="utf-8")
+    for corpus, by_source in pairs.items():
+        all_of_it = [pair for source, of_it in by_source.items() for pair in at_most(source, of_it)]
+        (to / f"{corpus}.tsv").write_text("".join(at_most(corpus, all_of_it)), encoding="utf-8")
+
+
+def at_most(name: str, pairs: list[str]) -> list[str]:
+    return random.Random(name).sample(pairs, MOST[name]) if len(pairs) > MOST.get(name, ALL) else pairs
 
 
 def alone(data: Path, to: Path) -> None:
@@ -86,7 +105,7 @@ def vary(clean: Path, to: Path) -> None:
         chance = random.Random(corpus)
         pairs = read(clean / f"{corpus}.tsv")
         everything += pairs
-        varied = [varied_pair(chance, pair) for pair in pairs] if corpus != "dictionary" else pairs
+        varied = [varied_pair(chance, pair) for pair in pairs] if corpus not in WORDS else pairs
         joined = list(join(chance, pairs, 0.04)) if corpus == "tatoeba" else []
         write(to / f"{corpus}.tsv", [*varied, *joined])
     write(to / "unchanged.tsv", unchanged(random.Random("unchanged"), everything))
@@ -185,6 +204,12 @@ def apart(folder: Path, test: Path) -> None:
     ]
     if shared:
         sys.exit("\n".join([f"{len(shared)} sentences of {test} stand in the pairs to learn from:", *shared[:20]]))
+
+
+def unseen(pairs: Iterable[Pair], *apart: Path) -> list[Pair]:
+    """Those of which no side, up to case and punctuation, is a side of a pair in these files."""
+    held_out = [set(map(fold, side)) for side in zip(*(pair for path in apart for pair in read(path)), strict=True)]
+    return [pair for pair in pairs if not any(map(set.__contains__, held_out, map(fold, pair)))]
 
 
 def read(path: Path) -> list[Pair]:

@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from corpora import CORPORA, Pair, both, read, write
-from vidrio.text.fold import fold
+from corpora import CORPORA, WORDS, Pair, both, read, unseen, write
 
 HERE = Path(__file__).parent
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-PARALLEL = [corpus for corpus in CORPORA if corpus not in {"dictionary", "tech"}]  # what words are looked for in
+PARALLEL = [corpus for corpus in CORPORA if corpus not in WORDS | {"tech", "help"}]  # what words are looked for in
 ENOUGH, ALIKE = 3, 0.25  # sentence pairs with a word; Dice's coefficient of two that mean the same
 KEPT = 0.35  # of the pairs with a name, in which it is the same on both sides; more, and it is not translated
 FREQUENT = 0.02  # of the sentences; "the" and "de" are everybody's companions
@@ -217,9 +216,8 @@ def main(clean: Path, to: Path, *apart: Path) -> None:
         "renamed": renamed(random.Random("renamed"), corpora["tatoeba"], fillers),
         "said": dict.fromkeys(said(random.Random("said"), read(HERE / "sayings.tsv"), fillers, 30)),
     }
-    held_out = [set(map(fold, side)) for side in zip(*(pair for path in apart for pair in read(path)), strict=True)]
     for name, pairs in made.items():
-        write(to / f"{name}.tsv", [pair for pair in pairs if not any(map(set.__contains__, held_out, map(fold, pair)))])
+        write(to / f"{name}.tsv", unseen(pairs, *apart))
 
 
 if __name__ == "__main__":

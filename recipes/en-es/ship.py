@@ -29,8 +29,8 @@ TESTS = {
     "flores200-dev": "Wikipedia",
 }
 BEFORE = {  # the trainings that it went on from
-    "en-es": ("en-es-first", "en-es-second", "en-es-third"),
-    "es-en": ("en-es-first", "en-es-second", "es-en-first"),
+    "en-es": ("en-es-first", "en-es-second", "en-es-third", "en-es-fourth"),
+    "es-en": ("en-es-first", "en-es-second", "es-en-first", "es-en-second"),
 }
 BACK = {
     "es-en": "| back-en | Common Voice, translated by a model, as the next two | CC0 |\n"
@@ -122,6 +122,7 @@ def card(direction: str, about: About, before: list[dict[str, Any]], config: Mod
             train=told["pairs"]["train"],
             held_out=held_out,
             back=BACK[direction],
+            times={4: "Four", 5: "Five", 6: "Six"}[len(before) + 1],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, (*before, told))),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),

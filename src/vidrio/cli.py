@@ -24,6 +24,7 @@ VERBS = {
     "train": ("vidrio.commands.train", "Learn to translate from a file of sentence pairs."),
     "data": ("vidrio.commands.data", "Look at, clean and fetch sentence pairs."),
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
+    "serve": ("vidrio.commands.serve", "Open the page: type, translate, look inside."),
     "score": ("vidrio.commands.score", "The model's log-probability of given translations."),
 }
 

@@ -1,0 +1,144 @@
+"""How many words of a translation are invented: they stand in no text that we have, and not in the source.
+
+    python benchmarks/invented_words.py --model en-es [--data FOLDER] [--test newstest2012] [--counts FILE]
+
+The texts of the target language are the training pairs (all of them, also those that may not be shipped), the sentences
+of that language alone, and the dictionaries: test and dev sets are not among them. Case does not matter. A real word
+that none of them has counts as invented, too: what is told is too high by these, and the references' own share, told
+beside it, says by how much, names that the source has left out there as well.
+
+What might cure them: `--n-best 8` takes of the eight best translations the one with the fewest invented words (of
+equals the likeliest), and tells what it does to BLEU.
+
+What makes them: beside each sentence with an invented word stands how often its rarest source word was seen. `--counts`
+keeps the counted words between two runs.
+"""
+
+import argparse
+import json
+import lzma
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from sacrebleu.metrics import BLEU
+
+from vidrio.translate.translation import Translation
+from vidrio.translate.translator import Translator
+
+WORD = re.compile(r"[^\W\d_]+")
+SETS = {"tatoeba-test-v2020-07-28": "test", "newstest2012": "dev", "flores200-dev": "dev"}
+SEEN = (0, 1, 5, 50, 500)  # how often the rarest word of a source was seen, at least
+
+Counts = dict[str, Counter[str]]
+
+
+def words(text: str) -> list[str]:
+    return WORD.findall(text.casefold())
+
+
+def count_words(data: Path) -> Counts:
+    """How often each word stands in the texts of either language."""
+    counts: Counts = {"en": Counter(), "es": Counter()}
+    for path in sorted(data.glob("*.tsv.xz")):
+        alone = re.fullmatch(r"mono\.(en|es)\.tsv\.xz", path.name)
+        with lzma.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                _, *texts = line.rstrip("\n").split("\t")
+                for language, text in zip([alone[1]] if alone else ("en", "es"), texts, strict=False):
+                    counts[language].update(words(text))
+    return counts
+
+
+def counted(data: Path, file: Path | None) -> Counts:
+    if file and file.is_file():
+        return {language: Counter(found) for language, found in json.loads(file.read_text("utf-8")).items()}
+    counts = count_words(data)
+    if file:
+        file.write_text(json.dumps(counts, ensure_ascii=False), encoding="utf-8")
+    return counts
+
+
+def invented(source: str, text: str, known: Counter[str]) -> list[str]:
+    """The words of a text that are not known, and not copied from its source."""
+    there = set(words(source))
+    return [word for word in words(text) if word not in known and word not in there]
+
+
+def share(sources: Sequence[str], texts: Sequence[str], known: Counter[str]) -> tuple[int, int, list[list[str]]]:
+    """Invented words, all words, and the invented ones of each text."""
+    found = [invented(source, text, known) for source, text in zip(sources, texts, strict=True)]
+    return sum(map(len, found)), sum(len(words(text)) for text in texts), found
+
+
+def chosen(sources: Sequence[str], found: Sequence[Translation], n_best: int, known: Counter[str]) -> list[str]:
+    """Of the best translations of each source the one with the fewest invented words; of equals the likeliest."""
+    return [
+        min((one.alternative(n) for n in range(n_best)), key=lambda text: len(invented(source, text, known)))
+        for source, one in zip(sources, found, strict=True)
+    ]
+
+
+def span(least: int, below: int) -> str:
+    if below - least == 1:
+        return "never"
+    return f"{least} times or more" if below == sys.maxsize else f"{least} to {below - 1} times"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="How many words of a model's translations are invented.")
+    parser.add_argument("--model", default="en-es", help="a model folder or name")
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/en-es"), help="the folder of the pairs")
+    parser.add_argument("--test", action="append", choices=SETS, help="only this set (may be given again)")
+    parser.add_argument("--first", type=int, help="only so many sentences of each set")
+    parser.add_argument("--counts", type=Path, help="where the counted words are kept")
+    parser.add_argument("--examples", type=int, default=12)
+    parser.add_argument("--n-best", type=int, help="choose among so many by their invented words")
+    given = parser.parse_args()
+    translator = Translator.load(given.model)
+    source_language, target_language = translator.about.source_language, translator.about.target_language
+    counts = counted(given.data, given.counts)
+    known = counts[target_language]
+    print(f"{translator.about.name}: {len(known):,} words are known of language {target_language}")
+    for test in given.test or ("tatoeba-test-v2020-07-28", "newstest2012"):
+        sides = [
+            (given.data / SETS[test] / f"{test}.{language}").read_text("utf-8").splitlines()[: given.first]
+            for language in (source_language, target_language)
+        ]
+        sources, references = sides
+        translations = [one.text for one in translator.translate(sources)]
+        new, total, found = share(sources, translations, known)
+        right, in_all, _ = share(sources, references, known)
+        with_one = sum(map(bool, found))
+        print(
+            f"{test}: {new:,} of {total:,} words are invented, {new / total:.2%} (references: {right / in_all:.2%});"
+            f" {with_one:,} of {len(sources):,} sentences have one"
+        )
+        rarest = [min((counts[source_language][word] for word in words(text)), default=0) for text in sources]
+        for least, below in zip(SEEN, (*SEEN[1:], sys.maxsize), strict=True):
+            here = [bool(some) for some, seen in zip(found, rarest, strict=True) if least <= seen < below]
+            if here:
+                part = f"{sum(here):,} of {len(here):,}, {sum(here) / len(here):.1%}"
+                print(f"  rarest source word seen {span(least, below)}: {part}")
+        if given.n_best:
+            several = translator.translate(sources, replace(translator.options, beam=given.n_best, n_best=given.n_best))
+            told = {
+                "as they are": translations,
+                f"best of {given.n_best}": [one.alternative(0) for one in several],
+                f"of {given.n_best} the fewest invented": chosen(sources, several, given.n_best, known),
+            }
+            for what, texts in told.items():
+                new, total, _ = share(sources, texts, known)
+                bleu = BLEU().corpus_score(texts, [references]).score
+                print(f"  {what}: {new / total:.2%} invented, BLEU {bleu:.2f}")
+        shown = [(some, source, text) for some, source, text in zip(found, sources, translations, strict=True) if some]
+        for some, source, text in shown[:: max(1, len(shown) // given.examples)][: given.examples]:
+            print(f"  {', '.join(some)}: {source} → {text}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""How many numbers written as words come through: 0 to 9,999 in three frames, judged by num2words.
+
+    python benchmarks/numbers_in_words.py --model en-es [--every 37] [--json FILE]
+
+A translation is right if what it says of the number is the number: hyphens, commas, "and" and capitals do not matter,
+and digits are as good. The recipe of the packaged models learns from other frames (recipes/en-es/counting.tsv).
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+from num2words import num2words
+
+from vidrio.translate.translator import Translator
+
+MOST = 9_999
+BANDS = (0, 20, 100, 1_000, 10_000)
+FRAMES = {  # English, Spanish; where the number stands
+    "alone": ("{n}", "{n}"),
+    "horses": ("There are {n} horses.", "Hay {n} caballos."),
+    "ticket": ("The ticket costs {n} euros.", "El billete cuesta {n} euros."),
+}
+SINGULAR = {
+    "horses": ("There is one horse.", "Hay un caballo."),
+    "ticket": ("The ticket costs one euro.", "El billete cuesta un euro."),
+}
+BEFORE = {  # what may stand before the number
+    "en": r"there (?:are|is|were|s)|costs?|is|worth",
+    "es": r"hay|existen|son|cuesta|vale|es|de",
+}
+NOUN = re.compile(r"\b(?:horses?|euros?|caballos?|yeguas?)\b")
+
+
+def said(number: int, language: str, *, before_noun: bool) -> str:
+    words = num2words(number, lang=language).replace(",", "")
+    if language == "es" and before_noun:
+        words = re.sub(r"uno$", "un", re.sub(r"veintiuno$", "veintiún", words))
+    return words
+
+
+def sentence(number: int, frame: str, language: str) -> str:
+    at = 0 if language == "en" else 1
+    if number == 1 and frame in SINGULAR:
+        return SINGULAR[frame][at]
+    return FRAMES[frame][at].format(n=said(number, language, before_noun=frame != "alone"))
+
+
+def plain(text: str) -> str:
+    """Small letters, without hyphens and marks; "a hundred" as "one hundred", and not its "and"."""
+    text = re.sub(r"[^\w\s]|_", " ", text.lower())
+    text = re.sub(r"\ban? (?=hundred|thousand)", "one ", text)
+    return re.sub(r"\b(hundred|thousand) and ", r"\1 ", " ".join(text.split()))
+
+
+def right(number: int, frame: str, language: str, translation: str) -> bool:
+    """Whether it says the number, the whole number, and before the noun if there is one."""
+    found = plain(translation)
+    digits = re.sub(r"(?<=\d)[.,\u00a0\u202f](?=\d{3})", "", translation)
+    if str(number) in re.findall(r"\d+", digits):
+        return True
+    wanted = {plain(said(number, language, before_noun=noun)) for noun in (False, True)}
+    if frame == "alone":
+        return found in wanted
+    if number == 0 and frame == "horses":
+        wanted |= {"no", "no hay", "there are no"}
+    noun_at = NOUN.search(found)
+    before = found[: noun_at.start()].strip() if noun_at else ""
+    return any(before == one or re.search(rf"\b(?:{BEFORE[language]}) {one}$", before) for one in wanted)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Numbers written as words, 0 to 9,999, in three frames.")
+    parser.add_argument("--model", default="en-es", help="a model folder or name")
+    parser.add_argument("--every", type=int, default=1, help="all of the first hundred, then every so many")
+    parser.add_argument("--json", type=Path, help="every sentence and its translation")
+    given = parser.parse_args()
+    translator = Translator.load(given.model)
+    source, target = translator.about.source_language, translator.about.target_language
+    if {source, target} != {"en", "es"}:
+        parser.error(f"{given.model} translates from {source} to {target}, not between English and Spanish")
+    numbers = [*range(min(100, MOST + 1)), *range(100, MOST + 1, given.every)]
+    asked = [(number, frame) for frame in FRAMES for number in numbers]
+    texts = [sentence(number, frame, source) for number, frame in asked]
+    translations = [one.text for one in translator.translate(texts)]
+    results = [right(number, frame, target, text) for (number, frame), text in zip(asked, translations, strict=True)]
+    print(
+        f"{'':<10}{'frame':<10}" + "".join(f"{f'{a:,} to {b - 1:,}':>16}" for a, b in pairwise(BANDS)) + f"{'all':>16}"
+    )
+    for name in (*FRAMES, "together"):
+        counts: Counter[tuple[int, bool]] = Counter()
+        for (number, frame), good in zip(asked, results, strict=True):
+            if name in (frame, "together"):
+                counts[max(b for b in BANDS if b <= number), good] += 1
+                counts[-1, good] += 1
+        cells = [f"{counts[b, True]} of {counts[b, True] + counts[b, False]}" for b in (*BANDS[:-1], -1)]
+        print(f"{'':<10}{name:<10}" + "".join(f"{cell:>16}" for cell in cells))
+    print(f"{translator.about.name}: {sum(results) / len(results):.1%} of {len(results):,} are right")
+    if given.json:
+        rows = [
+            {"number": number, "frame": frame, "source": text, "translation": translation, "right": good}
+            for (number, frame), text, translation, good in zip(asked, texts, translations, results, strict=True)
+        ]
+        given.json.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

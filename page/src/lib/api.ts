@@ -1,0 +1,46 @@
+import { readTensors, type Tensor } from "./tensors";
+import type { Agreement, Asked, Machine, Receipt, Run, Tokenising } from "./types";
+
+/** What the server refused, in its words: what is wrong, what was found, what to do. */
+export class Refused extends Error {
+  constructor(
+    readonly what: string,
+    readonly found = "",
+    readonly todo = "",
+  ) {
+    super(what);
+  }
+}
+
+async function post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
+  const answer = await fetch(`api/${path}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal: signal ?? null,
+  });
+  if (answer.ok) return answer;
+  const told = (await answer.json().catch(() => ({}))) as { what?: string; found?: string; do?: string };
+  throw new Refused(told.what ?? `${answer.status} ${answer.statusText}`, told.found, told.do);
+}
+
+const json = async <T>(path: string, body: object, signal?: AbortSignal): Promise<T> =>
+  (await (await post(path, body, signal)).json()) as T;
+
+export const models = async (): Promise<{ default: string; models: string[] }> =>
+  (await (await fetch("api/models")).json()) as { default: string; models: string[] };
+export const machine = (asked: Asked, signal?: AbortSignal) => json<Machine>("machine", asked, signal);
+export const translate = (asked: Asked, signal?: AbortSignal) =>
+  json<{ translation: string | null }>("translate", asked, signal);
+export const run = (asked: Asked, signal?: AbortSignal) => json<Run>("run", asked, signal);
+export const agreement = (asked: Asked, signal?: AbortSignal) => json<Agreement>("agreement", asked, signal);
+export const tokenising = (asked: Asked, signal?: AbortSignal) => json<Tokenising>("tokens", asked, signal);
+export const receipt = (asked: Asked, address: string, signal?: AbortSignal) =>
+  json<Receipt>("receipt", { ...asked, address }, signal);
+export const copy = async (asked: Asked, address: string, kind: string): Promise<string> =>
+  (await post("copy", { ...asked, address, kind })).text();
+
+export async function tensors(asked: Asked, addresses: string[], signal?: AbortSignal): Promise<Map<string, Tensor>> {
+  if (!addresses.length) return new Map();
+  return readTensors(await (await post("tensors", { ...asked, addresses }, signal)).arrayBuffer());
+}

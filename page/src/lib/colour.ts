@@ -1,0 +1,52 @@
+/** Colours of numbers. Below and above zero differ in lightness too, and a number is always one key press away. */
+
+export type Scale = "signed" | "share";
+export type Theme = "light" | "dark";
+type Rgb = readonly [number, number, number];
+
+const PAPER: Record<Theme, Rgb> = { light: [247, 249, 248], dark: [20, 30, 28] };
+const BELOW: Record<Theme, Rgb> = { light: [20, 82, 158], dark: [104, 176, 255] };
+const ABOVE: Record<Theme, Rgb> = { light: [196, 88, 6], dark: [255, 164, 72] };
+const SHARE: Record<Theme, Rgb> = { light: [88, 40, 168], dark: [190, 150, 255] };
+const HIDDEN: Record<Theme, Rgb> = { light: [214, 221, 219], dark: [44, 58, 54] };
+const NAN: Rgb = [214, 0, 110];
+
+const mix = (a: Rgb, b: Rgb, t: number): Rgb => [
+  a[0] + (b[0] - a[0]) * t,
+  a[1] + (b[1] - a[1]) * t,
+  a[2] + (b[2] - a[2]) * t,
+];
+
+/** `largest` is the size at which the colour is full; the root makes small numbers visible. */
+export function colourOf(value: number, largest: number, scale: Scale, theme: Theme): Rgb {
+  if (Number.isNaN(value)) return NAN;
+  if (value === -Infinity) return HIDDEN[theme];
+  const share = largest > 0 ? Math.min(1, Math.abs(value) / largest) : 0;
+  if (scale === "share") return mix(PAPER[theme], SHARE[theme], share ** 0.8);
+  return mix(PAPER[theme], value < 0 ? BELOW[theme] : ABOVE[theme], share ** 0.7);
+}
+
+export const css = ([r, g, b]: Rgb): string => `rgb(${Math.round(r)} ${Math.round(g)} ${Math.round(b)})`;
+
+/** Dark or light writing on a colour, whichever can be read better. */
+export function inkOn([r, g, b]: Rgb): string {
+  const linear = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  const luminance = 0.2126 * (linear[0] ?? 0) + 0.7152 * (linear[1] ?? 0) + 0.0722 * (linear[2] ?? 0);
+  return luminance > 0.179 ? "#000000" : "#ffffff";
+}
+
+/** The size at which colours are full where a few huge numbers would leave all others pale: 98 % are below it. */
+export function mostlyBelow(data: ArrayLike<number>): number {
+  const sizes = Float64Array.from(data, Math.abs).filter(Number.isFinite).sort();
+  return sizes[Math.floor(0.98 * (sizes.length - 1))] ?? 0;
+}
+
+/** The size at which colours are full: the largest finite number. */
+export function largestOf(data: ArrayLike<number>): number {
+  let largest = 0;
+  for (let i = 0; i < data.length; i++) {
+    const size = Math.abs(data[i] ?? 0);
+    if (size > largest && size !== Infinity) largest = size;
+  }
+  return largest;
+}

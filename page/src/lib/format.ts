@@ -1,0 +1,33 @@
+import type { Num } from "./types";
+
+const WORDS: Record<string, number> = { NaN: Number.NaN, inf: Infinity, "-inf": -Infinity };
+
+export const asNumber = (value: Num): number => (typeof value === "number" ? value : (WORDS[value] ?? Number.NaN));
+
+/** With so many decimals; whole numbers without, tiny ones in powers of ten, and a real minus sign. */
+export function written(value: Num, decimals = 4): string {
+  const x = asNumber(value);
+  if (Number.isNaN(x)) return "NaN";
+  if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
+  if (Number.isInteger(x) && Math.abs(x) < 1e6) return String(x).replace("-", "−");
+  const small = Math.abs(x) < 0.5 * 10 ** -decimals || Math.abs(x) >= 1e6;
+  return (small ? x.toExponential(2) : x.toFixed(decimals)).replaceAll("-", "−");
+}
+
+/** As Python writes it: every digit that the number has. */
+export function inFull(value: Num): string {
+  const x = asNumber(value);
+  if (Number.isNaN(x)) return "NaN";
+  return Number.isFinite(x) ? String(x).replaceAll("-", "−") : x > 0 ? "∞" : "−∞";
+}
+
+export const percent = (p: Num): string => {
+  const x = 100 * asNumber(p);
+  if (!Number.isFinite(x)) return written(p);
+  return x > 0 && x < 0.1 ? "< 0.1 %" : `${x.toFixed(1)} %`;
+};
+
+/** How a token is shown: the mark that begins a word becomes a space that can be seen. */
+export const tokenText = (token: string): string => token.replaceAll("▁", "");
+export const beginsWord = (token: string): boolean => token.startsWith("▁");
+export const isSpecial = (token: string): boolean => /^<.+>$/.test(token);

@@ -1,0 +1,44 @@
+import type { Change } from "./types";
+
+/** What the address bar holds after #: all that brings this very view back. */
+export interface View {
+  text: string;
+  model: string;
+  sentence: number;
+  step: number;
+  open: string;
+  head: number;
+  at: string;
+  changes: Change[];
+}
+
+export const EMPTY: View = { text: "", model: "", sentence: 0, step: 0, open: "", head: 0, at: "", changes: [] };
+
+export function readFragment(fragment: string): Partial<View> {
+  const given = new URLSearchParams(fragment.replace(/^#/, ""));
+  const view: Partial<View> = {};
+  for (const name of ["text", "model", "open", "at"] as const) {
+    const value = given.get(name);
+    if (value !== null) view[name] = value;
+  }
+  for (const name of ["sentence", "step", "head"] as const) {
+    const value = Number(given.get(name) ?? "");
+    if (given.has(name) && Number.isInteger(value) && value >= 0) view[name] = value;
+  }
+  const changes = given.getAll("if").map((change): Change => {
+    const colon = change.indexOf(":");
+    return colon < 0 ? [change, ""] : [change.slice(0, colon), change.slice(colon + 1)];
+  });
+  if (changes.length) view.changes = changes;
+  return view;
+}
+
+export function writeFragment(view: View, defaultModel: string): string {
+  const told = new URLSearchParams();
+  told.set("text", view.text);
+  if (view.model !== defaultModel) told.set("model", view.model);
+  for (const name of ["sentence", "step", "head"] as const) if (view[name]) told.set(name, String(view[name]));
+  for (const name of ["open", "at"] as const) if (view[name]) told.set(name, view[name]);
+  for (const [option, words] of view.changes) told.append("if", `${option}:${words}`);
+  return `#${told.toString()}`;
+}

@@ -1,0 +1,107 @@
+import type { Machine, Run, Stage } from "./types";
+
+/** A block of the overview: what it is called by, the quantities drawn as strips, and all that lie inside. */
+export interface Block {
+  id: string;
+  kind: "embedding" | "layer" | "memory" | "rows" | "words";
+  layer: number;
+  strips: { part: string; address: string }[];
+}
+
+export interface Part {
+  name: string; // self, masked, cross, ffn, norm or ""
+  stages: Stage[];
+}
+
+/** The two towers, from the table of quantities alone: whatever a model's shape is. */
+export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
+  const known = new Set(machine.stages.map((stage) => stage.address));
+  const block = (id: string, kind: Block["kind"], layer: number, ...strips: string[]): Block[] => {
+    const there = strips.filter((address) => known.has(address));
+    return there.length
+      ? [{ id, kind, layer, strips: there.map((address) => ({ part: partOf(address), address })) }]
+      : [];
+  };
+  const layers = (side: "enc" | "dec"): Block[] =>
+    Array.from({ length: machine.layers[side] }, (_, n) => {
+      const ends = ["self", "cross", "ffn"].map((part) =>
+        machine.norm === "pre" ? `${side}.${n}.${part}.sum` : `${side}.${n}.${part}.norm.out`,
+      );
+      // The decoder's sub-layers read different things, so each has its strip; of an encoder layer its end is enough.
+      return block(
+        `${side}.${n}`,
+        "layer",
+        n,
+        ...(side === "enc" && machine.shape !== "encoder" ? ends.slice(-1) : ends),
+      );
+    }).flat();
+  return {
+    enc: [...block("src", "embedding", 0, "enc.in"), ...layers("enc"), ...block("memory", "memory", 0, "memory")],
+    dec: [
+      ...block("tgt", "embedding", 0, "dec.in"),
+      ...layers("dec"),
+      ...block("dec.out", "rows", 0, "dec.out"),
+      ...block("out", "words", 0, "out.prob"),
+    ],
+  };
+}
+
+const partOf = (address: string): string => {
+  const part = address.split(".")[2] ?? "";
+  return part === "self" && address.startsWith("dec.") ? "masked" : part;
+};
+
+const INSIDE: Record<string, (address: string) => boolean> = {
+  src: (a) => a.startsWith("src.") || a === "enc.in",
+  tgt: (a) => a.startsWith("tgt.") || a === "dec.in",
+  memory: (a) => a.startsWith("enc.norm.") || a === "memory",
+  "dec.out": (a) => a.startsWith("dec.norm.") || a === "dec.out",
+  out: (a) => a.startsWith("out."),
+};
+
+/** What lies inside a block, part by part, in the order in which it is computed. */
+export function partsOf(machine: Machine, id: string): Part[] {
+  const inside = INSIDE[id] ?? ((address: string) => address.startsWith(`${id}.`));
+  const parts: Part[] = [];
+  for (const stage of machine.stages) {
+    if (stage.kind === "parameter" || !inside(stage.address)) continue;
+    const name = /^(enc|dec)\.\d/.test(stage.address) ? partOf(stage.address) : "";
+    const last = parts.at(-1);
+    if (last && last.name === name) last.stages.push(stage);
+    else parts.push({ name, stages: [stage] });
+  }
+  return parts;
+}
+
+/** enc.0.self.Q.h3 is head 3's; null for what all heads share. */
+export const headOf = (address: string): number | null => {
+  const match = /\.h(\d+)$/.exec(address);
+  return match ? Number(match[1]) : null;
+};
+
+/** Which block holds a quantity: to open it from a link. */
+export function blockOf(address: string): string {
+  const layer = /^(enc|dec)\.\d+(?=\.)/.exec(address);
+  if (layer) return layer[0];
+  return Object.keys(INSIDE).find((id) => INSIDE[id]?.(address)) ?? "";
+}
+
+/** What rows or columns along an axis stand for. */
+export function tokensOf(run: Run, axis: string | undefined): string[] {
+  if (axis === "S") return run.source.map(({ token }) => token);
+  if (axis === "T") return run.target.map(({ token }) => token);
+  return [];
+}
+
+/** The last part of an address, as a formula names it. */
+export function symbolOf(address: string): string {
+  const parts = address.split(".").filter((part) => !/^h?\d+$/.test(part));
+  const last = parts.at(-1) ?? "";
+  return ["out", "in", "sum", "ids"].includes(last) && parts.length > 1 ? `${parts.at(-2)}.${last}` : last;
+}
+
+/** One colour for one role, wherever it is drawn. */
+export const roleOf = (symbol: string): string =>
+  ({ Q: "q", WQ: "q", K: "k", WK: "k", V: "v", WV: "v", weights: "w", scores: "w", scaled: "w", masked: "w" })[
+    symbol
+  ] ?? "";

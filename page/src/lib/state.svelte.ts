@@ -1,0 +1,246 @@
+/** What is on screen: the text, the run, the numbers fetched so far, and what is open. One object, and no library. */
+
+import { SvelteMap } from "svelte/reactivity";
+import * as api from "./api";
+import { EMPTY, readFragment, type View, writeFragment } from "./fragment";
+import { catalogues, type Language, type Messages } from "./messages";
+import { SPANISH } from "./quantities.es";
+import type { Tensor } from "./tensors";
+import type { Agreement, Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
+
+const TYPED = 60; // milliseconds without a key press before the text is asked for
+const RESTED = 900; // and before the slower questions are asked
+const EXAMPLE = "I bought a new car yesterday.";
+
+export class Refusal {
+  constructor(
+    readonly what: string,
+    readonly found: string,
+    readonly todo: string,
+  ) {}
+}
+
+class Page {
+  view: View = $state({ ...EMPTY });
+  models: string[] = $state([]);
+  defaultModel = $state("");
+  machine: Machine | null = $state.raw(null);
+  run: Run | null = $state.raw(null);
+  translation = $state("");
+  agreement: Agreement | null = $state.raw(null);
+  receipt: Receipt | null = $state.raw(null);
+  refusal: Refusal | null = $state.raw(null);
+  busy = $state(false);
+  milliseconds = $state(0); // from key press to a new overview
+  language: Language = $state("en");
+  theme: "light" | "dark" = $state("light");
+
+  readonly t: Messages = $derived(catalogues[this.language]);
+  readonly stages: Map<string, Stage> = $derived(new Map((this.machine?.stages ?? []).map((s) => [s.address, s])));
+  readonly step: number = $derived(Math.max(0, Math.min(this.view.step, (this.run?.steps.length ?? 1) - 1)));
+  readonly chosen: Step | undefined = $derived(this.run?.steps[this.step]);
+  /** Quantities that a change put other numbers into. */
+  readonly edited: boolean = $derived(this.view.changes.length > 0);
+
+  #tensors = new SvelteMap<string, Tensor>();
+  #wanted = new Set<string>(); // by what is drawn now: fetched again with the next run, so that both change at once
+  #missing = new Set<string>();
+  #running: AbortController | null = null;
+  #timer = 0;
+  #later = 0;
+  #shown: Asked | null = null; // what `run` answers
+
+  async start(): Promise<void> {
+    this.language = this.#remembered("language", navigator.language.startsWith("es") ? "es" : "en") as Language;
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    this.theme = this.#remembered("theme", dark ? "dark" : "light") as "light" | "dark";
+    const told = await api.models();
+    this.models = told.models;
+    this.defaultModel = told.default;
+    this.#read();
+    addEventListener("popstate", () => this.#read());
+    addEventListener("hashchange", () => this.#read());
+  }
+
+  /** The view that the address bar tells. */
+  #read(): void {
+    const told = readFragment(location.hash);
+    const view = { ...EMPTY, model: this.defaultModel, text: EXAMPLE, ...told };
+    if (JSON.stringify(view) === JSON.stringify($state.snapshot(this.view))) return;
+    this.view = view;
+    this.refresh();
+  }
+
+  /** Change what is shown; `remember` makes it a place that the browser's Back returns to. */
+  show(change: Partial<View>, remember = false): void {
+    Object.assign(this.view, change);
+    const address = writeFragment($state.snapshot(this.view), this.defaultModel);
+    if (address !== location.hash) history[remember ? "pushState" : "replaceState"](null, "", address);
+    if ("at" in change) void this.#fetchReceipt();
+  }
+
+  type(text: string): void {
+    this.view.text = text;
+    this.view.sentence = 0;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.refresh(), TYPED);
+  }
+
+  change(changes: Change[]): void {
+    this.show({ changes }, true);
+    this.refresh();
+  }
+
+  choose(model: string): void {
+    this.show({ ...EMPTY, text: this.view.text, model }, true);
+    this.refresh();
+  }
+
+  asked(): Asked {
+    const { text, model, sentence, changes } = $state.snapshot(this.view);
+    return { text, model, sentence, changes };
+  }
+
+  /** Ask for everything that is on screen anew, and show it when all of it is there. */
+  refresh(): void {
+    this.#running?.abort();
+    clearTimeout(this.#later);
+    const running = new AbortController();
+    this.#running = running;
+    void this.#refresh(this.asked(), running.signal).catch((error: unknown) => {
+      if (running.signal.aborted) return;
+      this.busy = false;
+      this.refusal =
+        error instanceof api.Refused
+          ? new Refusal(error.what, error.found, error.todo)
+          : new Refusal(this.t.noServer, String(error), this.t.noServerDo);
+    });
+  }
+
+  async #refresh(asked: Asked, signal: AbortSignal): Promise<void> {
+    const start = performance.now();
+    this.busy = true;
+    const other = asked.model !== this.#shown?.model || asked.changes.join() !== this.#shown?.changes.join();
+    if (other && asked.model !== this.#shown?.model) this.#wanted.clear();
+    const quick = api.translate(asked, signal).then((told) => {
+      if (!signal.aborted) this.translation = told.translation ?? "";
+    });
+    const [run, machine, tensors] = await Promise.all([
+      api.run(asked, signal),
+      other ? api.machine(asked, signal) : this.machine,
+      api.tensors(asked, [...this.#wanted], signal).catch(() => new Map<string, Tensor>()),
+      quick,
+    ]);
+    if (signal.aborted) return;
+    this.#wanted.clear();
+    this.#tensors.clear();
+    for (const [address, tensor] of tensors) this.#tensors.set(address, tensor);
+    this.machine = machine;
+    this.run = run;
+    this.agreement = null;
+    this.refusal = null;
+    this.#shown = asked;
+    this.busy = false;
+    this.milliseconds = performance.now() - start;
+    this.show({});
+    void this.#fetchReceipt();
+    if (run.steps.length && !asked.changes.length) {
+      this.#later = setTimeout(() => {
+        api
+          .agreement(asked, signal)
+          .then((told) => {
+            if (!signal.aborted) this.agreement = told;
+          })
+          .catch(() => undefined);
+      }, RESTED);
+    }
+  }
+
+  /** The numbers at an address, if they are here; else they are asked for, and drawn when they come. */
+  tensor(address: string): Tensor | undefined {
+    this.#wanted.add(address);
+    const here = this.#tensors.get(address);
+    if (!here && !this.#missing.has(address)) {
+      if (!this.#missing.size) queueMicrotask(() => void this.#fetchMissing());
+      this.#missing.add(address);
+    }
+    return here;
+  }
+
+  async #fetchMissing(): Promise<void> {
+    const addresses = [...this.#missing];
+    const asked = this.#shown;
+    this.#missing.clear();
+    if (!asked) return;
+    try {
+      const tensors = await api.tensors(asked, addresses, this.#running?.signal);
+      if (asked !== this.#shown) return;
+      for (const [address, tensor] of tensors) this.#tensors.set(address, tensor);
+    } catch {
+      // Another run came in between, and asks for its own.
+    }
+  }
+
+  async #fetchReceipt(): Promise<void> {
+    const { at } = this.view;
+    const asked = this.#shown;
+    if (!at || !asked) {
+      this.receipt = null;
+      return;
+    }
+    try {
+      const told = await api.receipt(asked, at);
+      if (this.view.at === at && asked === this.#shown) this.receipt = told;
+    } catch (error) {
+      if (this.view.at !== at || asked !== this.#shown) return;
+      this.receipt = null;
+      this.view.at = "";
+      if (error instanceof api.Refused) this.refusal = new Refusal(error.what, error.found, error.todo);
+    }
+  }
+
+  copy(kind: string): Promise<string> {
+    return api.copy(this.#shown ?? this.asked(), this.view.at, kind);
+  }
+
+  /** A decoder's quantity as it stood at the step that is shown, where one pass is not what the steps computed. */
+  now(address: string): string {
+    const axes = this.stages.get(address)?.axes ?? "";
+    return this.run?.by_steps && axes.includes("T") && !address.startsWith("out.")
+      ? `${address}@${this.step}`
+      : address;
+  }
+
+  /** What the table of quantities says, in the reader's language where there is a translation. */
+  say(says: string): string {
+    return this.language === "es" ? (SPANISH[says] ?? says) : says;
+  }
+
+  speak(language: Language): void {
+    this.language = language;
+    this.#remember("language", language);
+  }
+
+  light(theme: "light" | "dark"): void {
+    this.theme = theme;
+    this.#remember("theme", theme);
+  }
+
+  #remember(name: string, value: string): void {
+    try {
+      localStorage.setItem(`vidrio.${name}`, value);
+    } catch {
+      // A browser may forbid it; then it holds for this page only.
+    }
+  }
+
+  #remembered(name: string, otherwise: string): string {
+    try {
+      return localStorage.getItem(`vidrio.${name}`) ?? otherwise;
+    } catch {
+      return otherwise;
+    }
+  }
+}
+
+export const page = new Page();

@@ -1,0 +1,164 @@
+/** What the server tells. Every number comes with its address, or is asked for by it. */
+
+export interface Stage {
+  address: string;
+  axes: string;
+  kind: "input" | "parameter" | "value" | "aggregate" | "choice";
+  operation: string;
+  inputs: string[];
+  formula: string;
+  latex: string;
+  place: string;
+  says: string;
+  code: string;
+}
+
+export interface Machine {
+  name: string;
+  shape: "encoder-decoder" | "encoder" | "decoder";
+  source_language: string;
+  target_language: string;
+  parameters: number;
+  engine: string;
+  dtype: string;
+  norm: "pre" | "post";
+  layers: { enc: number; dec: number };
+  sizes: Record<string, number>;
+  beam: number;
+  stages: Stage[];
+}
+
+export interface Token {
+  token: string;
+  id: number;
+  start?: number;
+  end?: number;
+  unknown?: boolean;
+}
+
+/** JSON has no NaN and no infinity; the server writes them as words. */
+export type Num = number | "NaN" | "inf" | "-inf";
+
+export interface Candidate {
+  token: string;
+  id: number;
+  p: Num;
+  address: string;
+  taken: boolean;
+}
+
+export interface Step {
+  token: string;
+  id: number;
+  log_p: { address: string; value: Num };
+  best: Candidate[];
+}
+
+export interface LayerChange {
+  layer: string;
+  address: string;
+  largest: Num;
+  before: Num;
+  after: Num;
+}
+
+export interface Changed {
+  changes: { asked: string; says: string }[];
+  before: string;
+  after: string;
+  stopped: boolean;
+  shared_steps: number;
+  layers: LayerChange[];
+  kl: Num[];
+  first_nan: string | null;
+  first_infinite: string | null;
+  notes: string[];
+}
+
+export interface Run {
+  text: string;
+  translation: string;
+  sentences: { source: string; given: string; text: string }[];
+  sentence: number;
+  read: string;
+  written: string;
+  empty: boolean;
+  stopped: boolean;
+  by_steps: boolean;
+  unknown: string[];
+  sizes: Record<string, number>;
+  source: Token[];
+  target: Token[];
+  steps: Step[];
+  classes: { name: string; p: Num; address: string }[];
+  milliseconds: { translate: number; glass: number };
+  changed: Changed | null;
+}
+
+export interface Agreement {
+  agrees: boolean;
+  glass: string;
+  first_difference: number | null;
+}
+
+export interface Factor {
+  address: string;
+  value: Num;
+}
+
+export interface Receipt {
+  address: string;
+  quantity: string;
+  index: number[];
+  tokens: string[];
+  kind: Stage["kind"];
+  says: string;
+  place: string;
+  formula: string;
+  latex: string;
+  formula_here: string;
+  working: string[];
+  code: string;
+  value: Num;
+  dtype: string;
+  computed: Num;
+  recomputed: Num;
+  difference: Num;
+  tolerance: Num;
+  agrees: boolean;
+  edited: boolean;
+  facts: { what: string; value: Num }[];
+  terms: {
+    kind: "product" | "plain" | "square" | "exp";
+    rows: { factors: Factor[]; value: Num; so_far: Num }[];
+    sum: Num;
+  } | null;
+  made_from: Factor[];
+  made_from_count: number;
+  used_by: string[];
+  copies: string[];
+  stored: Record<string, unknown> | null;
+}
+
+export interface Merge {
+  left: string;
+  right: string;
+  rank: number;
+  symbols: string[];
+}
+
+export interface Tokenising {
+  text: string;
+  prepared: string;
+  words: { text: string; symbols: string[]; merges: Merge[]; scores: (number | null)[]; pieces: Token[] }[];
+}
+
+export type Change = [option: string, words: string];
+
+/** Which run: all that an answer depends on. */
+export interface Asked {
+  text: string;
+  model: string;
+  sentence: number;
+  changes: Change[];
+}

@@ -1,0 +1,155 @@
+import { describe, expect, it } from "vitest";
+import { colourOf, inkOn, mostlyBelow } from "../src/lib/colour";
+import { inFull, percent, written } from "../src/lib/format";
+import { EMPTY, readFragment, writeFragment } from "../src/lib/fragment";
+import { catalogues } from "../src/lib/messages";
+import { blockOf, headOf, partsOf, symbolOf, towers } from "../src/lib/plan";
+import { cellAddress, columnsOf, readTensors, rowsOf, valueAt } from "../src/lib/tensors";
+import type { Machine, Stage } from "../src/lib/types";
+
+describe("numbers", () => {
+  it("are written with four decimals, a real minus sign, and words for what is no number", () => {
+    expect(written(-0.12345)).toBe("−0.1235");
+    expect(written(3)).toBe("3");
+    expect(written(0.00001234)).toBe("1.23e−5");
+    expect(written("NaN")).toBe("NaN");
+    expect(written("-inf")).toBe("−∞");
+    expect(inFull(-11.985615051649924)).toBe("−11.985615051649924");
+    expect(percent(0.8238)).toBe("82.4 %");
+    expect(percent(0.00001)).toBe("< 0.1 %");
+  });
+});
+
+describe("tensors", () => {
+  function file(header: object, data: number[]): ArrayBuffer {
+    const text = new TextEncoder().encode(JSON.stringify(header));
+    const buffer = new ArrayBuffer(8 + text.length + 8 * data.length);
+    new DataView(buffer).setBigUint64(0, BigInt(text.length), true);
+    new Uint8Array(buffer).set(text, 8);
+    new Uint8Array(buffer).set(new Uint8Array(new Float64Array(data).buffer), 8 + text.length);
+    return buffer;
+  }
+
+  it("are read out of a safetensors file", () => {
+    const tensors = readTensors(file({ a: { dtype: "F64", shape: [2, 2], data_offsets: [0, 32] } }, [1, 2, 3, 4.5]));
+    const a = tensors.get("a");
+    expect(a && [rowsOf(a), columnsOf(a), valueAt(a, 1, 1)]).toEqual([2, 2, 4.5]);
+    expect(a && cellAddress("enc.0.self.Q.h1@2", a, 1, 0)).toBe("enc.0.self.Q.h1[1,0]@2");
+  });
+
+  it("draw a vector as one row", () => {
+    const v = { shape: [3], data: new Float64Array([7, 8, 9]) };
+    expect([rowsOf(v), columnsOf(v), valueAt(v, 0, 2), cellAddress("x.mean", v, 0, 2)]).toEqual([1, 3, 9, "x.mean[2]"]);
+  });
+});
+
+describe("the address bar", () => {
+  it("brings back what it was given, hostile strings too", () => {
+    const view = {
+      ...EMPTY,
+      text: 'a & b = "<img onerror=x>" #é',
+      model: "lesson",
+      step: 3,
+      at: "out.prob[5]@0",
+      changes: [["set", "enc.0.self.WQ.h0[0,0]=1:2"]] as [string, string][],
+    };
+    expect({ ...EMPTY, ...readFragment(writeFragment(view, "en-es")) }).toEqual(view);
+  });
+
+  it("ignores what is no number", () => {
+    expect(readFragment("#step=-1&head=x&sentence=1.5")).toEqual({});
+  });
+});
+
+describe("colours", () => {
+  it("tell below from above zero, and leave what is hidden apart", () => {
+    const colours = [-1, 0, 1, Number.NaN, -Infinity].map((x) => colourOf(x, 1, "signed", "light").join());
+    expect(new Set(colours).size).toBe(5);
+  });
+
+  it("carry writing with a contrast of 4.5 at least", () => {
+    for (const theme of ["light", "dark"] as const) {
+      for (const scale of ["signed", "share"] as const) {
+        for (let x = -1; x <= 1; x += 0.02) {
+          const colour = colourOf(x, 1, scale, theme);
+          expect(contrast(colour, inkOn(colour))).toBeGreaterThan(4.5);
+        }
+      }
+    }
+  });
+
+  it("are not spoilt by a few huge numbers", () => {
+    expect(mostlyBelow(Array.from({ length: 100 }, (_, i) => (i === 7 ? 1e6 : 1)))).toBe(1);
+  });
+});
+
+function contrast(background: readonly number[], ink: string): number {
+  const front = [1, 3, 5].map((i) => Number.parseInt(ink.slice(i, i + 2), 16));
+  const luminance = (rgb: readonly number[]) => {
+    const [r, g, b] = rgb.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * (r ?? 0) + 0.7152 * (g ?? 0) + 0.0722 * (b ?? 0);
+  };
+  const [low, high] = [luminance(background), luminance(front)].sort((x, y) => x - y);
+  return ((high ?? 0) + 0.05) / ((low ?? 0) + 0.05);
+}
+
+describe("the plan of the machine", () => {
+  const stage = (address: string, axes: string): Stage => ({
+    address,
+    axes,
+    kind: "value",
+    operation: "",
+    inputs: [],
+    formula: "",
+    latex: "",
+    place: "",
+    says: "",
+    code: "",
+  });
+  const machine = {
+    shape: "encoder-decoder",
+    norm: "pre",
+    layers: { enc: 1, dec: 1 },
+    sizes: { H: 2 },
+    stages: [
+      ["enc.in", "SD"],
+      ["enc.0.self.Q.h0", "SK"],
+      ["enc.0.self.sum", "SD"],
+      ["enc.0.ffn.sum", "SD"],
+      ["memory", "SD"],
+      ["dec.in", "TD"],
+      ["dec.0.self.sum", "TD"],
+      ["dec.0.cross.sum", "TD"],
+      ["dec.0.ffn.sum", "TD"],
+      ["dec.out", "TD"],
+      ["out.prob", "TV"],
+    ].map(([address, axes]) => stage(address ?? "", axes ?? "")),
+  } as unknown as Machine;
+
+  it("has a block for each layer of both towers", () => {
+    const { enc, dec } = towers(machine);
+    expect(enc.map(({ id }) => id)).toEqual(["src", "enc.0", "memory"]);
+    expect(dec.map(({ id }) => id)).toEqual(["tgt", "dec.0", "dec.out", "out"]);
+    expect(dec[1]?.strips.map(({ part }) => part)).toEqual(["masked", "cross", "ffn"]);
+  });
+
+  it("finds the parts of a layer and the block of a quantity", () => {
+    expect(partsOf(machine, "enc.0").map(({ name }) => name)).toEqual(["self", "ffn"]);
+    expect(["dec.0.cross.weights.h1", "out.logits", "enc.norm.mean", "tgt.ids"].map(blockOf)).toEqual([
+      "dec.0",
+      "out",
+      "memory",
+      "tgt",
+    ]);
+    expect([headOf("enc.0.self.Q.h3"), headOf("enc.0.self.out")]).toEqual([3, null]);
+    expect(["enc.0.self.Q.h3", "enc.0.self.norm.out", "src.ids"].map(symbolOf)).toEqual(["Q", "norm.out", "src.ids"]);
+  });
+});
+
+describe("both languages", () => {
+  it("have the same entries, none empty", () => {
+    const keys = (value: object): string[] =>
+      Object.entries(value).flatMap(([k, v]) => (typeof v === "string" ? [k] : [k, ...keys(v as object)]));
+    expect(keys(catalogues.es).sort()).toEqual(keys(catalogues.en).sort());
+  });
+});

@@ -1,0 +1,45 @@
+"""Numbers in words: the English and the Spanish of a number, as it is written alone, before a noun, or for a year.
+
+A kept library (num2words) says them; what it does not know is here: a Spanish number agrees with what it counts
+(veintiún días, doscientas mesas, treinta y un mil).
+"""
+
+import random
+import re
+
+from num2words import num2words
+
+GENDERS = {"m": "o", "f": "a"}
+
+
+def english(number: int) -> str:
+    """Without the commas between its parts, which in the middle of a sentence look like the parts of a list."""
+    return num2words(number).replace(",", "")
+
+
+def spanish(number: int, gender: str = "") -> str:
+    """As it is counted (uno, veintiuno), or before a noun of this gender (un, una, veintiún, doscientas)."""
+    words = re.sub(r"uno(?= mil)", "un", num2words(number, lang="es")).replace("veintiun ", "veintiún ")
+    if gender == "m":
+        words = re.sub(r"veintiuno$", "veintiún", words)
+        words = re.sub(r"uno$", "un", words)
+    if gender == "f":
+        words = re.sub(r"uno$", "una", words).replace("cientos", "cientas").replace("quinientos", "quinientas")
+    return words
+
+
+def year(number: int) -> tuple[str, str]:
+    return num2words(number, to="year").replace(" and ", " "), spanish(number)
+
+
+def ordinal(number: int, gender: str) -> tuple[str, str]:
+    """Up to the tenth, beyond which Spanish prefers the plain number; before a noun."""
+    words = num2words(number, to="ordinal", lang="es")
+    words = f"{words[:-1]}{GENDERS[gender]}"
+    return num2words(number, to="ordinal"), re.sub(r"(primer|tercer)o$", r"\1", words)
+
+
+def some_number(chance: random.Random) -> int:
+    """Below a million; of one digit to four most often, and those of a length all alike."""
+    digits = chance.choice((1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 6))
+    return chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)

@@ -1,0 +1,327 @@
+"""What the server may ask of the glass: run a text, its numbers by address, the receipt of one of them.
+
+All that this room uses of the rooms below passes through here. Nothing is computed here that has no address: a run is
+`look`'s, a number the trace's, a term a part of the receipt's own expression.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from vidrio.errors import AddressError, InputError, ModelError
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.whatif.changes import stages_of
+from vidrio.glass.whatif.comparison import compare
+from vidrio.glass.whatif.whatif import WhatIf, parse
+from vidrio.look.measures import classes, likeliest
+from vidrio.look.run import LoadedModel, Look, look, open_model
+from vidrio.model import find as models
+from vidrio.model.parameters import count
+from vidrio.search import Options, default_options
+from vidrio.serve.numpy_lines import numpy_line
+from vidrio.text.tokens.steps import steps
+from vidrio.translate.translation import Sentence, Translation
+from vidrio.translate.translator import Translator
+
+BEST = 5  # next words told of a step
+RUNS = 12  # kept, the last ones asked for
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """The last results, each worked out once, however many ask for it at the same time."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._lock = size, threading.Lock()
+        self._kept: OrderedDict[K, V] = OrderedDict()
+        self._working: dict[K, threading.Lock] = {}
+
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        with self._lock:
+            mine = self._working.setdefault(key, threading.Lock())
+        with mine:
+            with self._lock:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key]
+            made = make()
+            with self._lock:
+                self._kept[key] = made
+                while len(self._kept) > self._size:
+                    self._kept.popitem(last=False)
+                self._working.pop(key, None)
+            return made
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request, whole: the same words give the same numbers, today and after a restart."""
+
+    text: str
+    model: str
+    sentence: int = 0
+    changes: tuple[tuple[str, str], ...] = ()
+    beam: int | None = None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model with its two engines; the fast one only where the model translates."""
+
+    name: str
+    glass: LoadedModel
+    translator: Translator | None
+
+    @property
+    def engine(self) -> str:
+        if self.translator is None:
+            return "glass"
+        return "glass" if type(self.translator.engine).__name__ == "Glass" else "CTranslate2"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One sentence of a text, looked into."""
+
+    translation: str  # of the whole text
+    sentences: tuple[Sentence, ...]
+    before: Look  # as the model is
+    look: Look  # as it ran: changed, if changes were asked for
+    whatif: WhatIf
+    milliseconds: dict[str, float]
+
+    @property
+    def trace(self) -> Trace:
+        return self.look.trace
+
+
+class Looking:
+    """The models that may be looked into, and the runs of late."""
+
+    def __init__(self, default: str | None = None) -> None:
+        packaged = models.packaged()
+        first = models.find(default)
+        known = next((name for name, path in packaged.items() if path == first), first.name)
+        self.folders: dict[str, Path] = {known: first, **{n: p for n, p in packaged.items() if n != known}}
+        self.default = known
+        self._loaded: Recent[str, Loaded] = Recent(len(self.folders))
+        self._translated: Recent[Asked, Translation] = Recent(64)
+        self._searched: Recent[Asked, Look] = Recent(RUNS)
+        self._runs: Recent[Asked, Run] = Recent(RUNS)
+
+    def loaded(self, name: str) -> Loaded:
+        if name not in self.folders:
+            raise ModelError(f"this server has no model {name!r}", found=", ".join(self.folders), do="name one of them")
+        return self._loaded.get(name, lambda: _load(name, self.folders[name]))
+
+    def translated(self, asked: Asked) -> Translation | None:
+        """By the fast engine; nothing for a model that does not translate."""
+        translator = self.loaded(asked.model).translator
+        if translator is None:
+            return None
+        only_text = Asked(asked.text, asked.model, beam=asked.beam)
+        options = replace(translator.options, beam=asked.beam) if asked.beam else translator.options
+        return self._translated.get(only_text, lambda: translator.translate(asked.text, options))
+
+    def searched(self, asked: Asked) -> Look:
+        """What the glass finds by a search of its own."""
+        loaded, given = self.loaded(asked.model), self._given(asked)[0]
+        unchanged = replace(asked, changes=())
+        return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=_options(loaded, asked)))
+
+    def run(self, asked: Asked) -> Run:
+        return self._runs.get(asked, lambda: self._run(asked))
+
+    def _given(self, asked: Asked) -> tuple[str, Sentence | None]:
+        """What the model reads of the text: one sentence of it, as the translator gave it."""
+        translation = self.translated(asked)
+        sentences = translation.sentences if translation else ()
+        if translation is None or not sentences:
+            return asked.text, None
+        if asked.sentence >= len(sentences):
+            raise InputError(f"the text has no sentence {asked.sentence}", found=f"{len(sentences)} sentences")
+        return sentences[asked.sentence].given, sentences[asked.sentence]
+
+    def _run(self, asked: Asked) -> Run:
+        loaded, start = self.loaded(asked.model), time.perf_counter()
+        translation = self.translated(asked)
+        given, sentence = self._given(asked)
+        between = time.perf_counter()
+        if asked.changes:
+            before = self.searched(asked)
+            whatif = parse(asked.changes, before.trace)
+            machine, change = whatif.apply(loaded.glass.machine)
+            changed = replace(loaded.glass, machine=machine, config=machine.config)
+            with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
+                after = look(changed, given, options=_options(loaded, asked), change=change)
+        else:
+            target = None
+            if sentence is not None:
+                end = loaded.glass.config.special.end
+                target = [*sentence.best.ids, *[end] * sentence.best.ended]
+            before = after = look(loaded.glass, given, options=_options(loaded, asked), target=target or None)
+            whatif = WhatIf()
+        done = time.perf_counter()
+        return Run(
+            translation.text if translation else after.translation,
+            translation.sentences if translation else (),
+            before,
+            after,
+            whatif,
+            {"translate": 1000 * (between - start), "glass": 1000 * (done - between)},
+        )
+
+
+def _load(name: str, folder: Path) -> Loaded:
+    glass = open_model(folder)
+    translator = Translator.load(folder) if glass.config.shape == "encoder-decoder" else None
+    return Loaded(name, glass, translator)
+
+
+def _options(loaded: Loaded, asked: Asked) -> Options:
+    options = default_options(loaded.glass.config)
+    return replace(options, beam=asked.beam) if asked.beam else options
+
+
+# --- as data for the page ---------------------------------------------------------------------------------------------
+
+
+def machine_data(loaded: Loaded, run: Run | None = None) -> dict[str, Any]:
+    """What there is in a model, before any text: its sizes and every quantity, along the way of the data."""
+    glass = loaded.glass if run is None else run.look.model
+    config, about = glass.config, glass.about
+    table = stages_of(glass.machine)
+    return {
+        "name": loaded.name,
+        "shape": config.shape,
+        "source_language": about.source_language,
+        "target_language": about.target_language,
+        "parameters": count(config),
+        "engine": loaded.engine,
+        "dtype": str(next(iter(glass.machine.parameters.values())).dtype),
+        "norm": config.norm,
+        "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
+        "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}
+        | {"V": config.target_vocabulary, "E": config.n_heads * config.d_head},
+        "beam": default_options(config).beam,
+        "stages": [
+            {
+                "address": stage.address,
+                "axes": stage.axes,
+                "kind": stage.kind,
+                "operation": stage.operation,
+                "inputs": list(stage.inputs),
+                "formula": stage.formula,
+                "latex": stage.latex,
+                "place": stage.place,
+                "says": stage.says,
+                "code": numpy_line(stage, glass.machine),
+            }
+            for stage in table.values()
+        ],
+    }
+
+
+def run_data(asked: Asked, run: Run) -> dict[str, Any]:
+    """One run but for its numbers, which are asked for by address."""
+    seen, trace = run.look, run.trace
+    return {
+        "text": asked.text,
+        "translation": run.translation,
+        "sentences": [{"source": s.source, "given": s.given, "text": s.text} for s in run.sentences],
+        "sentence": asked.sentence,
+        "read": seen.text,
+        "written": seen.translation,
+        "empty": seen.empty,
+        "stopped": seen.stopped,
+        "by_steps": bool(trace.steps),
+        "unknown": list(seen.unknown),
+        "sizes": {axis: trace.sizes[axis] for axis in "ST" if axis in trace.sizes},
+        "source": _source_tokens(seen),
+        "target": [{"token": trace.vocabulary[i], "id": i} for i in seen.target_ids] if trace.vocabulary else [],
+        "steps": list(_steps(seen)),
+        "classes": _classes(seen),
+        "milliseconds": run.milliseconds,
+        "changed": _changed(run) if run.whatif else None,
+    }
+
+
+def _source_tokens(seen: Look) -> list[dict[str, Any]]:
+    """Tokens as the encoder (or a decoder alone) saw them, each with the characters it stands for."""
+    tokens = [{"token": p.token, "id": p.id, "start": p.start, "end": p.end, "unknown": p.unknown} for p in seen.pieces]
+    ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
+    return [*tokens, *ends[len(tokens) :]]
+
+
+def _steps(seen: Look) -> Iterator[dict[str, Any]]:
+    trace = seen.trace
+    if seen.stopped or not trace.chosen_tokens:
+        return
+    for t, (token, log_p) in enumerate(zip(trace.chosen_tokens, trace.values["out.score"], strict=True)):
+        yield {
+            "token": token,
+            "id": seen.chosen_ids[t],
+            "log_p": {"address": f"out.score@{t}", "value": float(log_p)},
+            "best": [
+                {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{c.id}]@{t}", "taken": c.taken}
+                for c in likeliest(seen, t, BEST)
+            ],
+        }
+
+
+def _classes(seen: Look) -> list[dict[str, Any]]:
+    if seen.model.config.shape != "encoder" or seen.empty or seen.stopped:
+        return []
+    return [{"name": name, "p": p, "address": f"out.prob[{c}]"} for name, c, p in classes(seen)]
+
+
+def _changed(run: Run) -> dict[str, Any]:
+    """What the changes did: the words, each layer's largest change, how far the next word's probabilities moved."""
+    compared = compare(run.before.trace, run.trace, run.whatif)
+    return {
+        "changes": [{"asked": change.asked, "says": change.says} for change in run.whatif.changes],
+        "before": run.before.translation,
+        "after": run.look.translation,
+        "stopped": run.look.stopped,
+        "shared_steps": compared.shared_steps,
+        "layers": [{"layer": layer, **asdict(changed)} for layer, changed in compared.layers],
+        "kl": list(compared.kl),
+        "first_nan": compared.first_nan,
+        "first_infinite": compared.first_infinite,
+        "notes": list(compared.notes),
+    }
+
+
+def agreement_data(looking: Looking, asked: Asked) -> dict[str, Any]:
+    """Whether the glass, searching by itself, takes the very tokens that the fast engine took."""
+    asked = replace(asked, changes=())
+    fast, glass = looking.run(asked).look, looking.searched(asked)
+    pairs = zip(fast.chosen_ids, glass.chosen_ids, strict=False)
+    shorter = min(len(fast.chosen_ids), len(glass.chosen_ids))
+    first = next((t for t, (a, b) in enumerate(pairs) if a != b), shorter)
+    agrees = fast.chosen_ids == glass.chosen_ids
+    return {"agrees": agrees, "glass": glass.translation, "first_difference": None if agrees else first}
+
+
+def tokenising_data(looking: Looking, asked: Asked) -> dict[str, Any]:
+    """Every step from the text to its tokens."""
+    glass = looking.loaded(asked.model).glass
+    return asdict(steps(glass.source_tokenizer, looking.run(asked).look.text))
+
+
+def array_at(trace: Trace, address: str) -> Array:
+    """A whole quantity, in its own precision, as it lies in memory; at a step, if the address says so."""
+    where = parse_address(address)
+    if where.index:
+        raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
+    array = np.ascontiguousarray(trace.rows_at_step(where.name, where.step))
+    return array.astype(np.int32) if array.dtype.kind == "i" else array

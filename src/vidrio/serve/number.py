@@ -1,0 +1,107 @@
+"""One number as data: its arithmetic with every term, where it comes from, where it goes."""
+
+from itertools import accumulate
+from typing import Any
+
+from vidrio.errors import InputError
+from vidrio.glass.numbers.trace import parse_address
+from vidrio.glass.proof.expressions import (
+    Dot,
+    Expression,
+    Exps,
+    Long,
+    Number,
+    Squares,
+    Total,
+    children,
+    evaluate,
+    leaves,
+    terms,
+)
+from vidrio.glass.proof.notations import COPIES
+from vidrio.glass.proof.receipts import At, Receipt, locate, receipt
+from vidrio.look.receipt import parameter_bytes
+from vidrio.serve.looking import Loaded, Run
+from vidrio.serve.numpy_lines import numpy_line
+
+INPUTS = 1100  # listed of those it was made from; a vocabulary's softmax has thousands
+TERMS = 1100  # of a sum that are listed with products and running sums
+
+
+def receipt_data(loaded: Loaded, run: Run, address: str) -> dict[str, Any]:
+    """Everything about one number: the arithmetic with its terms, where it comes from, where it goes."""
+    if run.look.empty:
+        raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
+    bill = receipt(run.trace, locate(run.trace, parse_address(address)))
+    stage, result = bill.stage, bill.compared
+    return {
+        "address": str(bill.at),
+        "quantity": stage.address,
+        "index": list(bill.at.place),
+        "tokens": list(bill.tokens),
+        "kind": stage.kind,
+        "says": stage.says,
+        "place": stage.place,
+        "formula": stage.formula,
+        "latex": stage.latex,
+        "formula_here": bill.formula,
+        "names": {short: name for name, short in bill.short_names.items()},
+        "working": bill.working() if len(bill.inputs) <= INPUTS else [],
+        "code": numpy_line(stage, run.trace.machine),
+        "value": bill.value,
+        "dtype": bill.dtype,
+        "computed": result.model,
+        "recomputed": result.recomputed,
+        "difference": result.difference,
+        "tolerance": result.tolerance,
+        "agrees": bool(result.agrees),
+        "edited": bill.edited,
+        "facts": [{"what": what, "value": value} for what, value in bill.facts],
+        "terms": _terms(bill),
+        "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:INPUTS]],
+        "made_from_count": len(bill.inputs),
+        "used_by": list(bill.used_by),
+        "copies": list(COPIES),
+        "stored": _stored(loaded, bill.at) if stage.kind == "parameter" else None,
+    }
+
+
+def copy_text(run: Run, address: str, kind: str) -> str:
+    """The arithmetic of one number, to paste into Python, a spreadsheet, a calculator or LaTeX."""
+    if kind not in COPIES:
+        raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
+    return receipt(run.trace, locate(run.trace, parse_address(address))).copy(kind)
+
+
+def _terms(bill: Receipt) -> dict[str, Any] | None:
+    """The sum inside a number's formula, term by term: what is multiplied, the product, the sum so far."""
+    long = _first_sum(bill.expression)
+    if long is None or not 0 < len(parts := terms(long).parts) <= TERMS:
+        return None
+    values = [evaluate(part) for part in parts]
+    known = {(at.name, at.place): str(at) for at, _ in bill.inputs}
+    kind = {Dot: "product", Total: "plain", Squares: "square", Exps: "exp"}[type(long)]
+    rows = [
+        {
+            "factors": [{"address": known[n.cell], "value": n.value} for n in leaves(part) if n.cell in known],
+            "value": value,
+            "so_far": so_far,
+        }
+        for part, value, so_far in zip(parts, values, accumulate(values), strict=True)
+    ]
+    return {"kind": kind, "rows": rows, "sum": evaluate(long)}
+
+
+def _first_sum(node: Expression) -> Long | None:
+    if isinstance(node, Long):
+        return node
+    if isinstance(node, Number):
+        return None
+    found = (_first_sum(child) for child in children(node))
+    return next((long for long in found if long is not None), None)
+
+
+def _stored(loaded: Loaded, at: At) -> dict[str, Any] | None:
+    """Where a parameter's bytes lie in the model's file."""
+    file = loaded.glass.path / "model.safetensors"
+    return parameter_bytes(file, at) if file.is_file() else None

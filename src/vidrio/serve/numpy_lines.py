@@ -1,0 +1,78 @@
+"""The NumPy line that makes each quantity from its inputs, to read and to try.
+
+A test runs every line on the inputs of a trace and compares the outcome with what the glass computed.
+"""
+
+from vidrio.glass.numbers.stages import Stage
+from vidrio.glass.paper.transformer import Machine
+
+# {0}, {1}, … are the inputs' names; {L} the rows' axis.
+_LINES = {
+    "lookup": "{0}[{1}]",
+    "project": "{0} @ {1}",
+    "project_tied": "{0} @ {1}.T",
+    "rows_dot_rows": "{0} @ {1}.T",
+    "rows_dot_columns": "{0} @ {1}",
+    "divide": "{0} / np.sqrt({K})",
+    "divide_by": "{0} / {divisor!r}",
+    "mask": "np.where(np.tri(len({0}), dtype=bool), {0}, -np.inf)",
+    "zero_scores": "np.where(np.tri(len({0}), dtype=bool), {0}, 0.0)",
+    "softmax": "(e := np.exp({0} - {0}.max(-1, keepdims=True))) / e.sum(-1, keepdims=True)",
+    "naive_softmax": "np.exp({0}) / np.exp({0}).sum(-1, keepdims=True)",
+    "add": "{0} + {1}",
+    "copy": "{0}",
+    "mean": "{0}.mean(-1)",
+    "variance": "(({0} - {1}[:, None]) ** 2).mean(-1)",
+    "normalise": "({0} - {1}[:, None]) / np.sqrt({2}[:, None] + {epsilon!r})",
+    "gain_and_bias": "{0} * {1} + {2}",
+    "relu": "np.maximum({0}, 0)",
+    "swish": "{0} / (1 + np.exp(-{0}))",
+    "gelu": "{0} * 0.5 * (1 + np.vectorize(math.erf)({0} / np.sqrt(2)))",
+    "column_mean": "{0}.mean(0)",
+    "log_of_choice": "np.log({0}[np.arange(len({1})), {1}])",
+    "learned_positions": "{0}[:{L}]",
+    "none_positions": "np.zeros(({L}, {D}))",
+    "sinusoidal_positions": (
+        "np.where((j := np.arange({D})) % 2 == 0, np.sin(a := np.arange({L})[:, None] / 10000 ** (j // 2 * 2 / {D})), "
+        "np.cos(a))"
+    ),
+    "sinusoidal_halves_positions": (
+        "np.hstack([np.sin(a := np.arange({L})[:, None] / 10000 ** (np.arange({D} // 2) * 2 / {D})), np.cos(a)])"
+    ),
+    "slipped_positions": (
+        "np.where((j := np.arange({D})) % 2 == 0, np.sin(a := np.arange({L})[:, None] / 10000 ** (2 * j / {D})), "
+        "np.cos(a))"
+    ),
+}
+
+
+def numpy_line(stage: Stage, machine: Machine) -> str:
+    """`scores = Q @ K.T`; nothing for what is not computed: parameters, ids and the search's choice."""
+    names = input_names(stage)
+    if stage.operation == "concat":
+        line = f"np.concatenate([{', '.join(names)}], axis=-1)"
+    elif stage.operation in _LINES:
+        config = machine.config
+        divisor = float(machine.score_divisor)
+        sizes = {"K": config.d_head, "D": config.d_model, "L": stage.axes[:1], "epsilon": config.norm_epsilon}
+        line = _LINES[stage.operation].format(*names, **sizes, divisor=divisor)
+    else:
+        return ""
+    bias = f" + {names[2]}" if stage.operation.startswith("project") and len(names) == 3 else ""
+    scale = "" if machine.embedding_scale == 1 else f" * np.sqrt({machine.config.d_model})"
+    line = f"{names[0]}{scale}" if stage.operation == "scale" else line
+    return f"{short_name(stage.address)} = {line}{bias}"
+
+
+def input_names(stage: Stage) -> list[str]:
+    """Of the inputs, as in `numpy_line`: heads side by side have numbers."""
+    names = [short_name(name) for name in stage.inputs]
+    if stage.operation == "concat":
+        return [f"{name}_{h}" for h, name in enumerate(names)]
+    return names
+
+
+def short_name(address: str) -> str:
+    """A variable's name for a quantity: `scores` of enc.0.self.scores.h1, `norm_out` of enc.0.self.norm.out."""
+    parts = [part for part in address.split(".") if not part.lstrip("h").isdigit()]
+    return "_".join(parts[-2:]) if parts[-1] in ("out", "in", "sum", "ids") and len(parts) > 1 else parts[-1]
