@@ -15,7 +15,7 @@ from vidrio.draw.html import text
 from vidrio.glass.paper.transformer import classify
 from vidrio.look.curves import clip, spread
 from vidrio.look.run import LoadedModel, look
-from vidrio.score.evaluate import Score
+from vidrio.score.metrics import Score
 from vidrio.search import Options, Sampling, default_options
 
 CLASSES = 12  # that have a row of their own

@@ -17,8 +17,8 @@ from vidrio.learn.run.request import Material, Reporter
 from vidrio.learn.train import Learned
 from vidrio.model.folder import About, write_atomically, write_config, write_parameters
 from vidrio.model.parameters import count
-from vidrio.score.evaluate import Score, calibrate, corpus_scores, usual_metrics
-from vidrio.score.metrics import scores as quick_scores
+from vidrio.score.evaluate import calibrate
+from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
 
@@ -67,7 +67,7 @@ def judge(learned: Learned, reporter: Reporter) -> Judgement:
         return Judgement([Score(metric, value, value, 0.0, "on the validation set")], [])
     sources, references = (list(side) for side in zip(*learned.task.test, strict=True))
     scores, _ = corpus_scores(learned.translations, [references], usual_metrics(), progress=reporter.progress)
-    chrf, copied = (quick_scores(texts, references)["chrf"].value for texts in (learned.translations, sources))
+    chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (learned.translations, sources))
     if chrf > copied:
         return Judgement(scores, [])
     warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
