@@ -15,7 +15,8 @@ from vidrio.errors import DataError
 from vidrio.learn.run.choose import OWN_SIZES, layers
 from vidrio.learn.run.request import Material, Reporter
 from vidrio.learn.train import Learned
-from vidrio.model.folder import About, write_atomically, write_config, write_parameters
+from vidrio.model.files import write_atomically
+from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.score.evaluate import calibrate
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
