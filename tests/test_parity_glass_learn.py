@@ -123,9 +123,7 @@ def test_embedding(positions: str, scaled: bool) -> None:
     config = make_config(positions=positions, scale_embeddings=scaled)
     machine, net = both(config)
     for first in (0, 4):
-        expected = glass.embed(
-            machine, TARGET, machine.parameters["tgt.embed"], machine.target_positions_PD, "tgt", first, no_tap
-        )
+        expected = glass.embed(machine, "tgt", TARGET, first, no_tap)
         assert_agree(learn.embed(net, torch.tensor([TARGET]), "tgt.embed", "tgt", first)[0], expected)
 
 

@@ -90,9 +90,8 @@ class Views:
 
 def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print the views that were asked for, and write the files."""
-    from vidrio.draw import notebook
     from vidrio.errors import InputError
-    from vidrio.look import changed, decoding, heads, manifest, overview, quantities
+    from vidrio.look import changed, decoding, heads, manifest, notebook, overview, quantities
     from vidrio.look import page as pages
     from vidrio.look.translated import COPIED
 

@@ -6,12 +6,13 @@ A picture of curves is narrow, so that its letters can be read on a telephone; t
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vidrio.draw.html import text
 from vidrio.draw.show import cut, text_width
-from vidrio.glass.paper.maths import Array
 
 WIDTH, HEIGHT = 340, 216
 LEFT, RIGHT, TOP, BOTTOM = 50, 10, 10, 40
@@ -149,7 +150,7 @@ def bar(share: float) -> str:
 # --- heat maps --------------------------------------------------------------------------------------------------------
 
 
-def heat(weights_TS: Array, rows: Sequence[str], columns: Sequence[str], caption: str) -> str:
+def heat(weights_TS: NDArray[Any], rows: Sequence[str], columns: Sequence[str], caption: str) -> str:
     """Shares from 0 to 1 as shaded cells with their hundredths; pointing at a cell tells it. A row sums to 1."""
     rows, columns = [cut(token, TOKEN) for token in rows], [cut(token, TOKEN) for token in columns]
     left = 12 + LETTER * max(map(text_width, rows), default=0)

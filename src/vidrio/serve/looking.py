@@ -15,9 +15,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from vidrio.errors import AddressError, InputError, ModelError
+from vidrio.glass.numbers.stages import stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
-from vidrio.glass.whatif.changes import stages_of
 from vidrio.glass.whatif.comparison import compare
 from vidrio.glass.whatif.whatif import WhatIf, parse
 from vidrio.look.measures import classes, likeliest
