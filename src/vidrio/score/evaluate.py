@@ -1,8 +1,4 @@
-"""Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came.
-
-BLEU, chrF and TER are sacreBLEU's, each with its signature; confidence is a bootstrap over the lines, and two systems
-are compared by a paired one, on the same draws of lines.
-"""
+"""Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came."""
 
 import math
 import time
@@ -14,29 +10,13 @@ from typing import TYPE_CHECKING, Any
 from vidrio.data.progress import Progress, silent
 from vidrio.errors import DataError
 from vidrio.model.folder import sha256
+from vidrio.score.metrics import Score, chrf, corpus_scores
 from vidrio.search import Options
 from vidrio.translate.confidence import Confidence, calibrated, in_reference, sentence_feature
 from vidrio.translate.translator import Translator
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
-
-    Metrics = dict[str, Metric]
-
-DRAWS = 1000  # of the bootstrap
-CERTAIN = 0.05  # below this p, a difference is not put down to chance
-
-
-@dataclass(frozen=True)
-class Score:
-    """One metric of one system. The interval holds the middle 95 % of the bootstrap's scores: mean ± half width."""
-
-    metric: str
-    value: float
-    mean: float
-    half_width: float
-    signature: str
-    p: float | None = None  # that a difference from the other system at least this large comes by chance
+    from vidrio.score.metrics import Metrics
 
 
 @dataclass(frozen=True)
@@ -110,9 +90,7 @@ def calibrate(
 
     `told` is kept with it, for people: which files these are.
     """
-    from sacrebleu.metrics.chrf import CHRF
-
-    metric = CHRF()
+    metric = chrf()
     with progress("measuring confidence", len(sources)) as advance:
         found = []
         for one in translator.stream(sources, options):
@@ -129,61 +107,10 @@ def calibrate(
         features = translator.annotator.word_features(sentence)
         right = in_reference([word.text for word, _ in features], reference)
         words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
-    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": str(metric.get_signature())}
-    on["beam"] = (options or translator.options).beam
+    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences)}
+    if sentences:  # what has scored nothing has no signature yet
+        on |= {"chrF": str(metric.get_signature()), "beam": (options or translator.options).beam}
     return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
-
-
-def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> "Metrics":
-    """BLEU, chrF and TER, as sacreBLEU computes them."""
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-    from sacrebleu.metrics.ter import TER
-
-    return {
-        "BLEU": BLEU(tokenize=tokenize, lowercase=lowercase),
-        "chrF": CHRF(lowercase=lowercase),
-        "TER": TER(case_sensitive=not lowercase),
-    }
-
-
-def corpus_scores(
-    translations: Sequence[str],
-    references: Sequence[Sequence[str]],
-    metrics: "Metrics",
-    *,
-    against: Sequence[str] | None = None,
-    progress: Progress = silent,
-) -> tuple[list[Score], list[Score]]:
-    """(the scores of the translations, those of the system that they are compared with, if any).
-
-    `references` has one list for each reference translation of the whole test set.
-    """
-    from sacrebleu.significance import PairedTest
-
-    # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
-    systems: list[tuple[str, Sequence[str]]] = [("other", list(translations if against is None else against))]
-    systems.append(("this", list(translations)))
-    signatures, columns = dict[str, Any](), dict[str, Any]()
-    right = [list(lines) for lines in references]
-    with progress("scoring", len(metrics)) as advance:
-        for name, metric in metrics.items():  # each by itself draws the same lines
-            signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
-            signatures |= signature
-            columns |= {told: results[told] for told in signature}
-            advance(1)
-
-    def score(name: str, system: int, p: float | None = None) -> Score:
-        found = columns[name][system]
-        return Score(name, float(found.score), float(found.mean), float(found.ci), str(signatures[name]), p)
-
-    if against is None:
-        return [score(name, 1) for name in columns], []
-    # It counts the draws that differ by more than the systems do; where these do not differ at all, it finds none.
-    chances = {
-        name: float(this.p_value) if this.score != other.score else 1.0 for name, (other, this) in columns.items()
-    }
-    return [score(name, 1, chances[name]) for name in columns], [score(name, 0) for name in columns]
 
 
 def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
