@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 from small_models import write_model
 from traced import CHOICES, make_machine, make_trace
 from vidrio import cli
+from vidrio.draw.terminal import text as text_of
 from vidrio.errors import AddressError, ModelError
 from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.proof import checking
@@ -249,9 +250,12 @@ def test_checks_agree_in_words(capsys: pytest.CaptureFixture[str], options: list
 def test_a_check_that_fails_says_where_and_exits_with_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vidrio.glass.paper import maths
+    from vidrio.glass.paper.arithmetic import FLOAT
 
-    monkeypatch.setattr(maths, "softmax", lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum() * x.shape[0])
+    def slipped(x: np.ndarray) -> np.ndarray:
+        return np.exp(x - x.max()) / np.exp(x - x.max()).sum() * x.shape[0]
+
+    monkeypatch.setitem(vars(FLOAT), "softmax", slipped)
     code, out, _ = vidrio(capsys, "check", "hello world", "--model", "lesson", "--all")
     assert code == 1
     assert "NOT everything agrees" in out
@@ -279,7 +283,7 @@ def test_a_file_changed_since_it_was_read_is_found(tmp_path: Path) -> None:
     outcome = report.run(look_changed(model, text, []), report.Which(random=10))
     assert not outcome.agrees
     assert outcome.file.wrong == ("enc.0.ffn.b1",)
-    assert "WRONG: not as in model.safetensors: enc.0.ffn.b1" in report.tell(outcome)
+    assert "WRONG: not as in model.safetensors: enc.0.ffn.b1" in text_of(report.tell(outcome))
 
 
 def test_progress_is_told_when_it_takes_a_while(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,12 @@ import pytest
 
 from chromium import open_page
 from small_models import write_model
-from vidrio.draw import html as show_html
+from vidrio.draw import html
+from vidrio.draw.display import display
 from vidrio.draw.show import number
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.whatif import changes
+from vidrio.look.blocks import Numbers
 from vidrio.look.command_line import CommandLine
 from vidrio.look.page import page
 from vidrio.look.run import LoadedModel, Look, default_options, look, open_model
@@ -69,7 +71,7 @@ class Page(HTMLParser):
 
 
 def page_of(seen: Look, precision: int = 4) -> str:
-    return page(seen, CommandLine(seen.text), precision)
+    return html.page(page(seen, CommandLine(seen.text), precision), precision)
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +197,7 @@ def test_a_large_model_gives_a_page_of_bounded_size_that_tells_what_it_leaves_ou
 
 def test_what_is_left_out_of_a_table_is_counted_and_its_range_told() -> None:
     array = np.arange(200, dtype=float).reshape(10, 20) / 7
-    drawn = show_html.matrix(array, "a", limit=4)
+    drawn = html.fragment([Numbers(array, "a", limit=(4, 4))])
     cells = [cell for cell in Page(drawn).cells if "data-address" in cell.attributes]
     hidden = array.copy()
     for cell in cells:
@@ -206,18 +208,19 @@ def test_what_is_left_out_of_a_table_is_counted_and_its_range_told() -> None:
 
 
 def test_shading_never_stands_alone() -> None:
-    drawn = show_html.matrix(np.array([[0.0, 1.0], [0.5, 0.01]]), "a", shaded=True)
+    drawn = html.fragment([Numbers(np.array([[0.0, 1.0], [0.5, 0.01]]), "a", shares=True)])
     classes = [(cell.attributes.get("class"), cell.text.strip()) for cell in Page(drawn).cells if cell.text]
     assert classes == [(None, "0"), ("s8", "1.0000"), ("s5", "0.5000"), ("s1", "0.0100")]
 
 
 def test_in_a_notebook(hello: Look) -> None:
-    for shown in (hello, hello.trace, hello.at("enc.0.self.weights.h0"), hello.at("dec.1"), hello.at("out.prob@0")):
-        html = shown._repr_html_()
-        assert Page(html).tags
-        assert "<script" not in html
+    parts = [display(hello, where) for where in ("", "enc.0.self.weights.h0", "dec.1", "out.prob@0")]
+    for shown in (*parts, display(hello.trace)):
+        drawn = shown._repr_html_()
+        assert Page(drawn).tags
+        assert "<script" not in drawn
         assert len(repr(shown)) < 200_000
-    for address, text in Page(hello.at("dec.1")._repr_html_()).numbers():
+    for address, text in Page(display(hello, "dec.1")._repr_html_()).numbers():
         assert text == expected(hello.trace, address, 4)
     assert repr(hello.trace) == f"Trace({len(hello.trace.values)} quantities of 'hello world')"
     assert len(repr(hello)) < 200
@@ -264,5 +267,5 @@ def test_nothing_sticks_out_of_the_window(hello: Look, tmp_path: Path, width: in
 def test_the_command_writes_it_whole(run_vidrio: Callable[..., object], tmp_path: Path, lesson: LoadedModel) -> None:
     run_vidrio("look", "Hello world", "--model", "lesson", "--html", "page.html", "--precision", "6")
     seen = look(lesson, "Hello world")
-    expected_page = page(seen, CommandLine("Hello world", ("--model", "lesson")), 6)
+    expected_page = html.page(page(seen, CommandLine("Hello world", ("--model", "lesson")), 6), 6)
     assert (tmp_path / "page.html").read_text("utf-8") == expected_page

@@ -513,7 +513,7 @@ def test_errors_are_of_the_kinds_that_say_so(trained: Path) -> None:
         training_history.history(model, "the cat", where="dec.7.cross")
     seen, looked = run(model, "the cat", "el gato", first_step(trained))
     with pytest.raises(AddressError):
-        training_numbers.gradient(seen, looked, "out.prob[0]")
+        list(training_numbers.gradient(seen, looked, "out.prob[0]"))
 
 
 def without_torch(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:

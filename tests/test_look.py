@@ -13,6 +13,7 @@ from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.paper.transformer import translate_forced
 from vidrio.glass.whatif import changes
 from vidrio.look.measures import cosines, entropy, heads, likeliest, neighbours
+from vidrio.look.quantities import at
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.search import Options, Sampling, Tree, default_options
 
@@ -192,7 +193,7 @@ def test_models_are_refused_with_a_reason(tmp_path: Path, nonsense: LoadedModel)
     with pytest.raises(ModelError, match="31 tokens for 20 rows of the embedding"):
         open_model(tmp_path / "other")
     with pytest.raises(AddressError):
-        look(nonsense, TEXT).at("enc.9")
+        list(at(look(nonsense, TEXT).trace, "enc.9", None))
     with pytest.raises(ConfigError):
         look(nonsense, TEXT, options=Options(beam=1, suppressed=tuple(range(nonsense.config.target_vocabulary))))
 

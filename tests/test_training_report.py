@@ -15,11 +15,15 @@ from hypothesis import strategies as st
 
 from chromium import open_page
 from small_run import PAIRS, train_small
-from vidrio.draw.svg import HEIGHT, MOST_POINTS, WIDTH, Curve, bar, clock, curves, heat, short, thinned, ticks
+from vidrio.draw import html
+from vidrio.draw.svg import HEIGHT, MOST_POINTS, WIDTH, bar, curves, heat, short, thinned, ticks
+from vidrio.draw.training import write_report
 from vidrio.learn.run.run_files import kept_steps
+from vidrio.look.blocks import Curve, Curves, Heat
 from vidrio.look.curves import metrics, panels, spread
-from vidrio.look.report import Ending, report, write_report
+from vidrio.look.report import Ending, report
 from vidrio.look.run import look, open_model
+from vidrio.look.writing import clock
 from vidrio.model.folder import read_config, write_config
 from vidrio.score.breakdown import Judged, by_length, by_rarity, count_words, judged, targets, words
 from vidrio.score.metrics import corpus_scores, usual_metrics
@@ -86,7 +90,7 @@ def test_the_page_is_whole_and_needs_nothing(page: str) -> None:
 def test_the_same_run_gives_the_same_bytes(trained: Path, page: str) -> None:
     ending = ending_of(trained)
     data = trained / "run" / "data" / "data.json"
-    one, other = report(trained, ending, data), report(trained, ending, data)
+    one, other = (html.page(report(trained, ending, data)) for _ in range(2))
     assert one == other
     assert write_report(trained, ending, data).read_text("utf-8") == one
 
@@ -168,7 +172,7 @@ def test_a_browser_has_nothing_to_say(trained: Path) -> None:
 def test_texts_stay_texts(trained: Path) -> None:
     evil = '<script>alert("1")</script> & \x1b[31m'
     ending = Ending(sources=[evil], references=[evil], translations=[evil], limits=[evil], warnings=[evil])
-    drawn = report(trained, ending)
+    drawn = html.page(report(trained, ending))
     told = parsed(drawn)
     assert told.tags["script"] == 0
     assert "\x1b" not in drawn
@@ -183,7 +187,7 @@ def test_a_run_that_left_little(trained: Path, tmp_path: Path) -> None:
         (folder / name).write_bytes((trained / name).read_bytes())
     config, about = read_config(trained)
     write_config(folder, config, replace(about, provenance={}))
-    told = parsed(report(folder, Ending()))
+    told = parsed(html.page(report(folder, Ending())))
     assert list(told.ids) == []
 
 
@@ -192,8 +196,8 @@ def test_a_half_written_line_of_metrics_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text(f'{json.dumps(record)}\n\n[1]\n{{"kind": "step", "st')
     assert metrics(tmp_path) == [record]
     assert metrics(tmp_path / "nowhere") == []
-    assert "".join(panels([])) == ""
-    assert "".join(panels([record])).count("<svg") == 3
+    assert html.fragment(panels([])) == ""
+    assert html.fragment(panels([record])).count("<svg") == 3
 
 
 def test_of_many_validations_the_table_shows_the_best_and_the_last() -> None:
@@ -201,7 +205,7 @@ def test_of_many_validations_the_table_shows_the_best_and_the_last() -> None:
         {"kind": "validation", "step": n, "loss": 5.0 - n / 100, "best": n in (7, 211), "samples": [["a", f"b{n}"]]}
         for n in range(1, 301)
     ]
-    drawn = "".join(panels(records))
+    drawn = html.fragment(panels(records))
     shown = re.findall(r'<th scope="row">(\d+)</th><td>', drawn)
     assert {"1", "7", "211", "300"} <= set(shown)
     assert len(shown) < 60
@@ -244,10 +248,10 @@ def test_thinned_curves_keep_their_end_and_their_range(points: list[tuple[float,
 
 
 def test_a_picture_of_a_single_point_and_of_none() -> None:
-    assert curves("none", [Curve("x", [])], []) == ""
-    assert curves("NaN", [Curve("x", [(1, float("nan"))])], []) == ""
-    assert "<circle" in curves("one", [Curve("x", [(1, 2.0)])], [(0.0, 0.0), (1.0, 0.5)])
-    assert "nan" not in curves("a gap", [Curve("x", [(1, 2.0), (2, float("nan")), (3, 4.0)])], [])
+    assert curves(Curves("none", [Curve("x", [])], [])) == ""
+    assert curves(Curves("NaN", [Curve("x", [(1, float("nan"))])], [])) == ""
+    assert "<circle" in curves(Curves("one", [Curve("x", [(1, 2.0)])], [(0.0, 0.0), (1.0, 0.5)]))
+    assert "nan" not in curves(Curves("a gap", [Curve("x", [(1, 2.0), (2, float("nan")), (3, 4.0)])], []))
 
 
 def test_short_numbers() -> None:
@@ -258,7 +262,7 @@ def test_short_numbers() -> None:
 
 
 def test_a_heat_map_says_its_numbers_in_words_too() -> None:
-    drawn = heat(np.array([[0.25, 0.75], [0.96, 0.04]]), ["hola", "<s>"], ["hello", "world"], "hello world")
+    drawn = heat(Heat(np.array([[0.25, 0.75], [0.96, 0.04]]), ["hola", "<s>"], ["hello", "world"], "hello world"))
     parsed(f'<p id="x">{drawn}</p>')
     assert "<title>hola reads world: 0.7500</title>" in drawn
     assert ">.75</text>" in drawn

@@ -13,6 +13,7 @@ import pytest
 
 from chromium import open_page
 from test_training_report import parsed
+from vidrio.draw import html
 from vidrio.learn.run.finish import interval
 from vidrio.learn.run.prepare import DataFolder
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
@@ -116,13 +117,13 @@ def test_texts_that_do_not_fit_are_told_and_counted_as_wrong(classifier: Path) -
     told = answers(model, [long, "one two three"], ["one", "two"])
     assert (told[0].said, told[0].right) == ("", False)
     assert told[1].said in NUMBERS
-    drawn = report(classifier, Ending(sources=[long], references=["one"]))
+    drawn = html.page(report(classifier, Ending(sources=[long], references=["one"])))
     assert "tells 0 of 1 rightly; 1 are longer than the model and count as wrong" in drawn
 
 
 def test_rare_classes_share_a_row() -> None:
     some = [Answer(f"text {n}", f"class{n % 20:02}", f"class{(n * 3) % 20:02}", 0.5, 0.5) for n in range(400)]
-    drawn = "".join(confusion(some))
+    drawn = html.fragment(confusion(some))
     parsed(drawn)
     rows = re.findall(r'<tr><th scope="row" class="word">([^<]+)</th>(.*?)</tr>', drawn)
     assert len(rows) == 13
@@ -135,7 +136,7 @@ def test_rare_classes_share_a_row() -> None:
 
 def test_the_samples_are_the_surest_and_the_least_sure() -> None:
     some = [Answer(f"<b>{n}", "yes", "yes" if n % 2 else "no", 0.5 + n / 200, 0.5) for n in range(40)]
-    drawn = "".join(class_samples(some))
+    drawn = html.fragment(class_samples(some))
     parsed(drawn)
     parts = drawn.split("<h3>")[1:]
     found = {part.partition("<")[0]: [int(n) for n in re.findall(r"&lt;b&gt;(\d+)", part)] for part in parts}
@@ -176,7 +177,7 @@ def test_the_page_of_a_writer_is_whole(writer: Path) -> None:
 
 def test_the_same_run_gives_the_same_page(writer: Path, unread: list[str]) -> None:
     _, about = read_config(writer)
-    pages = [report(writer, Ending(sources=unread, references=[""] * len(unread))) for _ in range(2)]
+    pages = [html.page(report(writer, Ending(sources=unread, references=[""] * len(unread)))) for _ in range(2)]
     assert pages[0] == pages[1]
     assert section(pages[0], "samples") == section((writer / "report.html").read_text("utf-8"), "samples")
     assert about.name == "model"

@@ -10,6 +10,7 @@ import pytest
 from parity_models import SOURCE
 from small_models import write_model
 from traced import blank, make_machine, make_trace, run
+from vidrio.draw.terminal import text as text_of
 from vidrio.errors import ConfigError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace, parse_address
@@ -67,6 +68,7 @@ EVERY = [
     ("divisor", "30"),
     ("norm-epsilon", "0.5"),
     ("change-dtype", "float16"),
+    ("change-dtype", "int8"),
     ("change-dtype", "float32"),
     ("set", "enc.0.self.WQ.h1[2,3]=0.5"),
     ("set", "dec.0.cross.weights.h0[3,s28]=0.25"),
@@ -239,7 +241,7 @@ def test_float16_overflows_quietly() -> None:
         (("divisor", "much"), "not a number"),
         (("norm-epsilon", "0"), "not above 0"),
         (("norm-epsilon", "-1"), "not above 0"),
-        (("change-dtype", "int8"), "float16, float32, float64"),
+        (("change-dtype", "int4"), "int8, float16, float32, float64"),
         (("set", "enc.0.self.WQ.h1[2,3]"), "=VALUE"),
         (("set", "enc.0.self.WQ.h1[2,3]=x"), "not a number"),
         (("set", "enc.0.self.WQ[1,2,3]=1"), "enc.0.self.WQ.h0"),
@@ -403,7 +405,7 @@ def test_a_later_rows_nan_reaches_earlier_ones_in_one_pass_only() -> None:
 )
 def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: list[str]) -> None:
     seen = look_changed(open_model("lesson"), "hello world", asked)
-    text = tell(seen)
+    text = text_of(tell(seen))
     assert all(part in text for part in told), text
     assert max(map(len, text.splitlines())) <= 80
     data = json.loads(json_text(as_data(seen)))
@@ -413,10 +415,10 @@ def test_what_changed_in_words_and_as_json(asked: list[tuple[str, str]], told: l
 
 def test_a_classifier_is_compared_too(tmp_path: Path) -> None:
     write_model(tmp_path, shape="encoder", target_vocabulary=0, n_classes=3)
-    text = tell(look_changed(open_model(tmp_path), "bala core", [("without", "ffn")]))
+    text = text_of(tell(look_changed(open_model(tmp_path), "bala core", [("without", "ffn")])))
     assert "before  class" in text
     assert "How far the probabilities moved (KL, in nats)" in text
 
 
 def test_without_text_nothing_can_change() -> None:
-    assert "nothing can change" in tell(look_changed(open_model("lesson"), "", [("softmax", "naive")]))
+    assert "nothing can change" in text_of(tell(look_changed(open_model("lesson"), "", [("softmax", "naive")])))

@@ -32,8 +32,9 @@ def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
     vidrio check "Hello world"
     vidrio check "Hello world" --random 200
     vidrio check "Hello world" --all
-    vidrio check "Hello world" enc.0 "out.prob[hola]@0"
+    vidrio check "Hello world" --model lesson enc.0 "out.prob[hola]@0"
     """
+    from vidrio.draw.terminal import text as plain
     from vidrio.look import checked as report
 
     request = RunRequest.take(text, given)
@@ -49,7 +50,7 @@ def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
 
         click.echo(json_text(report.as_data(outcome)))
     else:
-        click.echo(report.tell(outcome))
+        click.echo(plain(report.tell(outcome)))
     return 0 if outcome.agrees else 1
 
 

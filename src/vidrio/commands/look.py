@@ -1,5 +1,6 @@
 """`vidrio look TEXT`: every step from text to text, with its numbers."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,10 @@ from vidrio.commands.run_request import RunRequest, run_options
 from vidrio.commands.training_options import TrainingViews, show_training, training_options
 
 if TYPE_CHECKING:
+    from vidrio.look.blocks import Block
     from vidrio.look.changed import BeforeAfter
+    from vidrio.look.command_line import CommandLine
+    from vidrio.look.run import Look
 
 FILE = click.Path(dir_okay=False)
 
@@ -90,9 +94,11 @@ class Views:
 
 def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print the views that were asked for, and write the files."""
+    from vidrio.draw import html, notebook
+    from vidrio.draw.terminal import text
     from vidrio.errors import InputError
-    from vidrio.look import changed, decoding, heads, manifest, notebook, overview, quantities
-    from vidrio.look import page as pages
+    from vidrio.look import changed, manifest, overview
+    from vidrio.look.page import page
     from vidrio.look.translated import COPIED
 
     if tried.after.copied and (asked.addresses or asked.heads or asked.embedding or asked.steps or asked.tree):
@@ -103,23 +109,32 @@ def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
         what_if = changed.as_data(tried) if tried.whatif else None
         values = asked.values or ("at" if asked.addresses else "none")
         click.echo(manifest.to_json(seen, values, asked.addresses, what_if), nl=False)
-    views = [quantities.at(seen.trace, address, lead_on, precision) for address in asked.addresses if not asked.as_json]
-    if asked.heads:
-        views.append(heads.overview(seen.trace, lead_on, precision))
-    if asked.embedding:
-        views.append(heads.embeddings(seen.trace, precision))
-    views += [decoding.step(seen, step, lead_on, precision) for step in asked.steps]
-    if asked.tree and not asked.as_json:
-        views.append(decoding.tree(seen, precision))
+    views = [text(view, precision) for view in views_of(asked, seen, lead_on)]
     if asked.html is not None:
-        write(asked.html, pages.page(seen, lead_on, precision))
+        write(asked.html, html.page(page(seen, lead_on, precision), precision))
     if asked.ipynb is not None:
         made = notebook.notebook(seen, model_name=request.model_name, asked=request.whatif, precision=precision)
         write(asked.ipynb, made)
     if not (views or asked.as_json or asked.html or asked.ipynb):
-        views = [changed.tell(tried, precision) if tried.whatif else overview.overview(seen, lead_on, precision)]
+        whole = changed.tell(tried, precision) if tried.whatif else overview.overview(seen, lead_on, precision)
+        views = [text(whole, precision)]
     if views:
         click.echo("\n\n".join(views))
+
+
+def views_of(asked: Views, seen: "Look", lead_on: "CommandLine") -> "Iterator[Iterable[Block]]":
+    """The views that options name, in the order in which they are printed."""
+    from vidrio.look import decoding, heads, quantities
+
+    if not asked.as_json:
+        yield from (quantities.at(seen.trace, address, lead_on, asked.precision) for address in asked.addresses)
+    if asked.heads:
+        yield heads.overview(seen.trace, lead_on)
+    if asked.embedding:
+        yield heads.embeddings(seen.trace, asked.precision)
+    yield from (decoding.step(seen, step, lead_on, asked.precision) for step in asked.steps)
+    if asked.tree and not asked.as_json:
+        yield decoding.tree(seen, asked.precision)
 
 
 def write(path: str, content: str) -> None:

@@ -71,6 +71,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
 def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter") -> Path:
     """The page on how the model became what it is."""
+    from vidrio.draw.training import write_report as write_page
     from vidrio.learn.run.finish import LIMITS
     from vidrio.look import report
     from vidrio.model.folder import write_atomically
@@ -84,12 +85,12 @@ def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter
     ending = report.Ending(
         sources=sources,
         references=references,
-        translations=learned.translations,
+        translations=judgement.translations,
         scores=judgement.scores,
         limits=LIMITS,
         warnings=judgement.warnings,
     )
-    return report.write_report(learned.request.folder, ending, data, reporter.progress)
+    return write_page(learned.request.folder, ending, data, reporter.progress)
 
 
 class Console:

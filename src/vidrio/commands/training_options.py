@@ -72,6 +72,7 @@ def show_training(asked: TrainingViews, request: "RunRequest", model: "LoadedMod
 
 
 def _history(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:
+    from vidrio.draw.terminal import text as plain
     from vidrio.look import history as ages
     from vidrio.look.manifest import json_text
     from vidrio.look.run import target_ids
@@ -80,10 +81,11 @@ def _history(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", 
     if request.target is not None and model.config.has_decoder:
         forced = target_ids(model, request.target)
     told = ages.history(model, request.read(model).text, request.options(model), asked.attention, forced)
-    return f"{json_text(told.to_json()) if asked.as_json else ages.as_text(told, precision)}\n"
+    return f"{json_text(told.to_json()) if asked.as_json else plain(ages.tell(told, precision), precision)}\n"
 
 
 def _step(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:
+    from vidrio.draw.terminal import text as plain
     from vidrio.learn.next_step import first_step, next_step
     from vidrio.look.training import overview, run
     from vidrio.look.training_json import to_json
@@ -98,4 +100,4 @@ def _step(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", pre
     views = [overview(seen, looked, request.command_line(), precision)] if asked.training else []
     views += [gradient(seen, looked, where, precision) for where in asked.gradients]
     views += [life(seen, looked, rules, where, precision) for where in asked.lives]
-    return "\n\n".join(views) + "\n"
+    return "\n\n".join(plain(view, precision) for view in views) + "\n"

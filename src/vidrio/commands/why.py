@@ -41,10 +41,11 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
 
     \b
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
-    vidrio why "dec.0.cross.weights.h1[1,hello]@1" "Hello world" --deep
-    vidrio why "out.prob[hola]@0" "Hello world" --as spreadsheet
+    vidrio why "dec.0.cross.weights.h1[1,0]@1" "Hello world" --deep
+    vidrio why "out.prob[hola]@0" "Hello world" --model lesson --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
+    from vidrio.draw.terminal import text as plain
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
     from vidrio.look.translated import COPIED
@@ -72,6 +73,6 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
         if kind == "spreadsheet" and len(line) > LONGEST_CELL:
             click.echo(f"note: {len(line):,} characters; most spreadsheets take {LONGEST_CELL:,}", err=True)
     else:
-        click.echo(report.why(trace, address, file, precision))
+        click.echo(plain(report.why(trace, address, file, precision), precision))
         if deep:
-            click.echo(f"\n{report.deep(trace, address, limit, precision)}")
+            click.echo(f"\n{plain(report.deep(trace, address, limit, precision), precision)}")

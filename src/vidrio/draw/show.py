@@ -4,54 +4,54 @@ Plain text carries everything: it reads without colour, in 80 columns, in a log,
 does not fit is not cut off silently: it is wrapped into blocks of columns, or left out with count and range told.
 """
 
-import math
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-WIDTH = 80
+from vidrio.look.writing import (
+    NO_BREAK,
+    PRECISION,
+    WIDTH,
+    cut,
+    left,
+    number,
+    shape,
+    text_width,
+    value_range,
+    visible,
+)
+
+__all__ = [
+    "LIMIT",
+    "LONGEST_TOKEN",
+    "NO_BREAK",
+    "PRECISION",
+    "WIDTH",
+    "at_point",
+    "bar",
+    "cut",
+    "left",
+    "matrix",
+    "number",
+    "right",
+    "shade",
+    "shape",
+    "shown",
+    "table",
+    "text_width",
+    "value_range",
+    "vector",
+    "visible",
+    "wrap",
+]
+
 LIMIT = 12  # rows or columns shown before the rest is left out
-PRECISION = 4
 LONGEST_TOKEN = 16  # columns on the screen
-NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _BARS = "▁▂▃▄▅▆▇█"
-_JOINERS = "\u200c\u200d"
 
-# --- one number -------------------------------------------------------------------------------------------------------
-
-
-def number(value: float, precision: int = PRECISION) -> str:
-    """A number with `precision` decimals, such that Python reads it back.
-
-    Only an exact zero is written 0. What would round to zero, and what is very large, is written with an exponent.
-    """
-    if isinstance(value, int | np.integer):
-        return str(int(value))
-    value = float(value)
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if value == 0:
-        return "0"
-    if abs(value) >= 1e6:
-        return f"{value:.{max(2, precision)}e}"
-    fixed = f"{value:.{precision}f}"
-    return f"{value:.{max(1, precision - 2)}e}" if float(fixed) == 0 else fixed
-
-
-def value_range(array: Any, precision: int = PRECISION) -> str:
-    """`-3.2100 … 4.0700` over the finite values, and how many are not finite."""
-    array = np.asarray(array)
-    finite = array[np.isfinite(array)]
-    parts = [f"{number(finite.min(), precision)} … {number(finite.max(), precision)}"] if finite.size else []
-    for name, test in (("NaN", np.isnan), ("inf", np.isposinf), ("-inf", np.isneginf)):
-        count = int(test(array).sum()) if array.dtype.kind == "f" else 0
-        parts += [f"{count} {name}"] if count else []
-    return ", ".join(parts) or "nothing"
+# --- bars -------------------------------------------------------------------------------------------------------------
 
 
 def shade(value: float) -> str:
@@ -70,57 +70,7 @@ def bar(value: float, width: int = 10) -> str:
     return drawn.ljust(width)
 
 
-def shape(array: Any) -> str:
-    """`2 × 4`."""
-    return " × ".join(map(str, np.shape(array))) or "one number"
-
-
 # --- text in columns --------------------------------------------------------------------------------------------------
-
-
-def visible(text: str) -> str:
-    """Text without anything that could move a terminal's cursor: control and direction characters are written out.
-
-    The joiners of Persian, of Indic scripts and of emoji stay where they join.
-    """
-    return "".join(
-        c
-        if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-        or (c in _JOINERS and 0 < i < len(text) - 1)
-        else _written_out(c)
-        for i, c in enumerate(text)
-    )
-
-
-def _written_out(character: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character, f"<U+{ord(character):04X}>")
-
-
-def text_width(text: str) -> int:
-    """How many columns a text takes on a terminal: wide East Asian characters take two, combining marks none."""
-    return sum(
-        0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
-
-
-def cut(text: str, width: int) -> str:
-    """The text in at most `width` columns; what is cut off leaves a `…`."""
-    text = visible(text)
-    if text_width(text) <= width:
-        return text
-    kept, used = 0, 0
-    for c in text:
-        used += text_width(c)
-        if used > width - 1:
-            break
-        kept += 1
-    return text[:kept] + "…"
-
-
-def left(text: str, width: int) -> str:
-    """Text at the left of a column."""
-    return text + " " * max(0, width - text_width(text))
 
 
 def right(text: str, width: int) -> str:

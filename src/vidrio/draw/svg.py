@@ -6,28 +6,18 @@ A picture of curves is narrow, so that its letters can be read on a telephone; t
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vidrio.draw.html import text
-from vidrio.draw.show import cut, text_width
+from vidrio.look.blocks import Curve, Curves, Heat
+from vidrio.look.writing import clock, cut, minute_at, text_width, visible
 
 WIDTH, HEIGHT = 340, 216
 LEFT, RIGHT, TOP, BOTTOM = 50, 10, 10, 40
 MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
 CELL, LETTER = 30, 6.4  # of a heat map: the side of a cell, about the width of a letter
 TOKEN = 14  # letters of a token
-
-
-@dataclass(frozen=True)
-class Curve:
-    """One line of a picture: (step, value), in order. A few values are marked one by one."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,29 +35,34 @@ class Frame:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - low) / (high - low)
 
 
-def curves(
-    title: str, lines: Sequence[Curve], minutes: Sequence[tuple[float, float]], *, from_zero: bool = False
-) -> str:
-    """Some curves against steps, with the minutes below; `minutes` tells when each step was."""
-    lines = [Curve(line.name, thinned(line.points), line.marked) for line in lines if line.points]
+def words(raw: str) -> str:
+    """Text made safe for a page, and nothing in it that is invisible."""
+    return escape(visible(raw))
+
+
+def curves(block: Curves) -> str:
+    """Some curves against steps, with the minutes below; nothing where there are no numbers."""
+    lines = [Curve(line.name, thinned(line.points), line.marked) for line in block.lines if line.points]
     values = [value for line in lines for _, value in line.points if math.isfinite(value)]
     if not values:
         return ""
     frame = Frame(
         max(1.0, *(step for line in lines for step, _ in line.points)),
-        list(ticks(min(0.0, *values) if from_zero else min(values), max(values))),
+        list(ticks(min(0.0, *values) if block.from_zero else min(values), max(values))),
     )
-    parts = [f'<svg class="curves" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(told(title, lines))}">']
+    parts = [
+        f'<svg class="curves" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words(told(block.title, lines))}">'
+    ]
     for tick in frame.ticks:
         y = frame.y(tick)
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="right" x="{LEFT - 6}" y="{y + 3.5:.1f}">{short(tick)}</text>')
-    parts += _below(frame, minutes)
+    parts += _below(frame, block.minutes)
     for number, line in enumerate(lines):
         parts += _line(line, number, frame)
-    names = "".join(f'<span class="c{number}">{text(line.name)}</span>' for number, line in enumerate(lines))
+    names = "".join(f'<span class="c{number}">{words(line.name)}</span>' for number, line in enumerate(lines))
     legend = f'<span class="legend">{names}</span>' if len(lines) > 1 else ""
-    return f"<figure>{''.join(parts)}</svg><figcaption>{text(title)}{legend}</figcaption></figure>"
+    return f"<figure>{''.join(parts)}</svg><figcaption>{words(block.title)}{legend}</figcaption></figure>"
 
 
 def told(title: str, lines: Sequence[Curve]) -> str:
@@ -89,7 +84,7 @@ def _below(frame: Frame, minutes: Sequence[tuple[float, float]]) -> Iterator[str
         yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{y}" y2="{y + 4}"/>'
         yield f'<text {where} y="{y + 15}">{short(tick)}</text>'
         if minutes:
-            yield f'<text {where} y="{y + 29}">{clock(at(minutes, tick))}</text>'
+            yield f'<text {where} y="{y + 29}">{clock(minute_at(minutes, tick))}</text>'
 
 
 def _line(line: Curve, number: int, frame: Frame) -> Iterator[str]:
@@ -118,17 +113,6 @@ def ticks(low: float, high: float, most: int = 5) -> Iterator[float]:
     yield from (n * distance for n in range(first, last + 1))
 
 
-def at(points: Sequence[tuple[float, float]], place: float) -> float:
-    """The value at a place, on straight lines between the points."""
-    xs, ys = zip(*points, strict=True)
-    return float(np.interp(place, xs, ys))
-
-
-def clock(minutes: float) -> str:
-    """Minutes in few characters: 0.25, 2.5, 31."""
-    return f"{minutes:,.0f}" if minutes >= 10 or minutes == 0 else f"{minutes:.2g}"
-
-
 def short(value: float) -> str:
     """A number in few characters: 1.2M, 25k, 3.5, 0.0012."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -150,9 +134,10 @@ def bar(share: float) -> str:
 # --- heat maps --------------------------------------------------------------------------------------------------------
 
 
-def heat(weights_TS: NDArray[Any], rows: Sequence[str], columns: Sequence[str], caption: str) -> str:
+def heat(block: Heat) -> str:
     """Shares from 0 to 1 as shaded cells with their hundredths; pointing at a cell tells it. A row sums to 1."""
-    rows, columns = [cut(token, TOKEN) for token in rows], [cut(token, TOKEN) for token in columns]
+    rows, columns = ([cut(token, TOKEN) for token in tokens] for tokens in (block.rows, block.columns))
+    caption = words(block.caption)
     left = 12 + LETTER * max(map(text_width, rows), default=0)
     # The columns' tokens stand at 50 degrees: as high as 0.77 of their length, and as far to the right as 0.64.
     longest = LETTER * max(map(text_width, columns), default=0)
@@ -160,28 +145,28 @@ def heat(weights_TS: NDArray[Any], rows: Sequence[str], columns: Sequence[str], 
     height = top + CELL * len(rows) + 4
     parts = [
         f'<svg class="heat" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'role="img" aria-label="{text(caption)}">'
+        f'role="img" aria-label="{caption}">'
     ]
     for s, token in enumerate(columns):
         x = left + CELL * (s + 0.5)
-        parts.append(f'<text transform="translate({x:.1f} {top - 6:.1f}) rotate(-50)">{text(token)}</text>')
+        parts.append(f'<text transform="translate({x:.1f} {top - 6:.1f}) rotate(-50)">{words(token)}</text>')
     for t, token in enumerate(rows):
         y = top + CELL * t
-        parts.append(f'<text class="right" x="{left - 6:.1f}" y="{y + CELL / 2 + 4:.1f}">{text(token)}</text>')
+        parts.append(f'<text class="right" x="{left - 6:.1f}" y="{y + CELL / 2 + 4:.1f}">{words(token)}</text>')
         parts += (
-            _cell(float(weights_TS[t, s]), left + CELL * s, y, f"{token} reads {other}")
+            _cell(float(block.weights_TS[t, s]), left + CELL * s, y, f"{token} reads {other}")
             for s, other in enumerate(columns)
         )
     return (
-        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}">{"".join(parts)}</svg>'
-        f"</div><figcaption>{text(caption)}</figcaption></figure>"
+        f'<figure><div class="scroll" tabindex="0" role="region" aria-label="{caption}">{"".join(parts)}</svg>'
+        f"</div><figcaption>{caption}</figcaption></figure>"
     )
 
 
 def _cell(share: float, x: float, y: float, what: str) -> str:
     # No darker than 0.55, so that the digits can be read in both the light and the dark page.
     drawn = (
-        f'<g><title>{text(what)}: {share:.4f}</title><rect x="{x:.1f}" y="{y:.1f}" width="{CELL - 2}" '
+        f'<g><title>{words(what)}: {share:.4f}</title><rect x="{x:.1f}" y="{y:.1f}" width="{CELL - 2}" '
         f'height="{CELL - 2}" fill-opacity="{0.03 + 0.52 * share:.3f}"/>'
     )
     if share >= 0.095:

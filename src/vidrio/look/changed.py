@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw.show import PRECISION, cut, number, table, visible, wrap
 from vidrio.glass.whatif.comparison import Comparison, compare
 from vidrio.glass.whatif.whatif import WhatIf, parse
+from vidrio.look.blocks import Block, Note, Table
 from vidrio.look.overview import otherwise
 from vidrio.look.run import LoadedModel, Look, Printed, look
+from vidrio.look.writing import PRECISION, cut, number
 from vidrio.search import Options, Tree
 
 
@@ -55,27 +56,24 @@ def look_changed(
     return BeforeAfter(before, after, whatif)
 
 
-def tell(tried: BeforeAfter, precision: int = PRECISION) -> str:
+def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
     """The text before and after, each layer's largest change, the next word's probabilities, the first NaN."""
     if tried.before.empty:
-        return "The text is empty: nothing was computed, so nothing can change."
-    return "\n".join(_lines(tried, precision))
-
-
-def _lines(tried: BeforeAfter, precision: int) -> Iterator[str]:
+        yield "The text is empty: nothing was computed, so nothing can change."
+        return
     compared = tried.compared
     yield "What if"
     for change in tried.whatif.changes:
-        yield wrap(f"{change.asked}: {change.says}", indent="  ", hang="    ")
+        yield Note(f"{change.asked}: {change.says}", indent=2, hang=4)
     for note in compared.notes:
-        yield wrap(f"! {note}", indent="  ", hang="    ")
+        yield Note(f"! {note}", indent=2, hang=4)
     for word, seen in (("before", tried.before), ("after", tried.after)):
-        text = visible(seen.translation) or "(nothing)"
+        text = seen.translation or "(nothing)"
         if seen.stopped:
             text += " … then no word could be chosen: the numbers were NaN or infinite"
-        yield wrap(f"{word:6}  {text}", indent="  ", hang=" " * 10)
+        yield Note(f"{word:6}  {text}", indent=2, hang=10)
         if seen.otherwise is not None:
-            yield wrap(f"! {otherwise(seen, precision)}", indent=" " * 8, hang=" " * 10)
+            yield Note(f"! {otherwise(seen, precision)}", indent=8, hang=10)
     for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
         if address is not None:
             yield f"  {what}: {address}"
@@ -93,18 +91,17 @@ def _lines(tried: BeforeAfter, precision: int) -> Iterator[str]:
     if not rows:
         yield "Nothing changed: every number is the same."
     else:
-        yield wrap(f"The largest change in each layer{_over(compared)}")
-        drawn = table(rows, ["layer", "by", "at", "before → after"], "l.")
-        yield from (f"  {line}" for line in drawn.splitlines())
+        yield Note(f"The largest change in each layer{_over(compared)}")
+        yield Table(rows, ["layer", "by", "at", "before → after"], "l.")
     if compared.kl:
         shown = ", ".join(number(kl, precision) for kl in compared.kl[:8]) + ", …" * (len(compared.kl) > 8)
         yield ""
         what = "next word's probabilities moved, step by step" if compared.shared_steps else "probabilities moved"
-        yield wrap(f"How far the {what} (KL, in nats): {shown}", hang="  ")
+        yield Note(f"How far the {what} (KL, in nats): {shown}", hang=2)
     if compared.only_before:
         left = len(compared.only_before) - 4
         names = ", ".join(compared.only_before[:4]) + f" and {left} more" * (left > 0)
-        yield wrap(f"No longer computed: {names}", hang="  ")
+        yield Note(f"No longer computed: {names}", hang=2)
 
 
 def _over(compared: Comparison) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw.show import visible, wrap
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.checking import (
     Checked,
@@ -25,6 +24,7 @@ from vidrio.glass.proof.checking import (
 from vidrio.glass.proof.receipts import At
 from vidrio.glass.proof.recompute import Compared
 from vidrio.glass.proof.stored import FileChecked, check_file
+from vidrio.look.blocks import Block, Note
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.run import Look
 
@@ -109,16 +109,12 @@ def _told(chosen: list[At], progress: Progress) -> Iterator[At]:
 # --- in words ---------------------------------------------------------------------------------------------------------
 
 
-def tell(outcome: Outcome) -> str:
+def tell(outcome: Outcome) -> Iterator[Block]:
     """What was checked and what came of it, the verdict last."""
-    return "\n".join(_lines(outcome))
-
-
-def _lines(outcome: Outcome) -> Iterator[str]:
     seen, checked = outcome.seen, outcome.checked
-    yield wrap(f"{visible(seen.text)} → {visible(seen.translation) or '(nothing)'}", hang="  ")
+    yield Note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if outcome.changes:
-        yield wrap(f"what if: {' '.join(outcome.changes)}", hang="  ")
+        yield Note(f"what if: {' '.join(outcome.changes)}", hang=2)
     yield ""
     if seen.empty:
         why = "Translating copies this text" if seen.copied else "The text is empty"
@@ -128,7 +124,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     yield from _file(outcome)
     yield from _steps(outcome)
     if outcome.following:
-        yield wrap(f"WRONG: these ids do not follow: {', '.join(outcome.following[:NAMED])}", hang="  ")
+        yield Note(f"WRONG: these ids do not follow: {', '.join(outcome.following[:NAMED])}", hang=2)
     if checked.exceptions:
         yield ""
         yield f"{len(checked.exceptions):,} numbers do not follow from their inputs. The worst:"
@@ -138,57 +134,56 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     yield f"{'Everything agrees.' if outcome.agrees else 'NOT everything agrees.'} {outcome.seconds:.1f} s"
 
 
-def _recomputed(outcome: Outcome) -> Iterator[str]:
+def _recomputed(outcome: Outcome) -> Iterator[Block]:
     checked = outcome.checked
-    yield wrap(
+    yield Note(
         f"Recomputed  {checked.count:,} of the run's {outcome.computed:,} numbers, in {len(checked.quantities):,} "
         f"{'quantity' if len(checked.quantities) == 1 else 'quantities'}, each from its inputs, with Python's floats",
-        hang=" " * 12,
+        hang=12,
     )
     if checked.largest_at is None:
         yield "            no difference at all"
     else:
         yield f"            largest difference {checked.largest:.2e}, at {checked.largest_at}"
     if checked.share_at is not None:
-        yield wrap(
+        yield Note(
             f"at most {100 * checked.share:.0f} % of what rounding can explain, at {checked.share_at}",
-            indent=" " * 12,
-            hang=" " * 12,
+            indent=12,
         )
     if checked.edited:
         text = f"{checked.edited:,} of them had another number put in their place by the what-if"
-        yield wrap(text, indent=" " * 12, hang=" " * 12)
+        yield Note(text, indent=12)
 
 
-def _file(outcome: Outcome) -> Iterator[str]:
+def _file(outcome: Outcome) -> Iterator[Block]:
     file = outcome.file
     if file.wrong:
-        yield wrap(f"WRONG: not as in model.safetensors: {', '.join(file.wrong[:NAMED])}", hang="  ")
+        yield Note(f"WRONG: not as in model.safetensors: {', '.join(file.wrong[:NAMED])}", hang=2)
     else:
-        yield wrap(
+        yield Note(
             f"Parameters  {file.numbers:,} in {file.tensors:,} tensors, each bit as in model.safetensors"
             + ", before the what-if" * bool(outcome.changes),
-            hang=" " * 12,
+            hang=12,
         )
 
 
-def _steps(outcome: Outcome) -> Iterator[str]:
+def _steps(outcome: Outcome) -> Iterator[Block]:
     steps = outcome.steps
     if steps is not None:
         verdict = "" if steps.agrees else "WRONG: "
-        yield wrap(
+        yield Note(
             f"{verdict}One pass    over all {steps.steps} steps gives the logits of decoding step by step, up to "
             f"{steps.largest:.1e} of the largest (allowed: {steps.tolerance:g})",
-            hang=" " * 12,
+            hang=12,
         )
     elif outcome.seen.trace.steps:
-        yield wrap(
+        yield Note(
             "One pass    would show something else than the steps: each step was run, and checked, by itself",
-            hang=" " * 12,
+            hang=12,
         )
 
 
-def _exception(at: At, result: Compared) -> Iterator[str]:
+def _exception(at: At, result: Compared) -> Iterator[Block]:
     yield f"  {at}"
     yield f"    model {result.model!r}, recomputed {result.recomputed!r}"
     yield f"    difference {result.difference:.2e}, rounding explains up to {result.tolerance:.1e}"

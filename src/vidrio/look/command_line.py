@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 
-from vidrio.draw.show import visible
+from vidrio.look.writing import visible
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from vidrio.draw.document import scrolling
-from vidrio.draw.html import text
-from vidrio.draw.show import number
-from vidrio.draw.svg import Curve, at, clock, curves
+from vidrio.look.blocks import Beside, Block, Cell, Curve, Curves, Fold, Note, Table, Title, Words
+from vidrio.look.writing import clip, clock, minute_at, number
 
 ROWS = 40  # validations shown
 AGES = 8  # of the sample translations
@@ -32,7 +30,7 @@ def metrics(run: Path) -> list[Record]:
     return records
 
 
-def panels(records: Sequence[Record]) -> Iterator[str]:
+def panels(records: Sequence[Record]) -> Iterator[Block]:
     """Loss, scores, learning rate and speed against steps and minutes."""
     steps = [r for r in records if r.get("kind") == "step"]
     validations = [r for r in records if r.get("kind") == "validation"]
@@ -40,31 +38,26 @@ def panels(records: Sequence[Record]) -> Iterator[str]:
         return
     minutes = when(steps)
 
-    def of(some: Sequence[Record], name: str) -> list[tuple[float, float]]:
-        return [(r["step"], r[name]) for r in some if isinstance(r.get(name), int | float)]
+    def curve(title: str, some: Sequence[Record], name: str, **how: bool) -> Curves:
+        points = [(r["step"], r[name]) for r in some if isinstance(r.get(name), int | float)]
+        return Curves(title, [Curve(name, points, **how)], minutes, from_zero=True)
 
-    drawn = [
-        curves(
-            "loss: the mean of −log p of a token, without smoothing",
-            [
-                Curve("training", of(steps, "loss")),
-                Curve("held out", of(validations, "loss"), marked=True),
-            ],
-            minutes,
-        )
-    ]
-    for name in score_names(validations):
-        if name != "loss":
-            title = f"{NAMES.get(name, name)} of held-out sentences"
-            drawn.append(curves(title, [Curve(name, of(validations, name), marked=True)], minutes, from_zero=True))
-    drawn.append(curves("learning rate", [Curve("rate", of(steps, "rate"))], minutes, from_zero=True))
-    speed = "tokens a second, source and target"
-    drawn.append(curves(speed, [Curve(speed, of(steps, "tokens_per_second"))], minutes, from_zero=True))
-    yield f'<div class="panels">{"".join(drawn)}</div>'
+    loss = "loss: the mean of −log p of a token, without smoothing"
+    both = [("training", steps, False), ("held out", validations, True)]
+    lines = [curve(loss, some, "loss", marked=marked).lines[0]._replace(name=name) for name, some, marked in both]
+    scores = [name for name in score_names(validations) if name != "loss"]
+    yield Beside(
+        [
+            Curves(loss, lines, minutes),
+            *(curve(f"{NAMES.get(n, n)} of held-out sentences", validations, n, marked=True) for n in scores),
+            curve("learning rate", steps, "rate"),
+            curve("tokens a second, source and target", steps, "tokens_per_second"),
+        ]
+    )
     if validations:
         yield _table(validations, minutes)
         if (mean := mean_of_best(records)) is not None:
-            yield f"<p>{_told_mean(mean)}</p>"
+            yield Note(_told_mean(mean))
         yield from said(validations)
 
 
@@ -79,24 +72,25 @@ def score_names(validations: Sequence[Record]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in NO_SCORES]
 
 
-def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]) -> str:
+def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]) -> Fold:
     """The validations as numbers: of many the best ones so far, and the last."""
     names = score_names(validations)
     shown = list(validations)
     if len(shown) > ROWS:
         stride = -(-len(shown) // ROWS)
         shown = [r for i, r in enumerate(shown) if i % stride == 0 or r.get("best") or r is shown[-1]]
-    rows = []
-    for r in shown:
-        cells = "".join(f"<td>{number(r[name], 3) if name in r else ''}</td>" for name in names)
-        time = f"<td>{clock(at(minutes, r['step']))}</td>" if minutes else ""
-        best = '<td class="word">best so far</td>' if r.get("best") else "<td></td>"
-        rows.append(f'<tr><th scope="row">{r["step"]:,}</th>{time}{cells}{best}</tr>')
-    head = '<th scope="col">step</th>' + '<th scope="col">minute</th>' * bool(minutes)
-    head += "".join(f'<th scope="col">{text(NAMES.get(name, name))}</th>' for name in names) + "<td></td>"
+    rows: list[list[Cell]] = [
+        [
+            f"{r['step']:,}",
+            *([clock(minute_at(minutes, r["step"]))] if minutes else []),
+            *(number(r[name], 3) if name in r else "" for name in names),
+            Words("best so far") if r.get("best") else "",
+        ]
+        for r in shown
+    ]
+    heads = ["step", *["minute"] * bool(minutes), *(NAMES.get(name, name) for name in names), ""]
     few = f" ({len(shown)} of {len(validations)} are shown)" if len(shown) < len(validations) else ""
-    table = scrolling("validations", head, "".join(rows))
-    return f"<details><summary>The validations as numbers{few}</summary>{table}</details>"
+    return Fold(f"The validations as numbers{few}", "", [Table(rows, heads, name="validations")])
 
 
 def mean_of_best(records: Sequence[Record]) -> Record | None:
@@ -107,7 +101,7 @@ def mean_of_best(records: Sequence[Record]) -> Record | None:
 def _told_mean(record: Record) -> str:
     """Whether the mean of the best models has become the model."""
     metric, steps = str(record["metric"]), ", ".join(f"{step:,}" for step in record["steps"])
-    name, value, alone = text(NAMES.get(metric, metric)), number(record[metric], 3), number(record["alone"], 3)
+    name, value, alone = NAMES.get(metric, metric), number(record[metric], 3), number(record["alone"], 3)
     is_best = "so it is the model" if record["best"] else "so the model is the best one alone"
     return (
         f"At the end the mean of the parameters of the {len(record['steps'])} best models (of steps {steps}) was "
@@ -115,21 +109,19 @@ def _told_mean(record: Record) -> str:
     )
 
 
-def said(validations: Sequence[Record]) -> Iterator[str]:
+def said(validations: Sequence[Record]) -> Iterator[Block]:
     """What the model made of the same few held-out sentences, from one validation to the next."""
     told = [r for r in validations if r.get("samples")]
     shown = [told[i] for i in spread(len(told), AGES)]
     if not shown:
         return
-    yield "<details><summary>What it said of the same sentences on the way</summary>"
+    blocks: list[Block] = []
     for i, (source, _) in enumerate(shown[0]["samples"]):
-        rows = "".join(
-            f'<tr><th scope="row">{r["step"]:,}</th><td class="said">{text(clip(r["samples"][i][1]))}</td></tr>'
-            for r in shown
-            if i < len(r["samples"])
-        )
-        yield f"<h3>{text(clip(source))}</h3>{scrolling('translations', '', rows)}"
-    yield "</details>"
+        rows: list[list[Cell]] = [
+            [f"{r['step']:,}", Words(clip(r["samples"][i][1]), "said")] for r in shown if i < len(r["samples"])
+        ]
+        blocks += [Title(clip(source)), Table(rows, name="translations")]
+    yield Fold("What it said of the same sentences on the way", "", blocks)
 
 
 def spread(length: int, most: int) -> list[int]:
@@ -137,8 +129,3 @@ def spread(length: int, most: int) -> list[int]:
     if length <= most:
         return list(range(length))
     return sorted({round(i * (length - 1) / (most - 1)) for i in range(most)})
-
-
-def clip(told: str, most: int = 120) -> str:
-    """Texts of a young model go on and on."""
-    return told if len(told) <= most else f"{told[:most]}…"

@@ -1,15 +1,17 @@
-"""The search as text: its tree, and one decoding step with what is reused and what is new."""
+"""The search tree, and one decoding step with what is reused and what is new."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from vidrio.draw.show import PRECISION, bar, cut, left, matrix, number, table, text_width, visible, wrap
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
+from vidrio.look.blocks import Bar, Block, Cell, Note, Numbers, Table, TreeLine, TreeLines, Value, Words
 from vidrio.look.command_line import CommandLine
 from vidrio.look.measures import likeliest
-from vidrio.look.quantities import draw, heading
+from vidrio.look.overview import otherwise, warning
+from vidrio.look.quantities import heading, most_of
 from vidrio.look.run import Look
+from vidrio.look.writing import PRECISION, cut, left, number, text_width
 from vidrio.search import Tree
 
 TOP = 10
@@ -18,27 +20,29 @@ TOP = 10
 # --- the tree ---------------------------------------------------------------------------------------------------------
 
 
-def tree(seen: Look, precision: int = PRECISION) -> str:
+def tree(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
     """Every hypothesis that the search considered: its log p, its score, and what became of it."""
     if seen.tree is None or not seen.tree.nodes:
         raise InputError(
             "this run has no search tree", found="no beam search took place", do="look at a text with --beam 4 --tree"
         )
-    lines = list(_Drawing(seen, seen.tree, precision).branch(-1, ""))
-    start = " ".join(map(visible, seen.trace.target_tokens[: 1 + len(seen.options.prefix)]))
-    note = (
+    yield Note(
         f"Read downwards: a line follows the one above it on the same rail; ├ and └ are tokens that were considered "
         f"instead. log p is the whole hypothesis's, score = log p / length^{seen.options.length_penalty:g}. "
         f"Every step keeps the {seen.options.beam} best of its {2 * seen.options.beam} best candidates."
     )
-    return "\n".join([wrap(note), "", f"● {start}", *lines])
+    if seen.otherwise is not None:
+        yield warning(otherwise(seen, precision))
+    yield ""
+    start = " ".join(seen.trace.target_tokens[: 1 + len(seen.options.prefix)])
+    yield TreeLines(start, list(_Rails(seen.trace.vocabulary, seen.tree).branch(-1, "")))
 
 
-class _Drawing:
+class _Rails:
     """The tree, with what drawing it asks again and again: who follows whom, how long each lived, which is best."""
 
-    def __init__(self, seen: Look, record: Tree, precision: int) -> None:
-        self.words, self.record, self.precision = seen.trace.vocabulary, record, precision
+    def __init__(self, words: Sequence[str], record: Tree) -> None:
+        self.words, self.record = words, record
         self.children: dict[int, list[int]] = {}
         self.age = [0] * len(record.nodes)  # steps that a hypothesis or one of its continuations lived on
         for place, node in enumerate(record.nodes):
@@ -52,7 +56,7 @@ class _Drawing:
             self.best_way.add(place)
             place = record.nodes[place].parent
 
-    def branch(self, place: int, rail: str) -> Iterator[str]:
+    def branch(self, place: int, rail: str) -> Iterator[TreeLine]:
         """What follows a node: what was considered besides, a rail further in, then what went on, on the same rail."""
         while True:
             children = self.children.get(place, [])
@@ -61,13 +65,13 @@ class _Drawing:
             for child in besides:
                 last = child == besides[-1] and going_on is None
                 below = rail + (" " if last else "│")
-                yield from self.line(child, rail + ("└ " if last else "├ "), f"{below}   ")
+                yield self.line(child, rail + ("└ " if last else "├ "), f"{below}   ")
                 yield from self.branch(child, f"{below} ")
             if going_on is None:
                 return
             mark = "★" if going_on == self.record.best else "●"
             below = "│" if going_on in self.children else " "
-            yield from self.line(going_on, f"{rail}{mark} ", f"{rail}{below}   ")
+            yield self.line(going_on, f"{rail}{mark} ", f"{rail}{below}   ")
             place = going_on
 
     def trunk(self, children: list[int]) -> int | None:
@@ -75,64 +79,58 @@ class _Drawing:
         alive = [child for child in children if self.record.nodes[child].fate != "dropped"]
         return max(alive, key=lambda child: (child in self.best_way, self.age[child], -child), default=None)
 
-    def line(self, place: int, lead: str, hang: str) -> Iterator[str]:
+    def line(self, place: int, lead: str, hang: str) -> TreeLine:
         node = self.record.nodes[place]
-        first = f"{lead}{left(cut(self.words[node.token], 16), max(0, 24 - text_width(lead)))}"
-        total, score = number(node.total, self.precision), number(node.score, self.precision)
-        yield f"{first}  log p {total}  score {score}  {node.fate}"
-        if node.why:
-            yield wrap(node.why, indent=hang)
+        return TreeLine(lead, hang, self.words[node.token], node.total, node.score, node.fate, node.why)
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
 
 
-def step(seen: Look, number_of_step: int, again: CommandLine, precision: int = PRECISION) -> str:
+def step(seen: Look, t: int, again: CommandLine, precision: int = PRECISION) -> Iterator[Block]:
     """One decoding step: what it starts from, what is reused, what is new, and the choice."""
     if seen.empty or not seen.model.config.has_decoder:
         raise InputError("this run has no decoding steps", found="no decoder ran")
-    return "\n".join(_step(seen, number_of_step, again, precision))
-
-
-def _step(seen: Look, t: int, again: CommandLine, precision: int) -> Iterator[str]:
     kept = seen.kept_at(t)
     trace = seen.trace
-    so_far = " ".join(visible(token) for token in trace.target_tokens[: t + 1])
-    yield wrap(f"Step {t}: after {so_far} the decoder takes {visible(trace.chosen_tokens[t])}", hang="  ")
+    so_far = " ".join(trace.target_tokens[: t + 1])
+    yield Note(f"Step {t}: after {so_far} the decoder takes {trace.chosen_tokens[t]}", hang=2)
     yield ""
     yield "What is reused, and what is new"
-    rows = []
+    reuse: list[list[Cell]] = []
     if seen.model.config.has_encoder:
         n = len(trace.source_tokens)
-        rows.append(["memory", "the encoder's output", "" if t == 0 else f"{n} rows", f"{n} rows" if t == 0 else ""])
+        reuse.append(["memory", "the encoder's output", "" if t == 0 else f"{n} rows", f"{n} rows" if t == 0 else ""])
     names = [(name.rsplit(".", 2)[0], name) for name in kept.rows]
     for part, group in groupby(names, key=lambda pair: pair[0]):
         first = next(group)[1]
         reused, total = kept.reused[first], len(kept.rows[first])
-        rows.append([part, "keys and values, every head", *(_rows(n) for n in (reused, total - reused))])
-    yield from (f"  {line}" for line in table(rows, ["", "", "reused", "new"], "llrr").splitlines())
-    yield wrap(
+        reuse.append([part, "keys and values, every head", _rows(reused), _rows(total - reused)])
+    yield Table(reuse, ["", "", "reused", "new"], "llrr")
+    yield Note(
         "Everything else of this step is one new row. Reusing is exact, because the mask keeps earlier rows from "
         "seeing later tokens.",
-        indent="  ",
+        indent=2,
     )
     key = next(name for name in kept.rows if ".self.K." in name)
     marks = ["kept" if r < kept.reused[key] else "new" for r in range(len(kept.rows[key]))]
     width = max(text_width(cut(token, 16)) for token in trace.target_tokens)
     labels = [f"{left(cut(trace.target_tokens[r], 16), width)} {mark}" for r, mark in enumerate(marks)]
     yield f"\n{key}@{t}   the keys that this step's query meets"
-    yield matrix(kept.rows[key], labels, None, precision)
-    for name in (f"{key.replace('.self.K.', '.self.weights.')}", f"{key.replace('.self.K.', '.cross.weights.')}"):
+    yield Numbers(kept.rows[key], "", labels)
+    for name in (key.replace(".self.K.", ".self.weights."), key.replace(".self.K.", ".cross.weights.")):
         if name in trace:
             yield f"\n{heading(trace, Address(name, (), t))}   the last row is this step's"
-            yield draw(trace, Address(name, (), t), precision)
+            yield most_of(trace, Address(name, (), t))
     yield f"\nout.prob@{t}   the next token"
     candidates = likeliest(seen, t, TOP)
-    rows = [
-        ["→" if c.taken else "", cut(c.token, 24), number(c.p, precision), bar(c.p, 20), "forbidden" * c.forbidden]
-        for c in candidates
-    ]
-    yield from (f"  {line}" for line in table(rows, align="ll.ll").splitlines())
+    yield Table(
+        [
+            ["→" * c.taken, Words(cut(c.token, 24)), Value(c.p), Bar(c.p, 20), "forbidden" * c.forbidden]
+            for c in candidates
+        ],
+        align="ll.ll",
+    )
     others = len(trace.vocabulary) - len(candidates)
     if others > 0:
         rest = float(trace.values["out.prob"][t].sum()) - sum(c.p for c in candidates)

@@ -1,4 +1,4 @@
-"""The same sentence at every age of a model, as text: what it says, how sure it is, what each token reads.
+"""The same sentence at every age of a model: what it says, how sure it is, what each token reads.
 
 The ages are the snapshots that a training run kept (`learn/run/snapshots.py`); each is run by the glass
 engine like any model.
@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw.show import PRECISION, WIDTH, cut, number, table, text_width, visible, wrap
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
 from vidrio.learn.run.run_files import snapshots
+from vidrio.look.blocks import Block, Columns, Note, Table, apart
 from vidrio.look.measures import entropy
 from vidrio.look.run import LoadedModel, Look, look
-from vidrio.look.training import side_by_side
+from vidrio.look.writing import PRECISION, WIDTH, cut, number, text_width
 from vidrio.model.folder import read_parameters
 from vidrio.search import Options, default_options
 
@@ -127,27 +127,27 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look, names
     return replace(age, reads=reads, share=weights_TS.max(1).tolist(), entropy=entropy(weights_TS).tolist())
 
 
-# --- as text ----------------------------------------------------------------------------------------------------------
+# --- the view --------------------------------------------------------------------------------------------------------
 
 
-def as_text(told: History, precision: int = PRECISION) -> str:
+def tell(told: History, precision: int = PRECISION) -> Iterator[Block]:
     """The three tables."""
-    parts = [_heading(told), _said(told, precision), _sure(told, precision), _read(told, precision)]
-    return "\n\n".join("\n".join(part) for part in parts if told.attention or part is not parts[-1])
+    parts = [_heading(told), _said(told, precision), _sure(told, precision)]
+    yield from apart([*parts, _read(told, precision)] if told.attention else parts)
 
 
-def _heading(told: History) -> Iterator[str]:
-    yield wrap(f"{visible(told.text)} → {visible(told.ages[-1].says) or '(nothing)'}", hang="  ")
+def _heading(told: History) -> Iterator[Block]:
+    yield Note(f"{told.text} → {told.ages[-1].says or '(nothing)'}", hang=2)
     yield ""
     kept = told.ages[:-1]
-    yield wrap(
+    yield Note(
         f"{told.model} at {len(told.ages)} ages: after steps {', '.join(age.name for age in kept)} of its training, "
         f"and as it was kept at the end (the best on held-out sentences, and a mean over steps, if the run chose so).",
-        hang="  ",
+        hang=2,
     )
 
 
-def _said(told: History, precision: int) -> Iterator[str]:
+def _said(told: History, precision: int) -> Iterator[Block]:
     yield "What it says"
     width = max(text_width(age.name) for age in told.ages) + 12 + precision
     rows = [
@@ -155,27 +155,27 @@ def _said(told: History, precision: int) -> Iterator[str]:
          cut(age.says, WIDTH - width - 14) + " (cut)"]
         for age in told.ages
     ]  # fmt: skip
-    yield from (f"  {line}" for line in table(rows, ["step", "log p", "translation"], "r.l").splitlines())
+    yield Table(rows, ["step", "log p", "translation"], "r.l")
 
 
-def _sure(told: History, precision: int) -> Iterator[str]:
-    words = " ".join(visible(token) for token in told.tokens)
+def _sure(told: History, precision: int) -> Iterator[Block]:
+    words = " ".join(told.tokens)
     more = f" … ({told.left_out} more tokens)" if told.left_out else ""
-    yield wrap(f"How sure it is of “{words}”{more}: p of each token, those before it given", hang="  ")
+    yield Note(f"How sure it is of “{words}”{more}: p of each token, those before it given", hang=2)
     columns = [
         [cut(token, TOKEN), *(number(age.p[t], precision) for age in told.ages)] for t, token in enumerate(told.tokens)
     ]
-    yield from (f"  {line}".rstrip() for line in side_by_side(_steps(told), columns, WIDTH - 2))
+    yield Columns(_steps(told), columns)
 
 
-def _read(told: History, precision: int) -> Iterator[str]:
+def _read(told: History, precision: int) -> Iterator[Block]:
     heads = f", the mean of its {told.heads} heads" if told.heads > 1 else ""
-    yield wrap(f"What each token reads: {told.attention}{heads}", hang="  ")
-    yield wrap(
+    yield Note(f"What each token reads: {told.attention}{heads}", hang=2)
+    yield Note(
         "The row that says the token takes its largest share from the source token named; then the share, and the "
         f"entropy of all shares in bits: 0 for one source token only, "
         f"{number(np.log2(len(told.source_tokens)), precision)} for all alike.",
-        indent="  ",
+        indent=2,
     )
     columns = [
         [
@@ -187,7 +187,7 @@ def _read(told: History, precision: int) -> Iterator[str]:
         ]
         for t, token in enumerate(told.tokens)
     ]
-    yield from (f"  {line}".rstrip() for line in side_by_side(_steps(told), columns, WIDTH - 2))
+    yield Columns(_steps(told), columns)
 
 
 def _steps(told: History) -> list[str]:

@@ -38,6 +38,8 @@ class Head(NamedTuple):
     largest: float  # its largest weight
     row: int  # and where that stands
     column: int
+    asks: str  # the tokens of that row
+    asked: str  # and column
 
 
 def heads(trace: Trace) -> list[Head]:
@@ -56,16 +58,10 @@ def heads(trace: Trace) -> list[Head]:
         weights_LM, choices_L = weights_LM[first:], choices_L[first:]
         finite = np.where(np.isnan(weights_LM), -1.0, weights_LM)
         row, column = np.unravel_index(int(np.argmax(finite)), finite.shape)
-        found.append(
-            Head(
-                address,
-                float(entropy(weights_LM).mean()),
-                float(np.log2(choices_L).mean()),
-                float(weights_LM[row, column]),
-                first + int(row),
-                int(column),
-            )
-        )
+        places = (first + int(row), int(column))
+        tokens = (trace.axis_tokens(address, axis)[i] for axis, i in zip(stage.axes, places, strict=True))
+        spread, most = float(entropy(weights_LM).mean()), float(np.log2(choices_L).mean())
+        found.append(Head(address, spread, most, float(weights_LM[row, column]), *places, *tokens))
     return found
 
 

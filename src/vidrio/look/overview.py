@@ -1,28 +1,31 @@
 """The whole machine on one page of text: a line a step, then the translation token by token."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from vidrio.draw.show import (
-    NO_BREAK,
-    PRECISION,
-    WIDTH,
-    bar,
-    cut,
-    left,
-    number,
-    right,
-    shape,
-    table,
-    text_width,
-    visible,
-    wrap,
-)
 from vidrio.glass.whatif.comparison import first
+from vidrio.look.blocks import (
+    Bar,
+    Block,
+    Cell,
+    Commands,
+    Note,
+    Prediction,
+    Predictions,
+    Table,
+    Title,
+    Value,
+    Way,
+    WayStep,
+    Words,
+    apart,
+)
 from vidrio.look.command_line import CommandLine
-from vidrio.look.measures import Candidate, classes, likeliest
+from vidrio.look.measures import classes, likeliest
 from vidrio.look.run import Look
+from vidrio.look.translated import COPIED
+from vidrio.look.writing import NO_BREAK, PRECISION, cut, number, shape, visible
 from vidrio.model.parameters import count
 
 AXES = {
@@ -38,38 +41,56 @@ AXES = {
     "P": "positions",
 }
 TOP = 5
-COPIED = "Translating copies this text as it stands: the model reads nothing of it. Nothing was computed."
 
 
-def overview(seen: Look, again: CommandLine, precision: int = PRECISION) -> str:
+def overview(seen: Look, again: CommandLine, precision: int = PRECISION) -> Iterator[Block]:
     """Everything at one glance: the text in, the way, the words out, and where to look next."""
-    if seen.empty:
-        if seen.copied:
-            return "\n".join((wrap(f"{visible(seen.text)} → {visible(seen.translation)}", hang="  "), COPIED))
-        return "The text is empty, and so is its translation. Nothing was computed."
-    parts = ["\n".join(headline(seen)), "\n".join(text_in(seen)), "\n".join(way(seen))]
-    if seen.stopped:
-        parts.append(wrap(f"! {why_stopped(seen)}", hang="  "))
-    elif seen.result:
-        parts.append("\n".join(words_out(seen, precision)))
+    if seen.copied:
+        yield from (
+            Note(f"{seen.text} → {seen.translation}", hang=2),
+            Note(f"{COPIED[0].upper()}{COPIED[1:]}: the model reads nothing of it. Nothing was computed."),
+        )
+    elif seen.empty:
+        yield "The text is empty, and so is its translation. Nothing was computed."
     else:
-        parts.append("\n".join(classes_out(seen, precision)))
-    parts.append("\n".join(onward(seen, again)))
-    return "\n\n".join(parts)
+        yield from apart(_parts(seen, again, precision))
 
 
-def headline(seen: Look) -> Iterator[str]:
+def _parts(seen: Look, again: CommandLine, precision: int) -> Iterator[Iterable[Block]]:
+    yield headline(seen)
+    yield [Title("The text in"), text_in(seen), *unknown(seen)]
+    yield way(seen)
+    if seen.stopped:
+        yield [Note(f"! {why_stopped(seen)}", hang=2)]
+    elif seen.result:
+        title = "The words out, step by step" + (" (given, not searched for)" if seen.forced else "")
+        yield [Title(title), words_out(seen), "", *how_found(seen, precision)]
+    else:
+        yield classes_out(seen)
+    yield onward(seen, again)
+
+
+def headline(seen: Look) -> Iterator[Block]:
     """What went in and came out, and which machine it was."""
-    yield wrap(f"{visible(seen.text)} → {visible(seen.translation) or '(nothing)'}", hang="  ")
+    yield Note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
+    yield from warnings(seen)
+    yield ""
+    yield Note(f"The machine  {describe(seen)}", hang=13)
+
+
+def warnings(seen: Look) -> Iterator[Note]:
+    """What must be known before any number is read."""
     if seen.result and not seen.result.ended and not seen.forced:
         steps = len(seen.chosen_ids)
-        yield wrap(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
+        yield Note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
     for change in seen.changes:
-        yield wrap(f"! Changed: {change}", hang="  ")
+        yield warning(f"Changed: {change}")
     if seen.trace.steps:
-        yield wrap(f"! {STEP_BY_STEP}", hang="  ")
-    yield ""
-    yield wrap(f"The machine  {describe(seen)}", hang=" " * 13)
+        yield warning(STEP_BY_STEP)
+
+
+def warning(text: str) -> Note:
+    return Note(f"! {text}", hang=2, kind="warning")
 
 
 def describe(seen: Look) -> str:
@@ -80,62 +101,59 @@ def describe(seen: Look) -> str:
     sizes = ", ".join(
         f"{a}{NO_BREAK}{n}" for a, n in zip("DHKF", (c.d_model, c.n_heads, c.d_head, c.d_ff), strict=True)
     )
-    dtype = next(iter(seen.model.machine.parameters.values())).dtype
+    machine = seen.model.machine
+    dtype = next(iter(machine.parameters.values())).dtype.name
+    dtype = f"int8 and {dtype}" if machine.arithmetic.name == "eight bits" else dtype
     return (
         f"{seen.model.name}: {c.shape.replace('-', '–')}, {layers} layers, {sizes}, {c.activation}, "
         f"norm {'after' if c.norm == 'post' else 'before'} each sub-layer, {count(c):,} parameters, {dtype}"
     )
 
 
-def text_in(seen: Look) -> Iterator[str]:
+def text_in(seen: Look) -> Table:
     """The tokens of the text, each with the characters that it stands for."""
-    yield "The text in"
     config = seen.model.config
     rows = [
-        [str(i), cut(piece.token, 24), f"id {piece.id}", f"“{cut(seen.text[piece.start : piece.end], 24)}”"]
-        + ([": not in the vocabulary"] if piece.unknown else [])
-        for i, piece in enumerate(seen.pieces)
+        (p.token, p.id, f"“{cut(seen.text[p.start : p.end], 24)}”", ": not in the vocabulary" * p.unknown)
+        for p in seen.pieces
     ]
     if len(seen.source_ids) > len(seen.pieces):
-        rows.append([str(len(rows)), cut(seen.trace.source_tokens[-1], 24), f"id {seen.source_ids[-1]}", "the end"])
+        rows.append((seen.trace.source_tokens[-1], seen.source_ids[-1], "the end", ""))
     if not config.has_encoder:
-        rows = [[str(int(row[0]) + 1), *row[1:]] for row in rows]
-        rows.insert(0, ["0", cut(seen.trace.target_tokens[0], 24), f"id {seen.target_ids[0]}", "the start"])
-    for line in table(rows, align="rlrl").splitlines():
-        yield f"  {line}"
+        rows.insert(0, (seen.trace.target_tokens[0], seen.target_ids[0], "the start", ""))
+    side = "src" if config.has_encoder else "tgt"
+    cells: list[list[Cell]] = [
+        [str(i), Words(cut(token, 24)), Value(id_, f"{side}.ids[{i}]", label="id "), Words(stands_for), Words(note)]
+        for i, (token, id_, stands_for, note) in enumerate(rows)
+    ]
+    return Table(cells, align="rlrl", name="tokens")
+
+
+def unknown(seen: Look) -> Iterator[Note]:
+    """The words that the model cannot read."""
     for word in seen.unknown:
-        yield wrap(
-            f"! {visible(word)!r} is not in the vocabulary: it became the unknown token, "
-            f"and the model cannot tell it from any other unknown word.",
-            hang="  ",
+        yield warning(
+            f"{visible(word)!r} is not in the vocabulary: it became the unknown token, "
+            f"and the model cannot tell it from any other unknown word."
         )
 
 
 # --- the way ----------------------------------------------------------------------------------------------------------
 
 
-def way(seen: Look) -> Iterator[str]:
+def way(seen: Look) -> Iterator[Block]:
     """Every step from ids to probabilities. The first layer of each side in full; the others do the same."""
-    lines = list(_steps(seen))
-    sizes = seen.trace.sizes
-    letters = [a for a in AXES if any(a in seen.trace.stages[n].axes for n in seen.trace.values)]
-    legend = (f"{a} {sizes[a]:,} ({AXES[a]})".replace(" ", NO_BREAK) for a in letters)
-    yield wrap(f"The way  {', '.join(legend)}", hang=" " * 9)
-    address_width = max(text_width(address) for _, address, *_ in lines)
-    shape_width = max(text_width(drawn) for *_, drawn, _ in lines)
-    room = WIDTH - address_width - shape_width - 7 - 8
-    for says, address, drawn, place in lines:
-        if not address:
-            yield ""
-            yield wrap(says, indent="  ")
-            continue
-        first, *rest = wrap(says, room).splitlines()
-        yield f"  {left(first, room)}  {right(drawn, shape_width)}  {left(place, 7)}  {address}"
-        yield from (f"  {line}" for line in rest)
+    legend = (f"{a} {seen.trace.sizes[a]:,} ({AXES[a]})".replace(" ", NO_BREAK) for a in letters(seen))
+    yield Note(f"The way  {', '.join(legend)}", hang=9)
+    yield Way(list(_steps(seen)))
 
 
-def _steps(seen: Look) -> Iterator[tuple[str, str, str, str]]:
-    """(what it is, address, shape, place), or only the first for a heading."""
+def letters(seen: Look) -> list[str]:
+    """The axes that the run's quantities have."""
+    return [a for a in AXES if any(a in seen.trace.stages[name].axes for name in seen.trace.values)]
+
+
+def _steps(seen: Look) -> Iterator[WayStep]:
     trace = seen.trace
     n_heads = trace.sizes["H"]
     heading = ""
@@ -151,11 +169,11 @@ def _steps(seen: Look) -> Iterator[tuple[str, str, str, str]]:
         if layer and layer != "0" and not _ends_layer(address, trace.values):
             continue
         if title != heading:
-            yield title, "", "", ""
+            yield WayStep(title)
             heading = title
         name = address if not address.endswith(".h0") or n_heads == 1 else f"{address}…{n_heads - 1}"
         says = f"what layer {layer} makes of it" if layer not in ("", "0") else stage.says
-        yield says, name, shape(trace.values[address]), short_place(stage.place)
+        yield WayStep(says, name, shape(trace.values[address]), short_place(stage.place))
 
 
 def _title(side: str, layer: str, rest: list[str], addresses: list[str]) -> str:
@@ -191,81 +209,42 @@ def short_place(place: str) -> str:
 # --- the words out ----------------------------------------------------------------------------------------------------
 
 
-def words_out(seen: Look, precision: int = PRECISION, top: int = TOP) -> Iterator[str]:
+def words_out(seen: Look) -> Predictions:
     """Each decoding step: the token taken, and the likeliest ones with their probabilities."""
-    trace = seen.trace
-    yield "The words out, step by step" + (" (given, not searched for)" if seen.forced else "")
-    heads = table(
-        [
-            [str(t), f"after {cut(trace.target_tokens[t], 20)}", f"→ {cut(token, 20)}", f"log p {log_prob}"]
-            + (["given: the prompt"] if t < len(seen.options.prefix) and not seen.forced else [])
-            for t, (token, log_prob) in enumerate(zip(trace.chosen_tokens, _log_probs(seen, precision), strict=True))
-        ],
-        align="rlll",
-    )
-    for t, head in enumerate(heads.splitlines()):
-        yield f"  {head}"
-        candidates = likeliest(seen, t, top)
-        if seen.options.sampling is None:
-            yield wrap(_in_line(candidates, precision), indent="     ")
-        else:
-            yield from (f"     {line}" for line in _in_table(candidates, precision).splitlines())
-    yield ""
-    yield from how_found(seen, precision)
-
-
-def _log_probs(seen: Look, precision: int) -> list[str]:
-    return [number(float(log_prob), precision) for log_prob in seen.trace.values["out.score"]]
-
-
-def _in_line(candidates: list[Candidate], precision: int) -> str:
-    """`hola 0.9951 · mundo 0.0020 · …`"""
-    parts = [f"{cut(c.token, 16)} {number(c.p, precision)}" + " (forbidden)" * c.forbidden for c in candidates]
-    return " · ".join(part.replace(" ", NO_BREAK) for part in parts)
-
-
-def _in_table(candidates: list[Candidate], precision: int) -> str:
-    """With sampling: the model's own probability beside the one that was drawn from."""
-    rows = [
-        [
-            "→" * c.taken,
-            cut(c.token, 16),
-            number(c.p, precision),
-            bar(c.p),
-            number(c.drawable, precision),
-            bar(c.drawable),
-        ]
-        for c in candidates
+    trace, prompt = seen.trace, 0 if seen.forced else len(seen.options.prefix)
+    steps = [
+        Prediction(trace.target_tokens[t], token, float(log_p), likeliest(seen, t, TOP), given=t < prompt)
+        for t, (token, log_p) in enumerate(zip(trace.chosen_tokens, trace.values["out.score"], strict=True))
     ]
-    return table(rows, ["", "", "p of the model", "", "p to be drawn", ""], "ll.l.l")
+    return Predictions(steps, drawn=seen.options.sampling is not None)
 
 
-def how_found(seen: Look, precision: int = PRECISION) -> Iterator[str]:
+def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
     """Which search, what score, and whether the traced pass tells the same."""
     result, options = seen.result, seen.options
     if result is None:
         return
     log_prob = number(result.log_prob, precision)
     if seen.forced:
-        yield f"  The whole: log p {log_prob}, the sum of the steps'."
+        yield Note(f"The whole: log p {log_prob}, the sum of the steps'.", indent=2)
         return
     way = f"beam {options.beam}" if options.beam > 1 else "greedy: the likeliest token at every step"
     if options.sampling:
         s = options.sampling
         way = f"drawn at random, temperature {s.temperature:g}, top-k {s.top_k or 'off'}, "
         way += f"top-p {s.top_p:g}, min-p {s.min_p:g}, seed {s.seed}"
-    yield wrap(
+    yield Note(
         f"The whole: log p {log_prob}, score {number(result.score, precision)} "
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
-        indent="  ",
+        indent=2,
     )
     if seen.otherwise is not None:
-        yield wrap(f"! {otherwise(seen, precision)}", hang="  ")
+        yield warning(otherwise(seen, precision))
     elif seen.disagreement <= seen.tolerance:
         text = f"the pass shown here gives the log p that the search saw, step by step, to {seen.tolerance:g}."
-        yield wrap(f"Checked: {text}", indent="  ")
+        yield Note(f"Checked: {text}", indent=2)
     else:
-        yield wrap(f"! {disagreement(seen)}", hang="  ")
+        yield warning(disagreement(seen))
 
 
 STEP_BY_STEP = (
@@ -286,9 +265,11 @@ def otherwise(seen: Look, precision: int = PRECISION) -> str:
     """That the glass alone would have said something else than translating printed."""
     assert seen.otherwise
     assert seen.result
-    other = visible(seen.model.target_tokenizer.decode(list(seen.otherwise.ids)))
+    other = seen.model.target_tokenizer.decode(list(seen.otherwise.ids))
     scores = f"score {number(seen.otherwise.score, precision)} against {number(seen.result.score, precision)}"
-    dtype = next(iter(seen.model.machine.parameters.values())).dtype
+    machine = seen.model.machine
+    dtype = next(iter(machine.parameters.values())).dtype.name
+    dtype = f"int8 and {dtype}" if machine.arithmetic.name == "eight bits" else dtype
     return (
         f"This is what translating prints. The search of the glass alone, in {dtype}, would have chosen “{other}” "
         f"({scores}): the fast engine rounds to eight bits, and here that decides."
@@ -304,26 +285,27 @@ def why_stopped(seen: Look) -> str:
     return f"Nothing can be chosen: {where}the numbers are no longer numbers ({'; '.join(parts)})."
 
 
-def classes_out(seen: Look, precision: int = PRECISION) -> Iterator[str]:
+def classes_out(seen: Look) -> Iterator[Block]:
     """A classifier's classes with their probabilities."""
-    yield "The classes"
-    rows = [[cut(name, 30), number(p, precision), bar(p, 20)] for name, _, p in classes(seen)]
-    yield from (f"  {line}" for line in table(rows, align="l.l").splitlines())
+    yield Title("The classes")
+    rows: list[list[Cell]] = [
+        [Words(cut(name, 30)), Value(p, f"out.prob[{c}]", share=True), Bar(p, 20)] for name, c, p in classes(seen)
+    ]
+    yield Table(rows, align="l.l")
 
 
-def onward(seen: Look, again: CommandLine) -> Iterator[str]:
+def onward(seen: Look, again: CommandLine) -> Iterator[Block]:
     """Where to look next."""
     names = seen.trace.values
     side = "enc.0" if "enc.0.self.concat" in names else "dec.0"
     best = "dec.0.cross.weights.h0" if "dec.0.cross.weights.h0" in names else f"{side}.self.weights.h0"
-    yield "Look closer"
-    rows = [
-        ["one layer, every matrix", again.look("--at", side)],
-        ["one matrix", again.look("--at", best)],
-        ["where one number comes from", again.why(f"{best}[0,0]")],
-        ["every attention head", again.look("--heads")],
-        ["all of it as a page", again.look("--html", "page.html")],
-    ]
-    fits = all(len(line) <= WIDTH - 32 for _, line in rows)
-    for what, line in rows:
-        yield f"  {left(what, 28)}  {line}" if fits else f"  {what}:\n    {line}"
+    yield Title("Look closer")
+    yield Commands(
+        [
+            ("one layer, every matrix", again.look("--at", side)),
+            ("one matrix", again.look("--at", best)),
+            ("where one number comes from", again.why(f"{best}[0,0]")),
+            ("every attention head", again.look("--heads")),
+            ("all of it as a page", again.look("--html", "page.html")),
+        ]
+    )

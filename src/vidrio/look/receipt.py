@@ -1,4 +1,4 @@
-"""A receipt as text and as JSON, and the way down from a number to the parameters and ids it is made from."""
+"""A receipt as a view and as JSON, and the way down from a number to the parameters and ids it is made from."""
 
 import math
 import re
@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from vidrio.draw.show import NO_BREAK, PRECISION, WIDTH, cut, number, table, text_width, visible, wrap
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.expressions import Number
 from vidrio.glass.proof.notations import COPIES
 from vidrio.glass.proof.receipts import At, Line, Receipt, locate, made_from, receipt, walk
 from vidrio.glass.proof.stored import stored
+from vidrio.look.blocks import Block, Note, Table
+from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width, visible
 
 INPUTS = 8  # shown of those a number is made from
 DEEP = 100  # lines of the way down, unless told otherwise
@@ -28,20 +29,17 @@ def digits(precision: int) -> Any:
     return write
 
 
-def why(trace: Trace, address: str, file: Path | None = None, precision: int = PRECISION) -> str:
+def why(trace: Trace, address: str, file: Path | None = None, precision: int = PRECISION) -> Iterator[Block]:
     """The receipt of the number at an address. `file` is where its parameters are stored."""
-    return "\n".join(_lines(trace, receipt(trace, locate(trace, parse_address(address))), file, precision))
-
-
-def _lines(trace: Trace, bill: Receipt, file: Path | None, precision: int) -> Iterator[str]:
+    bill = receipt(trace, locate(trace, parse_address(address)))
     show, stage = digits(precision), bill.stage
     full = "" if float(show(bill.value)) == bill.value or math.isnan(bill.value) else f"   in full {bill.value!r}"
     yield f"{bill.at} = {show(bill.value)}{full}"
     yield from _place(bill)
-    yield wrap(f"{stage.says}. {stage.place}", indent="  ", hang="  ")
+    yield Note(f"{stage.says}. {stage.place}", indent=2)
     if stage.kind == "parameter":
         yield ""
-        yield from _in_file(trace, bill, file)
+        yield from _in_file(bill, file)
     elif stage.kind != "input":
         yield ""
         yield from _working(bill, precision)
@@ -52,35 +50,35 @@ def _lines(trace: Trace, bill: Receipt, file: Path | None, precision: int) -> It
     yield from _links(bill, precision)
 
 
-def _place(bill: Receipt) -> Iterator[str]:
+def _place(bill: Receipt) -> Iterator[Block]:
     words = ("row", "column") if len(bill.at.place) == 2 else ("place",)
     parts = [
         f"{word} {i}" + (f": {visible(token)}" if token else "")
         for word, i, token in zip(words, bill.at.place, bill.tokens, strict=True)
     ]
     if parts:
-        yield wrap(",   ".join(part.replace(" ", NO_BREAK) for part in parts), indent="  ")
+        yield Note(",   ".join(part.replace(" ", NO_BREAK) for part in parts), indent=2)
 
 
-def _working(bill: Receipt, precision: int) -> Iterator[str]:
+def _working(bill: Receipt, precision: int) -> Iterator[Block]:
     """The formula, the numbers put in, and what they come to, line by line."""
     show = digits(precision)
     if bill.stage.kind == "choice":
         yield "  The search decides; it is not computed from other numbers."
     else:
         long = {short: name for name, short in bill.short_names.items() if short != name}
-        yield wrap(f"= {bill.stage.formula}", indent="  ", hang="    ")
-        yield wrap(f"= {_tight(bill.formula)}", indent="  ", hang="    ")
+        yield Note(f"= {bill.stage.formula}", indent=2, hang=4)
+        yield Note(f"= {_tight(bill.formula)}", indent=2, hang=4)
         if long:
             where = ", ".join(f"{short} = {name}".replace(" ", NO_BREAK) for short, name in long.items())
-            yield wrap(f"where {where}", indent="    ", hang="    ")
+            yield Note(f"where {where}", indent=4)
         constant = isinstance(bill.expression, Number) and bill.expression.cell is None
         for line in bill.working(show) if not constant else ():
-            yield wrap(f"= {_tight(line)}", indent="  ", hang="    ")
+            yield Note(f"= {_tight(line)}", indent=2, hang=4)
     if bill.facts:
         yield ""
         rows = [[what, show(value)] for what, value in bill.facts]
-        yield from (f"  {line}" for line in table(rows, align="l.").splitlines())
+        yield Table(rows, align="l.")
 
 
 def _tight(line: str) -> str:
@@ -93,7 +91,7 @@ def _tight(line: str) -> str:
     return re.sub(r"\((?:[^()]|\([^()]*\))*\)", bracket, line)
 
 
-def _verdict(bill: Receipt, precision: int) -> Iterator[str]:
+def _verdict(bill: Receipt, precision: int) -> Iterator[Block]:
     """Model and recomputation side by side, and whether rounding explains the difference."""
     result, show = bill.compared, digits(precision)
     yield f"  model       {bill.dtype:8} {result.model!r}"
@@ -105,18 +103,17 @@ def _verdict(bill: Receipt, precision: int) -> Iterator[str]:
         explained = "nothing: this is a copy" if result.tolerance == 0 else f"{result.tolerance:.1e}"
         yield f"  difference  {result.difference:.1e}; rounding explains up to {explained}; {verdict}"
     if bill.edited:
-        yield wrap(f"A what-if put {bill.value!r} in its place, and that went on.", indent="  ", hang="  ")
+        yield Note(f"A what-if put {bill.value!r} in its place, and that went on.", indent=2)
     printed = bill.from_printed(show)
     if printed is not None:
-        yield wrap(
+        yield Note(
             f"With the numbers as printed here, {precision} decimals each, you get {printed}, not "
             f"{show(result.recomputed)}: what they leave out adds up. More decimals: --precision {precision + 2}.",
-            indent="  ",
-            hang="  ",
+            indent=2,
         )
 
 
-def _links(bill: Receipt, precision: int) -> Iterator[str]:
+def _links(bill: Receipt, precision: int) -> Iterator[Block]:
     show = digits(precision)
     made = [f"{at} = {show(value)}" for at, value in bill.inputs[:INPUTS]]
     if len(bill.inputs) > INPUTS:
@@ -125,31 +122,30 @@ def _links(bill: Receipt, precision: int) -> Iterator[str]:
     yield from _column("used by", list(bill.used_by) or ["nothing in this run"])
 
 
-def _column(title: str, entries: Sequence[str]) -> Iterator[str]:
+def _column(title: str, entries: Sequence[str]) -> Iterator[Block]:
     for i, entry in enumerate(entries):
         yield f"  {title if i == 0 else '':9}  {entry}"
 
 
-def _in_file(trace: Trace, bill: Receipt, file: Path | None) -> Iterator[str]:
+def _in_file(bill: Receipt, file: Path | None) -> Iterator[Block]:
     """Where a parameter is stored: the very bytes."""
     yield "  A trained number: it is read, not computed."
     found = None if file is None else parameter_bytes(file, bill.at)
     if found is None:
         return
-    yield wrap(
+    yield Note(
         f"{found['bytes']} at byte {found['offset']:,} of {found['file']} ({found['dtype']}, lowest byte first) "
         f"is {found['integer'] if found['scale'] else found['value']!r}",
-        indent="  ",
-        hang="  ",
+        indent=2,
     )
     if scale := found["scale"]:
         told = f"times {scale['value']!r}, which 1 is worth there ({scale['bytes']} at byte {scale['offset']:,})"
-        yield wrap(f"{told}: {found['value']!r}", indent="  ", hang="  ")
+        yield Note(f"{told}: {found['value']!r}", indent=2)
     yield f"  sha256 of {found['tensor']}:"
     yield f"    {found['sha256']}"
     if found["value"] != bill.value:
         changed = float(bill.value)
-        yield wrap(f"Here it is {changed!r}: rounded to {bill.dtype}, or changed by a what-if.", indent="  ", hang="  ")
+        yield Note(f"Here it is {changed!r}: rounded to {bill.dtype}, or changed by a what-if.", indent=2)
 
 
 def parameter_bytes(file: Path, at: At) -> dict[str, Any] | None:
@@ -186,14 +182,16 @@ def copied(trace: Trace, address: str, kind: str) -> str:
 # --- the way down -----------------------------------------------------------------------------------------------------
 
 
-def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> str:
+def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> Iterator[Block]:
     """Receipts, one a line, from a number down to parameters and ids, each number once."""
     at = locate(trace, parse_address(address))
     lines, counts = walk(trace, at, limit), made_from(trace, at)
-    return "\n".join([*_deep_lines(lines, precision), "", *_summary(trace, counts, len(lines))])
+    yield from _deep_lines(lines, precision)
+    yield ""
+    yield from _summary(trace, counts, len(lines))
 
 
-def _deep_lines(lines: Sequence[Line], precision: int) -> Iterator[str]:
+def _deep_lines(lines: Sequence[Line], precision: int) -> Iterator[Block]:
     show = digits(precision)
     yield "What it is made from, each number once; in front, how far down it lies."
     for line in lines:
@@ -211,16 +209,16 @@ def _made(bill: Receipt, precision: int) -> str:
     return f" = {bill.formula if isinstance(bill.expression, Number) else bill.working(digits(precision))[0]}"
 
 
-def _summary(trace: Trace, counts: dict[str, int], shown: int) -> Iterator[str]:
+def _summary(trace: Trace, counts: dict[str, int], shown: int) -> Iterator[Block]:
     kinds = {"parameter": 0, "input": 0, "way": 0}
     for name, count in counts.items():
         kind = trace.stages[name].kind
         kinds[kind if kind in kinds else "way"] += count
     whole = sum(counts.values()) + 1
-    yield wrap(
+    yield Note(
         f"In all it is made from {kinds['parameter']:,} parameters, {kinds['input']:,} token ids and "
         f"{kinds['way']:,} numbers on the way.",
-        hang="  ",
+        hang=2,
     )
     if shown < whole:
         yield f"Shown: {shown:,} of these {whole:,}; {whole - shown:,} left out. --limit {whole} shows all."

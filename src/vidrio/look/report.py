@@ -1,31 +1,28 @@
 """A training run as one page: how good the model became, what it says, how it learned, and what from.
 
-`write_report` is called when a run has ended, with what only memory holds then: the held-out sentences and what the
+It is made when a run has ended, with what only memory holds then: the held-out sentences and what the
 model makes of them. All else is read from the model folder. The same run gives the same bytes.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from vidrio._version import __version__
 from vidrio.data.progress import Progress, silent
 from vidrio.data.skipped import REASONS, Tally
-from vidrio.draw.document import Section, column_heads, document, scrolling
-from vidrio.draw.html import text
-from vidrio.draw.show import number
-from vidrio.draw.svg import bar, clock, heat
 from vidrio.learn.run.run_files import snapshots
 from vidrio.look import report_tasks as tasks
-from vidrio.look.curves import clip, metrics, panels
+from vidrio.look.blocks import Bar, Beside, Block, Cell, Fold, Heat, Note, Page, Pairs, Section, Table, Title, Words
+from vidrio.look.command_line import CommandLine
+from vidrio.look.curves import metrics, panels
 from vidrio.look.history import History, history
 from vidrio.look.manifest import identity
 from vidrio.look.run import LoadedModel, look, open_model
-from vidrio.model.folder import write_atomically
+from vidrio.look.writing import clip, clock, number
 from vidrio.model.parameters import count
 from vidrio.score.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
 from vidrio.score.metrics import Score
@@ -54,32 +51,19 @@ class Ending:
     warnings: Sequence[str] = ()  # what must be read first
 
 
-def write_report(folder: Path, ending: Ending, data: Path | None = None, progress: Progress = silent) -> Path:
-    """Write `report.html` into a model folder; `data` is the data.json of its pairs, which lie beside it."""
-    path = folder / "report.html"
-    write_atomically(path, report(folder, ending, data, progress).encode())
-    return path
-
-
-def report(folder: Path, ending: Ending, data: Path | None = None, progress: Progress = silent) -> str:
-    """The page."""
+def report(folder: Path, ending: Ending, data: Path | None = None, progress: Progress = silent) -> Page:
+    """The page; `data` is the data.json of the run's pairs, which lie beside it."""
     model = open_model(folder)
     if count(model.config) > LARGE:
         model = open_model(folder, np.float32)
+    sections = []
     with progress("writing the report", 0) as advance:
-
-        def counted() -> Iterator[Section]:
-            for section in _sections(model, ending, folder / "run", data):
-                advance(1)
-                yield section
-
-        return document(
-            f"{_title(model)}: a training run",
-            _header(model, ending, folder / "run"),
-            counted(),
-            _footer(model),
-            ("page.css", "training.css"),
-        )
+        for anchor, title, blocks in _sections(model, ending, folder / "run", data):
+            sections.append(Section(anchor, title, list(blocks)))
+            advance(1)
+    checksums = list(identity(model)["sha256"].items())
+    header = list(_header(model, ending, folder / "run"))
+    return Page(f"{_title(model)}: a training run", header, sections, "", checksums)
 
 
 def _title(model: LoadedModel) -> str:
@@ -87,7 +71,7 @@ def _title(model: LoadedModel) -> str:
     return f"{model.name} ({' → '.join(languages)})" if all(languages) else model.name
 
 
-def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[str]:
+def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Block]:
     records = metrics(run)
     steps = max((r["step"] for r in records), default=0)
     minutes = max((r["seconds"] for r in records if "seconds" in r), default=0) / 60
@@ -96,121 +80,137 @@ def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[str]:
     parts = [f"{count(c):,} parameters", f"{' + '.join(map(str, layers))} layers, {c.d_model} wide"]
     parts += [f"{steps:,} steps in {clock(minutes)} minutes"] if steps else []
     parts += [f"{s.metric} {s.value:.1f}" for s in ending.scores]
-    yield f"<header>\n<h1>{text(_title(model))}</h1>"
-    yield f'<p class="status">A training run: {text(", ".join(parts))}.</p>'
-    yield from (f'<p class="warning">{text(warning)}</p>' for warning in ending.warnings)
-    yield "</header>"
+    yield Note(f"A training run: {', '.join(parts)}.", kind="quiet")
+    yield from (Note(warning, kind="warning") for warning in ending.warnings)
 
 
-def _sections(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+def _sections(
+    model: LoadedModel, ending: Ending, run: Path, data: Path | None
+) -> Iterator[tuple[str, str, Iterable[Block]]]:
     """What the page says, in order: how good it is, how it learned, and what from."""
     yield from {"encoder-decoder": _translator, "encoder": _classifier, "decoder": _writer}[model.config.shape](
         model, ending, run, data
     )
     if data is not None:
-        yield "data", "What it learned from", "\n".join(_data(json.loads(data.read_text("utf-8"))))
-    yield "run", "How to do it again", "\n".join(_told(model.about.provenance))
-    yield "limits", "What it cannot do", "".join(f"<p>{text(limit)}</p>" for limit in ending.limits)
+        yield "data", "What it learned from", _data(json.loads(data.read_text("utf-8")))
+    yield "run", "How to do it again", _told(model.about.provenance)
+    yield "limits", "What it cannot do", map(Note, ending.limits)
 
 
-def _translator(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+def _translator(
+    model: LoadedModel, ending: Ending, run: Path, data: Path | None
+) -> Iterator[tuple[str, str, Iterable[Block]]]:
     sentences = judged(ending.sources, ending.references, ending.translations)
-    yield "scores", "How good it is", "\n".join(_scores(ending))
-    yield "samples", "What it says", "\n".join(_samples(sentences, ending.name))
-    yield "groups", "Where it is good and where not", "\n".join(_groups(sentences, data))
-    yield "curves", "How it learned", "\n".join(panels(metrics(run)))
+    yield "scores", "How good it is", _scores(ending)
+    yield "samples", "What it says", _samples(sentences, ending.name)
+    yield "groups", "Where it is good and where not", _groups(sentences, data)
+    yield "curves", "How it learned", panels(metrics(run))
     shown = _to_draw(model, sentences)
     if shown and snapshots(run):
-        yield "ages", "One sentence, from random to trained", "\n".join(_ages(history(model, shown[0])))
-    yield "attention", "What each token read", "\n".join(_attention(model, shown))
+        yield "ages", "One sentence, from random to trained", _ages(history(model, shown[0]))
+    yield "attention", "What each token read", _attention(model, shown)
 
 
-def _classifier(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
+def _classifier(
+    model: LoadedModel, ending: Ending, run: Path, data: Path | None
+) -> Iterator[tuple[str, str, Iterable[Block]]]:
     told = tasks.answers(model, ending.sources, ending.references)
-    yield "scores", "How good it is", "\n".join(tasks.class_scores(told, ending.scores))
-    yield "confusion", "What it takes for what", "\n".join(tasks.confusion(told))
-    yield "samples", "What it says", "\n".join(tasks.class_samples(told))
-    yield "curves", "How it learned", "\n".join(panels(metrics(run)))
+    yield "scores", "How good it is", tasks.class_scores(told, ending.scores)
+    yield "confusion", "What it takes for what", tasks.confusion(told)
+    yield "samples", "What it says", tasks.class_samples(told)
+    yield "curves", "How it learned", panels(metrics(run))
 
 
-def _writer(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Section]:
-    yield "scores", "How good it is", "\n".join(tasks.text_scores(model, len(ending.sources), ending.scores))
-    yield "samples", "How it goes on", "\n".join(tasks.text_samples(model, ending.sources))
-    yield "curves", "How it learned", "\n".join(panels(metrics(run)))
+def _writer(
+    model: LoadedModel, ending: Ending, run: Path, data: Path | None
+) -> Iterator[tuple[str, str, Iterable[Block]]]:
+    yield "scores", "How good it is", tasks.text_scores(model, len(ending.sources), ending.scores)
+    yield "samples", "How it goes on", tasks.text_samples(model, ending.sources)
+    yield "curves", "How it learned", panels(metrics(run))
 
 
 # --- how good ---------------------------------------------------------------------------------------------------------
 
 
-def _scores(ending: Ending) -> Iterator[str]:
+def _scores(ending: Ending) -> Iterator[Block]:
     if not ending.scores:
         return
-    rows = "".join(
-        f'<tr><th scope="row" class="word">{text(s.metric)}</th><td>{s.value:.2f}</td>'
-        f"<td>{s.mean - s.half_width:.2f} to {s.mean + s.half_width:.2f}</td>"
-        f'<td class="signature"><code>{text(s.signature)}</code></td></tr>'
+    rows: list[list[Cell]] = [
+        [
+            Words(s.metric),
+            f"{s.value:.2f}",
+            f"{s.mean - s.half_width:.2f} to {s.mean + s.half_width:.2f}",
+            Words(s.signature, "code"),
+        ]
         for s in ending.scores
-    )
-    heads = ("", "score", "95 % interval", "signature")
-    yield f"<p>On {len(ending.sources):,} {text(ending.name)}, which training has not seen.</p>"
-    yield scrolling("scores", column_heads(heads), rows)
-    yield (
-        '<p class="left-out">The interval is found by scoring many sets drawn from these sentences (bootstrap). It '
-        "says how much of the score is the choice of sentences, not how the model does on other texts. Scores "
-        "with different signatures cannot be compared. Higher is better, but for TER.</p>"
+    ]
+    yield Note(f"On {len(ending.sources):,} {ending.name}, which training has not seen.")
+    yield Table(rows, ("", "score", "95 % interval", "signature"), name="scores")
+    yield Note(
+        "The interval is found by scoring many sets drawn from these sentences (bootstrap). It says how much of the "
+        "score is the choice of sentences, not how the model does on other texts. Scores with different signatures "
+        "cannot be compared. Higher is better, but for TER.",
+        kind="quiet",
     )
 
 
-def _samples(sentences: Sequence[Judged], name: str) -> Iterator[str]:
+def _samples(sentences: Sequence[Judged], name: str) -> Iterator[Block]:
     """The best, those in the middle, the worst: by their own chrF, in the order of the set where they are equal."""
     if not sentences:
         return
     ranked = sorted(sentences, key=lambda sentence: -sentence.chrf)
-    yield f"<p>Of the {len(ranked):,} {text(name)}, ordered by their own chrF (100: letter for letter as expected).</p>"
+    yield Note(f"Of the {len(ranked):,} {name}, ordered by their own chrF (100: letter for letter as expected).")
     if len(ranked) <= 3 * SAMPLES:
         yield _sample_table("all of them", ranked)
         return
     middle = (len(ranked) - SAMPLES) // 2
-    yield f"<h3>The worst {SAMPLES}</h3>{_sample_table('worst', ranked[-SAMPLES:])}"
-    yield f"<h3>The {SAMPLES} in the middle</h3>{_sample_table('middle', ranked[middle : middle + SAMPLES])}"
-    yield f"<h3>The best {SAMPLES}</h3>{_sample_table('best', ranked[:SAMPLES])}"
+    for title, some in (
+        (f"The worst {SAMPLES}", ranked[-SAMPLES:]),
+        (f"The {SAMPLES} in the middle", ranked[middle : middle + SAMPLES]),
+        (f"The best {SAMPLES}", ranked[:SAMPLES]),
+    ):
+        yield Title(title)
+        yield _sample_table(title, some)
 
 
-def _sample_table(name: str, sentences: Sequence[Judged]) -> str:
-    rows = "".join(
-        f'<tr><td data-label="chrF">{s.chrf:.0f}</td><td class="said" data-label="source">{text(s.source)}</td>'
-        f'<td class="said" data-label="translation">{text(clip(s.translation, LONGEST_SAMPLE))}</td>'
-        f'<td class="said" data-label="expected">{text(s.reference)}</td></tr>'
+def _sample_table(name: str, sentences: Sequence[Judged]) -> Table:
+    rows: list[list[Cell]] = [
+        [
+            f"{s.chrf:.0f}",
+            *(Words(said, "said") for said in (s.source, clip(s.translation, LONGEST_SAMPLE), s.reference)),
+        ]
         for s in sentences
-    )
-    table = scrolling(name, column_heads(("chrF", "source", "translation", "expected")), rows)
-    return f'<div class="samples">{table}</div>'
+    ]
+    return Table(rows, ("chrF", "source", "translation", "expected"), name=name, row_heads=False)
 
 
-def _groups(sentences: Sequence[Judged], data: Path | None) -> Iterator[str]:
+def _groups(sentences: Sequence[Judged], data: Path | None) -> Iterator[Block]:
     if not sentences:
         return
-    yield "<h3>By length</h3>"
+    yield Title("By length")
     yield _group_table(("words of the source", "sentences", "chrF"), by_length(sentences), 100)
     pairs = None if data is None else data.with_name("train.tsv")
     if pairs is not None and pairs.exists():
         seen, lines = count_words(targets(pairs))
-        yield "<h3>By how rare a word is</h3>"
-        yield (
-            f"<p>Of the words that should come out, the share that did come out (in the same sentence, anywhere), by "
-            f"how often it stands in {'the first ' * (lines == MOST_LINES)}{lines:,} training pairs.</p>"
+        yield Title("By how rare a word is")
+        yield Note(
+            f"Of the words that should come out, the share that did come out (in the same sentence, anywhere), by "
+            f"how often it stands in {'the first ' * (lines == MOST_LINES)}{lines:,} training pairs."
         )
         yield _group_table(("seen in training", "words", "came out"), by_rarity(sentences, seen), 1)
 
 
-def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> str:
-    rows = "".join(
-        f'<tr><th scope="row" class="word">{group.name}</th><td>{group.count:,}</td>'
-        f"<td>{f'{group.value:.1f}' if most == 100 else f'{100 * group.value:.1f} %'}</td>"
-        f"<td>{bar(group.value / most)}</td></tr>"
+def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> Table:
+    rows: list[list[Cell]] = [
+        [
+            Words(group.name),
+            f"{group.count:,}",
+            f"{group.value:.1f}" if most == 100 else f"{100 * group.value:.1f} %",
+            Bar(group.value / most),
+        ]
         for group in groups
-    )
-    return scrolling(heads[0], column_heads((*heads, "")), rows)
+    ]
+    return Table(rows, (*heads, ""), name=heads[0])
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -229,91 +229,82 @@ def _to_draw(model: LoadedModel, sentences: Sequence[Judged]) -> list[str]:
     return fit[:: max(1, len(fit) // PICTURES)][:PICTURES]
 
 
-def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[str]:
+def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
     """The cross-attention of the last layer, the mean of its heads."""
     if not texts:
         return
     part = f"dec.{model.config.n_decoder_layers - 1}.cross"
-    yield (
-        f"<p>A row is a token of the translation, a column a token of the source; the darker, the more the row took "
-        f"from the column. A row's shares sum to 1; hundredths are written where there are ten or more. This is "
-        f"<code>{part}</code>, the mean of its {model.config.n_heads} heads: what a row takes most from is often, not "
-        f"always, what it translates.</p>"
+    yield Note(
+        f"A row is a token of the translation, a column a token of the source; the darker, the more the row took from "
+        f"the column. A row's shares sum to 1; hundredths are written where there are ten or more. This is `{part}`, "
+        f"the mean of its {model.config.n_heads} heads: what a row takes most from is often, not always, what it "
+        f"translates."
     )
     pictures = []
     for raw in texts:
         trace = look(model, raw, options=default_options(model.config)).trace
         weights_TS = np.mean([trace.array(f"{part}.weights.h{h}") for h in range(model.config.n_heads)], axis=0)
-        pictures.append(heat(weights_TS, trace.chosen_tokens, trace.source_tokens, raw))
-    yield f'<div class="maps">{"".join(pictures)}</div>'
-    yield "<p>Every number on the way, of any sentence:</p>"
-    yield f"<pre>vidrio look --model {text(model.path.name)} &quot;{text(texts[0])}&quot; --html page.html</pre>"
+        pictures.append(Heat(weights_TS, trace.chosen_tokens, trace.source_tokens, raw))
+    yield Beside(pictures)
+    yield Note("Every number on the way, of any sentence:")
+    yield CommandLine(texts[0], ("--model", model.path.name)).look("--html", "page.html")
 
 
-def _ages(told: History) -> Iterator[str]:
+def _ages(told: History) -> Iterator[Block]:
     """What the model said of one sentence at each age, and how sure it was of what it says now."""
-    rows = []
-    for age in told.ages:
-        cells = "".join(f"<td>{number(p, 3)}</td>" for p in age.p)
-        said = text(clip(age.says, 60)) + ("" if age.ended else " (cut)")
-        rows.append(f'<tr><th scope="row">{age.name}</th><td class="said">{said}</td>{cells}</tr>')
-    tokens = "".join(f'<th scope="col">{text(token)}</th>' for token in told.tokens)
-    yield (
-        f"<p>“{text(told.text)}”, at the steps of which there is a snapshot; “kept” is the model that the run has "
-        f"chosen. On the right: how probable each token of its translation was, those before it given.</p>"
+    rows: list[list[Cell]] = [
+        [age.name, Words(clip(age.says, 60) + ("" if age.ended else " (cut)"), "said"), *(number(p, 3) for p in age.p)]
+        for age in told.ages
+    ]
+    yield Note(
+        f"“{told.text}”, at the steps of which there is a snapshot; “kept” is the model that the run has chosen. On "
+        f"the right: how probable each token of its translation was, those before it given."
     )
-    yield scrolling(
-        "ages", f'<th scope="col">step</th><th scope="col" class="word">it said</th>{tokens}', "".join(rows)
-    )
+    yield Table(rows, ("step", "it said", *told.tokens), name="ages")
 
 
 # --- what from, and how -----------------------------------------------------------------------------------------------
 
 
-def _data(data: dict[str, Any]) -> Iterator[str]:
+def _data(data: dict[str, Any]) -> Iterator[Block]:
     """What was read, what was left out and why."""
     tally, unit = Tally.from_json(data["report"]), data.get("unit", "pairs")
     pairs = data["pairs"]
     others = " and ".join(f"{pairs[name]:,} to {what}" for name, what in HELD_OUT.items() if pairs.get(name))
-    yield (
-        f"<p>{tally.read:,} {unit} were read, {tally.kept:,} kept, {tally.skipped:,} left out. Of those kept, "
-        f"{pairs['train']:,} went to training{f', {others}' if others else ''}.</p>"
+    yield Note(
+        f"{tally.read:,} {unit} were read, {tally.kept:,} kept, {tally.skipped:,} left out. Of those kept, "
+        f"{pairs['train']:,} went to training{f', {others}' if others else ''}."
     )
-    corpora = "".join(
-        f'<tr><th scope="row" class="word">{text(one["name"])}</th><td class="said">{text(one["layout"])}</td>'
-        f"<td>{one['weight']:g}</td><td>{one['pairs']:,}</td></tr>"
-        for one in data.get("corpora", ())
-    )
+    corpora: list[list[Cell]] = [
+        [Words(c["name"]), Words(c["layout"], "said"), f"{c['weight']:g}", f"{c['pairs']:,}"]
+        for c in data.get("corpora", ())
+    ]
     if corpora:
-        yield scrolling("corpora", column_heads(("corpus", "layout", "weight", "pairs to learn from")), corpora)
+        yield Table(corpora, ("corpus", "layout", "weight", "pairs to learn from"), name="corpora")
     if not tally.skipped:
         return
-    rows = "".join(
-        f'<tr><th scope="row" class="word">{text(reason)}</th><td>{n:,}</td><td>{100 * n / tally.read:.2f} %</td>'
-        f'<td class="note">{text(REASONS[reason])}</td></tr>'
+    yield Title("Left out")
+    reasons: list[list[Cell]] = [
+        [Words(reason), f"{n:,}", f"{100 * n / tally.read:.2f} %", Words(REASONS[reason], "note")]
         for reason, n in tally.reasons()
-    )
-    yield f"<h3>Left out</h3>{scrolling('left out', column_heads(('reason', unit, 'of all', 'what it means')), rows)}"
-    samples = "".join(
-        f'<tr><td class="word">{text(reason)}</td><td class="word">{text(s.place)}</td>'
-        f'<td class="said">{text(s.source)}</td><td class="said">{text(s.target)}</td></tr>'
+    ]
+    yield Table(reasons, ("reason", unit, "of all", "what it means"), name="left out")
+    samples: list[list[Cell]] = [
+        [Words(reason), Words(s.place), Words(s.source, "said"), Words(s.target, "said")]
         for reason, _ in tally.reasons()
         for s in tally.samples.get(reason, [])[:DROPPED]
-    )
-    table = scrolling("samples left out", column_heads(("reason", "where", "source", "target")), samples)
-    yield f"<details><summary>Some of the {unit} left out</summary>{table}</details>"
+    ]
+    table = Table(samples, ("reason", "where", "source", "target"), name="samples left out")
+    yield Fold(f"Some of the {unit} left out", "", [table])
 
 
-def _told(provenance: dict[str, Any]) -> Iterator[str]:
+def _told(provenance: dict[str, Any]) -> Iterator[Block]:
     """The command first, then everything that the run tells of itself."""
     if command := provenance.get("command"):
-        yield f"<pre>{text(str(command))}</pre>"
-    pairs = "".join(
-        f"<dt>{text(name)}</dt><dd>{text(value)}</dd>"
-        for name, value in flat({name: value for name, value in provenance.items() if name not in TOLD_ELSEWHERE})
-    )
+        yield str(command)
+    pairs = list(flat({name: value for name, value in provenance.items() if name not in TOLD_ELSEWHERE}))
     if pairs:
-        yield f"<dl>{pairs}</dl>"
+        yield Pairs(pairs)
 
 
 def flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
@@ -325,12 +316,3 @@ def flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
             yield f"{before}{name}", ", ".join(map(str, value))
         else:
             yield f"{before}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _footer(model: LoadedModel) -> str:
-    files = identity(model)["sha256"]
-    rows = "".join(f"<br><code>{name} {checksum}</code>" for name, checksum in files.items())
-    return (
-        f'<footer class="status"><p>Made by vidrio {__version__}. The model\'s files have these sha256 checksums:{rows}'
-        f"</p><p>This page needs no network and runs no script.</p></footer>"
-    )

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vidrio.draw.document import column_heads, scrolling
-from vidrio.draw.html import text
 from vidrio.glass.paper.transformer import classify
-from vidrio.look.curves import clip, spread
+from vidrio.look.blocks import Block, Cell, Note, Table, Title, Words
+from vidrio.look.curves import spread
 from vidrio.look.run import LoadedModel, look
+from vidrio.look.writing import clip
 from vidrio.score.metrics import Score
 from vidrio.search import Options, Sampling, default_options
 
@@ -60,33 +60,29 @@ def answers(model: LoadedModel, texts: Sequence[str], expected: Sequence[str]) -
     return found
 
 
-def class_scores(told: Sequence[Answer], scores: Sequence[Score]) -> Iterator[str]:
+def class_scores(told: Sequence[Answer], scores: Sequence[Score]) -> Iterator[Block]:
     """How many are right, beside what could be had without reading a word."""
     if not told:
         return
     commonest, times = Counter(answer.expected for answer in told).most_common(1)[0]
     right = sum(answer.right for answer in told)
-    yield f"<p>On {len(told):,} held-out texts. {SET_APART}</p>"
+    yield Note(f"On {len(told):,} held-out texts. {SET_APART}")
     measured = [(s.metric, s.value, s.mean - s.half_width, s.mean + s.half_width) for s in scores]
-    rows = "".join(
-        f'<tr><th scope="row" class="word">{text(name)}</th><td>{value:.2f}</td>'
-        f"<td>{f'{low:.2f} to {high:.2f}' if low < high else ''}</td></tr>"
+    rows: list[list[Cell]] = [
+        [Words(name), f"{value:.2f}", f"{low:.2f} to {high:.2f}" if low < high else ""]
         for name, value, low, high in measured
-    )
-    rows += (
-        f'<tr><th scope="row" class="word">always “{text(clip(commonest, 40))}”</th>'
-        f"<td>{100 * times / len(told):.2f}</td><td></td></tr>"
-    )
-    yield scrolling("scores", column_heads(("", "score", "95 % interval")), rows)
+    ]
+    rows.append([Words(f"always “{clip(commonest, 40)}”"), f"{100 * times / len(told):.2f}", ""])
+    yield Table(rows, ("", "score", "95 % interval"), name="scores")
     long = sum(not answer.said for answer in told)
-    yield (
-        f"<p>The glass engine, which computes with more digits, tells {right:,} of {len(told):,} rightly"
+    yield Note(
+        f"The glass engine, which computes with more digits, tells {right:,} of {len(told):,} rightly"
         + (f"; {long:,} are longer than the model and count as wrong" if long else "")
-        + ". Below are its answers.</p>"
+        + ". Below are its answers."
     )
 
 
-def confusion(told: Sequence[Answer]) -> Iterator[str]:
+def confusion(told: Sequence[Answer]) -> Iterator[Block]:
     """Which class is taken for which, and how far each can be relied on."""
     if not told:
         return
@@ -98,32 +94,24 @@ def confusion(told: Sequence[Answer]) -> Iterator[str]:
         return name if name in shown or not name else OTHERS
 
     counts = Counter((place(answer.expected), place(answer.said)) for answer in told)
-    rows = []
+    rows: list[list[Cell]] = []
     for row in names:
         texts = sum(n for (expected, _), n in counts.items() if expected == row)
         said = sum(n for (_, said), n in counts.items() if said == row)
         right = sum(answer.right for answer in told if place(answer.expected) == row)
         told_right = sum(answer.right for answer in told if place(answer.said) == row)
-        cells = "".join(
-            f"<td>{f'<b>{counts[row, column]:,}</b>' if row == column else f'{counts[row, column]:,}'}</td>"
-            for column in names
-        )
         shares = (
             f"{100 * part / whole:.1f} %" if whole else "–" for part, whole in ((right, texts), (told_right, said))
         )
-        rows.append(
-            f'<tr><th scope="row" class="word">{text(clip(row, 40))}</th>{cells}'
-            f"{''.join(f'<td>{share}</td>' for share in shares)}</tr>"
-        )
-    heads = ("", *(clip(name, 24) for name in names), "found", "right when said")
-    yield (
-        "<p>A row is a class, a column what the model took its texts for. “Found” is the share of the class's texts "
-        "that were told rightly (recall), “right when said” the share of its answers that were right (precision).</p>"
+        rows.append([Words(clip(row, 40)), *(f"{counts[row, column]:,}" for column in names), *shares])
+    yield Note(
+        "A row is a class, a column what the model took its texts for. “Found” is the share of the class's texts that "
+        "were told rightly (recall), “right when said” the share of its answers that were right (precision)."
     )
-    yield scrolling("classes", column_heads(heads), "".join(rows))
+    yield Table(rows, ("", *(clip(name, 24) for name in names), "found", "right when said"), name="classes")
 
 
-def class_samples(told: Sequence[Answer]) -> Iterator[str]:
+def class_samples(told: Sequence[Answer]) -> Iterator[Block]:
     """Where it is surely wrong, where it wavers, where it is surely right."""
     read = [answer for answer in told if answer.said]
     right = sorted((answer for answer in read if answer.right), key=lambda answer: -answer.p)
@@ -134,15 +122,16 @@ def class_samples(told: Sequence[Answer]) -> Iterator[str]:
         ("Right, and sure of it", right[:SAMPLES]),
     ):
         if some:
-            rows = "".join(
-                f'<tr><td class="said" data-label="text">{text(clip(a.text, LONGEST))}</td>'
-                f'<td class="word" data-label="class">{text(a.expected)}</td>'
-                f'<td class="word" data-label="told">{text(a.said)}</td>'
-                f'<td data-label="p">{a.p:.3f}</td><td data-label="p of the class">{a.p_expected:.3f}</td></tr>'
+            rows: list[list[Cell]] = [
+                [
+                    Words(clip(a.text, LONGEST), "said"),
+                    *(Words(a.expected), Words(a.said)),
+                    *(f"{a.p:.3f}", f"{a.p_expected:.3f}"),
+                ]
                 for a in some
-            )
-            table = scrolling(title, column_heads(("text", "class", "told", "p", "p of the class")), rows)
-            yield f'<h3>{title}</h3><div class="samples">{table}</div>'
+            ]
+            yield Title(title)
+            yield Table(rows, ("text", "class", "told", "p", "p of the class"), name=title, row_heads=False)
 
 
 # --- writing on -------------------------------------------------------------------------------------------------------
@@ -159,26 +148,24 @@ class Continued:
     drawn: str
 
 
-def text_scores(model: LoadedModel, held_out: int, scores: Sequence[Score]) -> Iterator[str]:
+def text_scores(model: LoadedModel, held_out: int, scores: Sequence[Score]) -> Iterator[Block]:
     """The loss, in words that mean something."""
     for score in scores:
         if score.metric == "loss":
             bits, words = score.value / math.log(2), math.exp(min(score.value, 700.0))
-            yield f"<p>On {held_out:,} held-out texts. {SET_APART}</p>"
-            rows = "".join(
-                f'<tr><th scope="row" class="word">{name}</th><td>{value}</td><td class="note">{note}</td></tr>'
-                for name, value, note in (
-                    ("loss", f"{score.value:.3f}", "the mean of −log p of a token"),
-                    ("bits", f"{bits:.3f}", "a token, the same to base 2: what it would take to store the texts"),
-                    (
-                        "perplexity",
-                        f"{words:,.2f}",
-                        f"among so many equally likely tokens the model seems to choose; it knows "
-                        f"{model.config.target_vocabulary:,}",
-                    ),
-                )
-            )
-            yield scrolling("scores", column_heads(("", "score", "what it is")), rows)
+            yield Note(f"On {held_out:,} held-out texts. {SET_APART}")
+            known = f"{model.config.target_vocabulary:,}"
+            choices = f"among so many equally likely tokens the model seems to choose; it knows {known}"
+            rows: list[list[Cell]] = [
+                [Words("loss"), f"{score.value:.3f}", Words("the mean of −log p of a token", "note")],
+                [
+                    Words("bits"),
+                    f"{bits:.3f}",
+                    Words("a token, the same to base 2: what it would take to store the texts", "note"),
+                ],
+                [Words("perplexity"), f"{words:,.2f}", Words(choices, "note")],
+            ]
+            yield Table(rows, ("", "score", "what it is"), name="scores")
 
 
 def continued(model: LoadedModel, texts: Sequence[str]) -> list[Continued]:
@@ -207,15 +194,15 @@ def go_on(model: LoadedModel, one: Continued) -> Continued:
     return replace(one, begins=begins, likeliest=on(likeliest), drawn=on(drawn))
 
 
-def text_samples(model: LoadedModel, texts: Sequence[str]) -> Iterator[str]:
+def text_samples(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
     """Texts that the model expects, and such that it does not, each with what it would have written."""
     ranked = continued(model, texts)
     if not ranked:
         return
-    yield (
-        "<p>The model is given the first third of a held-out text and goes on: with the likeliest token each time, and "
+    yield Note(
+        "The model is given the first third of a held-out text and goes on: with the likeliest token each time, and "
         "with tokens drawn by their probabilities. How the text really goes on is one way among many; the bits say how "
-        "surprising it was.</p>"
+        "surprising it was."
     )
     middle = (len(ranked) - SAMPLES) // 2
     groups = [("The least surprising", ranked[:SAMPLES])]
@@ -225,13 +212,12 @@ def text_samples(model: LoadedModel, texts: Sequence[str]) -> Iterator[str]:
         groups.append(("The most surprising", ranked[SAMPLES:][-SAMPLES:]))
     heads = ("bits a token", "begins", "likeliest", "drawn", "the text")
     for title, some in groups:
-        rows = "".join(
-            f'<tr><td data-label="bits a token">{one.bits:.2f}</td>'
-            + "".join(
-                f'<td class="said" data-label="{head}">{text(clip(said, LONGEST))}</td>'
-                for head, said in zip(heads[1:], (one.begins, one.likeliest, one.drawn, one.text), strict=True)
-            )
-            + "</tr>"
-            for one in (go_on(model, one) for one in some)
-        )
-        yield f'<h3>{title}</h3><div class="samples">{scrolling(title, column_heads(heads), rows)}</div>'
+        rows: list[list[Cell]] = [
+            [
+                f"{t.bits:.2f}",
+                *(Words(clip(said, LONGEST), "said") for said in (t.begins, t.likeliest, t.drawn, t.text)),
+            ]
+            for t in (go_on(model, one) for one in some)
+        ]
+        yield Title(title)
+        yield Table(rows, heads, name=title, row_heads=False)

@@ -14,24 +14,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from vidrio.draw.html import Drawn
-from vidrio.draw.show import PRECISION
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import Kept, decode_step, stepper
 from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits, translate_forced
+from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, for_beam, logits, translate_forced
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
 from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
+from vidrio.translate.engines import multiplies_in
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,13 @@ class LoadedModel:
         return _names(self.target_tokenizer, self.config.target_vocabulary)
 
 
-def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64) -> LoadedModel:
-    """A model by name or folder; None is the default model."""
+def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:
+    """A model by name or folder; None is the default model. It computes in eight bits where translating does, else in
+    float64, unless a `dtype` is given: np.int8, np.float32 or np.float64."""
     path = models.find(name_or_path)
     config, about = read_config(path)
-    machine = build(config, read_parameters(path), dtype)
+    usual = np.int8 if multiplies_in(path, config) == "int8" else np.float64
+    machine = build(config, read_parameters(path), dtype or usual)
     source, target = read_tokenizers(path, config)
     return LoadedModel(config, about, machine, source, target, path)
 
@@ -122,31 +123,6 @@ class Look:
     def __repr__(self) -> str:
         return f"Look({self.text!r} → {self.translation!r}, {len(self.trace.values)} quantities)"
 
-    def _repr_html_(self) -> str:
-        """In a notebook: the words out, step by step, and what each of them read."""
-        from vidrio.look.page import glance
-
-        return glance(self)
-
-    def at(self, address: str, precision: int = PRECISION) -> Drawn:
-        """A layer, a matrix or a number by its address, to look at: text in a terminal, a table in a notebook."""
-        from vidrio.look.page import part
-        from vidrio.look.quantities import at
-
-        return Drawn(at(self.trace, address, None, precision), part(self.trace, address, precision))
-
-    def manifest(self) -> dict[str, Any]:
-        """What was run, and every quantity with its stage, shape and range; no values."""
-        from vidrio.look.manifest import manifest
-
-        return manifest(self)
-
-    def to_json(self, values: str = "none", at: Sequence[str] = ()) -> str:
-        """The manifest as JSON, with the `values` of those `at` the addresses given, of `all`, or of `none`."""
-        from vidrio.look.manifest import to_json
-
-        return to_json(self, values, at)
-
     def kept_at(self, step: int) -> Kept:
         """What the decoder had kept, and reused, when it took this step: decoded again, one token at a time."""
         if not 0 <= step < len(self.target_ids):
@@ -173,6 +149,7 @@ def look(
     the search finds; `tree` records the search."""
     config = model.config
     options = options or default_options(config)
+    model = replace(model, machine=for_beam(model.machine, options.beam))
     options = replace(options, max_length=min(options.max_length, config.max_positions))
     tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer
     pieces = tokenizer.pieces(text)

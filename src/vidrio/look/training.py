@@ -1,19 +1,20 @@
-"""One training step on one pair as text: teacher forcing, the loss, label smoothing, the gradient part by part.
+"""One training step on one pair: teacher forcing, the loss, label smoothing, the gradient part by part.
 
 Every number is `learn/one_step.py`'s, which needs PyTorch and is imported only when asked for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vidrio.draw.show import PRECISION, WIDTH, bar, cut, left, number, table, text_width, visible, wrap
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
+from vidrio.look.blocks import Bar, Block, Cell, Columns, Note, Table, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.overview import describe
 from vidrio.look.run import LoadedModel, Look, look
+from vidrio.look.writing import PRECISION, cut, number
 
 if TYPE_CHECKING:
     from vidrio.learn.next_step import Rules
@@ -71,29 +72,27 @@ def disagreement(seen: "Seen", looked: Look) -> float:
 # --- the whole step ---------------------------------------------------------------------------------------------------
 
 
-def overview(seen: "Seen", looked: Look, again: CommandLine, precision: int = PRECISION) -> str:
+def overview(seen: "Seen", looked: Look, again: CommandLine, precision: int = PRECISION) -> Iterator[Block]:
     """Teacher forcing, the loss token by token, label smoothing, and the gradient part by part."""
-    parts = [heading(seen, looked), forcing(seen, looked), losses(seen, looked, precision)]
+    parts: list[Iterable[Block]] = [heading(seen, looked), forcing(seen, looked), losses(seen, looked, precision)]
     parts += [smoothing(seen, looked, precision), parts_of(seen, precision), onward(seen, looked, again)]
-    return "\n\n".join("\n".join(part) for part in parts if part)
+    yield from apart(part for part in parts if part)
 
 
-def heading(seen: "Seen", looked: Look) -> Iterator[str]:
-    answer = " ".join(visible(word) for word in words(seen, looked))
-    yield wrap(f"{visible(looked.text)} → {answer}   (the right answer, given)", hang="  ")
+def heading(seen: "Seen", looked: Look) -> Iterator[Block]:
+    answer = " ".join(words(seen, looked))
+    yield Note(f"{looked.text} → {answer}   (the right answer, given)", hang=2)
     yield ""
-    yield wrap(f"The machine  {describe(looked)}", hang=" " * 13)
+    yield Note(f"The machine  {describe(looked)}", hang=13)
     for word in looked.unknown:
-        yield wrap(f"! {visible(word)!r} is not in the vocabulary: the unknown token stands for it.", hang="  ")
+        yield Note(f"! {word!r} is not in the vocabulary: the unknown token stands for it.", hang=2)
     if looked.model.config.has_decoder and looked.model.config.special.unk in seen.expected:
-        yield wrap(
-            "! The vocabulary does not hold all of the right answer: it would teach the unknown token.", hang="  "
-        )
+        yield Note("! The vocabulary does not hold all of the right answer: it would teach the unknown token.", hang=2)
     differs = disagreement(seen, looked)
     if differs <= looked.tolerance * max(1.0, float(np.abs(seen.logits_TV).max())):
-        yield wrap(f"Checked: every logit is the glass engine's, to {differs:.1e}. No dropout here.", hang="  ")
+        yield Note(f"Checked: every logit is the glass engine's, to {differs:.1e}. No dropout here.", hang=2)
     else:
-        yield wrap(f"! The glass engine computes other logits: they differ by up to {differs:.1e}.", hang="  ")
+        yield Note(f"! The glass engine computes other logits: they differ by up to {differs:.1e}.", hang=2)
 
 
 def words(seen: "Seen", looked: Look) -> list[str]:
@@ -110,7 +109,7 @@ def names_of(seen: "Seen", looked: Look) -> Sequence[str]:
     return looked.trace.vocabulary
 
 
-def forcing(seen: "Seen", looked: Look) -> list[str]:
+def forcing(seen: "Seen", looked: Look) -> list[Block]:
     """What the decoder reads above what it should say: the same words, one place on."""
     if looked.model.config.shape == "encoder":
         return []
@@ -123,28 +122,10 @@ def forcing(seen: "Seen", looked: Look) -> list[str]:
         "Teacher forcing: the decoder reads the right answer so far, whatever it would",
         "have said itself, and should say the next token",
     ]
-    return [*lines, *(f"  {line}" for line in side_by_side(["place", "reads", "should say"], columns, WIDTH - 2))]
+    return [*lines, Columns(["place", "reads", "should say"], columns)]
 
 
-def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: int = WIDTH) -> Iterator[str]:
-    """Rows of cells, as many columns beside each other as fit; the others in blocks below."""
-    head_width = max(map(text_width, heads))
-    widths = [max(map(text_width, column)) for column in columns]
-    start = 0
-    while start < len(columns):
-        end, used = start, head_width
-        while end < len(columns) and (end == start or used + 2 + widths[end] <= width):
-            used += 2 + widths[end]
-            end += 1
-        if start:
-            yield ""
-        for r, head in enumerate(heads):
-            cells = (left(column[r], w) for column, w in zip(columns[start:end], widths[start:end], strict=True))
-            yield "  ".join([left(head, head_width), *cells]).rstrip()
-        start = end
-
-
-def losses(seen: "Seen", looked: Look, precision: int) -> Iterator[str]:
+def losses(seen: "Seen", looked: Look, precision: int) -> Iterator[Block]:
     """−log p of every token that should be said, the sum and the mean."""
     names, expected = names_of(seen, looked), words(seen, looked)
     nll_T = seen.losses_T2[:, 1]
@@ -159,12 +140,12 @@ def losses(seen: "Seen", looked: Look, precision: int) -> Iterator[str]:
     if len(rows) > 1:
         rows += [["", "sum", "", number(nll_T.sum(), precision)], ["", "mean", "", number(nll_T.mean(), precision)]]
     head = ["place", "should say", "p", "−log p", "rank", likelier]
-    yield from (f"  {line}" for line in table(rows, head, "rl..rl").splitlines())
+    yield Table(rows, head, "rl..rl")
     first = f"−log {_p(seen.log_p_T[0], precision)} = {number(nll_T[0], precision)}"
-    yield wrap(
+    yield Note(
         f"Place 0: {first}. Rank 1 is the likeliest. A model that knows nothing gives every one of the "
         f"{len(names):,} the same p, and loses log {len(names):,} = {number(np.log(len(names)), precision)}.",
-        indent="  ",
+        indent=2,
     )
 
 
@@ -172,7 +153,7 @@ def _p(log_p: float, precision: int) -> str:
     return number(float(np.exp(log_p)), precision)
 
 
-def smoothing(seen: "Seen", looked: Look, precision: int) -> Iterator[str]:
+def smoothing(seen: "Seen", looked: Look, precision: int) -> Iterator[Block]:
     """The right answer, made a little unsure; what that adds to the loss."""
     e, V = seen.smoothing, seen.log_p_TV.shape[1]
     expected = words(seen, looked)
@@ -186,14 +167,14 @@ def smoothing(seen: "Seen", looked: Look, precision: int) -> Iterator[str]:
     word, p, (loss, nll) = cut(expected[0], TOKEN), float(np.exp(seen.log_p_T[0])), seen.losses_T2[0]
     right, other, spread_T = 1 - e + e / V, e / V, -seen.log_p_TV.mean(1)
     yield f"Label smoothing, ε = {e:g} (§5.4)"
-    yield wrap(
-        f"The right answer q is not “{word}, surely”: it is 1 − ε on {word}, and ε spread over all {V:,}.", indent="  "
+    yield Note(
+        f"The right answer q is not “{word}, surely”: it is 1 − ε on {word}, and ε spread over all {V:,}.", indent=2
     )
     q = [
         [f"q({word})", f"= 1 − ε + ε / V = 1 − {e:g} + {e:g} / {V} = {n(right)}"],
         ["q(any other)", f"= ε / V = {e:g} / {V} = {n(other)}"],
     ]
-    yield from (f"    {line}" for line in table(q).splitlines())
+    yield Table(q, indent=4)
     yield "  The loss is −Σ q log p = (1 − ε) (−log p) + ε (mean of −log p over all)."
     yield f"    place 0: {1 - e:g} · {n(nll)} + {e:g} · {n(spread_T[0])} = {n(loss)}"
     rows = [
@@ -204,17 +185,17 @@ def smoothing(seen: "Seen", looked: Look, precision: int) -> Iterator[str]:
         loss, nll = seen.losses_T2.mean(0)
         rows.append(["", "mean", n(nll), n(spread_T.mean()), n(loss), n(loss - nll)])
     head = ["place", "should say", "−log p", "mean of all", "loss", "smoothing adds"]
-    yield from (f"  {line}" for line in table(rows, head, "rl....").splitlines())
+    yield Table(rows, head, "rl....")
     least = -right * np.log(right) - (V - 1) * other * np.log(other)
-    yield wrap(
+    yield Note(
         f"The least that this loss can be is q's own entropy, {n(least)}, where p = q. So a model that is too sure is "
         f"taught to be less so: the loss's derivative by a logit is p − q. For {word} at place 0 "
         f"that is {n(p)} − {n(right)} = {n(p - right)}; a step goes against it, {'down' if p > right else 'up'}.",
-        indent="  ",
+        indent=2,
     )
 
 
-def parts_of(seen: "Seen", precision: int) -> Iterator[str]:
+def parts_of(seen: "Seen", precision: int) -> Iterator[Block]:
     """How long the gradient is in every part of the model."""
     yield f"The gradient of the mean loss, {number(seen.loss, precision)}, part by part"
     squares: dict[str, list[float]] = {}
@@ -224,19 +205,19 @@ def parts_of(seen: "Seen", precision: int) -> Iterator[str]:
         for i, more in enumerate((gradient.size, np.square(gradient).sum(), np.square(values[name]).sum())):
             kept[i] += more
     whole = sum(gradient for _, gradient, _ in squares.values())
-    rows = [
+    rows: list[list[Cell]] = [
         [part, f"{int(size):,}", number(np.sqrt(gradient), precision), number(np.sqrt(value), precision),
-         f"{100 * gradient / whole if whole else 0:.1f} %", bar(gradient / whole if whole else 0, 12)]
+         f"{100 * gradient / whole if whole else 0:.1f} %", Bar(gradient / whole if whole else 0, 12)]
         for part, (size, gradient, value) in squares.items()
     ]  # fmt: skip
     size = sum(int(size) for size, *_ in squares.values())
     rows.append(["all", f"{size:,}", number(np.sqrt(whole), precision)])
     head = ["part", "numbers", "|gradient|", "|values|", "share of |gradient|²"]
-    yield from (f"  {line}" for line in table(rows, head, "lr..rl").splitlines())
-    yield wrap(
+    yield Table(rows, head, "lr..rl")
+    yield Note(
         "|x| is the length √(Σ x²) of all numbers of a part taken as one vector. The square of the whole length is the "
         "sum of the parts' squares: that is what the shares are of.",
-        indent="  ",
+        indent=2,
     )
 
 
@@ -248,7 +229,7 @@ def part_of(name: str) -> str:
     )
 
 
-def onward(seen: "Seen", looked: Look, again: CommandLine) -> Iterator[str]:
+def onward(seen: "Seen", looked: Look, again: CommandLine) -> Iterator[Block]:
     steepest = max(seen.gradients, key=lambda name: float(np.abs(seen.gradients[name]).max()))
     array = seen.gradients[steepest]
     index = tuple(int(i) for i in np.unravel_index(int(np.abs(array).argmax()), array.shape))

@@ -1,16 +1,17 @@
-"""One parameter in training, as text: its gradient, checked by moving it; its next step, every formula with numbers."""
+"""One parameter in training: its gradient, checked by moving it; its next step, every formula with numbers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from vidrio.draw.show import PRECISION, WIDTH, left, number, right, table, text_width, wrap
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.trace import Address, parameter_addresses, parse_address
+from vidrio.look.blocks import Block, Note, Step, Steps, Table
 from vidrio.look.run import Look
+from vidrio.look.writing import PRECISION, number
 
 if TYPE_CHECKING:
     from vidrio.learn.next_step import Rules
-    from vidrio.learn.one_step import Difference, Life, Seen
+    from vidrio.learn.one_step import Seen
 
 LOSS_DECIMALS = 12  # of the losses whose difference is taken
 
@@ -34,22 +35,17 @@ def parameter(looked: Look, where: str) -> tuple[Address, str, tuple[int, ...]]:
 # --- one gradient -----------------------------------------------------------------------------------------------------
 
 
-def gradient(seen: "Seen", looked: Look, where: str, precision: int = PRECISION) -> str:
+def gradient(seen: "Seen", looked: Look, where: str, precision: int = PRECISION) -> Iterator[Block]:
     """The derivative of the loss by one parameter, and the same from nothing but losses."""
     address, name, index = parameter(looked, where)
     place = seen.place(name, index)
-    return "\n".join(_gradient(seen, looked, address, place, seen.differences(place), precision))
-
-
-def _gradient(
-    seen: "Seen", looked: Look, address: Address, place: int, differences: Sequence["Difference"], precision: int
-) -> Iterator[str]:
+    differences = seen.differences(place)
     value, slope = float(seen.parameters.flat[place]), float(seen.gradient[place])
     yield f"∂L / ∂ {address} = {number(slope, precision)}   in full {slope!r}"
-    yield wrap(
+    yield Note(
         f"L is the mean loss of the {len(seen.expected)} predictions, {number(seen.loss, precision)}. With this "
         f"parameter, w = {number(value, precision)}, larger by a small h, L is larger by {number(slope, precision)} h.",
-        indent="  ",
+        indent=2,
     )
     yield f"  {looked.trace.stage(address.name).says}. {looked.trace.stage(address.name).place}"
     yield "\nChecked without any calculus: (L(w + h) − L(w − h)) / 2h, in float64"
@@ -60,36 +56,33 @@ def _gradient(
         for d in differences
     ]  # fmt: skip
     head = ["", "h", "L(w + h)", "L(w − h)", "quotient", "off by"]
-    yield from (f"  {line}" for line in table(rows, head, "ll...l").splitlines())
+    yield Table(rows, head, "ll...l")
     best = next(d for d in differences if d.best)
     if slope == 0 and best.quotient == 0:
-        yield wrap("Both are exactly 0: nothing in this pair passes through this number.", indent="  ")
+        yield Note("Both are exactly 0: nothing in this pair passes through this number.", indent=2)
         return
-    yield wrap(
+    yield Note(
         f"“Off by” is |quotient − gradient| / the larger of the two. A large h is wrong because L is curved, by about "
         f"h² (and more where a ReLU turns on or off within it); a small one because both losses are rounded to 16 "
         f"digits, by about 1e-16 / h. The two balance near h = ∛2.2e-16 = 6.1e-06, times |w| where that is above 1: "
         f"the arrow, off by {best.relative_error:.1e}.",
-        indent="  ",
+        indent=2,
     )
 
 
 # --- one parameter's life ---------------------------------------------------------------------------------------------
 
 
-def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int = PRECISION) -> str:
+def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int = PRECISION) -> Iterator[Block]:
     """One parameter in the next step of the optimiser: every formula with its numbers."""
     address, name, index = parameter(looked, where)
-    lived = seen.life(seen.place(name, index), rules)
-    return "\n".join(_life(lived, address, rules, precision))
+    x = seen.life(seen.place(name, index), rules)
 
-
-def _life(x: "Life", address: Address, rules: "Rules", precision: int) -> Iterator[str]:
     def n(value: float) -> str:
         return f"({figures(value, precision)})" if value < 0 else figures(value, precision)
 
     yield f"{address}: {figures(x.value, precision)} → {figures(x.new, precision)}"
-    yield wrap(f"Step {x.step}, taken on this pair alone. {rules.told}", indent="  ")
+    yield Note(f"Step {x.step}, taken on this pair alone. {rules.told}", indent=2)
     b1, b2 = f"{x.beta1:g}", f"{x.beta2:g}"
     rest1, rest2 = f"{1 - x.beta1:g}", f"{1 - x.beta2:g}"
     lines = [
@@ -121,17 +114,12 @@ def _life(x: "Life", address: Address, rules: "Rules", precision: int) -> Iterat
     )
     numbers += f" − {n(x.rate)} · {x.decay:g} · {n(x.value)}" * bool(x.decay)
     lines.append(("w", formula, numbers, x.new))
-    width = max(text_width(figures(value, precision)) for *_, value in lines)
-    for letter, what, how, value in lines:
-        room = WIDTH - 6 - 4 - width
-        yield f"  {left(letter, 3)} {left(what, room)} {right(figures(value, precision), width)}"
-        if how:
-            yield wrap(f"= {how}", indent="        ", hang="          ")
+    yield Steps([Step(letter, what, how, figures(value, precision)) for letter, what, how, value in lines])
     moved = x.new - x.value
-    yield wrap(
+    yield Note(
         f"It moved by {figures(moved, precision)}: {abs(moved) / x.rate if x.rate else 0:.2f} times the learning rate. "
         f"Adam goes one rate a step where the gradient keeps its sign and size, less where it does not.",
-        indent="  ",
+        indent=2,
     )
 
 

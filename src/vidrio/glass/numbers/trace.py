@@ -13,7 +13,7 @@ Addresses are the same everywhere: command line, JSON, page, tests, errors.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vidrio.errors import AddressError, nearest
@@ -73,7 +73,6 @@ class Trace:
     computed: dict[str, Array] = field(default_factory=dict)
     # Where one pass is not what the steps computed (no causal mask): a trace of each step by itself.
     steps: Sequence["Trace"] = ()
-    drawn: Callable[["Trace"], str] | None = None  # as HTML, for notebooks
 
     def __post_init__(self) -> None:
         c = self.machine.config
@@ -83,9 +82,6 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
-
-    def _repr_html_(self) -> str | None:
-        return self.drawn(self) if self.drawn is not None else None
 
     def tap(self, name: str, value: Array) -> Array:
         """Keep a value under its address; refuse what is not declared."""

@@ -6,13 +6,15 @@ The outputs are those of the very functions that the cells call; a test runs the
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from vidrio.draw.show import PRECISION, visible
+from vidrio.draw.display import Drawn, display
+from vidrio.draw.terminal import text
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.receipts import locate, receipt
 from vidrio.look.changed import look_changed, tell
 from vidrio.look.run import Look
+from vidrio.look.writing import PRECISION, visible
 from vidrio.search import default_options
 
 Cell = dict[str, Any]
@@ -50,7 +52,7 @@ def _cells(seen: Look, model_name: str | None, asked: Sequence[tuple[str, str]],
         f"# {_plain(seen.text)} → {_plain(seen.translation)}\n\nEvery number on the way from text to translation. "
         "Run the cells, change them, look elsewhere: `seen.trace` lists all addresses."
     )
-    yield _code(_loading(seen, model_name, asked), seen)
+    yield _code(_loading(seen, model_name, asked), display(seen))
     if seen.empty:
         return
     for title, addresses in _way(trace):
@@ -59,8 +61,8 @@ def _cells(seen: Look, model_name: str | None, asked: Sequence[tuple[str, str]],
             stage = trace.stages[address]
             formula = f"\n\n$${stage.latex}$$" if stage.inputs else ""
             yield _words(f"`{address}`: {stage.says}. {stage.place}{formula}")
-            call = f"seen.at({address!r})" if precision == PRECISION else f"seen.at({address!r}, precision={precision})"
-            yield _code(call, seen.at(address, precision))
+            more = "" if precision == PRECISION else f", precision={precision}"
+            yield _code(f"display(seen, {address!r}{more})", display(seen, address, precision))
     yield _words("## One number, worked out by hand")
     number = f"out.prob[{seen.chosen_ids[0]}]@0" if seen.chosen_ids else f"{_last_weights(trace)}[0,0]"
     bill = receipt(trace, locate(trace, parse_address(number)))
@@ -78,17 +80,18 @@ def _cells(seen: Look, model_name: str | None, asked: Sequence[tuple[str, str]],
         yield _words("## What if\n\nOne head gives out zeros; what becomes of the translation, and of the numbers?")
         what_if = [("heads-off", head)]
         source = (
-            "from vidrio.look.changed import look_changed, tell\n\n"
-            f"print(tell(look_changed(model, seen.text, {what_if!r}, options=seen.options)))"
+            "from vidrio.draw.terminal import text\nfrom vidrio.look.changed import look_changed, tell\n\n"
+            f"print(text(tell(look_changed(model, seen.text, {what_if!r}, options=seen.options))))"
         )
         tried = look_changed(seen.model, seen.text, what_if, options=seen.options)
-        yield _code(source, None, printed=tell(tried) + "\n")
+        yield _code(source, None, printed=text(tell(tried)) + "\n")
 
 
 def _loading(seen: Look, model_name: str | None, asked: Sequence[tuple[str, str]]) -> str:
     """The lines that make `model` and `seen`."""
     dtype = next(iter(seen.model.machine.parameters.values())).dtype.name
-    imports, arguments = ["from vidrio.look.run import look, open_model"], [repr(seen.text)]
+    imports = ["from vidrio.draw.display import display", "from vidrio.look.run import look, open_model"]
+    arguments = [repr(seen.text)]
     if dtype != "float64":
         imports.insert(0, "import numpy as np\n")
     opening = ", ".join([repr(model_name)] * (model_name is not None) + [f"dtype=np.{dtype}"] * (dtype != "float64"))
@@ -102,7 +105,7 @@ def _loading(seen: Look, model_name: str | None, asked: Sequence[tuple[str, str]
     if asked:
         imports.append("from vidrio.look.changed import look_changed")
         run = f"look_changed(model, {', '.join([arguments[0], repr(list(asked)), *arguments[1:]])}).after"
-    return "\n".join([*imports, "", f"model = open_model({opening})", f"seen = {run}", "seen"])
+    return "\n".join([*imports, "", f"model = open_model({opening})", f"seen = {run}", "display(seen)"])
 
 
 def _way(trace: Trace) -> Iterator[tuple[str, list[str]]]:
@@ -144,17 +147,10 @@ def _code(source: str, result: object, *, printed: str = "") -> Cell:
         outputs.append({"output_type": "stream", "name": "stdout", "text": printed.splitlines(keepends=True)})
     if result is not None:
         data = {"text/plain": repr(result).splitlines(keepends=True)}
-        if isinstance(result, Displayed):
+        if isinstance(result, Drawn):
             data["text/html"] = result._repr_html_().splitlines(keepends=True)
         outputs.append({"output_type": "execute_result", "data": data, "metadata": {}})
     return {"cell_type": "code", "source": source.splitlines(keepends=True), "outputs": outputs}
-
-
-@runtime_checkable
-class Displayed(Protocol):
-    """What a notebook shows as HTML."""
-
-    def _repr_html_(self) -> str: ...
 
 
 def _plain(text: str) -> str:

@@ -1,0 +1,275 @@
+"""What a view shows, as data: a view is a list of blocks, and `draw/` makes text or a page of it.
+
+    ""                  an empty line
+    "vidrio look …"     a line that is never broken: something to copy, an address with its value
+    Note("A sentence")  a paragraph
+
+`Numbers` and `Value` hold the numbers themselves with their addresses; how many decimals are drawn is for the drawing
+to say. Texts are as they are: the drawing makes what is invisible visible.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from vidrio.glass.paper.maths import Array
+from vidrio.look.measures import Candidate, Head
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+class Value(NamedTuple):
+    """A number of the trace."""
+
+    value: float
+    address: str = ""
+    share: bool = False  # between 0 and 1: it is shaded beside its digits
+    label: str = ""  # before it, where no head says what it is
+
+
+class Bar(NamedTuple):
+    """A share from 0 to 1 as a bar."""
+
+    share: float
+    width: int = 10  # columns of a terminal
+
+
+class Words(NamedTuple):
+    """Words in a table; a bare string is a figure, or whatever stands well at the right of a narrow column."""
+
+    text: str
+    kind: Literal["word", "said", "note", "code"] = "word"
+    bold: bool = False
+
+
+Cell = str | Value | Bar | Words
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+class Title(NamedTuple):
+    """The line above what belongs together."""
+
+    text: str
+
+
+class Note(NamedTuple):
+    """A paragraph. On a page, what stands in `backticks` is code."""
+
+    text: str
+    indent: int = 0  # columns, on a terminal: of its first line,
+    hang: int | None = None  # and of the others, if that is another number
+    kind: Literal["", "warning", "quiet"] = ""
+
+
+class Table(NamedTuple):
+    """Rows of cells below their heads; `align` has a letter a column: l, r, or . for the decimal point."""
+
+    rows: Sequence[Sequence[Cell]]
+    heads: Sequence[str] = ()
+    align: str = ""
+    indent: int = 2
+    name: str = ""
+    row_heads: bool = True  # the first cell of a row says what the others are of
+
+
+class Columns(NamedTuple):
+    """A table lying on its side: as many columns beside each other as fit, the others below."""
+
+    heads: Sequence[str]
+    columns: Sequence[Sequence[str]]
+    indent: int = 2
+
+
+class Numbers(NamedTuple):
+    """A vector or matrix with the tokens of its rows and columns (None: bare places; empty: no heads at all)."""
+
+    array: Array
+    address: str = ""
+    rows: Sequence[str] | None = None
+    columns: Sequence[str] | None = None
+    limit: tuple[int, int] = (12, 12)  # rows and columns drawn before the rest is left out
+    shares: bool = False
+    caption: str = ""
+
+
+class Largest(NamedTuple):
+    """Rows over a vocabulary: of each the largest numbers, and the sum or range of the others."""
+
+    array: Array
+    rows: Sequence[str] | None
+    words: Sequence[str]
+    shares: bool = False
+
+
+class Quantity(NamedTuple):
+    """A quantity of the trace: what it is, how it is made, and its numbers."""
+
+    address: str
+    axes: Sequence[str]
+    says: str
+    formula: str  # empty where nothing is computed
+    place: str
+    inputs: Sequence[str]
+    numbers: "Numbers | Largest"
+
+
+class Heads(NamedTuple):
+    """The same quantity of several heads, side by side."""
+
+    quantities: Sequence[Quantity]
+
+
+class Beside(NamedTuple):
+    """Tables and pictures that stand beside each other where there is room."""
+
+    blocks: Sequence["Block"]
+
+
+class Fold(NamedTuple):
+    """Something that a page shows only when it is asked for."""
+
+    title: str
+    about: str
+    blocks: Sequence["Block"]
+    anchor: str = ""
+
+
+class Pairs(NamedTuple):
+    """Names and what they stand for."""
+
+    pairs: Sequence[tuple[str, str]]
+
+
+class WayStep(NamedTuple):
+    """A line of the way: what a quantity is, and where. Without an address: what the following ones belong to."""
+
+    says: str
+    address: str = ""
+    shape: str = ""
+    place: str = ""
+
+
+class Way(NamedTuple):
+    """The quantities of a run in the order in which they are computed, a line each."""
+
+    steps: Sequence[WayStep]
+
+
+class Prediction(NamedTuple):
+    """A decoding step: what it starts from, the token taken, its log p, and the likeliest tokens."""
+
+    after: str
+    token: str
+    log_p: float
+    candidates: Sequence[Candidate]
+    given: bool = False  # by the prompt
+
+
+class Predictions(NamedTuple):
+    """Every decoding step; `drawn` by their probabilities, or the likeliest by search."""
+
+    steps: Sequence[Prediction]
+    drawn: bool = False
+
+
+class HeadLines(NamedTuple):
+    """Every attention head."""
+
+    heads: Sequence[Head]
+
+
+class TreeLine(NamedTuple):
+    """A hypothesis of the search tree: the rails before it, its token, and what became of it."""
+
+    lead: str
+    hang: str
+    token: str
+    log_p: float
+    score: float
+    fate: str
+    why: str
+
+
+class TreeLines(NamedTuple):
+    """The search tree."""
+
+    start: str
+    lines: Sequence[TreeLine]
+
+
+class Commands(NamedTuple):
+    """What can be asked next: (what it shows, the command)."""
+
+    commands: Sequence[tuple[str, str]]
+
+
+class Step(NamedTuple):
+    """A line of a calculation: a letter, what it is, how it is computed with the numbers put in, its value."""
+
+    letter: str
+    says: str
+    how: str
+    value: str
+
+
+class Steps(NamedTuple):
+    """A calculation, line by line."""
+
+    steps: Sequence[Step]
+
+
+class Curve(NamedTuple):
+    """One line of a picture: (step, value), in order. A few values are marked one by one."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    marked: bool = False
+
+
+class Curves(NamedTuple):
+    """Some curves against steps, with the minutes below: (step, minute)."""
+
+    title: str
+    lines: Sequence[Curve]
+    minutes: Sequence[tuple[float, float]]
+    from_zero: bool = False
+
+
+class Heat(NamedTuple):
+    """Shares from 0 to 1 as a shaded picture; a row sums to 1."""
+
+    weights_TS: Array
+    rows: Sequence[str]
+    columns: Sequence[str]
+    caption: str
+
+
+Special = Way | Predictions | HeadLines | TreeLines | Commands | Steps
+Tabular = Table | Columns | Numbers | Largest | Quantity | Heads | Special | Pairs
+Block = str | Title | Note | Tabular | Beside | Fold | Curves | Heat
+
+
+class Section(NamedTuple):
+    """A part of a page; one without blocks is left out."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Block]
+
+
+class Page(NamedTuple):
+    """A whole page: a heading with what must be read first, sections, and who made it."""
+
+    title: str
+    header: Sequence[Block]
+    sections: Iterable[Section]
+    footer: str  # after "Made by vidrio VERSION"
+    checksums: Sequence[tuple[str, str]]
+
+
+def apart(parts: Iterable[Iterable[Block]]) -> Iterator[Block]:
+    """The parts one after the other, an empty line between them."""
+    for n, part in enumerate(parts):
+        if n:
+            yield ""
+        yield from part
