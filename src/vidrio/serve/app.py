@@ -25,6 +25,7 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ConfigDict, Field
 from safetensors.numpy import save
+from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -147,6 +148,10 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     def mistyped(request: Request, error: RequestValidationError) -> Response:
         where = ", ".join(sorted({".".join(map(str, problem["loc"][1:])) for problem in error.errors()}))
         return JSONResponse({"what": "this request cannot be read", "found": where, "do": ""}, 422)
+
+    @app.exception_handler(HTTPException)
+    def not_here(request: Request, error: HTTPException) -> Response:
+        return JSONResponse({"what": error.detail}, error.status_code)
 
     @app.get("/")
     def page() -> Response:
