@@ -82,6 +82,7 @@ class Tensors(Look):
     """Which quantities of it."""
 
     addresses: Annotated[list[Short], Field(max_length=MOST_TENSORS)]
+    if_there: bool = False  # leave out what this run has not: an empty text, a layer norm that was taken away
 
 
 def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI:
@@ -128,7 +129,8 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     @app.post("/api/tensors")
     def tensors(look: Tensors) -> Any:
         trace = run(look).trace
-        arrays = {address: glass.array_at(trace, address) for address in look.addresses}
+        wanted = [a for a in look.addresses if not look.if_there or glass.holds(trace, a)]
+        arrays = {address: glass.array_at(trace, address) for address in wanted}
         return Response(save(arrays), media_type="application/octet-stream")
 
     @app.post("/api/receipt")
