@@ -62,7 +62,7 @@ def test_the_first_view_is_small(repository: Path) -> None:
 
 
 def test_the_page_names_no_other_place(repository: Path) -> None:
-    """No font, script or picture from elsewhere; addresses inside libraries' messages and of XML's names load nothing."""
+    """No font, script or picture from elsewhere; what names an XML namespace loads nothing."""
     for path in (repository / BUILT).rglob("*"):
         if path.suffix in {".css", ".html"}:
             assert not re.search(r"(?:https?:)?//(?!www\.w3\.org)", path.read_text("utf-8")), path.name

@@ -29,9 +29,12 @@ def text_files() -> tuple[Path, ...]:
     return tuple(path for path in paths if path.is_file() and b"\0" not in path.read_bytes()[:8000])
 
 
+BUILT_PAGE = REPOSITORY / "src" / "vidrio" / "serve" / "page"
+
+
 def is_written_by_hand(path: Path) -> bool:
     """Data have their own rules: a tab parts the columns of a .tsv, a blank may be what is tested."""
-    data = "data" in path.parts or "golden" in path.parts or "behaviour" in path.parts
+    data = "data" in path.parts or "golden" in path.parts or "behaviour" in path.parts or BUILT_PAGE in path.parents
     return not data and path.suffix not in {".tsv", ".txt", ".jsonl", ".json"} and path.name != "LICENSE"
 
 

@@ -1,4 +1,4 @@
-"""The server's answers: every number the glass's own, nothing kept, nothing let in that is too large or from elsewhere."""
+"""The server: every number the glass's own, nothing kept, nothing let in that is too large or from elsewhere."""
 
 import json
 import re
@@ -156,7 +156,7 @@ def worked_out(line: str, trace: Trace, stage: Any) -> Any:
 
 def test_a_change_travels_with_the_request_and_is_compared() -> None:
     told = ask("run", text="hello world", changes=[["without", "positions"], ["heads-off", "enc.0.self.h0"]])
-    assert [change["asked"] for change in told["changed"]["changes"]][0] == "--without positions"
+    assert told["changed"]["changes"][0]["asked"] == "--without positions"
     assert told["changed"]["before"] == "hola mundo"
     assert any(layer["largest"] for layer in told["changed"]["layers"])
     assert ask("run", text="hello world")["changed"] is None
@@ -281,7 +281,7 @@ def test_a_port_that_is_taken_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}") as caught:
-            serve("lesson", "127.0.0.1", port)
+            serve("lesson", "127.0.0.1", port, print)
     assert "--port" in caught.value.do
 
 
