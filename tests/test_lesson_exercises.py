@@ -228,6 +228,9 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(capsys.readouterr().out)
     assert told["question"] == EXERCISES[0]["question"]
     assert told["measured"]["translated"]["none"]["first"] == told["measured"]["translated"]["none"]["second"]
+    assert main(["lesson", "exercises", "8", "--json"]) == 0
+    best = json.loads(capsys.readouterr().out)["measured"]["counted"]["best"]
+    assert {"ids", "log_prob", "token_log_probs"} <= set(best)
     assert main(["lesson", "exercises", "--json"]) == 0
     assert [one["question"] for one in json.loads(capsys.readouterr().out)] == [e["question"] for e in EXERCISES]
     for number in range(2, 9):
