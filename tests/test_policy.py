@@ -30,6 +30,7 @@ ROOMS = (
     "errors",
     "model",
     "text.fold",
+    "text.utf8",
     "text.tokens",
     "text.reading",
     "search",

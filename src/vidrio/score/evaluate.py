@@ -1,22 +1,23 @@
-"""Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came."""
+"""Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came.
+
+How scores are counted is told in metrics.py.
+"""
 
 import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vidrio.data.progress import Progress, silent
 from vidrio.errors import DataError
 from vidrio.model.folder import sha256
-from vidrio.score.metrics import Score, chrf, corpus_scores
+from vidrio.score.metrics import Metrics, Score, chrf_of_each, chrf_signature, corpus_scores
 from vidrio.search import Options
+from vidrio.text.utf8 import Decoder
 from vidrio.translate.confidence import Confidence, calibrated, in_reference, sentence_feature
 from vidrio.translate.translator import Translator
-
-if TYPE_CHECKING:
-    from vidrio.score.metrics import Metrics
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def evaluate(
     translator: Translator,
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
-    metrics: "Metrics",
+    metrics: Metrics,
     options: Options,
     *,
     against: Sequence[str] | None = None,
@@ -90,26 +91,24 @@ def calibrate(
 
     `told` is kept with it, for people: which files these are.
     """
-    metric = chrf()
     with progress("measuring confidence", len(sources)) as advance:
         found = []
         for one in translator.stream(sources, options):
             found.append(one)
             advance(1)
         translations = translator.annotator.with_token_scores(found)
+    pairs = zip(translations, references, strict=True)
+    single = [(one, reference) for one, reference in pairs if len(one.sentences) == 1]
+    qualities = chrf_of_each([one.text for one, _ in single], [reference for _, reference in single])
     sentences, words = [], []
-    for translation, reference in zip(translations, references, strict=True):
-        if len(translation.sentences) != 1:
-            continue
+    for (translation, reference), quality in zip(single, qualities, strict=True):
         sentence = translation.sentences[0]
-        quality = metric.sentence_score(translation.text, [reference]).score / 100
-        sentences.append((sentence_feature(sentence.best.token_log_probs), quality))
+        sentences.append((sentence_feature(sentence.best.token_log_probs), quality / 100))
         features = translator.annotator.word_features(sentence)
         right = in_reference([word.text for word, _ in features], reference)
         words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
-    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences)}
-    if sentences:  # what has scored nothing has no signature yet
-        on |= {"chrF": str(metric.get_signature()), "beam": (options or translator.options).beam}
+    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": chrf_signature()}
+    on["beam"] = (options or translator.options).beam
     return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
 
 
@@ -127,18 +126,8 @@ def bits_per_character(translator: Translator, sources: Sequence[str], reference
 def read_lines(path: Path) -> list[str]:
     """The lines of a test set's file."""
     raw = path.read_bytes().removesuffix(b"\n")
-    lines = raw.split(b"\n") if raw else []
-    found = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            found.append(line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r"))
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"line {number} of {path} is not UTF-8",
-                found=f"byte 0x{line[error.start]:02X} at place {error.start + 1} of the line",
-                do="convert the file to UTF-8",
-            ) from None
-    return found
+    decode = Decoder(str(path))
+    return [decode(line).removesuffix("\r") for line in raw.split(b"\n")] if raw else []
 
 
 def read_aligned(paths: Sequence[Path]) -> list[list[str]]:

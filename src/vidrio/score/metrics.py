@@ -1,5 +1,6 @@
-"""BLEU, chrF and TER as sacreBLEU computes them, each with the signature that says how it was counted; nobody else asks
-sacreBLEU. Confidence is a bootstrap over the lines, and two systems are compared by a paired one, on the same draws.
+"""How good translations are, by sacreBLEU, each score with the signature that says how it was counted.
+
+Confidence is a bootstrap over the lines; two systems are compared by a paired one, on the same draws of lines.
 """
 
 from collections.abc import Sequence
@@ -10,9 +11,9 @@ from vidrio.data.progress import Progress, silent
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
+    from sacrebleu.metrics.chrf import CHRF
 
-    Metrics = dict[str, Metric]
-
+Metrics = dict[str, "Metric"]
 DRAWS = 1000  # of the bootstrap
 CERTAIN = 0.05  # below this p, a difference is not put down to chance
 
@@ -29,15 +30,42 @@ class Score:
     p: float | None = None  # that a difference from the other system at least this large comes by chance
 
 
-def chrf() -> "Metric":
-    """chrF compares letters, so it tells apart what is nearly right and what is not, of single sentences too."""
+def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """BLEU and chrF of a corpus, without any bootstrap."""
+    metrics = {name.lower(): metric for name, metric in usual_metrics().items() if name != "TER"}
+    return {
+        name: float(metric.corpus_score(list(translations), [list(references)]).score)
+        for name, metric in metrics.items()
+    }
+
+
+def chrf(translations: Sequence[str], references: Sequence[str]) -> float:
+    """chrF of some sentences together."""
+    return float(_chrf().corpus_score(list(translations), [list(references)]).score)
+
+
+def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Each sentence's own chrF."""
+    metric = _chrf()
+    pairs = zip(translations, references, strict=True)
+    return [float(metric.sentence_score(translation, [reference]).score) for translation, reference in pairs]
+
+
+def chrf_signature() -> str:
+    """How chrF is counted here."""
+    metric = _chrf()
+    metric.sentence_score("a", ["a"])  # it tells only after a score
+    return str(metric.get_signature())
+
+
+def _chrf() -> "CHRF":
     from sacrebleu.metrics.chrf import CHRF
 
     return CHRF()
 
 
-def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> "Metrics":
-    """BLEU, chrF and TER."""
+def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> Metrics:
+    """BLEU, chrF and TER, as sacreBLEU computes them."""
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
@@ -49,19 +77,10 @@ def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> "Metrics
     }
 
 
-def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """BLEU and chrF of a corpus, without any bootstrap."""
-    metrics = {name.lower(): metric for name, metric in usual_metrics().items() if name != "TER"}
-    return {
-        name: float(metric.corpus_score(list(translations), [list(references)]).score)
-        for name, metric in metrics.items()
-    }
-
-
 def corpus_scores(
     translations: Sequence[str],
     references: Sequence[Sequence[str]],
-    metrics: "Metrics",
+    metrics: Metrics,
     *,
     against: Sequence[str] | None = None,
     progress: Progress = silent,
@@ -81,12 +100,12 @@ def corpus_scores(
         for name, metric in metrics.items():  # each by itself draws the same lines
             signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
             signatures |= signature
-            columns |= {shown: results[shown] for shown in signature}
+            columns |= {told: results[told] for told in signature}
             advance(1)
 
     def score(name: str, system: int, p: float | None = None) -> Score:
-        result = columns[name][system]
-        return Score(name, float(result.score), float(result.mean), float(result.ci), str(signatures[name]), p)
+        found = columns[name][system]
+        return Score(name, float(found.score), float(found.mean), float(found.ci), str(signatures[name]), p)
 
     if against is None:
         return [score(name, 1) for name in columns], []
