@@ -26,7 +26,7 @@ STATUS =
 RUN_TESTS = "$(VENV_TEST)/bin/python" -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help hello test slow check model format pins clean python
+.PHONY: help hello test slow check page model format pins clean python
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -46,6 +46,9 @@ check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/bin/ruff" check
 	@"$(VENV_TEST)/bin/ruff" format --check
 	@"$(VENV_TEST)/bin/mypy"
+
+page: ## build the page of vidrio serve into the package; needs Node
+	@cd page && npm ci --no-audit --no-fund --silent && npm run --silent build
 
 model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 4 × TIME (90m)
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python"
@@ -88,4 +91,5 @@ $(READY_TEST): $(REQUIREMENTS) | python
 	@"$(PYTHON)" -m venv "$(VENV_TEST)"
 	@"$(VENV_TEST)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
 	@sh tests/install_chromium.sh
+	@if command -v npm > /dev/null 2>&1; then cd page && npm ci --no-audit --no-fund --silent; fi
 	@touch "$@"

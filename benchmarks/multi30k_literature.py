@@ -21,7 +21,8 @@ from vidrio.learn.net import model
 from vidrio.learn.net.decode import translate
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run.request import Start
-from vidrio.score.evaluate import corpus_scores, read_aligned, usual_metrics
+from vidrio.score.evaluate import read_aligned
+from vidrio.score.metrics import corpus_scores, usual_metrics
 
 PUBLISHED = 41.02  # BLEU: 4 + 4 layers, 128 wide, mean of checkpoints
 FORM = "lc.norm.tok"

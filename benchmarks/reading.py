@@ -10,14 +10,14 @@ it stands and as it is read, and scored with chrF against the reference, typed i
 import argparse
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sacrebleu.metrics.chrf import CHRF
 
 from vidrio.text.reading.capitals import WORD, capital_first
 from vidrio.text.reading.capitals import shouted as all_capitals
-from vidrio.text.reading.prepared import Prepared, Reader
+from vidrio.text.reading.prepared import Prepared, Reader, Way
 from vidrio.text.reading.protect import Protected
 from vidrio.translate.translator import Translator
 
@@ -63,7 +63,7 @@ def main() -> None:
     lines = (line.split("\t")[:2] for line in given.pairs.read_text("utf-8").splitlines())
     pairs = [pair for pair in lines if all(map(one_sentence, pair)) and 3 <= len(pair[0].split()) <= 9][: given.lines]
     read, plain = Translator.load(given.model), Translator.load(given.model)
-    plain.reader.prepare = as_it_stands(plain.reader)  # type: ignore[method-assign]
+    plain.reader.prepare_all = as_it_stands(plain.reader)  # type: ignore[method-assign]
     print(f"{len(pairs)} pairs of {given.pairs.name}, chrF\n{'typed':<22}as it stands   as it is read")
     for way, (change, change_reference) in WAYS.items():
         sources = [change(source) for source, _ in pairs]
@@ -75,14 +75,17 @@ def main() -> None:
         print(f"{way:<22}{scores[0]:12.1f}{scores[1]:16.1f}")
 
 
-def as_it_stands(reader: Reader) -> Callable[..., Prepared]:
+def as_it_stands(reader: Reader) -> Callable[..., list[Prepared]]:
     """How it reads with names hidden, but every letter as it is."""
-    prepare = reader.prepare
+    prepare_all = reader.prepare_all
 
-    def plainly(source: Protected, *, forms: bool, hide_names: bool, several: int) -> Prepared:
-        if all_capitals(source):
-            return Prepared(source, source.text, source.text)
-        return prepare(source, forms=False, hide_names=hide_names, several=several)
+    def plainly(sources: Sequence[Protected], ways: Sequence[Way]) -> list[Prepared]:
+        return [
+            Prepared(source, source.text, source.text)
+            if all_capitals(source)
+            else prepare_all([source], [way._replace(forms=False)])[0]
+            for source, way in zip(sources, ways, strict=True)
+        ]
 
     return plainly
 

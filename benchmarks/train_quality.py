@@ -39,8 +39,8 @@ from vidrio.learn.run.validate import translated
 from vidrio.look.curves import metrics, when
 from vidrio.model.folder import read_config
 from vidrio.model.parameters import count
-from vidrio.score.evaluate import corpus_scores, read_lines, usual_metrics
-from vidrio.score.metrics import scores
+from vidrio.score.evaluate import read_lines
+from vidrio.score.metrics import corpus_scores, quick_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 GOAL = 30.0  # BLEU
@@ -165,7 +165,7 @@ def theirs(home: Path, given: argparse.Namespace) -> Found:
     log = learn(python, folder, plan, settings, given.threads, 60 * given.minutes)
     times = [trained / 60 for trained in validated(log)]
     hypotheses = sorted((folder / "model").glob("*.hyps"), key=lambda path: int(path.stem))
-    read = (scores(peer.read_tokens(path, tokenizer), texts["val"]["de"])["bleu"].value for path in hypotheses)
+    read = (quick_scores(peer.read_tokens(path, tokenizer), texts["val"]["de"])["bleu"] for path in hypotheses)
     curve = list(zip(times, read, strict=False))  # the last validation may not have come to its end
     subprocess.run(
         [python, "-m", "joeynmt", "test", folder / "test.yaml", "-o", folder / "translations"],

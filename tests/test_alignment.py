@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vidrio
+from hiding import hide
 from small_models import WORDS, random_sources, write_model
 from small_run import PAIRS, train_small
 from tolerances import FLOAT32
@@ -16,7 +17,7 @@ from vidrio.fast.export import export
 from vidrio.glass.paper.transformer import build
 from vidrio.model.folder import read_parameters
 from vidrio.search import Options
-from vidrio.text.reading.prepared import hide, reveal
+from vidrio.text.reading.prepared import reveal
 from vidrio.text.reading.protect import protected
 from vidrio.text.reading.words import word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hiding import hide
 from vidrio.text.reading.capitals import Form, came_back, lowered, raised, read, shouted, written
-from vidrio.text.reading.prepared import hide, reveal
+from vidrio.text.reading.prepared import reveal
 from vidrio.text.reading.protect import protected
 
 

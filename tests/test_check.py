@@ -250,9 +250,12 @@ def test_checks_agree_in_words(capsys: pytest.CaptureFixture[str], options: list
 def test_a_check_that_fails_says_where_and_exits_with_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vidrio.glass.paper import maths
+    from vidrio.glass.paper.arithmetic import FLOAT
 
-    monkeypatch.setattr(maths, "softmax", lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum() * x.shape[0])
+    def slipped(x: np.ndarray) -> np.ndarray:
+        return np.exp(x - x.max()) / np.exp(x - x.max()).sum() * x.shape[0]
+
+    monkeypatch.setitem(vars(FLOAT), "softmax", slipped)
     code, out, _ = vidrio(capsys, "check", "hello world", "--model", "lesson", "--all")
     assert code == 1
     assert "NOT everything agrees" in out

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 
@@ -44,9 +44,10 @@ def test_only_the_latest_are_remembered():
 
 
 def test_who_waits_for_what_fails_is_told():
-    memory, both_there = Memory(9), Barrier(2, timeout=20)
+    memory, both_there, at_work = Memory(9), Barrier(2, timeout=20), Event()
 
     def fail(sentences):
+        at_work.set()
         both_there.wait()
         raise ValueError(f"no {sentences}")
 
@@ -56,8 +57,7 @@ def test_who_waits_for_what_fails_is_told():
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(memory.share, ["a"], fail)
-        while "a" not in memory._kept:
-            pass
+        assert at_work.wait(20)
         second = pool.submit(memory.share, ["a", "b"], find)
         for one in (first, second):
             with pytest.raises(ValueError, match="no \\['a'\\]"):

@@ -138,6 +138,7 @@ CALLS = {
     "data": ["inspect", "pairs.tsv"],
     "evaluate": ["lesson", "--src", "text.txt", "--ref", "text.txt"],
     "score": ["-m", "lesson", "hello world", "hola mundo"],
+    "serve": ["-m", "nothing-of-that-name", "--port", "0"],
 }
 
 

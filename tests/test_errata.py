@@ -236,7 +236,7 @@ def test_the_command(call_vidrio: Run) -> None:
 def test_json_has_no_nan(call_vidrio: Run) -> None:
     told = call_vidrio("lesson", "errata", "5", "--json").stdout
     figures = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))[0]["computed"]
-    assert figures["softmax [709, 710] as printed"] == [[0.0, "nan"]]
+    assert figures["softmax [709, 710] as printed"] == [[0.0, "NaN"]]
 
 
 def test_the_command_as_json(call_vidrio: Run) -> None:

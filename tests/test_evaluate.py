@@ -18,13 +18,12 @@ from vidrio.glass.paper.transformer import build, translate_forced
 from vidrio.model.folder import read_parameters
 from vidrio.score.evaluate import (
     bits_per_character,
-    corpus_scores,
     evaluate,
     read_aligned,
     read_lines,
     translate_all,
-    usual_metrics,
 )
+from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
 GENERATOR = np.random.default_rng(4)

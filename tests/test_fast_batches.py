@@ -132,4 +132,4 @@ def test_who_wants_no_more_is_not_worked_for(monkeypatch):
 
 
 def rows_waiting(batches):
-    return [row.item for rows, _ in (*batches._full, *batches._open.values()) for row in rows]
+    return [job.items[n] for rows, _ in (*batches._full, *batches._open.values()) for job, n in rows]

@@ -3,6 +3,8 @@
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ import click
 import pytest
 
 from vidrio import cli
+from vidrio.model.find import LESSON, find
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -55,6 +58,9 @@ def test_the_examples_are_found() -> None:
 )
 def test_an_example_does_what_it_promises(line: str, folder: Path, call_vidrio: Call) -> None:
     os.chdir(folder)
+    if line.startswith("vidrio serve"):
+        assert_serves(shlex.split(line)[1:])
+        return
     if set(line) & set("<>|;&"):
         vidrio = f'vidrio() {{ {shlex.quote(sys.executable)} -m vidrio "$@"; }}'
         done = subprocess.run(["sh", "-c", f"{vidrio}\n{line}"], capture_output=True, text=True, timeout=120)
@@ -64,10 +70,28 @@ def test_an_example_does_what_it_promises(line: str, folder: Path, call_vidrio: 
     assert done.returncode == 0, done.stderr
 
 
+def assert_serves(arguments: list[str]) -> None:
+    """It tells its address when it is ready, and goes on until Ctrl-C. Any free port: others may use the usual one."""
+    command = [sys.executable, "-m", "vidrio", *arguments, "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | {"BROWSER": "true"}
+    ) as process:
+        assert process.stdout
+        told = []
+        for text in process.stdout:
+            told.append(text)
+            if "http://" in text:
+                process.send_signal(signal.SIGINT)
+        assert process.wait(60) in (0, 130), told
+    assert "http://127.0.0.1:" in "".join(told)
+    assert "Traceback" not in "".join(told)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the examples are run, one after the other: what one writes may be read by the next."""
     folder = tmp_path_factory.mktemp("examples")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
+    shutil.copytree(find(LESSON), folder / "my-model")
     return folder

@@ -18,6 +18,7 @@ from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.glass.paper import transformer
 from vidrio.learn import train as training
 from vidrio.learn.net import model
+from vidrio.learn.net.decode import translate
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run.choose import (
     BATCH_FOR,
@@ -40,6 +41,7 @@ from vidrio.learn.run.run_files import mean
 from vidrio.learn.train import Learned
 from vidrio.look.curves import metrics, panels
 from vidrio.model.folder import About, read_config, read_parameters
+from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 torch.set_num_threads(1)
@@ -85,7 +87,11 @@ def learn(folder: Path, pairs: Path, choices: Choices = QUICK, **changes: Any) -
 
 def test_it_learns_to_translate(pairs: Path, tmp_path: Path) -> None:
     learned, said = learn(tmp_path / "model", pairs, replace(QUICK, stop=Stop(steps=250)))
-    right = sum(told == wanted for told, (_, wanted) in zip(learned.translations, learned.task.test, strict=True))
+    assert learned.task.source is not None
+    assert learned.task.target is not None
+    sources = [np.array(learned.task.source.encode(source)) for source, _ in learned.task.test]
+    found = map(learned.task.target.decode, translate(model.build(learned.parameters), sources))
+    right = sum(text == wanted for text, (_, wanted) in zip(found, learned.task.test, strict=True))
     assert right / len(learned.task.test) > 0.6
     assert any("to learn from" in line for line in said)
     learned_sources = {line.split("\t")[0] for line in (tmp_path / "model/run/data/train.tsv").read_text().splitlines()}
@@ -102,7 +108,7 @@ def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
     assert learned.state.best_score is not None
     assert learned.state.best_score > 95  # always "no" would be 73
     # The written model classifies in glass/ as it did while learning.
-    write_model(learned, About(name="numbers", labels=list(learned.task.labels)), "card\n")
+    write_model(learned, About(name="numbers", labels=list(learned.task.labels)))
     config, about = read_config(tmp_path / "model")
     machine = transformer.build(config, read_parameters(tmp_path / "model"))
     tokenizer = Tokenizer.load(tmp_path / "model" / "tokenizer.json", config.special)
@@ -439,6 +445,12 @@ def test_the_command_makes_a_translator(
     assert about.provenance["command"] in card
     assert "those who count; licence: CC BY 2.0 FR" in card
     assert (tmp_path / "m" / "report.html").exists()
+    # The scores are of what `vidrio translate` says.
+    test = [line.split("\t") for line in (tmp_path / "m/run/data/test.tsv").read_text("utf-8").splitlines()]
+    (tmp_path / "test.en").write_text("".join(f"{source}\n" for source, _ in test), encoding="utf-8")
+    said = run_vidrio("translate", "--model", "m", "--input", "test.en").stdout.splitlines()
+    bleu = corpus_scores(said, [[target for _, target in test]], {"BLEU": usual_metrics()["BLEU"]})[0][0]
+    assert bleu.value == next(score["value"] for score in about.scores if score["metric"] == "BLEU")
     translated = run_vidrio("translate", "--model", "m", "--confidence", "One two")
     assert translated.returncode == 0, translated.stderr
     assert "confidence predicts chrF" in done.stderr

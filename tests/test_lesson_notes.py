@@ -204,7 +204,7 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert list(told) == list(SECTIONS)
     assert [row["printed"] for row in told["sums"]["rows"] if row["wrong"]] == [5292.638, 15409.093]
     assert told["mask"]["table"]["hidden"][1][:2] == pytest.approx([0.308458, 0.691542], abs=1e-6)
-    assert told["mask"]["far"]["renormalised"][0] == ["nan", "nan"]
+    assert told["mask"]["far"]["renormalised"][0] == ["NaN", "NaN"]
     assert told["structure"]["out.prob"][0][8] == max(told["structure"]["out.prob"][0])  # hola
     assert main(["lesson", "notes", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == list(SECTIONS)

@@ -517,7 +517,7 @@ def test_as_json(call_vidrio: Run) -> None:
     assert (data["lesson"], data["as"], len(data["steps"])) == ("random-transformer", "printed", 42)
     scores = next(q for q in data["steps"][9]["quantities"] if q["address"] == "enc.0.self.scores.h0")
     assert scores["values"] == [[68.0, 105.21], [87.88, 135.55169999999998]]
-    assert data["steps"][20]["quantities"][0]["values"][0] == ["nan"] * 4
+    assert data["steps"][20]["quantities"][0]["values"][0] == ["NaN"] * 4
     assert data["steps"][23]["quantities"][0]["formula"] == "(x − mean) / (√var + 10⁻⁶)"
 
 

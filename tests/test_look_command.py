@@ -255,7 +255,7 @@ def test_too_long_a_text_is_refused_with_the_limit(capsys: pytest.CaptureFixture
         ["--temperature", "0"],
         ["--top-p", "1.5"],
         ["--precision", "99"],
-        ["--dtype", "int8"],
+        ["--dtype", "int4"],
         ["--values", "all"],
         ["--att", "enc.0"],
         ["--json", "--heads"],

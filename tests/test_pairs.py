@@ -75,6 +75,26 @@ def test_csv_with_commas_quotes_and_line_ends_inside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("dog,perro\ncat,gato\n", [("dog", "perro"), ("cat", "gato")]),
+        ('"Hello, Tom.",Hola\nno,no\n', [("Hello, Tom.", "Hola"), ("no", "no")]),
+        ("english;spanish\ndog;perro\n", [("dog", "perro")]),
+        ("text,class\ngood day,praise\n", [("good day", "praise")]),
+        ("source,target\nsource,fuente\n", [("source", "fuente")]),
+        ("7,dog,perro\n8,cat,gato\n9,man,hombre\n", [("dog", "perro"), ("cat", "gato"), ("man", "hombre")]),
+    ],
+)
+def test_csv_with_a_header_or_without(tmp_path: Path, text: str, wanted: list[tuple[str, str]]) -> None:
+    """The first pair of a file without a header is a pair."""
+    assert [pair[:2] for pair in pairs_of(write(tmp_path / "p.csv", text))[0]] == wanted
+    with pytest.raises(DataError, match="does not have two columns"):
+        corpora([str(write(tmp_path / "q.csv", "id,text,label\n1,good day,praise\n"))])
+    if text.startswith("dog"):
+        assert [pair[:2] for pair in pairs_of(tmp_path / "p.csv", columns=("2", "1"))[0]] == [w[::-1] for w in wanted]
+
+
+@pytest.mark.parametrize(
     "records",
     [
         [{"source": s, "target": t, "id": "x"} for s, t in PAIRS],

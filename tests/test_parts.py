@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from vidrio.text.reading import parts, protect
 from vidrio.text.reading.parts import (
-    fitted,
     in_halves,
     in_parts,
     translatable,
@@ -17,6 +16,7 @@ from vidrio.text.reading.parts import (
     without_quotes,
 )
 from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate.attempts import fitted
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
 TOKENIZER = Tokenizer.learn(["abc defg hij, the fade; a bad cafe: a big cab"] * 3, "bpe", 330)

@@ -30,6 +30,7 @@ ROOMS = (
     "errors",
     "model",
     "text.fold",
+    "text.utf8",
     "text.tokens",
     "text.reading",
     "search",
@@ -84,7 +85,9 @@ LIBRARIES = {
 
 MOST_LINES = 400
 # A longer file needs a reason: its path under src/vidrio, and why it is one idea and not two.
-LONG_FILES: dict[str, str] = {}
+LONG_FILES = {
+    "glass/numbers/stages.py": "the table of stages, and the parts of a layer that fill it; to be split once more"
+}
 
 MOST_PARAMETERS = 6
 # Functions that take more, and still have to take fewer, or one request object. Exact, like STILL_WRONG.
@@ -93,31 +96,27 @@ MANY_PARAMETERS = {
     "commands.translate.translate",
     "draw.show._blocks",
     "draw.show.matrix",
-    "lessons.counting._sum",
-    "lessons.random_transformer.command",
-    "lessons.sizes.command",
     "search.expand",
 }
 
-# JSON is written by one function, which knows what to do with NaN. These files still write it themselves; exact too.
+# JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
+JSON_WRITER = "model.json_text"
 JSON_WRITERS = {
     "commands.evaluate",
     "commands.score",
     "commands.translate",
     "data.pairs",
     "data.prepare",
-    "draw.notebook",
-    "look.report",
-    "look.training_json",
     "fast.files",
     "learn.run.state",
-    "lessons.as_data",
     "lessons.values_file",
     "lessons.values_reader",
     "look.manifest",
+    "look.notebook",
+    "look.report",
+    "look.training_json",
     "model.config",
     "model.folder",
-    "model.json_text",
     "translate.confidence",
 }
 
@@ -143,6 +142,16 @@ def imports_upwards(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
         for name, others in graph.items()
         for other in others
         if name in heights and other in heights and heights[other] > heights[name]
+    }
+
+
+def imports_between_strangers(graph: dict[str, set[str]]) -> set[tuple[str, str]]:
+    return {
+        (name, other)
+        for name, others in graph.items()
+        for other in others
+        for pair in STRANGERS
+        if sorted(room for room in pair if within(name, room) or within(other, room)) == sorted(pair)
     }
 
 
@@ -182,7 +191,7 @@ def test_what_is_still_wrong_is_listed_exactly() -> None:
     in_circles = [set(group) for group in circles(graph)]
     harmless = [
         (name, other)
-        for name, other in STILL_WRONG - imports_upwards(graph)
+        for name, other in STILL_WRONG - imports_upwards(graph) - imports_between_strangers(graph)
         if not any({name, other} <= group for group in in_circles)
     ]
     assert not [*gone, *harmless], "mended: delete the line from STILL_WRONG"
@@ -210,15 +219,9 @@ def test_the_search_for_circles_finds_them(tmp_path: Path) -> None:
     assert (height("glass.new.file"), height("modelling")) == (None, None)
 
 
-@pytest.mark.parametrize(("one", "other"), STRANGERS)
-def test_strangers_never_import_each_other(one: str, other: str) -> None:
-    graph = import_graph()
-    pairs = [(name, imported) for name, others in graph.items() for imported in others]
-    assert not [
-        f"{name} imports {imported}"
-        for name, imported in pairs
-        if (within(name, one) and within(imported, other)) or (within(name, other) and within(imported, one))
-    ]
+def test_strangers_never_import_each_other() -> None:
+    wrong = imports_between_strangers(import_graph()) - STILL_WRONG
+    assert not wrong, "\n".join(f"{name} imports {other}" for name, other in sorted(wrong))
 
 
 def test_each_library_is_imported_only_where_it_belongs() -> None:
@@ -232,7 +235,7 @@ def test_each_library_is_imported_only_where_it_belongs() -> None:
 
 def test_everything_but_learning_can_be_imported_on_a_light_install() -> None:
     names = [f"vidrio.{module_name(path)}".removesuffix(".__init__") for path in source_files()]
-    light = [name for name in names if ".learn" not in name and "__main__" not in name]
+    light = [name for name in names if not {"learn", "__main__"} & set(name.split("."))]
     code = "import sys, importlib\n"
     code += "sys.modules.update(dict.fromkeys(['torch', 'sacrebleu', 'zstandard']))\n"
     code += f"for name in {light!r}: importlib.import_module(name)\n"
@@ -263,7 +266,7 @@ def test_json_is_written_by_one_function() -> None:
         for node in ast.walk(syntax_of(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("json.dumps", "json.dump")
     }
-    assert writers == JSON_WRITERS
+    assert writers - {JSON_WRITER} == JSON_WRITERS, f"write it with {JSON_WRITER}; delete who does"
 
 
 # --- safety -----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.reading.prepared import hide, reveal
+from hiding import hide
+from vidrio.text.reading.prepared import reveal
 from vidrio.text.reading.protect import protected
 
 SYMBOLS = "①②③"

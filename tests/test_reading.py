@@ -8,7 +8,7 @@ import pytest
 from vidrio.look.run import open_model
 from vidrio.model import find as models
 from vidrio.search import Options
-from vidrio.text.reading.prepared import Prepared, Reader, knows_capitals
+from vidrio.text.reading.prepared import Prepared, Reader, Way, knows_capitals
 from vidrio.text.reading.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate import attempts
@@ -18,7 +18,7 @@ TITLE = "The Old Man And The Sea"
 
 
 def read(reader: Reader, sentence: str = "see the old sea", **way: bool) -> Prepared:
-    return reader.prepare(protected(sentence), **way)
+    return reader.prepare(protected(sentence), Way(**way))
 
 
 @pytest.fixture

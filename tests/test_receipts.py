@@ -84,6 +84,19 @@ def test_every_number_in_eight_bits_is_recomputed_and_whole_numbers_exactly(choi
     assert whole > 1000
 
 
+def test_a_mean_in_float16_does_not_overflow_on_its_way() -> None:
+    """NumPy adds float16 up in float32, so a variance of 10,000 in 12 columns comes out: its sum is 120,000."""
+
+    def far_apart(name: str, value: np.ndarray) -> np.ndarray:
+        if name != "enc.0.self.sum":
+            return value
+        return np.where(np.arange(value.shape[1]) % 2, value.dtype.type(100), value.dtype.type(-100)) + 0 * value
+
+    trace = run(make_machine("paper", np.float16), far_apart)
+    assert trace.array("enc.0.self.norm.var")[0] == 10_000
+    assert compared(Cells(trace), trace.stages["enc.0.self.norm.var"], (0,)).agrees
+
+
 def test_a_whole_number_that_is_wrong_by_one_is_caught() -> None:
     trace = make_trace("paper", np.float32, EIGHT)
     names = [name for name in computed(trace) if "whole" in name or "product" in name or "factor" in name]

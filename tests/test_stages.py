@@ -10,7 +10,7 @@ from vidrio.glass.paper.transformer import Machine
 from vidrio.glass.proof.operations import OPERATIONS
 from vidrio.model.parameters import parameter_specs
 
-KINDS = {"input", "parameter", "value", "aggregate", "choice"}
+KINDS = {"input", "parameter", "constant", "value", "aggregate", "choice"}
 
 
 MACHINES = {**dict.fromkeys(CHOICES, FLOAT), **{f"{name} in eight bits": EIGHT for name in CHOICES}}

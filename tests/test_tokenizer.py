@@ -300,3 +300,9 @@ def test_thin_takes_texts_from_everywhere() -> None:
     assert len(kept) <= 10
     assert len({b - a for a, b in itertools.pairwise(kept)}) == 1
     assert kept[-1] > 800
+
+
+@given(text=st.text(max_size=40) | st.text("ab  \n\t▁<s>0x\u0301\ufdd0.,'-é", max_size=40))
+def test_tokens_are_counted_as_they_are(learned, text: str) -> None:
+    for tokenizer in learned.values():
+        assert tokenizer.count(text) == len(tokenizer.encode(text))

@@ -18,7 +18,7 @@ from vidrio.commands import _progress
 from vidrio.data.progress import Advance
 from vidrio.errors import DataError, RunError
 from vidrio.learn.run.choose import sized
-from vidrio.learn.run.finish import interval
+from vidrio.learn.run.finish import interval, measure_confidence
 from vidrio.learn.run.plan import Plan
 from vidrio.learn.run.prepare import DataFolder, Task
 from vidrio.learn.run.recipe import Recipe, Stop
@@ -27,7 +27,9 @@ from vidrio.learn.train import prepare
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
-from vidrio.score.evaluate import calibrate, corpus_scores, usual_metrics
+from vidrio.score import evaluate as evaluation
+from vidrio.score.evaluate import calibrate
+from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]
@@ -109,6 +111,26 @@ def test_scoring_and_calibrating_tell_how_far_they_are() -> None:
     sources = [f"{start} house." for start in ("My", "Your", "This", "A", "The", "One", "Our", "Her", "His", "Their")]
     calibrate(Translator.load(workers=1), sources * 5, ["la casa"] * 50, progress=told)
     assert told.of["measuring confidence"] == [50, 50]
+
+
+class Babbling:
+    """A translator so weak that none of its translations is one sentence."""
+
+    folder = Path()
+    options = SimpleNamespace(beam=4)
+    annotator = SimpleNamespace(with_token_scores=lambda translations: translations)
+
+    def stream(self, sources: Sequence[str], options: Any) -> Iterator[Any]:
+        return iter([SimpleNamespace(text="", sentences=()) for _ in sources])
+
+
+def test_a_model_that_says_nothing_has_no_confidence_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "sha256", lambda path: "")
+    with pytest.raises(DataError, match="0 pairs that are one sentence each"):
+        calibrate(Babbling(), ["one"] * 30, ["uno"] * 30)  # type: ignore[arg-type]
+    said: list[str] = []
+    measure_confidence(Babbling(), [("one", "uno")] * 30, Reporter(said.append))  # type: ignore[arg-type]
+    assert not said
 
 
 # --- judged on texts set apart ----------------------------------------------------------------------------------------

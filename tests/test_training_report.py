@@ -26,7 +26,7 @@ from vidrio.look.run import look, open_model
 from vidrio.look.writing import clock
 from vidrio.model.folder import read_config, write_config
 from vidrio.score.breakdown import Judged, by_length, by_rarity, count_words, judged, targets, words
-from vidrio.score.evaluate import corpus_scores, usual_metrics
+from vidrio.score.metrics import corpus_scores, usual_metrics
 
 
 @pytest.fixture(scope="module")

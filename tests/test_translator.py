@@ -1,7 +1,12 @@
 """Text to text: nothing is lost on the way, whatever the text and however it is handed in."""
 
 import asyncio
+import copy
+import os
+import pickle
 import shutil
+import subprocess
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import CancelledError
@@ -297,6 +302,44 @@ def test_a_translation_can_be_looked_into(folder):
     seen = found.look(1)
     assert seen.text == "Cola core."
     assert seen.translation == found.sentences[1].text
+
+
+def test_a_translation_can_be_copied_and_pickled(folder):
+    found = vidrio.load(folder).translate("Bala core. Cola core.")
+    assert copy.deepcopy(found) == copy.copy(found) == found
+    assert copy.deepcopy(found).alignment == found.alignment
+    read = pickle.loads(pickle.dumps(found))
+    assert read == found
+    assert (read.score, read.alternative(0)) == (found.score, found.text)
+    for ask in (lambda: read.alignment, lambda: read.confidence, read.look):
+        with pytest.raises(InputError, match="it was pickled"):
+            ask()
+
+
+FORKS = """
+import multiprocessing, os, sys, vidrio
+translator = vidrio.load(sys.argv[1], engine="fast", workers=2)
+texts = ["Bala core.", "Dila gare hoso."] * 20
+def all_of(_):
+    return [found.text for found in translator.stream(texts)]
+before = all_of(0)
+if (child := os.fork()) == 0:
+    os._exit(0 if all_of(0) == before else 1)
+assert os.waitpid(child, 0)[1] == 0
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map(all_of, range(4)) == [before] * 4
+assert all_of(0) == before
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_translator_works_in_the_children_of_a_fork(folder):
+    subprocess.run([sys.executable, "-c", FORKS, str(folder)], timeout=120, check=True)
+
+
+def test_one_text_is_no_stream(translator):
+    with pytest.raises(InputError, match="a stream is of many texts"):
+        next(translator.stream("bala"))
 
 
 def test_what_repeats_itself_is_searched_again(folder):

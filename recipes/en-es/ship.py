@@ -17,7 +17,8 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
-from vidrio.score.evaluate import calibrate, evaluate, usual_metrics
+from vidrio.score.evaluate import calibrate, evaluate
+from vidrio.score.metrics import usual_metrics
 from vidrio.text.reading.prepared import RARE, fewest
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import confidence

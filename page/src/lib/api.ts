@@ -40,7 +40,8 @@ export const receipt = (asked: Asked, address: string, signal?: AbortSignal) =>
 export const copy = async (asked: Asked, address: string, kind: string): Promise<string> =>
   (await post("copy", { ...asked, address, kind })).text();
 
+/** Those of the quantities that the run has. */
 export async function tensors(asked: Asked, addresses: string[], signal?: AbortSignal): Promise<Map<string, Tensor>> {
   if (!addresses.length) return new Map();
-  return readTensors(await (await post("tensors", { ...asked, addresses }, signal)).arrayBuffer());
+  return readTensors(await (await post("tensors", { ...asked, addresses, if_there: true }, signal)).arrayBuffer());
 }

@@ -30,4 +30,6 @@ export const percent = (p: Num): string => {
 /** How a token is shown: the mark that begins a word becomes a space that can be seen. */
 export const tokenText = (token: string): string => token.replaceAll("▁", "");
 export const beginsWord = (token: string): boolean => token.startsWith("▁");
+/** What a reader sees of a token: never nothing. */
+export const shown = (token: string): string => tokenText(token) || "␣";
 export const isSpecial = (token: string): boolean => /^<.+>$/.test(token);

@@ -17,28 +17,6 @@ from vidrio.errors import DataError
 READ_AT_ONCE = 64 * 1024  # bytes
 
 
-class Decoder:
-    """Bytes to text, with the number of the line that is not UTF-8."""
-
-    def __init__(self, name: str, errors: str, first: int = 1) -> None:
-        self.replaced = 0
-        self._name, self._errors, self._number = name, errors, first - 1
-
-    def __call__(self, raw: bytes) -> str:
-        self._number += 1
-        try:
-            return raw.decode("utf-8-sig" if self._number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            if self._errors == "strict":
-                raise DataError(
-                    f"line {self._number} of {self._name} is not UTF-8",
-                    found=f"byte 0x{raw[error.start]:02X} at place {error.start + 1} of the line",
-                    do="convert it to UTF-8, or go on with --errors replace",
-                ) from None
-            self.replaced += 1
-            return raw.decode("utf-8", errors="replace")
-
-
 def lines_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[str]:
     """The lines of a file, read as they are needed."""
     return (decode(line.removesuffix(b"\n")) for line in file)

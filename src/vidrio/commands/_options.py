@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DTYPES = ("float64", "float32")
+DTYPES = ("int8", "float64", "float32")
 
 model_option = click.option(
     "-m", "--model", "model_name", metavar="MODEL", help="A model folder, or the name of a packaged one. [the default]"
@@ -21,7 +21,7 @@ precision_option = click.option(
     "--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals of every number printed."
 )
 dtype_option = click.option(
-    "--dtype", type=click.Choice(DTYPES), default="float64", show_default=True, help="What to compute in."
+    "--dtype", type=click.Choice(DTYPES), help="What to compute in; int8 as the fast engine. [as translating does]"
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 text_argument = click.argument("text")
@@ -68,13 +68,14 @@ def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
     return replace(options, **told)
 
 
-def opened(model_name: str | None, dtype: str = "float64") -> "LoadedModel":
+def opened(model_name: str | None, dtype: str | None = None) -> "LoadedModel":
     """The model that an option names, ready to be looked into; stderr says which it is."""
     import numpy as np
 
     from vidrio.look.run import open_model
 
-    model = open_model(model_name, {"float64": np.float64, "float32": np.float32}[dtype])
+    dtypes = {"int8": np.int8, "float64": np.float64, "float32": np.float32}
+    model = open_model(model_name, None if dtype is None else dtypes[dtype])
     which = "the default model" if model_name is None else "model"
     click.echo(f"{which}: {model.name} ({model.path})", err=True)
     return model

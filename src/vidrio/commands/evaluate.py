@@ -60,12 +60,13 @@ def evaluate(
         raise click.UsageError("--calibrate takes one --ref, and neither --against nor --output.")
     from vidrio.model.folder import write_atomically
     from vidrio.score import evaluate as evaluation
+    from vidrio.score.metrics import usual_metrics
     from vidrio.translate.translator import Translator
 
     if calibrate:
         _calibrate(model_name, source, references[0], engine, given, as_json)
         return
-    metrics = evaluation.usual_metrics(tokenize=tokenize, lowercase=lowercase)  # missing? Not after a long translation
+    metrics = usual_metrics(tokenize=tokenize, lowercase=lowercase)  # missing? Not after a long translation
     sources, *right = evaluation.read_aligned([source, *references])
     other = None
     if against is not None and Path(against).is_file():
@@ -118,7 +119,7 @@ def _calibrate(
 
 
 def _table(found: "Evaluation", against: str | None) -> list[str]:
-    from vidrio.score.evaluate import CERTAIN
+    from vidrio.score.metrics import CERTAIN
 
     run = found.run
     lines = [f"{found.lines:,} lines, beam {found.beam}, length penalty {found.length_penalty:g}", ""]

@@ -48,7 +48,7 @@ class RunRequest:
 
     text: str
     model_name: str | None
-    dtype: str
+    dtype: str | None
     target: str | None
     typed: bool
     search: Mapping[str, Any]
@@ -100,8 +100,7 @@ class RunRequest:
         """What must be told again to see the same run from another side."""
         from vidrio.look.command_line import CommandLine
 
-        dtype = None if self.dtype == "float64" else self.dtype
-        told = {"model": self.model_name, "dtype": dtype, "target": self.target, **self.search}
+        told = {"model": self.model_name, "dtype": self.dtype, "target": self.target, **self.search}
         options = ([f"--{name.replace('_', '-')}", str(value)] for name, value in told.items() if value is not None)
         words = [part for option in options for part in option]
         return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *as_typed(self.whatif)))

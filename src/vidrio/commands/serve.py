@@ -26,4 +26,11 @@ def serve(model_name: str | None, host: str, port: int, open_browser: bool) -> N
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.running import serve as run
 
-    run(model_name, host, port, open_browser)
+    def ready(address: str) -> None:
+        click.echo(f"Vidrio is ready: {address}")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    run(model_name, host, port, ready)

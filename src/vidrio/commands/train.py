@@ -85,7 +85,7 @@ def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter
     ending = report.Ending(
         sources=sources,
         references=references,
-        translations=learned.translations,
+        translations=judgement.translations,
         scores=judgement.scores,
         limits=LIMITS,
         warnings=judgement.warnings,

@@ -15,9 +15,10 @@ import click
 from click.exceptions import Exit
 
 from vidrio.commands._doubts import Doubts
-from vidrio.commands._lines import Decoder, Output, chunks_of_pipe, lines_of_file, skipped
+from vidrio.commands._lines import Output, chunks_of_pipe, lines_of_file, skipped
 from vidrio.commands._options import as_options, json_option, model_option, search_options
 from vidrio.errors import DataError
+from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
     from vidrio.search import Options
@@ -299,7 +300,8 @@ def _reading(
     """Chunks of lines, and what to call when some of them are done."""
     from vidrio.translate.stream import in_chunks
 
-    decode = Decoder("standard input" if source is None else str(source), errors)
+    do = "convert it to UTF-8, or go on with --errors replace"
+    decode = Decoder("standard input" if source is None else str(source), errors, do)
     if source is None:
         if sys.stdin.isatty():
             click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)

@@ -29,7 +29,9 @@ _OPTIONS = (
     ),
     click.option("--divisor", metavar="X", help="Divide scores by X instead of √K."),
     click.option("--norm-epsilon", metavar="X", help="ε of layer norm."),
-    click.option("--change-dtype", metavar="TYPE", help="Compute in float16, float32 or float64."),
+    click.option(
+        "--change-dtype", metavar="TYPE", help="Compute in int8 (as the fast engine), float16, float32 or float64."
+    ),
     click.option(
         "--set",
         "set_",

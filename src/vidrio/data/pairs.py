@@ -175,8 +175,8 @@ def _layout(path: Path, form: str, columns: tuple[str, str] | None, languages: t
             layout = layouts.given(columns, rows[0])
             layout = layout and layout._replace(header=names or layout.header)
         else:
-            header = dict(zip(rows[0], rows[0], strict=False)) if names else {}
-            layout = layouts.of_names(header, languages) or layouts.of_rows(rows, languages)
+            header = {name: name for name in rows[0]}
+            layout = layouts.of_names(header, languages) if names else layouts.of_rows(rows, languages)
         shown = " | ".join(rows[0])
     else:
         _, record = next(_READERS[form](path, Tally()), (0, None))

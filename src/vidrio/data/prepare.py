@@ -21,7 +21,7 @@ from vidrio.data.progress import Progress, silent
 from vidrio.data.select import Kept, Wishes, sift
 from vidrio.data.skipped import Tally
 from vidrio.errors import DataError
-from vidrio.model.folder import write_atomically
+from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 
 PARTS = ("train", "dev", "test")

@@ -20,7 +20,7 @@ from vidrio.data.pairs import Corpus, Pair, read
 from vidrio.data.progress import Advance, Progress, silent
 from vidrio.data.skipped import Tally
 from vidrio.data.split import NEAR_COPY, TRAIN, Apart, Keys, first_of_each, held_out, key
-from vidrio.errors import DataError
+from vidrio.errors import DataError, about_file
 from vidrio.text.fold import fold
 
 _SAMPLE = 2000  # pairs of each corpus that tell scripts and the usual ratio of lengths; of all, that tell near-copies
@@ -111,7 +111,11 @@ def _first_pass(
     """Write the pairs that pass the rules for single pairs; their checksums: as they are, source and target folded."""
     keys = array("Q"), array("Q"), array("Q")
     total = sum(corpus.bytes for corpus in corpora)
-    with work.open("w", encoding="utf-8", newline="\n") as file, progress("reading pairs", total) as advance:
+    with (
+        about_file(work),
+        work.open("w", encoding="utf-8", newline="\n") as file,
+        progress("reading pairs", total) as advance,
+    ):
         for number, corpus in enumerate(corpora):
             limits = suited_to(corpus, wishes)
             for pair in read(corpus, tally, advance):

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from vidrio.data.download import fetch, get_json
 from vidrio.data.progress import Progress
 from vidrio.errors import DataError
-from vidrio.model.folder import sha256, write_atomically
+from vidrio.model.files import sha256, write_atomically
 from vidrio.model.json_text import json_text
 
 # The addresses, all of them.

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from vidrio.data.prepare import Prepared, Share
 from vidrio.data.progress import Progress, silent
 from vidrio.errors import DataError
-from vidrio.model.folder import write_atomically
+from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
 

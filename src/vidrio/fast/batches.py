@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import Any, NamedTuple
 
 BATCH_TOKENS = 2048  # of the source, or of a target that is forced and longer; what fits the processor's cache
 BATCH_ROWS = 128  # with more of them nothing is faster, but each has a row of logits for the whole vocabulary
@@ -19,17 +19,27 @@ Kind = tuple[Hashable, Length]
 Submit = Callable[[list[Any]], list[Any]]  # items of one length → for each its result, to be waited for
 
 
-class Row:
-    """An item, and its result or error once that is done."""
+class Failure(NamedTuple):
+    """What stands in the place of a result."""
 
-    __slots__ = ("done", "error", "item", "result")
+    error: BaseException
 
-    def __init__(self, item: Any) -> None:
-        self.item, self.result, self.done = item, None, False
-        self.error: BaseException | None = None
 
-    def end(self, result: Any = None, error: BaseException | None = None) -> None:
-        self.result, self.error, self.done = result, error, True
+PENDING = object()  # what stands there before
+
+
+class Job(NamedTuple):
+    """The items that somebody asks about, and their results. A row of a batch is one of them: (job, number)."""
+
+    items: Sequence[Any]
+    results: list[Any]
+
+    def left(self) -> None:
+        """Nobody wants the rest any more, so it is not sent."""
+        self.results[:] = [None if result is PENDING else result for result in self.results]
+
+
+Row = tuple[Job, int]
 
 
 class Batch:
@@ -37,21 +47,21 @@ class Batch:
 
     def __init__(self, rows: list[Row], submit: Submit) -> None:
         self.done, self.awaited = False, threading.Lock()  # what was sent can be waited for by one thread only
-        self._rows, self._sent = rows, submit([row.item for row in rows])
+        self._rows, self._sent = rows, submit([job.items[number] for job, number in rows])
 
     def wait(self) -> None:
         with self.awaited:
-            for row, sent in zip(self._rows, self._sent, strict=True):
+            for (job, number), sent in zip(self._rows, self._sent, strict=True):
                 try:
-                    row.end(sent.result())
+                    job.results[number] = sent.result()
                 except Exception as error:
-                    row.end(error=error)
-            self._rows, self._sent, self.done = [], [], True  # no circle of references, which would wait for gc
+                    job.results[number] = Failure(error)
+            self._rows, self._sent, self.done = [], [], True  # no cycle of references, which would wait for gc
 
 
 class Batches:
     """What waits is sent when a worker could begin with it: full batches first, else what has waited for longest, with
-    what others have added by then. Nobody gets a result later for that."""
+    what others have added by then. No result comes later for that."""
 
     def __init__(self, workers: int) -> None:
         self._most = AHEAD * workers
@@ -70,28 +80,27 @@ class Batches:
     ) -> list[Any]:
         """For each item its result. Items of one kind may share a batch, and `submit` does the same to all of them.
         `stopped` tells when the results are not wanted any more."""
-        rows = [Row(item) for item in items]
-        mine: dict[Length, list[Row]] = {}
-        for row, length in zip(rows, lengths, strict=True):
-            mine.setdefault(length, []).append(row)
+        job = Job(items, [PENDING] * len(items))
+        alike: dict[Length, list[Row]] = {}
+        for number, length in enumerate(lengths):
+            alike.setdefault(length, []).append((job, number))
         try:
             with self._lock:
                 # What takes longest first: it shall not be what all wait for at the end.
-                for length in sorted(mine, reverse=True):
-                    self._add((kind, length), mine[length], submit)
-            for row in rows:
-                while not row.done:
+                for length in sorted(alike, reverse=True):
+                    self._add((kind, length), alike[length], submit)
+            for number in range(len(items)):
+                while job.results[number] is PENDING:
                     if stopped():
                         raise CancelledError
                     self._advance()
         except BaseException:
-            for row in rows:
-                row.end()  # so that it is not sent any more
+            job.left()
             raise
-        for row in rows:
-            if row.error is not None:
-                raise row.error
-        return [row.result for row in rows]
+        for result in job.results:
+            if type(result) is Failure:
+                raise result.error
+        return job.results
 
     def _add(self, kind: Kind, rows: list[Row], submit: Submit) -> None:
         waiting, _ = self._open.setdefault(kind, ([], submit))  # which keeps its turn if it is there
@@ -116,12 +125,12 @@ class Batches:
             batch.wait()
 
     def _send(self, rows: list[Row], submit: Submit) -> None:
-        wanted = [row for row in rows if not row.done]
+        wanted = [(job, number) for job, number in rows if job.results[number] is PENDING]
         try:
             if wanted:
                 self._sent.append(Batch(wanted, submit))
         except BaseException as error:
-            for row in wanted:
-                row.end(error=error)  # each who waits for one of them shall know
+            for job, number in wanted:
+                job.results[number] = Failure(error)  # each who waits for one of them shall know
             if not isinstance(error, Exception):
                 raise

@@ -1,10 +1,11 @@
 """Ids → hypotheses, by CTranslate2, with the options of `search.py`."""
 
+import ctypes
 import json
 import math
+import os
 import threading
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from vidrio.search import Hypothesis, Ids, Options, Step, search
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 
 _seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
+_reloading = threading.Lock()
 
 
 class Engine:
@@ -36,8 +38,21 @@ class Engine:
         self._source_tokens = _vocabulary(fast, "source")
         self._target_tokens = _vocabulary(fast, "target")
         self._target_ids = {token: i for i, token in enumerate(self._target_tokens)}
-        self._translator = self._load(workers)
-        self._batches = Batches(workers)
+        self._open()
+
+    def _open(self) -> None:
+        self._translator, self._batches = self._load(self._workers), Batches(self._workers)
+        self._process = os.getpid()
+
+    def _ready(self) -> tuple[Any, Batches]:
+        """The translator and its batches. Threads do not come along into the child of a fork: there it is loaded anew,
+        and what is the parent's is never freed, since that would wait for its threads."""
+        if self._process != os.getpid():
+            with _reloading:
+                if self._process != os.getpid():
+                    ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._translator))
+                    self._open()
+        return self._translator, self._batches
 
     def _load(self, workers: int) -> Any:
         import ctranslate2
@@ -67,7 +82,7 @@ class Engine:
         if options.sampling is not None and options.sampling.min_p > 0:
             special = self._config.special
             return [search(self._stepper(ids), special.start, special.end, options) for ids in sources]
-        translator, batches, named = self._translator, self._batches, self._source_tokens.__getitem__
+        (translator, batches), named = self._ready(), self._source_tokens.__getitem__
         if options.sampling is not None:  # draws depend on the batch, so there are no others in it
             translator, batches = self._seeded(options.sampling.seed), Batches(1)
         prefix = [self._target_tokens[i] for i in options.prefix]
@@ -83,27 +98,32 @@ class Engine:
                 **told,
             )
 
-        return [
-            [
-                self._hypothesis(tokens, score, options)
-                for tokens, score in zip(result.hypotheses, result.scores if asked else repeat(math.nan), strict=asked)
-            ]
-            for result in batches.ask(("search", options), sources, [(len(ids),) for ids in sources], submit, stopped)
-        ]
+        results = batches.ask(("search", options), sources, [(len(ids),) for ids in sources], submit, stopped)
+        id_of, longest, penalty = self._target_ids.__getitem__, options.max_length, options.length_penalty
+        unknown = [math.nan] * options.n_best
+
+        def hypothesis(tokens: list[str], score: float) -> Hypothesis:
+            # The end token takes the last step of those that end, so only a hypothesis that was cut is this long.
+            ended = len(tokens) < longest
+            return Hypothesis(tuple(map(id_of, tokens)), score * (len(tokens) + ended) ** penalty, score, (), ended)
+
+        return [list(map(hypothesis, result.hypotheses, result.scores if asked else unknown)) for result in results]
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """For each pair the log-probability of every target token and of the end token after them."""
         self._check_lengths([source for source, _ in pairs], 1 + max((len(target) for _, target in pairs), default=0))
 
+        translator, batches = self._ready()
+
         def submit(batch: Sequence[Pair]) -> Any:
-            return self._translator.score_batch(
+            return translator.score_batch(
                 [[self._source_tokens[i] for i in source] for source, _ in batch],
                 [[self._target_tokens[i] for i in target] for _, target in batch],
                 max_input_length=0,
                 asynchronous=True,
             )
 
-        results = self._batches.ask("score", pairs, _lengths(pairs), submit)
+        results = batches.ask("score", pairs, _lengths(pairs), submit)
         return [list(result.log_probs) for result in results]
 
     def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
@@ -115,8 +135,10 @@ class Engine:
         """
         self._check_lengths([source for source, _ in pairs], max((len(target) for _, target in pairs), default=0))
 
+        translator, batches = self._ready()
+
         def submit(batch: Sequence[Pair]) -> Any:
-            return self._translator.translate_batch(
+            return translator.translate_batch(
                 [[self._source_tokens[i] for i in source] for source, _ in batch],
                 target_prefix=[[self._target_tokens[i] for i in target] for _, target in batch],
                 beam_size=1,
@@ -127,7 +149,7 @@ class Engine:
             )
 
         written = [pair for pair in pairs if pair[1]]
-        results = iter(self._batches.ask("attend", written, _lengths(written), submit))
+        results = iter(batches.ask("attend", written, _lengths(written), submit))
         return [
             np.array(next(results).attention[0]) if target else np.zeros((0, len(source))) for source, target in pairs
         ]
@@ -152,19 +174,13 @@ class Engine:
             "sampling_temperature": 1.0 if sampling is None else sampling.temperature,
         }
 
-    def _hypothesis(self, tokens: list[str], score: float, options: Options) -> Hypothesis:
-        ids: Ids = tuple(map(self._target_ids.__getitem__, tokens))
-        # The end token takes the last step of those that end, so only a hypothesis that was cut is this long.
-        ended = len(ids) < options.max_length
-        return Hypothesis(ids, score * (len(ids) + ended) ** options.length_penalty, score, (), ended)
-
     def _stepper(self, source: Sequence[int]) -> Step:
         """Logits of the next token, for what CTranslate2 cannot draw by itself (min-p): each is asked for by itself,
         the source and what stands there already being read again."""
         read = [self._source_tokens[i] for i in source]
 
         def logits(prefix: Ids) -> np.ndarray:
-            [result] = self._translator.translate_batch(
+            [result] = self._ready()[0].translate_batch(
                 [read],
                 target_prefix=[[self._target_tokens[i] for i in prefix]],
                 beam_size=1,

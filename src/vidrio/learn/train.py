@@ -15,7 +15,6 @@ from vidrio.data.lock import leaving_nothing
 from vidrio.errors import ModelError, RunError
 from vidrio.learn.batches import Examples, no_resplit
 from vidrio.learn.net import model
-from vidrio.learn.net.decode import translate
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.processes.data_owner import at_work, owner_first, refuse_differences
 from vidrio.learn.processes.processes import ALONE, Processes
@@ -46,8 +45,7 @@ class Learned:
     parameters: Parameters  # the best
     score: float  # theirs, on the validation set
     averaged: list[int]  # the steps whose models they are the mean of, if they are one
-    translations: list[str]  # of the test sources, by beam search
-    judged: dict[str, float]  # of the test texts, where nothing is translated
+    judged: dict[str, float]  # on the test texts, where nothing is translated
 
     @property
     def config(self) -> ModelConfig:
@@ -194,7 +192,7 @@ def with_subword_dropout(task: Task) -> Examples:
 
 @torch.no_grad()
 def _judged(request: Request, task: Task, plan: Plan, state: State, reporter: Reporter) -> Learned:
-    """The best model, or the mean of the best; and what it makes of the test set."""
+    """The best model, or the mean of the best; classifiers and writers are judged, translators by `run/finish.py`."""
     reporter.say(f"trained {state.step:,} steps, {state.epoch:.1f} passes over the data, in {duration(state.seconds)}")
     reporter.say(f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set")
     best, score, averaged = Parameters(plan.config, state.best), state.best_score or 0.0, list[int]()
@@ -216,7 +214,6 @@ def _judged(request: Request, task: Task, plan: Plan, state: State, reporter: Re
         parameters=best,
         score=score,
         averaged=averaged,
-        translations=translate_test(best, task, reporter),
         judged={} if task.judge is None else task.judge(model.build(best)),
     )
 
@@ -238,14 +235,3 @@ def describe_mean(record: dict[str, Any]) -> str:
     compared = f"{metric} {record[metric]:.4g}, the best one alone {record['alone']:.4g}"
     outcome = "the mean is the model" if record["best"] else "not better"
     return f"tried the mean of the {len(record['steps'])} best models (steps {steps}): {compared}: {outcome}"
-
-
-def translate_test(best: Parameters, task: Task, reporter: Reporter) -> list[str]:
-    """The test sentences as the finished model translates them: beam search, in float32."""
-    if task.source is None or task.target is None or not task.test:
-        return []
-    sources = [np.array(ids, dtype=np.int64) for ids in task.source.encode_batch([source for source, _ in task.test])]
-    decoding, net = best.config.decoding, model.build(best)
-    with reporter.progress("translating the test set", len(sources)) as advance:
-        found = translate(net, sources, beam=decoding.beam, length_penalty=decoding.length_penalty, advance=advance)
-    return [task.target.decode(ids) for ids in found]

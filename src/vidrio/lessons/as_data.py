@@ -1,29 +1,23 @@
 """What a lesson computed, as JSON, for programs and plots."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import numpy as np
-
 from vidrio.glass.numbers.trace import Trace
+from vidrio.model import json_text as written
 
 
 def json_text(data: Any) -> str:
-    return json.dumps(plain(data), ensure_ascii=False, indent=1, allow_nan=False)
+    return written.json_text(_runs_as_numbers(data), indent=1)
 
 
-def plain(value: Any) -> Any:
-    """Arrays as lists, records as objects, a run as its numbers by address. JSON has no NaN and no ∞: those as text."""
+def _runs_as_numbers(value: Any) -> Any:
+    """A run, wherever it is in the data, as its numbers by address."""
     if isinstance(value, Trace):
-        return plain(value.values)
+        return value.values
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+        return {field.name: _runs_as_numbers(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+        return {key: _runs_as_numbers(part) for key, part in value.items()}
+    return [_runs_as_numbers(part) for part in value] if isinstance(value, list | tuple) else value

@@ -128,12 +128,12 @@ def _inner_axis(stage: Stage, table: dict[str, Stage]) -> str:
 
 def encoding(config: ModelConfig, n_source: int) -> dict[str, int]:
     """Multiplications to encode `n_source` tokens, by part; with a classifier on top, its too."""
-    return _sum(config, products(config), "enc" if config.has_decoder else "enc out", S=n_source)
+    return _sum(config, products(config), "enc" if config.has_decoder else "enc out", Rows(n_source))
 
 
 def forced(config: ModelConfig, n_source: int, n_target: int) -> dict[str, int]:
     """Multiplications of one decoder pass over all target tokens at once, as in training, by part."""
-    return _sum(config, products(config), "dec out", S=n_source, T=n_target)
+    return _sum(config, products(config), "dec out", Rows(n_source, n_target, seen=n_target))
 
 
 def decoding(config: ModelConfig, n_source: int, n_target: int, *, cached: bool) -> dict[str, int]:
@@ -146,30 +146,31 @@ def decoding(config: ModelConfig, n_source: int, n_target: int, *, cached: bool)
     found = products(config)
     for t in range(1, n_target + 1):
         new = 1 if cached else t
-        total.update(_sum(config, found, "dec", S=n_source, T=new, seen=t, memory=not cached or t == 1))
-        total.update(_sum(config, found, "out", S=n_source, T=1))
+        total.update(_sum(config, found, "dec", Rows(n_source, new, seen=t, memory=not cached or t == 1)))
+        total.update(_sum(config, found, "out", Rows(n_source, 1, seen=1)))
     return dict(total)
 
 
-def _sum(
-    config: ModelConfig,
-    found: Counter[Product],
-    sides: str,
-    *,
-    S: int,
-    T: int = 0,
-    seen: int | None = None,
-    memory: bool = True,
-) -> dict[str, int]:
-    """Multiplications by part, for T new target rows that see `seen` rows in all (T, unless told otherwise)."""
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a pass: of the source, new ones of the target, and all that those can see."""
+
+    source: int
+    target: int = 0
+    seen: int = 0
+    memory: bool = True  # whether the memory's keys and values are made in it
+
+
+def _sum(config: ModelConfig, found: Counter[Product], sides: str, n_rows: Rows) -> dict[str, int]:
+    """Multiplications of one pass, by part."""
     c = config
     sizes = {"D": c.d_model, "K": c.d_head, "F": c.d_ff, "E": c.n_heads * c.d_head, "V": c.target_vocabulary}
-    sizes |= {"C": c.n_classes, "S": S, "T": T}
-    seen_sizes = sizes | {"T": T if seen is None else seen}
+    sizes |= {"C": c.n_classes, "S": n_rows.source, "T": n_rows.target}
+    seen_sizes = sizes | {"T": n_rows.seen}
     total: Counter[str] = Counter()
     for product, count in found.items():
         side, rows, columns = product.part[:3], product.axes[0], product.axes[1:]
-        if side not in sides or (side == "dec" and rows == "S" and not memory):
+        if side not in sides or (side == "dec" and rows == "S" and not n_rows.memory):
             continue
         # Rows are new ones; what is summed over, and what a new row looks at, are all the rows that can be seen.
         length = sizes[rows] * int(np.prod([seen_sizes[axis] for axis in columns])) * seen_sizes[product.inner]

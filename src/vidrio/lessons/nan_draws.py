@@ -91,7 +91,7 @@ class Draws:
         generator = np.random.default_rng(self.seed)
         for _ in range(self.count):
             drawn = {name: self.spread * generator.standard_normal(shape) for name, shape in specs.items()}
-            yield {**self.plain.parameters, **{n: a.astype(DTYPES[self.dtype]) for n, a in drawn.items()}}
+            yield {**self.plain.parameters, **{n: a.astype(DTYPES[self.dtype], copy=False) for n, a in drawn.items()}}
 
 
 @dataclass(frozen=True)
@@ -220,11 +220,10 @@ class Block:
     agree: float = 0.0
 
     def tap(self, name: str, value: Array) -> Array:
-        quantity = name.split(".")[3]
-        if quantity == "scaled":
+        if ".scaled." in name:
             self.score = max(self.score, float(np.abs(value).max()))
             self.highest = max(self.highest, float(value.max()))
-        elif quantity == "weights":
+        elif ".weights." in name:
             self.agree += float(value[0].argmax() == value[1].argmax()) / 2  # of two heads
         return value
 

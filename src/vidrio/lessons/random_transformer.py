@@ -6,9 +6,10 @@ printed it computes like the post, slips and all (printed.py); as corrected, rig
 Read next: step.py, runs.py, values.py.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import click
 
@@ -61,21 +62,7 @@ def _refuse_too_long(values: Values) -> None:
 @click.option("--force", is_flag=True, help="Write over what is there.")
 @click.option("--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals.")
 @click.option("--json", "wants_json", is_flag=True, help="As JSON, numbers in full.")
-def command(
-    mode: str | None,
-    only: int | None,
-    first: int | None,
-    last: int | None,
-    wants_list: bool,
-    why: str | None,
-    sentence: str | None,
-    values: Path | None,
-    out: Path | None,
-    folder: Path | None,
-    force: bool,
-    precision: int,
-    wants_json: bool,
-) -> None:
+def command(**options: Any) -> None:
     """From "Hello World" to "hola …", every step with its numbers, in the order of the post.
 
     \b
@@ -86,39 +73,70 @@ def command(
     vidrio lesson random-transformer --write-values my.toml
     vidrio lesson random-transformer --values my.toml
     """
-    lesson = lesson_of(mode, values, sentence)
-    if out is not None or folder is not None:
-        _write(lesson, out, folder, force=force)
-        return
-    every = steps(lesson.values.config)
-    if wants_list:
-        click.echo(json_text(walk_report.index_data(every)) if wants_json else "\n".join(walk_report.index(every)))
-        return
-    chosen = list(enumerate(every, 1))[slice(*_chosen(len(every), only, first, last))]
-    if why is not None:
-        trace = (chosen[0][1] if only else every[0]).trace(lesson)
-        told = json_text(walk_report.receipt_data(trace, why)) if wants_json else ""
-        click.echo(told or "\n".join(walk_report.receipt_text(trace, why, precision)))
-    elif wants_json:
-        click.echo(json_text(walk_report.walk_data(lesson, chosen)))
+    asked = Request(**options)
+    lesson = lesson_of(asked.mode, asked.values, asked.sentence)
+    if asked.out is not None or asked.folder is not None:
+        _write(lesson, asked.out, asked.folder, force=asked.force)
     else:
-        again = _again(mode, values, sentence)
-        texts = ("\n".join(walk_report.step_text(lesson, every, n, precision, again)) for n, _ in chosen)
-        click.echo("\n\n\n".join(texts))
+        click.echo(answer(asked, lesson))
 
 
-def _chosen(count: int, only: int | None, first: int | None, last: int | None) -> tuple[int, int]:
-    """The half-open range of the steps asked for."""
-    if only is not None and (first is not None or last is not None):
-        raise click.UsageError("--step is one step; --from and --to are for several.")
-    first, last = (only, only) if only is not None else (first or 1, last or count)
-    if not 1 <= first <= last <= count:
-        raise LessonError(
-            f"there is no step {only}" if only is not None else f"there are no steps {first} to {last}",
-            found=f"steps 1 to {count}",
-            do="--list names them",
-        )
-    return first - 1, last
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked for, as the options have it."""
+
+    mode: str | None
+    only: int | None
+    first: int | None
+    last: int | None
+    wants_list: bool
+    why: str | None
+    sentence: str | None
+    values: Path | None
+    out: Path | None
+    folder: Path | None
+    force: bool
+    precision: int
+    wants_json: bool
+
+    def numbers(self, count: int) -> range:
+        """The numbers of the steps asked for, of so many."""
+        if self.only is not None and (self.first is not None or self.last is not None):
+            raise click.UsageError("--step is one step; --from and --to are for several.")
+        first, last = (self.only, self.only) if self.only is not None else (self.first or 1, self.last or count)
+        if not 1 <= first <= last <= count:
+            raise LessonError(
+                f"there is no step {self.only}" if self.only is not None else f"there are no steps {first} to {last}",
+                found=f"steps 1 to {count}",
+                do="--list names them",
+            )
+        return range(first, last + 1)
+
+    @property
+    def again(self) -> str:
+        """The command line that comes back to the same numbers."""
+        parts = ["vidrio lesson random-transformer"]
+        parts += [f"--as {self.mode}"] if self.mode else []
+        parts += [f"--values {quote(str(self.values))}"] if self.values else []
+        parts += [f"--sentence {quote(self.sentence)}"] if self.sentence else []
+        return " ".join(parts)
+
+
+def answer(asked: Request, lesson: Lesson) -> str:
+    """The list of the steps, the receipt of a number, or the steps themselves."""
+    every = steps(lesson.values.config)
+    if asked.wants_list:
+        return json_text(walk_report.index_data(every)) if asked.wants_json else "\n".join(walk_report.index(every))
+    chosen = asked.numbers(len(every))
+    if asked.why is not None:
+        trace = every[asked.only - 1 if asked.only else 0].trace(lesson)
+        if asked.wants_json:
+            return json_text(walk_report.receipt_data(trace, asked.why))
+        return "\n".join(walk_report.receipt_text(trace, asked.why, asked.precision))
+    if asked.wants_json:
+        return json_text(walk_report.walk_data(lesson, [(n, every[n - 1]) for n in chosen]))
+    texts = ("\n".join(walk_report.step_text(lesson, every, n, asked.precision, asked.again)) for n in chosen)
+    return "\n\n\n".join(texts)
 
 
 def _write(lesson: Lesson, out: Path | None, folder: Path | None, *, force: bool) -> None:
@@ -140,12 +158,3 @@ def _write(lesson: Lesson, out: Path | None, folder: Path | None, *, force: bool
         if lesson.values.score_divisor != divisor(lesson.values.config.d_head):
             click.echo("Note: a model folder divides scores by √d_head; your score_divisor is not in it.", err=True)
         click.echo(f'Written: {folder}. Try: vidrio look "{lesson.values.sentence}" --model {folder}', err=True)
-
-
-def _again(mode: str | None, values: Path | None, sentence: str | None) -> str:
-    """The command line that comes back to the same numbers."""
-    parts = ["vidrio lesson random-transformer"]
-    parts += [f"--as {mode}"] if mode else []
-    parts += [f"--values {quote(str(values))}"] if values else []
-    parts += [f"--sentence {quote(sentence)}"] if sentence else []
-    return " ".join(parts)

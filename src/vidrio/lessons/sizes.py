@@ -5,8 +5,7 @@ means. Here they are counted, for the paper's sizes and for any other.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -15,6 +14,7 @@ from vidrio.draw import show
 from vidrio.errors import ConfigError, InputError
 from vidrio.lessons import counting
 from vidrio.lessons.as_data import json_text
+from vidrio.lessons.pages import laid_out, pages
 from vidrio.lessons.slips import flag
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
@@ -59,15 +59,7 @@ PRESETS = {
     "--glossary", "wants_glossary", is_flag=True, help="The second document's six sizes: what each is and costs."
 )
 @click.option("--json", "as_json", is_flag=True, help="The counts as JSON.")
-def command(
-    preset: str | None,
-    model: str | None,
-    source_tokens: int,
-    target_tokens: int,
-    wants_glossary: bool,
-    as_json: bool,
-    **sizes: int | None,
-) -> None:
+def command(**options: Any) -> None:
     """Parameters, memory and multiplications of a model, counted for any sizes.
 
     \b
@@ -76,36 +68,45 @@ def command(
     vidrio lesson sizes --d-model 256 --heads 4  your own
     vidrio lesson sizes --glossary               what each size is and costs
     """
-    if preset and model:
-        raise click.UsageError("--preset and --model exclude each other.")
-    name = preset or model or "base"
-    config, n_positions = _start(preset, model)
-    config = resized(config, sizes)
-    if max(source_tokens, target_tokens) > n_positions:
-        raise InputError(
-            f"{name} holds no text that long",
-            found=f"{max(source_tokens, target_tokens)} tokens; the model holds {n_positions}",
-            do="ask for fewer tokens",
-        )
-    if any(sizes.values()):
-        name += ", resized"
-    if as_json:
-        counts = report(config, source_tokens, target_tokens)
-        if wants_glossary:
-            counts["glossary"] = glossary(config, source_tokens, target_tokens)
-        click.echo(json_text(counts))
-    elif wants_glossary:
-        click.echo("\n".join(tell_glossary(config, name, source_tokens, target_tokens)))
+    settings = ("preset", "model", "source_tokens", "target_tokens", "wants_glossary", "as_json")
+    asked = Request(**{name: options.pop(name) for name in settings}, sizes=options)
+    config = asked.config()
+    of = (config, asked.source_tokens, asked.target_tokens)
+    if asked.as_json:
+        click.echo(json_text(report(*of) | ({"glossary": glossary(*of)} if asked.wants_glossary else {})))
     else:
-        click.echo("\n".join(tell(config, name, source_tokens, target_tokens)))
+        click.echo("\n".join((tell_glossary if asked.wants_glossary else tell)(asked.name, *of)))
 
 
-def _start(preset: str | None, model: str | None) -> tuple[ModelConfig, int]:
-    """The sizes to start from, and how many positions there are; a preset's sines go on for ever."""
-    if model is None:
-        return PRESETS[preset or "base"], 1 << 30
-    config, _ = read_config(Path(models.find(model)))
-    return config, config.max_positions
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked for, as the options have it; None among the sizes: as it was."""
+
+    preset: str | None
+    model: str | None
+    source_tokens: int
+    target_tokens: int
+    wants_glossary: bool
+    as_json: bool
+    sizes: Mapping[str, int | None]
+
+    @property
+    def name(self) -> str:
+        return (self.preset or self.model or "base") + (", resized" if any(self.sizes.values()) else "")
+
+    def config(self) -> ModelConfig:
+        """The sizes to start from, with those that were given; a preset's sines go on for ever."""
+        if self.preset and self.model:
+            raise click.UsageError("--preset and --model exclude each other.")
+        start = read_config(models.find(self.model))[0] if self.model else PRESETS[self.preset or "base"]
+        config, most = resized(start, self.sizes), max(self.source_tokens, self.target_tokens)
+        if self.model and most > start.max_positions:
+            raise InputError(
+                f"{self.model} holds no text that long",
+                found=f"{most} tokens; the model holds {start.max_positions}",
+                do="ask for fewer tokens",
+            )
+        return config
 
 
 def resized(config: ModelConfig, sizes: Mapping[str, int | None]) -> ModelConfig:
@@ -174,7 +175,7 @@ def sizes_line(config: ModelConfig) -> str:
     return f"D {c.d_model}, H {c.n_heads}, K {c.d_head}, F {c.d_ff}, {layers} layers, V {vocabulary:,}"
 
 
-def tell(config: ModelConfig, name: str, n_source: int, n_target: int) -> list[str]:
+def tell(name: str, config: ModelConfig, n_source: int, n_target: int) -> list[str]:
     """The tables, as lines of text."""
     parts = counting.parts(config)
     total = sum(part.total for part in parts)
@@ -187,7 +188,7 @@ def tell(config: ModelConfig, name: str, n_source: int, n_target: int) -> list[s
     if config.shape == "encoder-decoder" and config.tying == "all":
         lines += ["One embedding table serves source, target and output (§3.4): it is counted once."]
     if config == PRESETS["base"]:
-        lines += [show.wrap("The paper gives 65 million for these sizes (Table 3) without saying how it counted.")]
+        lines += [laid_out(pages("sizes")["paper"], {})]
     stored = ", ".join(f"{kind} {_bytes(size)}" for kind, size in counting.bytes_of(config).items())
     lines += ["", f"Stored: {stored}", *_training_memory(total), ""]
     lines += _tell_work(config, n_source, n_target)
@@ -219,10 +220,7 @@ def _tell_work(config: ModelConfig, n_source: int, n_target: int) -> list[str]:
     if config.has_decoder:
         kept, anew = (sum(ways[way].values()) for way in ("decode, kept", "decode, anew"))
         lines += [
-            show.wrap(
-                "kept: token by token, with the keys and values of earlier steps kept; anew: token by token, every row "
-                "computed again at every step; all at once: one pass over the whole target, as in training."
-            ),
+            laid_out(pages("sizes")["ways"], {}),
             f"Without keeping, decoding takes {anew / kept:.2f} times the multiplications.",
             f"Kept keys and values at the end: {counting.kept_numbers(config, n_source, n_target):,} numbers.",
         ]
@@ -244,7 +242,7 @@ def _bytes(size: float) -> str:
 # --- the second document's glossary -----------------------------------------------------------------------------------
 
 
-def tell_glossary(config: ModelConfig, name: str, n_source: int, n_target: int) -> list[str]:
+def tell_glossary(name: str, config: ModelConfig, n_source: int, n_target: int) -> list[str]:
     """The second document's six sizes: what each is, and everything counted again with it doubled."""
     lines = [f"{name}: {sizes_line(config)}", ""]
     lines += [f"Multiplications for {_texts(config, n_source, n_target)}, keys and values kept.", ""]
@@ -268,62 +266,41 @@ def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str
     """Each of the six sizes, with (before, after) counts of what doubling it does."""
     c = config
     before = _counts(c, n_source, n_target)
-    both = {
-        field: 2 * getattr(c, field)
-        for field, has in (("source_vocabulary", c.has_encoder), ("target_vocabulary", c.has_decoder))
-        if has
-    }
-    vocabulary = max(c.source_vocabulary, c.target_vocabulary)
-    split = c.d_head % 2 == 0
-    longer = replace(c, max_positions=2 * c.max_positions)
-    entries = [
-        (
-            "vocabulary size",
-            "how many tokens the model knows: a row of the embedding table and a column of the output projection each. "
-            "Parameters grow with it, and the last step of every token.",
-            f"V {vocabulary:,} → {2 * vocabulary:,}",
-            _counts(replace(c, **both), n_source, n_target),
+    batch_of_2 = {"parameters": before["parameters"], **{k: 2 * before[k] for k in ("multiplications", "kept")}}
+    vocabularies = {"source_vocabulary": c.has_encoder, "target_vocabulary": c.has_decoder}
+    words = max(c.source_vocabulary, c.target_vocabulary)
+    splits = c.d_head % 2 == 0
+    d_head = c.d_head // 2 if splits else c.d_head
+    unsplit = f" (K {c.d_head} cannot be halved, so here the heads keep their width and do cost.)"
+
+    def counts(tokens: int = 1, **sizes: int) -> dict[str, int]:
+        return _counts(replace(c, **sizes), tokens * n_source, tokens * n_target)  # type: ignore[arg-type]
+
+    doubled = {  # the change in letters, and the counts after it
+        "vocabulary size": (
+            f"V {words:,} → {2 * words:,}",
+            counts(**{field: 2 * getattr(c, field) for field, has in vocabularies.items() if has}),
         ),
-        (
-            "batch size",
-            "how many sentences go through together in one training step. No parameter more; twice the work a step, "
-            "the same work a sentence.",
-            "batch 1 → 2",
-            {"parameters": before["parameters"], **{k: 2 * before[k] for k in ("multiplications", "kept")}},
-        ),
-        (
-            "sequence length",
-            "how many tokens a text has, and how many the model can hold. Every row looks at every other, so the "
-            "scores and the mixing of values by them grow with its square; all other products with its first power. It "
-            f"costs parameters only where positions are learned (here they are {c.positions}).",
+        "batch size": ("batch 1 → 2", batch_of_2),
+        "sequence length": (
             f"S, T {n_source}, {n_target} → {2 * n_source}, {2 * n_target}",
-            _counts(longer, 2 * n_source, 2 * n_target),
+            counts(2, max_positions=2 * c.max_positions),
         ),
-        (
-            "embedding dimension",
-            "how many numbers stand for a token, all the way up. Embedding and feed-forward grow with it; the matrices "
-            "of attention, whose heads widen with it, with its square.",
+        "embedding dimension": (
             f"D {c.d_model} → {2 * c.d_model}, K {c.d_head} → {2 * c.d_head}",
-            _counts(replace(c, d_model=2 * c.d_model, d_head=2 * c.d_head), n_source, n_target),
+            counts(d_model=2 * c.d_model, d_head=2 * c.d_head),
         ),
-        (
-            "latent dimension",
-            "the width inside the feed-forward network, between its two matrices. It costs in the feed-forward only.",
-            f"F {c.d_ff} → {2 * c.d_ff}",
-            _counts(replace(c, d_ff=2 * c.d_ff), n_source, n_target),
+        "latent dimension": (f"F {c.d_ff} → {2 * c.d_ff}", counts(d_ff=2 * c.d_ff)),
+        "number of attention heads": (
+            f"H {c.n_heads} → {2 * c.n_heads}" + (f", K {c.d_head} → {d_head}" if splits else ""),
+            counts(n_heads=2 * c.n_heads, d_head=d_head),
         ),
-        (
-            "number of attention heads",
-            "how many ways of looking there are side by side. Twice as many, each half as wide, cost the same: only "
-            "the number of score matrices doubles. Each head reads all D numbers of a row, not a slice of them."
-            + ("" if split else f" (K {c.d_head} cannot be halved, so here the heads keep their width and do cost.)"),
-            f"H {c.n_heads} → {2 * c.n_heads}" + (f", K {c.d_head} → {c.d_head // 2}" if split else ""),
-            _counts(replace(c, n_heads=2 * c.n_heads, d_head=c.d_head // 2 if split else c.d_head), n_source, n_target),
-        ),
-    ]
+    }
+    filled = {"positions": c.positions, "unsplit": "" if splits else unsplit}
+    says = {term: " ".join(text.split("\n")).format(**filled) for term, text in pages("sizes")["glossary"].items()}
     return [
-        {"term": term, "says": says, "change": change, **{k: (before[k], after[k]) for k in before}}
-        for term, says, change, after in entries
+        {"term": term, "says": says[term], "change": change, **{k: (before[k], after[k]) for k in before}}
+        for term, (change, after) in doubled.items()
     ]
 
 

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,14 +47,15 @@ class Reader:
         config = self.config(vocabulary)
         if config is None:
             return None
-        specs = parameter_specs(config)
         seed = self.take("draw", int, None)
         if isinstance(seed, int) and seed < 0:
             self.problems.append(f"draw: expected a whole number from 0 on, found {seed}")
             seed = 0
-        drawn = None if seed is None else draw(specs, np.random.Generator(np.random.PCG64(seed)))
-        given = self.given_numbers(config, vocabulary, specs)
-        parameters = self.parameters(config, vocabulary, specs, given, drawn)
+        numbers = {} if self.base is None else parts(self.base.config, self.base.vocabulary, self.base.parameters)
+        if seed is not None:
+            drawn = draw(parameter_specs(config), np.random.Generator(np.random.PCG64(seed)))
+            numbers = parts(config, vocabulary, drawn)
+        parameters = self.parameters(config, vocabulary, numbers | self.given_numbers(config, vocabulary))
         divisor = self.number("score_divisor", self.old_divisor(config))
         values = Values(
             about=self.take("about", str, "Your own values."),
@@ -63,7 +64,7 @@ class Reader:
             config=config,
             score_divisor=divisor,
             parameters=parameters,
-            generation_VD=self.generation(config, vocabulary, specs),
+            generation_VD=self.generation(config, vocabulary),
         )
         if not self.problems:
             self.check_sentence(values)
@@ -184,31 +185,23 @@ class Reader:
 
     # numbers
 
-    def given_numbers(
-        self, config: ModelConfig, vocabulary: Sequence[str], specs: Mapping[str, ParameterSpec]
-    ) -> dict[str, Array]:
-        """What the file names, by address; heads apart."""
-        shapes = dict(_addresses(specs))
-        given: dict[str, Array] = {}
+    def given_numbers(self, config: ModelConfig, vocabulary: Sequence[str]) -> dict[str, Array]:
+        """What the file names, by address; heads apart, embeddings word by word."""
+        tables = [name for name, _ in embedding_tables(config)]
+        shapes = {address: at.shape for address, at in places(config, vocabulary).items() if at.name not in tables}
+        given: dict[str, Array | None] = {}
         for table in ("src", "tgt", "enc", "dec", "out"):
             for address, value in _flat(self.table(table), table):
-                if re.search(r"\.embed(\.|$)", address):
-                    continue  # read below, word by word
                 if address in shapes:
-                    array = self.array(address, value, shapes[address])
-                    if array is not None:
-                        given[address] = array
-                else:
+                    given[address] = self.array(address, value, shapes[address])
+                elif not re.search(r"\.embed(\.|$)", address):  # those are read below
                     self.problems.append(f"{address}: not a number of this model; nearest: {_hint(address, [*shapes])}")
-        for name, _ in embedding_tables(config):
+        for name in tables:
             rows = {**self.table("embeddings"), **self.table("embed", self.table(name.split(".")[0]))}
             self.refuse_unknown(rows, vocabulary, "embeddings: ")
-            for word, row in rows.items():
-                if word in vocabulary:
-                    array = self.array(f"embeddings: {word}", row, (config.d_model,))
-                    if array is not None:
-                        given[f"{name}[{word}]"] = array
-        return given
+            for word in (word for word in rows if word in vocabulary):
+                given[f"{name}[{word}]"] = self.array(f"embeddings: {word}", rows[word], (config.d_model,))
+        return {address: array for address, array in given.items() if array is not None}
 
     def array(self, address: str, value: Any, shape: tuple[int, ...]) -> Array | None:
         """Numbers of the expected shape, each of them finite."""
@@ -230,55 +223,21 @@ class Reader:
         return array
 
     def parameters(
-        self,
-        config: ModelConfig,
-        vocabulary: Sequence[str],
-        specs: Mapping[str, ParameterSpec],
-        given: Mapping[str, Array],
-        drawn: Mapping[str, Array] | None,
+        self, config: ModelConfig, vocabulary: Sequence[str], numbers: Mapping[str, Array]
     ) -> dict[str, Array]:
-        """Every parameter: from the file, else drawn, else the base's where it fits."""
-        parameters = {}
-        tables = {name for name, _ in embedding_tables(config)}
-        for name, spec in specs.items():
-            array = np.empty(spec.shape)
-            parts: dict[str, Any] = {name: slice(None)}
-            if name in tables:
-                parts = {f"{name}[{word}]": i for i, word in enumerate(vocabulary)}
-            elif spec.axes[0] == "H":
-                parts = {f"{name}.h{h}": h for h in range(spec.shape[0])}
-            for address, place in parts.items():
-                part = given.get(address)
-                if part is None and drawn is not None:
-                    part = drawn[name][place]
-                if part is None:
-                    part = self.old(name, address, array[place].shape)
-                if part is None:
-                    self.problems.append(
-                        f"{address} is missing: expected {_shape(array[place].shape)} numbers, and the lesson has none "
-                        "of this size (`draw = 1` draws what is missing)"
-                    )
-                else:
-                    array[place] = part
-            parameters[name] = array
+        """Every parameter from numbers by address: the file's, else those drawn or the base's, where they fit."""
+        parameters = {name: np.empty(spec.shape) for name, spec in parameter_specs(config).items()}
+        for address, at in places(config, vocabulary).items():
+            if address in numbers and numbers[address].shape == at.shape:
+                parameters[at.name][at.index] = numbers[address]
+            else:
+                self.problems.append(
+                    f"{address} is missing: expected {_shape(at.shape)} numbers, and the lesson has none "
+                    "of this size (`draw = 1` draws what is missing)"
+                )
         return parameters
 
-    def old(self, name: str, address: str, shape: tuple[int, ...]) -> Array | None:
-        """The base's numbers for an address, if there are any and they fit."""
-        if self.base is None or name not in self.base.parameters:
-            return None
-        array = self.base.parameters[name]
-        if address.endswith("]"):
-            word = address[len(name) + 1 : -1]
-            array = array[self.base.vocabulary.index(word)] if word in self.base.vocabulary else np.empty(0)
-        elif address != name:
-            head = int(address.rpartition(".h")[2])
-            array = array[head] if head < len(array) else np.empty(0)
-        return array if array.shape == shape else None
-
-    def generation(
-        self, config: ModelConfig, vocabulary: Sequence[str], specs: Mapping[str, ParameterSpec]
-    ) -> Array | None:
+    def generation(self, config: ModelConfig, vocabulary: Sequence[str]) -> Array | None:
         """The second table of embeddings: the file's; none if the file has another first one; else the base's."""
         found = self.table("generation")
         self.refuse_unknown(found, ["embeddings"], "generation.")
@@ -311,13 +270,31 @@ def draw(specs: Mapping[str, ParameterSpec], generator: np.random.Generator) -> 
     }
 
 
-def _addresses(specs: Mapping[str, ParameterSpec]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Every parameter's address and shape, heads apart; the embeddings have their own table."""
-    for name, (axes, shape) in specs.items():
-        if axes[0] == "H":
-            yield from ((f"{name}.h{h}", shape[1:]) for h in range(shape[0]))
-        elif axes != "VD":
-            yield name, shape
+class Place(NamedTuple):
+    """Where the numbers of an address stand: a head of a parameter, a word's row of a table, or all of a parameter."""
+
+    name: str
+    index: Any
+    shape: tuple[int, ...]
+
+
+def places(config: ModelConfig, vocabulary: Sequence[str]) -> dict[str, Place]:
+    """The place of every number's address, in the order of `parameter_specs`."""
+    tables = {name for name, _ in embedding_tables(config)}
+    found: dict[str, Place] = {}
+    for name, (axes, shape) in parameter_specs(config).items():
+        if name in tables:
+            found |= {f"{name}[{word}]": Place(name, i, shape[1:]) for i, word in enumerate(vocabulary)}
+        elif axes[0] == "H":
+            found |= {f"{name}.h{h}": Place(name, h, shape[1:]) for h in range(shape[0])}
+        else:
+            found[name] = Place(name, ..., shape)
+    return found
+
+
+def parts(config: ModelConfig, vocabulary: Sequence[str], parameters: Mapping[str, Array]) -> dict[str, Array]:
+    """The numbers by address."""
+    return {address: parameters[at.name][at.index] for address, at in places(config, vocabulary).items()}
 
 
 def _flat(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

@@ -25,7 +25,7 @@ from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.writing import clip, clock, number
 from vidrio.model.parameters import count
 from vidrio.score.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
-from vidrio.score.evaluate import Score
+from vidrio.score.metrics import Score
 from vidrio.search import default_options
 
 SAMPLES = 5  # of the best, the usual and the worst sentences

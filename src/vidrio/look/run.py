@@ -24,12 +24,13 @@ from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import Kept, decode_step, stepper
 from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits, translate_forced
+from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, for_beam, logits, translate_forced
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
 from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
+from vidrio.translate.engines import multiplies_in
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,13 @@ class LoadedModel:
         return _names(self.target_tokenizer, self.config.target_vocabulary)
 
 
-def open_model(name_or_path: str | Path | None = None, dtype: type = np.float64) -> LoadedModel:
-    """A model by name or folder; None is the default model."""
+def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:
+    """A model by name or folder; None is the default model. It computes in eight bits where translating does, else in
+    float64, unless a `dtype` is given: np.int8, np.float32 or np.float64."""
     path = models.find(name_or_path)
     config, about = read_config(path)
-    machine = build(config, read_parameters(path), dtype)
+    usual = np.int8 if multiplies_in(path, config) == "int8" else np.float64
+    machine = build(config, read_parameters(path), dtype or usual)
     source, target = read_tokenizers(path, config)
     return LoadedModel(config, about, machine, source, target, path)
 
@@ -146,6 +149,7 @@ def look(
     the search finds; `tree` records the search."""
     config = model.config
     options = options or default_options(config)
+    model = replace(model, machine=for_beam(model.machine, options.beam))
     options = replace(options, max_length=min(options.max_length, config.max_positions))
     tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer
     pieces = tokenizer.pieces(text)

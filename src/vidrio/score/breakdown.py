@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 
+from vidrio.score.metrics import chrf, chrf_of_each
+
 LENGTHS = (1, 6, 11, 16, 21, 31, 51)  # words of the source at which a group begins
 SEEN = (0, 1, 2, 10, 100, 1000)  # times that training has seen a word, likewise
 NUMBERS = {0: "never", 1: "once"}
@@ -37,28 +39,20 @@ class Group:
 
 def judged(sources: Sequence[str], references: Sequence[str], translations: Sequence[str]) -> list[Judged]:
     """Each sentence with its own chrF."""
-    from sacrebleu.metrics.chrf import CHRF
-
-    metric = CHRF()
-    return [
-        Judged(source, reference, translation, float(metric.sentence_score(translation, [reference]).score))
-        for source, reference, translation in zip(sources, references, translations, strict=True)
-    ]
+    rows = zip(sources, references, translations, chrf_of_each(translations, references), strict=True)
+    return [Judged(*row) for row in rows]
 
 
 def by_length(sentences: Sequence[Judged]) -> list[Group]:
     """The chrF of sentences of about the same length, counted in words of the source."""
-    from sacrebleu.metrics.chrf import CHRF
-
     groups: dict[str, list[Judged]] = {name: [] for name in _names(LENGTHS)}
     for sentence in sentences:
         groups[_group(max(1, len(sentence.source.split())), LENGTHS)].append(sentence)
-    metric = CHRF()
-
-    def chrf(some: Sequence[Judged]) -> float:
-        return float(metric.corpus_score([s.translation for s in some], [[s.reference for s in some]]).score)
-
-    return [Group(name, len(some), chrf(some)) for name, some in groups.items() if some]
+    return [
+        Group(name, len(some), chrf([s.translation for s in some], [s.reference for s in some]))
+        for name, some in groups.items()
+        if some
+    ]
 
 
 def by_rarity(sentences: Sequence[Judged], seen: Counter[str]) -> list[Group]:

@@ -1,7 +1,6 @@
 """Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came.
 
-BLEU, chrF and TER are sacreBLEU's, each with its signature; confidence is a bootstrap over the lines, and two systems
-are compared by a paired one, on the same draws of lines.
+How scores are counted is told in metrics.py.
 """
 
 import math
@@ -9,34 +8,16 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vidrio.data.progress import Progress, silent
 from vidrio.errors import DataError
 from vidrio.model.folder import sha256
+from vidrio.score.metrics import Metrics, Score, chrf_of_each, chrf_signature, corpus_scores
 from vidrio.search import Options
+from vidrio.text.utf8 import Decoder
 from vidrio.translate.confidence import Confidence, calibrated, in_reference, sentence_feature
 from vidrio.translate.translator import Translator
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
-
-    Metrics = dict[str, Metric]
-
-DRAWS = 1000  # of the bootstrap
-CERTAIN = 0.05  # below this p, a difference is not put down to chance
-
-
-@dataclass(frozen=True)
-class Score:
-    """One metric of one system. The interval holds the middle 95 % of the bootstrap's scores: mean ± half width."""
-
-    metric: str
-    value: float
-    mean: float
-    half_width: float
-    signature: str
-    p: float | None = None  # that a difference from the other system at least this large comes by chance
 
 
 @dataclass(frozen=True)
@@ -71,7 +52,7 @@ def evaluate(
     translator: Translator,
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
-    metrics: "Metrics",
+    metrics: Metrics,
     options: Options,
     *,
     against: Sequence[str] | None = None,
@@ -110,80 +91,25 @@ def calibrate(
 
     `told` is kept with it, for people: which files these are.
     """
-    from sacrebleu.metrics.chrf import CHRF
-
-    metric = CHRF()
     with progress("measuring confidence", len(sources)) as advance:
         found = []
         for one in translator.stream(sources, options):
             found.append(one)
             advance(1)
         translations = translator.annotator.with_token_scores(found)
+    pairs = zip(translations, references, strict=True)
+    single = [(one, reference) for one, reference in pairs if len(one.sentences) == 1]
+    qualities = chrf_of_each([one.text for one, _ in single], [reference for _, reference in single])
     sentences, words = [], []
-    for translation, reference in zip(translations, references, strict=True):
-        if len(translation.sentences) != 1:
-            continue
+    for (translation, reference), quality in zip(single, qualities, strict=True):
         sentence = translation.sentences[0]
-        quality = metric.sentence_score(translation.text, [reference]).score / 100
-        sentences.append((sentence_feature(sentence.best.token_log_probs), quality))
+        sentences.append((sentence_feature(sentence.best.token_log_probs), quality / 100))
         features = translator.annotator.word_features(sentence)
         right = in_reference([word.text for word, _ in features], reference)
         words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
-    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": str(metric.get_signature())}
+    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": chrf_signature()}
     on["beam"] = (options or translator.options).beam
     return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
-
-
-def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> "Metrics":
-    """BLEU, chrF and TER, as sacreBLEU computes them."""
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-    from sacrebleu.metrics.ter import TER
-
-    return {
-        "BLEU": BLEU(tokenize=tokenize, lowercase=lowercase),
-        "chrF": CHRF(lowercase=lowercase),
-        "TER": TER(case_sensitive=not lowercase),
-    }
-
-
-def corpus_scores(
-    translations: Sequence[str],
-    references: Sequence[Sequence[str]],
-    metrics: "Metrics",
-    *,
-    against: Sequence[str] | None = None,
-    progress: Progress = silent,
-) -> tuple[list[Score], list[Score]]:
-    """(the scores of the translations, those of the system that they are compared with, if any).
-
-    `references` has one list for each reference translation of the whole test set.
-    """
-    from sacrebleu.significance import PairedTest
-
-    # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
-    systems: list[tuple[str, Sequence[str]]] = [("other", list(translations if against is None else against))]
-    systems.append(("this", list(translations)))
-    signatures, columns = dict[str, Any](), dict[str, Any]()
-    right = [list(lines) for lines in references]
-    with progress("scoring", len(metrics)) as advance:
-        for name, metric in metrics.items():  # each by itself draws the same lines
-            signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
-            signatures |= signature
-            columns |= {told: results[told] for told in signature}
-            advance(1)
-
-    def score(name: str, system: int, p: float | None = None) -> Score:
-        found = columns[name][system]
-        return Score(name, float(found.score), float(found.mean), float(found.ci), str(signatures[name]), p)
-
-    if against is None:
-        return [score(name, 1) for name in columns], []
-    # It counts the draws that differ by more than the systems do; where these do not differ at all, it finds none.
-    chances = {
-        name: float(this.p_value) if this.score != other.score else 1.0 for name, (other, this) in columns.items()
-    }
-    return [score(name, 1, chances[name]) for name in columns], [score(name, 0) for name in columns]
 
 
 def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
@@ -200,18 +126,8 @@ def bits_per_character(translator: Translator, sources: Sequence[str], reference
 def read_lines(path: Path) -> list[str]:
     """The lines of a test set's file."""
     raw = path.read_bytes().removesuffix(b"\n")
-    lines = raw.split(b"\n") if raw else []
-    found = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            found.append(line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r"))
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"line {number} of {path} is not UTF-8",
-                found=f"byte 0x{line[error.start]:02X} at place {error.start + 1} of the line",
-                do="convert the file to UTF-8",
-            ) from None
-    return found
+    decode = Decoder(str(path))
+    return [decode(line).removesuffix("\r") for line in raw.split(b"\n")] if raw else []
 
 
 def read_aligned(paths: Sequence[Path]) -> list[list[str]]:

@@ -1,25 +1,116 @@
-"""How good translations are, by sacreBLEU, each score with the signature that says how it was counted."""
+"""How good translations are, by sacreBLEU, each score with the signature that says how it was counted.
+
+Confidence is a bootstrap over the lines; two systems are compared by a paired one, on the same draws of lines.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vidrio.data.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+    from sacrebleu.metrics.chrf import CHRF
+
+Metrics = dict[str, "Metric"]
+DRAWS = 1000  # of the bootstrap
+CERTAIN = 0.05  # below this p, a difference is not put down to chance
 
 
 @dataclass(frozen=True)
 class Score:
-    """One figure and how it was counted."""
+    """One metric of one system. The interval holds the middle 95 % of the bootstrap's scores: mean ± half width."""
 
     metric: str
     value: float
+    mean: float
+    half_width: float
     signature: str
+    p: float | None = None  # that a difference from the other system at least this large comes by chance
 
 
-def scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Score]:
-    """Corpus BLEU and chrF."""
-    from sacrebleu.metrics.bleu import BLEU
+def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """BLEU and chrF of a corpus, without any bootstrap."""
+    metrics = {name.lower(): metric for name, metric in usual_metrics().items() if name != "TER"}
+    return {
+        name: float(metric.corpus_score(list(translations), [list(references)]).score)
+        for name, metric in metrics.items()
+    }
+
+
+def chrf(translations: Sequence[str], references: Sequence[str]) -> float:
+    """chrF of some sentences together."""
+    return float(_chrf().corpus_score(list(translations), [list(references)]).score)
+
+
+def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list[float]:
+    """Each sentence's own chrF."""
+    metric = _chrf()
+    pairs = zip(translations, references, strict=True)
+    return [float(metric.sentence_score(translation, [reference]).score) for translation, reference in pairs]
+
+
+def chrf_signature() -> str:
+    """How chrF is counted here."""
+    metric = _chrf()
+    metric.sentence_score("a", ["a"])  # it tells only after a score
+    return str(metric.get_signature())
+
+
+def _chrf() -> "CHRF":
     from sacrebleu.metrics.chrf import CHRF
 
-    found = {}
-    for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
-        value = metric.corpus_score(list(hypotheses), [list(references)]).score
-        found[name] = Score(name, float(value), str(metric.get_signature()))
-    return found
+    return CHRF()
+
+
+def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> Metrics:
+    """BLEU, chrF and TER, as sacreBLEU computes them."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
+
+    return {
+        "BLEU": BLEU(tokenize=tokenize, lowercase=lowercase),
+        "chrF": CHRF(lowercase=lowercase),
+        "TER": TER(case_sensitive=not lowercase),
+    }
+
+
+def corpus_scores(
+    translations: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metrics: Metrics,
+    *,
+    against: Sequence[str] | None = None,
+    progress: Progress = silent,
+) -> tuple[list[Score], list[Score]]:
+    """(the scores of the translations, those of the system that they are compared with, if any).
+
+    `references` has one list for each reference translation of the whole test set.
+    """
+    from sacrebleu.significance import PairedTest
+
+    # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
+    systems: list[tuple[str, Sequence[str]]] = [("other", list(translations if against is None else against))]
+    systems.append(("this", list(translations)))
+    signatures, columns = dict[str, Any](), dict[str, Any]()
+    right = [list(lines) for lines in references]
+    with progress("scoring", len(metrics)) as advance:
+        for name, metric in metrics.items():  # each by itself draws the same lines
+            signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
+            signatures |= signature
+            columns |= {told: results[told] for told in signature}
+            advance(1)
+
+    def score(name: str, system: int, p: float | None = None) -> Score:
+        found = columns[name][system]
+        return Score(name, float(found.score), float(found.mean), float(found.ci), str(signatures[name]), p)
+
+    if against is None:
+        return [score(name, 1) for name in columns], []
+    # It counts the draws that differ by more than the systems do; where these do not differ at all, it finds none.
+    chances = {
+        name: float(this.p_value) if this.score != other.score else 1.0 for name, (other, this) in columns.items()
+    }
+    return [score(name, 1, chances[name]) for name in columns], [score(name, 0) for name in columns]

@@ -25,6 +25,7 @@ from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ConfigDict, Field
 from safetensors.numpy import save
+from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -81,6 +82,7 @@ class Tensors(Look):
     """Which quantities of it."""
 
     addresses: Annotated[list[Short], Field(max_length=MOST_TENSORS)]
+    if_there: bool = False  # leave out what this run has not: an empty text, a layer norm that was taken away
 
 
 def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI:
@@ -127,7 +129,8 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     @app.post("/api/tensors")
     def tensors(look: Tensors) -> Any:
         trace = run(look).trace
-        arrays = {address: glass.array_at(trace, address) for address in look.addresses}
+        wanted = [a for a in look.addresses if not look.if_there or glass.holds(trace, a)]
+        arrays = {address: glass.array_at(trace, address) for address in wanted}
         return Response(save(arrays), media_type="application/octet-stream")
 
     @app.post("/api/receipt")
@@ -147,6 +150,10 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     def mistyped(request: Request, error: RequestValidationError) -> Response:
         where = ", ".join(sorted({".".join(map(str, problem["loc"][1:])) for problem in error.errors()}))
         return JSONResponse({"what": "this request cannot be read", "found": where, "do": ""}, 422)
+
+    @app.exception_handler(HTTPException)
+    def not_here(request: Request, error: HTTPException) -> Response:
+        return JSONResponse({"what": error.detail}, error.status_code)
 
     @app.get("/")
     def page() -> Response:

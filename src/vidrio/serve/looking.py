@@ -318,6 +318,12 @@ def tokenising_data(looking: Looking, asked: Asked) -> dict[str, Any]:
     return asdict(steps(glass.source_tokenizer, looking.run(asked).look.text))
 
 
+def holds(trace: Trace, address: str) -> bool:
+    """Whether this run has that quantity, and had taken that step."""
+    where = parse_address(address)
+    return where.name in trace and (where.step is None or where.step < trace.sizes.get("T", 0))
+
+
 def array_at(trace: Trace, address: str) -> Array:
     """A whole quantity, in its own precision, as it lies in memory; at a step, if the address says so."""
     where = parse_address(address)

@@ -9,6 +9,7 @@ from vidrio.glass.paper.transformer import Machine
 # {0}, {1}, … are the inputs' names; {L} the rows' axis.
 _LINES = {
     "lookup": "{0}[{1}]",
+    "scale": "{0}{scale}",
     "project": "{0} @ {1}",
     "project_tied": "{0} @ {1}.T",
     "rows_dot_rows": "{0} @ {1}.T",
@@ -55,12 +56,11 @@ def numpy_line(stage: Stage, machine: Machine) -> str:
         config = machine.config
         divisor = float(machine.score_divisor)
         sizes = {"K": config.d_head, "D": config.d_model, "L": stage.axes[:1], "epsilon": config.norm_epsilon}
-        line = _LINES[stage.operation].format(*names, **sizes, divisor=divisor)
+        scale = f" * np.sqrt({config.d_model})" if config.scale_embeddings else ""
+        line = _LINES[stage.operation].format(*names, **sizes, divisor=divisor, scale=scale)
     else:
         return ""
     bias = f" + {names[2]}" if stage.operation.startswith("project") and len(names) == 3 else ""
-    scale = "" if machine.embedding_scale == 1 else f" * np.sqrt({machine.config.d_model})"
-    line = f"{names[0]}{scale}" if stage.operation == "scale" else line
     return f"{short_name(stage.address)} = {line}{bias}"
 
 

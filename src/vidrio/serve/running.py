@@ -1,25 +1,21 @@
 """Listen, say where, serve until Ctrl-C."""
 
 import socket
-import webbrowser
+from collections.abc import Callable
 
-import click
 import uvicorn
 
 from vidrio.errors import ConfigError
 from vidrio.serve.app import create_app
 
 
-def serve(model: str | None, host: str, port: int, open_browser: bool = False) -> None:
-    """Print one line with the address when everything is ready, then answer."""
+def serve(model: str | None, host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Tell `ready` the address when everything is, then answer."""
     everywhere = host in ("0.0.0.0", "::")
-    app = create_app(model, ("*",) if everywhere else (f"[{host}]" if ":" in host else host,))
+    name = f"[{host}]" if ":" in host else host
+    app = create_app(model, ("*",) if everywhere else (name,))
     with _listening(host, port) as listener:
-        shown = "127.0.0.1" if everywhere else f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{listener.getsockname()[1]}/"
-        click.echo(f"Vidrio is ready: {address}")
-        if open_browser:
-            webbrowser.open(address)
+        ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
         config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=2)
         uvicorn.Server(config).run(sockets=[listener])
 

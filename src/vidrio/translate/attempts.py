@@ -10,11 +10,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from vidrio.model.config import ModelConfig
-from vidrio.search import Hypothesis, Options, SearchAll, best_first, score_of
+from vidrio.search import Hypothesis, Ids, Options, SearchAll, best_first, score_of
 from vidrio.text.reading.capitals import SEVERAL, came_back
-from vidrio.text.reading.parts import Span, around, broken, fitted, in_halves
-from vidrio.text.reading.prepared import Prepared, Reader, reveal
+from vidrio.text.reading.parts import CLOSING, Span, around, broken, in_halves
+from vidrio.text.reading.prepared import Prepared, Reader, Way, reveal
 from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.reading.repetition import repeats
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -82,18 +81,29 @@ def assemble(attempt: Attempt, tried: Tried, unscored: list[Pieces]) -> Pieces:
     if outcome.parts is not None and not outcome.named and not outcome.avoid:
         parts = [(start, attempt.source.text[start:end]) for start, end in outcome.parts]
         pieces = [assemble(part, tried, unscored) for part in following]
-        placed = ((start, fit_in(part, of)) for (start, part), of in zip(parts, pieces, strict=True))
+        placed = [(start, fit_in(part, of)) for (start, part), of in zip(parts, pieces, strict=True)]
         return put_back(attempt.source.text, placed)[1]
     other = assemble(following[0], tried, unscored)
     if outcome.sentence is None or outcome.parts is not None or outcome.avoid:
         return other
     # A word that came back as it was, and the same read as a sentence: the likelier one, if it is that clearly.
     rivals: tuple[Pieces, Pieces] = ((outcome.sentence,), other)
-    if any(came_back(attempt.source.text, sentence.text) for sentence in other):
+    if any(came_back(attempt.source.text, sentence.alternatives[0]) for sentence in other):
         return rivals[0]
     missing = [pieces for pieces in rivals if pieces not in tried.likely]
     unscored += missing
     return rivals[not missing and tried.likely[rivals[1]] > tried.likely[rivals[0]] + CLEARLY]
+
+
+def fitted(part: str, translation: str) -> str:
+    """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
+    capital letter that only a whole one has."""
+    if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
+        translation = translation[:-1]
+    first, second = translation[:1], translation[1:2]
+    if part[:1].islower() and first.isupper() and not second.isupper() and translation.split()[0] not in part.split():
+        translation = first.lower() + translation[1:]
+    return translation
 
 
 def fit_in(part: str, pieces: Pieces) -> Pieces:
@@ -104,11 +114,21 @@ def fit_in(part: str, pieces: Pieces) -> Pieces:
     return (pieces[0]._replace(alternatives=texts),)
 
 
+class Found(NamedTuple):
+    """What the search found for a sentence."""
+
+    prepared: Prepared
+    ids: Ids
+    hypotheses: Sequence[Hypothesis]
+    texts: Sequence[str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Attempts:
     """Makes attempts, by a model and its options."""
 
-    config: ModelConfig
+    unknown: int  # the id of the token for what the vocabulary does not hold
+    close: Ids  # what closes a source
     reader: Reader
     source: Tokenizer
     target: Tokenizer
@@ -150,70 +170,73 @@ class Attempts:
         return outcomes
 
     def _try(self, attempts: Sequence[Attempt], options: Options) -> list[Outcome]:
-        """Read, search, decode and judge attempts that differ in their texts only."""
-        whole, avoid = attempts[0].whole, attempts[0].avoid
-        forms = not options.prefix
-        prepare = self.reader.prepare
+        """Read, search, decode and judge attempts that differ in their texts and how these are read."""
+        own = self.search if attempts[0].whole else None  # in place of the engine's
+        ways = [Way(not options.prefix, hide, 1 if as_sentence else SEVERAL) for _, _, hide, as_sentence, _ in attempts]
         with self.turn:
-            prepared = [
-                prepare(source, forms=forms, hide_names=hide_names, several=1 if as_sentence else SEVERAL)
-                for source, _, hide_names, as_sentence, _ in attempts
-            ]
-            close = self.config.source_close
-            sources = [(*ids, *close) for ids in self.source.encode_batch([one.given for one in prepared])]
-        if whole and self.search:
-            searched = self.search(sources, options)
-        else:
-            searched = self.engine.search(sources, options, self.stopped)
-        if avoid:
+            prepared = self.reader.prepare_all([attempt.source for attempt in attempts], ways)
+            given = self.source.encode_batch([read.given for read in prepared])
+        sources = [(*ids, *self.close) for ids in given]
+        searched = own(sources, options) if own else self.engine.search(sources, options, self.stopped)
+        if attempts[0].avoid:
             searched = self._rescored(sources, searched)
-        texts = iter(self.target.decode_batch([found.ids for hypotheses in searched for found in hypotheses]))
-        judge = self._judge
+        decoded = iter(self.target.decode_batch([found.ids for hypotheses in searched for found in hypotheses]))
+        texts = [[next(decoded) for _ in hypotheses] for hypotheses in searched]
+        avoid = [""] * len(attempts) if own or attempts[0].avoid else self._to_avoid(sources, searched, texts)
+        return self._judged(attempts, avoid, [*map(Found, prepared, sources, searched, texts)])
+
+    def _to_avoid(
+        self, sources: Sequence[Ids], searched: Sequence[Sequence[Hypothesis]], texts: Sequence[Sequence[str]]
+    ) -> list[str]:
+        """What repeats itself is searched again, and may not say the same twice; so is what is no text, because the
+        bytes in it make no characters. Unless the options have something to say on it."""
+        of_bytes = self.target.byte_ids
+        may_spell = not of_bytes.isdisjoint(self.options.suppressed)
+        may_repeat = bool(self.options.no_repeat_ngram)
         return [
-            judge(attempt, one, ids, hypotheses, [next(texts) for _ in hypotheses])
-            for attempt, one, ids, hypotheses in zip(attempts, prepared, sources, searched, strict=True)
+            (NO_CHARACTERS if GARBLED in text else "")
+            if not (may_spell or of_bytes.isdisjoint(best.ids))
+            else REPETITION
+            if not may_repeat and repeats(source, best.ids)
+            else ""
+            for source, (best, *_), (text, *_) in zip(sources, searched, texts, strict=True)
         ]
 
-    def _judge(
-        self, attempt: Attempt, read: Prepared, ids: tuple[int, ...], hypotheses: Sequence[Hypothesis], texts: list[str]
+    def _judged(self, attempts: Sequence[Attempt], avoid: Sequence[str], found: Sequence[Found]) -> list[Outcome]:
+        """Each sentence with its translations; or what to do about it, if it did not come through."""
+        texts = [of.texts if of.prepared.usual else [reveal(text, of.prepared) for text in of.texts] for of in found]
+        parts = [
+            None if of.prepared.usual or best is None else broken(of.prepared.source, best)
+            for of, (best, *_) in zip(found, texts, strict=True)
+        ]
+        free = self.reader.knows_forms and not (attempts[0].whole and self.options.prefix)
+        back = [
+            best is not None and free and not as_sentence and text[:1].islower() and came_back(text, best)
+            for ((text, _), _, _, as_sentence, _), (best, *_) in zip(attempts, texts, strict=True)
+        ]
+        return [
+            Outcome(avoid=what) if what else self._outcome(of, of_it, at, came_back=came)
+            for what, of, of_it, at, came in zip(avoid, found, texts, parts, back, strict=True)
+        ]
+
+    def _outcome(
+        self, found: Found, texts: Sequence[str | None], parts: Sequence[Span] | None, *, came_back: bool
     ) -> Outcome:
-        """A sentence with its translations; or what to do about it, if it did not come through."""
-        best = hypotheses[0]
-        if not attempt.avoid and (avoid := self._to_avoid(attempt.whole, ids, best.ids, texts[0])):
-            return Outcome(avoid=avoid)
-        source = read.source
-        kept: Sequence[Hypothesis] = hypotheses
-        if not read.usual:
-            revealed = [reveal(text, read) for text in texts]
-            if revealed[0] is None:
-                return Outcome(None, tuple(around(source.text, 0, len(source.text), read.places)), read.named)
-            kept = [hypothesis for hypothesis, text in zip(hypotheses, revealed, strict=True) if text is not None]
-            texts = [text for text in revealed if text is not None]
-        unknown = self._unknown(read.given, ids) if self.config.special.unk in ids else ()
-        sentence = Sentence(source.text, tuple(texts), tuple(kept), ids, read, unknown)
-        parts = None if read.usual else broken(source, texts[0])
-        if parts is None and not best.ended:
-            parts = in_halves(source.text)
-        again = parts is None and not attempt.as_sentence and self._forms(attempt) and came_back(source.text, texts[0])
-        return Outcome(sentence, parts, read.named, "", again)
-
-    def _forms(self, attempt: Attempt) -> bool:
-        """Whether it may be read in another form than it has."""
-        return self.reader.knows_forms and not (attempt.whole and self.options.prefix)
-
-    def _to_avoid(self, whole: bool, source: Sequence[int], target: Sequence[int], text: str) -> str:
-        """What repeats itself is searched again, and may not say the same twice; so is what is no text, because the
-        bytes in it make no characters. Unless the options have something to say on it, or the search is another."""
-        if whole and self.search:
-            return ""
-        if not self._bytes.isdisjoint(target) and self._bytes.isdisjoint(self.options.suppressed):
-            return NO_CHARACTERS if GARBLED in text else ""
-        return REPETITION if not self.options.no_repeat_ngram and repeats(source, target) else ""
+        read, hypotheses = found.prepared, found.hypotheses
+        text = read.source.text
+        if texts[0] is None:
+            return Outcome(None, tuple(around(text, 0, len(text), read.places)), read.named)
+        unknown = self._unknown(read.given, found.ids) if self.unknown in found.ids else ()
+        kept = tuple([of for of, one in zip(hypotheses, texts, strict=True) if one is not None])
+        sentence = Sentence(text, tuple([one for one in texts if one is not None]), kept, found.ids, read, unknown)
+        if parts is None and not hypotheses[0].ended:
+            parts = in_halves(text)
+        return Outcome(sentence, parts, read.named, "", came_back and parts is None)
 
     def _options(self, whole: bool, avoid: str) -> Options:
         options = self.options if whole or not self.options.prefix else replace(self.options, prefix=())
         if avoid == NO_CHARACTERS:
-            return replace(options, suppressed=(*options.suppressed, *self._bytes))
+            return replace(options, suppressed=(*options.suppressed, *self.target.byte_ids))
         return replace(options, no_repeat_ngram=NO_REPEAT) if avoid == REPETITION else options
 
     def _rescored(self, sources: Sequence[Sequence[int]], searched: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
@@ -235,8 +258,3 @@ class Attempts:
 
     def _unknown(self, given: str, ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(given[piece.start : piece.end] for piece in self.source.pieces(given) if piece.unknown)
-
-    @property
-    def _bytes(self) -> frozenset[int]:
-        """Of the target's tokens, those that stand for a byte."""
-        return self.target.byte_ids

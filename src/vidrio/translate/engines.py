@@ -104,13 +104,27 @@ def open_engine(
             found=f"its shape is {config.shape!r}",
             do="use vidrio look, or another model",
         )
-    weights = folder / "model.safetensors"
-    tiny = weights.is_file() and weights.stat().st_size < TINY
-    if wish == "glass" or (wish == "auto" and tiny and not (folder / "fast").is_dir()):
+    if wish == "glass" or (wish == "auto" and is_tiny(folder)):
         from vidrio.model.folder import read_parameters
 
         return Glass(build(config, read_parameters(folder), np.float32))
     return _fast(folder, config, workers, tell or (lambda message: None))
+
+
+def is_tiny(folder: Path) -> bool:
+    """Whether translating takes `glass/`, unless told otherwise."""
+    weights = folder / "model.safetensors"
+    return weights.is_file() and weights.stat().st_size < TINY and not (folder / "fast").is_dir()
+
+
+def multiplies_in(folder: Path, config: ModelConfig) -> str:
+    """What translating with this model multiplies in, unless told otherwise: int8 or float32."""
+    from vidrio.fast.files import is_current, read_manifest
+
+    if config.shape != "encoder-decoder" or is_tiny(folder):
+        return "float32"
+    exported = (place for place in (folder / "fast", cache_place(folder)) if is_current(folder, place))
+    return next((read_manifest(place).quantisation for place in exported), "int8")
 
 
 def _fast(folder: Path, config: ModelConfig, workers: int, tell: Callable[[str], None]) -> Engine:

@@ -211,7 +211,8 @@ def put_back(
             translation = sentence.alternatives[min(n, len(sentence.alternatives) - 1)]
             written += (text[at:start], translation)
             length += start - at
-            placed.append(sentence._replace(source_start=start, target_start=length))
+            stays = start == sentence.source_start and length == sentence.target_start
+            placed.append(sentence if stays else sentence._replace(source_start=start, target_start=length))
             length += len(translation)
             at = start + len(sentence.source)
     return "".join((*written, text[at:])), tuple(placed)

@@ -52,7 +52,8 @@ class Translator:
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
         self.look: Look | None = None  # how `Translation.look` looks; given by vidrio.load
         self._source, self._target = tokenizers
-        self._longest = min(LONGEST, config.max_positions - config.source_end)
+        self._close = config.source_close
+        self._longest = min(LONGEST, config.max_positions - len(self._close))
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
         self._within = lru_cache(16)(self._made_to_fit)
 
@@ -203,10 +204,15 @@ class Translator:
         else:
             found = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
         annotator = self.annotator
-        return [
-            Translation(text, *put_back(text, [(start, found[source.text]) for start, source in plan]), annotator)
-            for text, plan in zip(texts, plans, strict=True)
-        ]
+        translations = []
+        for text, plan in zip(texts, plans, strict=True):
+            pieces = found[plan[0][1].text] if len(plan) == 1 else ()
+            if len(pieces) == 1 and len(pieces[0].source) == len(text):  # true of most: the text is one sentence
+                translations.append(Translation(text, pieces[0].alternatives[0], pieces, annotator))
+            else:
+                placed = put_back(text, [(start, found[source.text]) for start, source in plan])
+                translations.append(Translation(text, *placed, annotator))
+        return translations
 
     def _sentences(self, text: str) -> list[tuple[int, Protected]]:
         """What of a text is translated, each with the place where it begins."""
@@ -224,7 +230,8 @@ class Translator:
         self, options: Options, memory: Memory[Pieces] | None = None, search: SearchAll | None = None
     ) -> Attempts:
         return Attempts(
-            config=self.config,
+            unknown=self.config.special.unk,
+            close=self._close,
             reader=self.reader,
             source=self._source,
             target=self._target,

@@ -1,4 +1,4 @@
-"""The words of stages.py: what parameters are called, and how the steps are written that can be chosen."""
+"""The words of stages.py: how each step is written, its place in the paper, and what comes of it."""
 
 from typing import NamedTuple
 
@@ -6,15 +6,26 @@ from vidrio.glass.paper import variants
 
 WHAT_IF = "what if: not in the paper"
 EIGHT_BITS = "departs: the paper has no whole numbers"
+LAYER_NORM = "§3.1, layer norm"
 
 
 class Formula(NamedTuple):
-    """How something is made, in the words of a stage."""
+    """How something is made."""
 
-    operation: str
+    operation: str  # proof/operations.py
     plain: str
     latex: str
     place: str
+    says: str = ""
+    kind: str = "value"
+
+
+def copy(x: str, says: str, place: str = "§3.1", latex: str = "x") -> Formula:
+    return Formula("copy", x, latex, place, says)
+
+
+def sum_of(a: str, b: str, place: str, says: str) -> Formula:
+    return Formula("add", f"{a} + {b}", "a+b", place, says)
 
 
 PARAMETERS = {
@@ -38,49 +49,151 @@ PARAMETERS = {
     "b": ("§3.4", "output bias: one number for each word"),
 }
 
+# --- from words to rows -----------------------------------------------------------------------------------------------
+
+SAYS_POSITIONS = "where each token stands"
 POSITIONS = {
     "sinusoidal": Formula(
         "sinusoidal_positions",
         "sin(p / 10000^(2i/D)) in column 2i, cos of the same in column 2i+1",
         r"PE_{p,2i}=\sin(p/10000^{2i/d}),\ PE_{p,2i+1}=\cos(p/10000^{2i/d})",
         "§3.5",
+        SAYS_POSITIONS,
     ),
     "sinusoidal-halves": Formula(
         "sinusoidal_halves_positions",
         "sin(p / 10000^(2i/D)) in column i, cos of the same in column D/2+i",
         r"PE_{p,i}=\sin(p/10000^{2i/d}),\ PE_{p,d/2+i}=\cos(p/10000^{2i/d})",
         "departs: §3.5 interleaves them",
+        SAYS_POSITIONS,
     ),
-    "learned": Formula("learned_positions", "row p of the learned table", "P_p", "§3.5, the second kind"),
-    "none": Formula("none_positions", "0", "0", "departs: §3.5 has positions"),
+    "learned": Formula(
+        "learned_positions", "row p of the learned table", "P_p", "§3.5, the second kind", SAYS_POSITIONS
+    ),
+    "none": Formula("none_positions", "0", "0", "departs: §3.5 has positions", SAYS_POSITIONS),
 }
 SLIPPED = Formula(
     "slipped_positions",
     "sin(p / 10000^(2j/D)) in an even column j, cos in an odd one",
     r"PE_{p,j}=\sin(p/10000^{2j/d}),\ j\text{ even};\ \cos(p/10000^{2j/d}),\ j\text{ odd}",
     WHAT_IF,
+    SAYS_POSITIONS,
 )
-ACTIVATIONS = {
-    "relu": Formula("relu", "max(0, hidden)", r"\max(0,h)", "Eq. 2"),
-    "gelu": Formula("gelu", "hidden · Φ(hidden)", r"h\,\Phi(h)", "departs: Eq. 2 has max(0, x)"),
-    "swish": Formula("swish", "hidden · σ(hidden)", r"h\,\sigma(h)", "departs: Eq. 2 has max(0, x)"),
-}
-SOFTMAX = Formula("softmax", "exp(x − max x) / Σ exp(x − max x)", r"\frac{e^{x_i-\max x}}{\sum_j e^{x_j-\max x}}", "")
-SOFTMAXES = {
-    variants.naive_softmax: Formula("naive_softmax", "exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}", "")
-}
+SAYS_SCALED = "embeddings at the layers' scale"
+SCALED = Formula("scale", "√D · embedding", r"\sqrt{d_{model}}\,E", "§3.4", SAYS_SCALED)
+UNSCALED = Formula("scale", "1 · embedding", "E", "departs: §3.4 has √d_model", SAYS_SCALED)
+
+# --- attention --------------------------------------------------------------------------------------------------------
+
+PROJECTED = (
+    ("Q", "queries: what each row asks for"),
+    ("K", "keys: what each row is found by"),
+    ("V", "values: what each row passes on"),
+)
+SCORES = Formula("rows_dot_rows", "Q Kᵀ", r"QK^\top", "Eq. 1", "how well each query meets each key")
+SAYS_DIVIDED = "scores, small enough for softmax"
+DIVIDED = Formula("divide", "scores / √K", r"\frac{QK^\top}{\sqrt{d_k}}", "Eq. 1", SAYS_DIVIDED)
+
+
+def divided_by(number: str) -> Formula:
+    return Formula("divide_by", f"scores / {number}", rf"\frac{{QK^\top}}{{{number}}}", WHAT_IF, SAYS_DIVIDED)
+
+
+SAYS_MASKED = "no row may see a later one"
 MASK = Formula(
     "mask",
     "scaled where column ≤ row, else −∞",
     r"\begin{cases}s_{ij}&j\le i\\-\infty&j>i\end{cases}",
     "§3.2.3",
+    SAYS_MASKED,
 )
 MASKS = {
-    variants.unmasked: Formula("copy", "scaled: nothing is hidden", "s_{ij}", WHAT_IF),
+    variants.unmasked: Formula("copy", "scaled: nothing is hidden", "s_{ij}", WHAT_IF, SAYS_MASKED),
     variants.zero_scores: Formula(
         "zero_scores",
         "scaled where column ≤ row, else 0",
         r"\begin{cases}s_{ij}&j\le i\\0&j>i\end{cases}",
         WHAT_IF,
+        SAYS_MASKED,
     ),
 }
+SOFTMAX = Formula("softmax", "exp(x − max x) / Σ exp(x − max x)", r"\frac{e^{x_i-\max x}}{\sum_j e^{x_j-\max x}}", "")
+SOFTMAXES = {
+    variants.naive_softmax: Formula("naive_softmax", "exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}", "")
+}
+HEAD = Formula(
+    "rows_dot_columns",
+    "weights V",
+    r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V",
+    "Eq. 1",
+    "the values, mixed by the weights",
+)
+CONCAT = Formula(
+    "concat",
+    "the heads side by side",
+    r"\mathrm{Concat}(head_1,\dots,head_h)",
+    "§3.2.2",
+    "all heads' outputs in one row",
+)
+
+# --- feed-forward and layer norm --------------------------------------------------------------------------------------
+
+SAYS_ACTIVE = "what the activation lets through"
+ACTIVATIONS = {
+    "relu": Formula("relu", "max(0, hidden)", r"\max(0,h)", "Eq. 2", SAYS_ACTIVE),
+    "gelu": Formula("gelu", "hidden · Φ(hidden)", r"h\,\Phi(h)", "departs: Eq. 2 has max(0, x)", SAYS_ACTIVE),
+    "swish": Formula("swish", "hidden · σ(hidden)", r"h\,\sigma(h)", "departs: Eq. 2 has max(0, x)", SAYS_ACTIVE),
+}
+MEAN = Formula("mean", "Σ x / D", r"\mu", LAYER_NORM, "each row's mean", "aggregate")
+SAYS_VARIANCE = "each row's variance"
+VARIANCE = Formula("variance", "Σ (x − mean)² / D", r"\sigma^2", LAYER_NORM, SAYS_VARIANCE, "aggregate")
+VARIANCE_BY_SQUARES = Formula(
+    "variance_by_squares", "Σ x² / D − mean²", r"\sigma^2", LAYER_NORM, SAYS_VARIANCE, "aggregate"
+)
+NORMED = Formula(
+    "normalise",
+    "(x − mean) / √(var + ε)",
+    r"\frac{x-\mu}{\sqrt{\sigma^2+\varepsilon}}",
+    LAYER_NORM,
+    "mean 0, variance 1",
+)
+SAYS_NORM = "stretched and shifted, as learned"
+GAIN_AND_BIAS = Formula("gain_and_bias", "normed · gain + bias", r"\gamma\hat{x}+\beta", LAYER_NORM, SAYS_NORM)
+
+# --- from rows to words -----------------------------------------------------------------------------------------------
+
+CHOICE = Formula("choice", "the token that the search took", r"\hat{y}", "§6.1", "the next token, as chosen", "choice")
+SCORE = Formula("log_of_choice", "log prob[choice]", r"\log p(\hat{y})", "§6.1", "log-probability of the chosen token")
+POOLED = Formula(
+    "column_mean",
+    "mean of memory's rows",
+    r"\frac{1}{S}\sum_s memory_s",
+    "departs: not in the paper",
+    "the whole sentence as one row",
+    "aggregate",
+)
+
+# --- eight bits -------------------------------------------------------------------------------------------------------
+
+ROW_FACTOR = Formula(
+    "factor_of_rows",
+    "127 / max |x| of each row",
+    r"127/\max|x|",
+    EIGHT_BITS,
+    "what makes each row whole numbers up to 127",
+)
+WHOLE_ROWS = Formula(
+    "whole_by_rows", "round(x · factor)", r"\mathrm{round}(x\,f_x)", EIGHT_BITS, "the rows in eight bits"
+)
+
+
+def weight_factor(what: str) -> Formula:
+    """Of each row of a table, of each column of a matrix."""
+    plain, says = f"127 / max |W| of each {what}", f"what makes each {what} whole numbers up to 127"
+    return Formula(f"factor_of_{what}s", plain, r"127/\max|W|", EIGHT_BITS, says, "constant")
+
+
+def whole_weight(what: str) -> Formula:
+    operation = {"row": "whole_table", "column": "whole_by_columns"}[what]
+    latex = r"\mathrm{round}(W\,f_W)"
+    return Formula(operation, "round(W · factor)", latex, EIGHT_BITS, "the same in eight bits", "constant")

@@ -17,16 +17,39 @@ import numpy as np
 
 from vidrio.glass.numbers.formulas import (
     ACTIVATIONS,
+    CHOICE,
+    CONCAT,
+    DIVIDED,
     EIGHT_BITS,
+    GAIN_AND_BIAS,
+    HEAD,
     MASK,
     MASKS,
+    MEAN,
+    NORMED,
     PARAMETERS,
+    POOLED,
     POSITIONS,
+    PROJECTED,
+    ROW_FACTOR,
+    SAYS_NORM,
+    SCALED,
+    SCORE,
+    SCORES,
     SLIPPED,
     SOFTMAX,
     SOFTMAXES,
+    UNSCALED,
+    VARIANCE,
+    VARIANCE_BY_SQUARES,
     WHAT_IF,
+    WHOLE_ROWS,
     Formula,
+    copy,
+    divided_by,
+    sum_of,
+    weight_factor,
+    whole_weight,
 )
 from vidrio.glass.paper import attention, maths, positions, variants
 from vidrio.glass.paper.eight_bits import SUMMED
@@ -142,53 +165,22 @@ class _Way:
     choices: Choices
     table: dict[str, Stage] = field(default_factory=dict)
 
-    def add(self, stage: Stage) -> str:
-        assert stage.address not in self.table, stage.address
-        self.table[stage.address] = stage
-        return stage.address
-
-    def made(self, address: str, axes: str, how: Formula, inputs: tuple[str, ...], says: str) -> str:
-        return self.add(Stage(address, axes, how.operation, inputs, how.plain, how.latex, how.place, says))
+    def add(self, address: str, axes: str, how: Formula, inputs: tuple[str, ...]) -> str:
+        assert address not in self.table, address
+        self.table[address] = Stage(address, axes, how.operation, inputs, *how[1:])
+        return address
 
     def parameters(self) -> None:
         for name, (axes, _) in parameter_specs(self.config).items():
-            letter = name.rsplit(".", 1)[-1]
-            place, says = PARAMETERS[letter]
+            letter = name.rpartition(".")[2]
+            how = Formula("parameter", letter, letter, *PARAMETERS[letter], "parameter")
             for head in [f".h{h}" for h in range(self.config.n_heads)] if axes[0] == "H" else [""]:
-                address, own = name + head, axes.removeprefix("H")
-                self.add(Stage(address, own, "parameter", (), letter, letter, place, says, kind="parameter"))
+                own = axes.removeprefix("H")
+                self.add(name + head, own, how, ())
                 if self.choices.eight_bits and axes in SUMMED:
-                    self.whole_parameter(name, head, own, by_rows=axes == "VD")
-
-    def whole_parameter(self, name: str, head: str, axes: str, *, by_rows: bool) -> None:
-        """A matrix in eight bits: each row (of a table) or column has a factor."""
-        what, by = ("row", "rows") if by_rows else ("column", "columns")
-        factor = self.add(
-            Stage(
-                address=f"{name}.factor{head}",
-                axes=axes[0] if by_rows else axes[1],
-                operation=f"factor_of_{by}",
-                inputs=(name + head,),
-                formula=f"127 / max |W| of each {what}",
-                latex=r"127/\max|W|",
-                place=EIGHT_BITS,
-                says=f"what makes each {what} whole numbers up to 127",
-                kind="constant",
-            )
-        )
-        self.add(
-            Stage(
-                address=f"{name}.whole{head}",
-                axes=axes,
-                operation="whole_table" if by_rows else "whole_by_columns",
-                inputs=(name + head, factor),
-                formula="round(W · factor)",
-                latex=r"\mathrm{round}(W\,f_W)",
-                place=EIGHT_BITS,
-                says="the same in eight bits",
-                kind="constant",
-            )
-        )
+                    what, axis = ("row", own[0]) if axes == "VD" else ("column", own[1])
+                    factor = self.add(f"{name}.factor{head}", axis, weight_factor(what), (name + head,))
+                    self.add(f"{name}.whole{head}", own, whole_weight(what), (name + head, factor))
 
     # --- the two towers -----------------------------------------------------------------------------------------------
 
@@ -199,7 +191,7 @@ class _Way:
             x = self.sub_layer(x, f"enc.{n}.ffn", "S", lambda name, x: self.feed_forward(name, x, "S"))
         if self.config.norm == "pre":
             x = self.norm("enc.norm", x, "S")
-        self.add(Stage("memory", "SD", "copy", (x,), x, "memory", "§3.1", "the source, as the decoder reads it"))
+        self.add("memory", "SD", copy(x, "the source, as the decoder reads it", latex="memory"), (x,))
 
     def decoder(self) -> None:
         x = self.embedding("tgt", "T", target_table(self.config), "dec.in")
@@ -210,44 +202,26 @@ class _Way:
             x = self.sub_layer(x, f"dec.{n}.ffn", "T", lambda name, x: self.feed_forward(name, x, "T"))
         if self.config.norm == "pre":
             x = self.norm("dec.norm", x, "T")
-        self.add(Stage("dec.out", "TD", "copy", (x,), x, "x", "§3.1", "the decoder's output, a row a step"))
+        self.add("dec.out", "TD", copy(x, "the decoder's output, a row a step"), (x,))
 
     # --- the parts ----------------------------------------------------------------------------------------------------
 
     def embedding(self, side: str, rows: str, table: str, out: str) -> str:
         word, axes = {"src": "source", "tgt": "target"}[side], f"{rows}D"
-        self.add(Stage(f"{side}.ids", rows, "input", (), "ids", "ids", "§3.4", f"the {word} tokens' ids", kind="input"))
-        self.add(
-            Stage(
-                address=f"{side}.embedding",
-                axes=axes,
-                operation="lookup_whole" if self.choices.eight_bits else "lookup",
-                inputs=(f"{table}.whole", f"{side}.ids", f"{table}.factor")
-                if self.choices.eight_bits
-                else (table, f"{side}.ids"),
-                formula=f"row ids of {table}" + (".whole / its factor" if self.choices.eight_bits else ""),
-                latex="E_{ids}",
-                place="§3.4",
-                says=f"each {word} token's learned row",
-            )
-        )
-        scaled = self.config.scale_embeddings
-        self.add(
-            Stage(
-                address=f"{side}.scaled",
-                axes=axes,
-                operation="scale",
-                inputs=(f"{side}.embedding",),
-                formula=f"{'√D' if scaled else '1'} · embedding",
-                latex=r"\sqrt{d_{model}}\,E" if scaled else "E",
-                place="§3.4" if scaled else "departs: §3.4 has √d_model",
-                says="embeddings at the layers' scale",
-            )
-        )
-        inputs = (f"{side}.pos",) if self.config.positions == "learned" else ()
+        how = Formula("input", "ids", "ids", "§3.4", f"the {word} tokens' ids", "input")
+        ids = self.add(f"{side}.ids", rows, how, ())
+        how = Formula("lookup", f"row ids of {table}", "E_{ids}", "§3.4", f"each {word} token's learned row")
+        inputs: tuple[str, ...] = (table, ids)
+        if self.choices.eight_bits:
+            how = how._replace(operation="lookup_whole", plain=f"row ids of {table}.whole / its factor")
+            inputs = (f"{table}.whole", ids, f"{table}.factor")
+        embedding = self.add(f"{side}.embedding", axes, how, inputs)
+        scaled = self.add(f"{side}.scaled", axes, SCALED if self.config.scale_embeddings else UNSCALED, (embedding,))
         how = SLIPPED if self.choices.slipped_positions else POSITIONS[self.config.positions]
-        self.made(f"{side}.positions", axes, how, inputs, "where each token stands")
-        return self.sum(out, axes, f"{side}.scaled", f"{side}.positions", "§3.5", "embedding + position: layers' input")
+        learned = (f"{side}.pos",) if self.config.positions == "learned" else ()
+        where = self.add(f"{side}.positions", axes, how, learned)
+        how = sum_of(scaled, where, "§3.5", "embedding + position: layers' input")
+        return self.add(out, axes, how, (scaled, where))
 
     def sub_layer(self, x: str, name: str, rows: str, make: Callable[[str, str], str]) -> str:
         """A sub-layer with its residual and its norm, in the order of the config."""
@@ -255,9 +229,9 @@ class _Way:
         made = make(name, self.norm(f"{name}.norm", x, rows) if pre else x)
         says = "what came in + what was made of it"
         if self.choices.add_residual is variants.no_residual:
-            total = self.add(Stage(f"{name}.sum", f"{rows}D", "copy", (made,), made, "x", WHAT_IF, says))
+            total = self.add(f"{name}.sum", f"{rows}D", copy(made, says, WHAT_IF), (made,))
         else:
-            total = self.sum(f"{name}.sum", f"{rows}D", x, made, "§3.1, residual", says)
+            total = self.add(f"{name}.sum", f"{rows}D", sum_of(x, made, "§3.1, residual", says), (x, made))
         return total if pre else self.norm(f"{name}.norm", total, rows)
 
     def attention(self, name: str, x: str, y: str, axes: str) -> str:
@@ -265,134 +239,62 @@ class _Way:
         x_rows = self.rows(f"{name}.x", x, axes[0] + "D")
         y_rows = x_rows if y == x else self.rows(f"{name}.y", y, axes[1] + "D")
         heads = tuple(self.head(name, h, x_rows, y_rows, axes) for h in range(self.config.n_heads))
-        concat = self.add(
-            Stage(
-                address=f"{name}.concat",
-                axes=f"{axes[0]}E",
-                operation="concat",
-                inputs=heads,
-                formula="the heads side by side",
-                latex=r"\mathrm{Concat}(head_1,\dots,head_h)",
-                place="§3.2.2",
-                says="all heads' outputs in one row",
-            )
-        )
-        parameters = (f"{name}.WO", f"{name}.bO") if self.config.attention_bias else (f"{name}.WO",)
-        concat = self.rows(f"{name}.concat", concat, f"{axes[0]}E")
-        return self.project(
-            f"{name}.out", f"{axes[0]}D", concat, parameters, "§3.2.2", "the heads, mixed back to width D"
-        )
+        concat = self.add(f"{name}.concat", f"{axes[0]}E", CONCAT, heads)
+        concat = self.rows(concat, concat, f"{axes[0]}E")
+        says = "the heads, mixed back to width D"
+        return self.project(f"{name}.out", f"{axes[0]}D", concat, self.with_bias(f"{name}.WO"), "§3.2.2", says)
+
+    def with_bias(self, W: str) -> tuple[str, ...]:
+        """A matrix of attention, and its bias where the model has them."""
+        name, dot, rest = W.rpartition(".W")
+        return (W, f"{name}.b{rest}") if self.config.attention_bias and dot else (W,)
 
     def head(self, name: str, h: int, x: str, y: str, axes: str) -> str:
         def at(quantity: str) -> str:
             return f"{name}.{quantity}.h{h}"
 
-        for letter, rows, source, says in (
-            ("Q", axes[0], x, "queries: what each row asks for"),
-            ("K", axes[1], y, "keys: what each row is found by"),
-            ("V", axes[1], y, "values: what each row passes on"),
-        ):
-            parameters = (at(f"W{letter}"), at(f"b{letter}")) if self.config.attention_bias else (at(f"W{letter}"),)
-            self.project(at(letter), f"{rows}K", source, parameters, "§3.2.2", says)
-        how = Formula("rows_dot_rows", "Q Kᵀ", r"QK^\top", "Eq. 1")
-        scores = self.made(at("scores"), axes, how, (at("Q"), at("K")), "how well each query meets each key")
-        how = Formula("divide", "scores / √K", r"\frac{QK^\top}{\sqrt{d_k}}", "Eq. 1")
-        if self.choices.divisor is not None:
-            number = f"{self.choices.divisor:g}"
-            how = Formula("divide_by", f"scores / {number}", rf"\frac{{QK^\top}}{{{number}}}", WHAT_IF)
-        visible = self.made(at("scaled"), axes, how, (scores,), "scores, small enough for softmax")
+        for (letter, says), axis, rows in zip(PROJECTED, (axes[0], axes[1], axes[1]), (x, y, y), strict=True):
+            self.project(at(letter), f"{axis}K", rows, self.with_bias(at(f"W{letter}")), "§3.2.2", says)
+        scores = self.add(at("scores"), axes, SCORES, (at("Q"), at("K")))
+        divisor = self.choices.divisor
+        visible = self.add(at("scaled"), axes, DIVIDED if divisor is None else divided_by(f"{divisor:g}"), (scores,))
         if axes == "TT":
-            how = MASKS.get(self.choices.mask, MASK)
-            visible = self.made(at("masked"), axes, how, (visible,), "no row may see a later one")
+            visible = self.add(at("masked"), axes, MASKS.get(self.choices.mask, MASK), (visible,))
         weights = self.softmax(at("weights"), axes, visible, "Eq. 1", "shares taken from each row; sum 1")
-        latex = r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V"
-        how = Formula("rows_dot_columns", "weights V", latex, "Eq. 1")
-        return self.made(at("head"), f"{axes[0]}K", how, (weights, at("V")), "the values, mixed by the weights")
+        return self.add(at("head"), f"{axes[0]}K", HEAD, (weights, at("V")))
 
     def feed_forward(self, name: str, x: str, rows: str) -> str:
-        x = self.rows(f"{name}.x", x, f"{rows}D")
-        hidden = self.project(
-            f"{name}.hidden", f"{rows}F", x, (f"{name}.W1", f"{name}.b1"), "Eq. 2", "each row, widened"
-        )
-        how = ACTIVATIONS[self.config.activation]
-        active = self.made(f"{name}.active", f"{rows}F", how, (hidden,), "what the activation lets through")
-        active = self.rows(active, active, f"{rows}F")
-        return self.project(
-            f"{name}.out", f"{rows}D", active, (f"{name}.W2", f"{name}.b2"), "Eq. 2", "each row, narrowed again"
-        )
+        x, wide, narrow = self.rows(f"{name}.x", x, f"{rows}D"), f"{rows}F", f"{rows}D"
+        hidden = self.project(f"{name}.hidden", wide, x, (f"{name}.W1", f"{name}.b1"), "Eq. 2", "each row, widened")
+        active = self.add(f"{name}.active", wide, ACTIVATIONS[self.config.activation], (hidden,))
+        active, says = self.rows(active, active, wide), "each row, narrowed again"
+        return self.project(f"{name}.out", narrow, active, (f"{name}.W2", f"{name}.b2"), "Eq. 2", says)
 
     def norm(self, name: str, x: str, rows: str) -> str:
         """Layer norm in its four steps."""
-        place, axes = "§3.1, layer norm", f"{rows}D"
-        says = "stretched and shifted, as learned"
+        axes = f"{rows}D"
         if self.choices.normalise is variants.unnormalised:
-            return self.add(Stage(f"{name}.out", axes, "copy", (x,), x, "x", WHAT_IF, says))
-        mean = self.add(
-            Stage(f"{name}.mean", rows, "mean", (x,), "Σ x / D", r"\mu", place, "each row's mean", kind="aggregate")
-        )
-        operation, formula = "variance", "Σ (x − mean)² / D"
-        if self.choices.eight_bits:
-            operation, formula = "variance_by_squares", "Σ x² / D − mean²"
-        var = self.add(
-            Stage(
-                address=f"{name}.var",
-                axes=rows,
-                operation=operation,
-                inputs=(x, mean),
-                formula=formula,
-                latex=r"\sigma^2",
-                place=place,
-                says="each row's variance",
-                kind="aggregate",
-            )
-        )
-        how = Formula("normalise", "(x − mean) / √(var + ε)", r"\frac{x-\mu}{\sqrt{\sigma^2+\varepsilon}}", place)
-        normed = self.made(f"{name}.normed", axes, how, (x, mean, var), "mean 0, variance 1")
-        how = Formula("gain_and_bias", "normed · gain + bias", r"\gamma\hat{x}+\beta", place)
-        return self.made(f"{name}.out", axes, how, (normed, f"{name}.gain", f"{name}.bias"), says)
+            return self.add(f"{name}.out", axes, copy(x, SAYS_NORM, WHAT_IF), (x,))
+        mean = self.add(f"{name}.mean", rows, MEAN, (x,))
+        var = self.add(f"{name}.var", rows, VARIANCE_BY_SQUARES if self.choices.eight_bits else VARIANCE, (x, mean))
+        normed = self.add(f"{name}.normed", axes, NORMED, (x, mean, var))
+        return self.add(f"{name}.out", axes, GAIN_AND_BIAS, (normed, f"{name}.gain", f"{name}.bias"))
 
     # --- the ends -----------------------------------------------------------------------------------------------------
 
     def words(self) -> None:
-        c = self.config
-        matrix = target_table(c) if output_is_tied(c) else "out.W"
+        matrix = target_table(self.config) if output_is_tied(self.config) else "out.W"
+        parameters = (matrix, "out.b") if self.config.output_bias else (matrix,)
         x = self.rows("out.x", "dec.out", "TD")
-        parameters = (matrix, "out.b") if c.output_bias else (matrix,)
-        self.project("out.logits", "TV", x, parameters, "§3.4", "a number for each word there is")
-        self.softmax("out.prob", "TV", "out.logits", "§3.4", "each word's probability to be next")
-        self.add(
-            Stage(
-                address="out.choice",
-                axes="T",
-                operation="choice",
-                inputs=("out.prob",),
-                formula="the token that the search took",
-                latex=r"\hat{y}",
-                place="§6.1",
-                says="the next token, as chosen",
-                kind="choice",
-            )
-        )
-        how = Formula("log_of_choice", "log prob[choice]", r"\log p(\hat{y})", "§6.1")
-        self.made("out.score", "T", how, ("out.prob", "out.choice"), "log-probability of the chosen token")
+        logits = self.project("out.logits", "TV", x, parameters, "§3.4", "a number for each word there is")
+        prob = self.softmax("out.prob", "TV", logits, "§3.4", "each word's probability to be next")
+        choice = self.add("out.choice", "T", CHOICE, (prob,))
+        self.add("out.score", "T", SCORE, (prob, choice))
 
     def classes(self) -> None:
-        self.add(
-            Stage(
-                address="out.pooled",
-                axes="D",
-                operation="column_mean",
-                inputs=("memory",),
-                formula="mean of memory's rows",
-                latex=r"\frac{1}{S}\sum_s memory_s",
-                place="departs: not in the paper",
-                says="the whole sentence as one row",
-                kind="aggregate",
-            )
-        )
-        x = self.rows("out.x", "out.pooled", "D")
-        self.project("out.logits", "C", x, ("out.W", "out.b"), "§3.4", "one number for each class")
-        self.softmax("out.prob", "C", "out.logits", "§3.4", "the probability of each class")
+        x = self.rows("out.x", self.add("out.pooled", "D", POOLED, ("memory",)), "D")
+        logits = self.project("out.logits", "C", x, ("out.W", "out.b"), "§3.4", "one number for each class")
+        self.softmax("out.prob", "C", logits, "§3.4", "the probability of each class")
 
     # --- formulas that recur ------------------------------------------------------------------------------------------
 
@@ -400,32 +302,28 @@ class _Way:
         """Rows made ready to be multiplied: themselves, or `name.whole` and `name.factor`."""
         if not self.choices.eight_bits:
             return x
-        how = Formula("factor_of_rows", "127 / max |x| of each row", r"127/\max|x|", EIGHT_BITS)
-        self.made(f"{name}.factor", axes[:-1], how, (x,), "what makes each row whole numbers up to 127")
-        how = Formula("whole_by_rows", "round(x · factor)", r"\mathrm{round}(x\,f_x)", EIGHT_BITS)
-        self.made(f"{name}.whole", axes, how, (x, f"{name}.factor"), "the rows in eight bits")
+        factor = self.add(f"{name}.factor", axes[:-1], ROW_FACTOR, (x,))
+        self.add(f"{name}.whole", axes, WHOLE_ROWS, (x, factor))
         return name
 
     def project(self, address: str, axes: str, x: str, parameters: tuple[str, ...], place: str, says: str) -> str:
         """x W, or x W + b; x Wᵀ where W is a table of embeddings."""
         W, head = without_head(parameters[0])
         letter, b = W.rpartition(".")[2], parameters[1:]
-        tied = parameter_specs(self.config)[W].axes == "VD"
+        tied = W in (source_table(self.config), target_table(self.config))
         operation, formula, latex = ("_tied", f"{letter}ᵀ", letter + r"^\top") if tied else ("", letter, letter)
         plus, latex_plus = (" + b", "+b") if b else ("", "")
         if not self.choices.eight_bits:
-            how = Formula(f"project{operation}", f"x {formula}{plus}", f"x{latex}{latex_plus}", place)
-            return self.made(address, axes, how, (x, *parameters), says)
-        how = Formula(f"whole_product{operation}", f"x.whole {formula}.whole", "x_8W_8", EIGHT_BITS)
+            how = Formula(f"project{operation}", f"x {formula}{plus}", f"x{latex}{latex_plus}", place, says)
+            return self.add(address, axes, how, (x, *parameters))
+        plain, exact = f"x.whole {letter}.whole{'ᵀ' * tied}", "the same in whole numbers: exact"
+        how = Formula(f"whole_product{operation}", plain, "x_8W_8", EIGHT_BITS, exact)
         name = f"{without_head(address)[0]}.product{head}"
-        product = self.made(name, axes, how, (f"{x}.whole", f"{W}.whole{head}"), "the same in whole numbers: exact")
+        product = self.add(name, axes, how, (f"{x}.whole", f"{W}.whole{head}"))
         formula = f"product / factor of x / factor of {letter}{plus}"
-        how = Formula("restore", formula, r"\frac{x_8W_8}{f_xf_W}" + latex_plus, place)
-        return self.made(address, axes, how, (product, f"{x}.factor", f"{W}.factor{head}", *b), says)
+        how = Formula("restore", formula, r"\frac{x_8W_8}{f_xf_W}" + latex_plus, place, says)
+        return self.add(address, axes, how, (product, f"{x}.factor", f"{W}.factor{head}", *b))
 
     def softmax(self, address: str, axes: str, x: str, place: str, says: str) -> str:
         how = SOFTMAXES.get(self.choices.softmax, SOFTMAX)
-        return self.made(address, axes, how._replace(place=place), (x,), says)
-
-    def sum(self, address: str, axes: str, a: str, b: str, place: str, says: str) -> str:
-        return self.made(address, axes, Formula("add", f"{a} + {b}", "a+b", place), (a, b), says)
+        return self.add(address, axes, how._replace(place=place, says=says), (x,))

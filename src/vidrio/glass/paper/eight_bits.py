@@ -160,10 +160,11 @@ def product(a: Array, b: Array) -> Array:
 
 def dots(a: Array, b: Array, lanes: int) -> Array:
     """a bᵀ in as many sums side by side as there are `lanes`; these are not yet added."""
-    width = -(-a.shape[1] // lanes) * lanes
-    a, b = (np.pad(x, ((0, 0), (0, width - x.shape[1]))) for x in (a, b))
+    beyond = -a.shape[1] % lanes
+    if beyond:
+        a, b = (np.pad(x, ((0, 0), (0, beyond))) for x in (a, b))
     sums = np.zeros((len(a), len(b), lanes), np.float32)
-    for k in range(0, width, lanes):
+    for k in range(0, a.shape[1], lanes):
         sums = fused(a[:, None, k : k + lanes], b[None, :, k : k + lanes], sums)
     return sums
 

@@ -9,7 +9,7 @@ Paper: §3.1 and Figure 1. Axes: see `config.py`. Read next: attention.py, then 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from vidrio.errors import InputError
 from vidrio.glass.paper import attention, maths, positions
 from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic, Projection, WholeNumbers
 from vidrio.glass.paper.attention import NOTHING_KEPT, Attention, Keeping, Mask, multi_head, see_all
-from vidrio.glass.paper.eight_bits import whole_parameters
+from vidrio.glass.paper.eight_bits import eight_bits, whole_parameters
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, output_is_tied, parameter_specs, source_table, target_table
@@ -58,7 +58,12 @@ class Machine:
 def build(
     config: ModelConfig, parameters: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
 ) -> Machine:
-    """Make a model ready: check the parameters, and turn each choice of the config into a function or a table."""
+    """Make a model ready: check the parameters, and turn each choice of the config into a function or a table.
+
+    np.int8 is the arithmetic of the fast engine, with the model's own beam.
+    """
+    if dtype is np.int8:
+        dtype, arithmetic = np.float32, eight_bits(config.decoding.beam)
     check_parameters(parameters, config)
     p: dict[str, Array] = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()}
     if config.positions == "learned":
@@ -81,6 +86,13 @@ def build(
         embedding_scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,  # §3.4
         score_divisor=attention.divisor(config.d_head),
     )
+
+
+def for_beam(machine: Machine, beam: int) -> Machine:
+    """A machine in eight bits adds as the fast engine does for so many hypotheses at once; another one stays."""
+    if machine.arithmetic.name != "eight bits" or machine.arithmetic is eight_bits(beam):
+        return machine
+    return replace(machine, arithmetic=eight_bits(beam))
 
 
 # --- sub-layers -------------------------------------------------------------------------------------------------------

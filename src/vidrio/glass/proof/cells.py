@@ -106,10 +106,8 @@ def inputs_of(cells: Cells, stage: Stage, indices: str, place: Place) -> list[Nu
     if not indices:
         return []
     wanted, made = letters(indices, len(place))
-    bound = dict(zip(made, place, strict=True))
     found: list[Number | Row] = []
     for name, axes in zip(stage.inputs, wanted, strict=False):  # a projection's bias may be missing
-        pattern = tuple(bound.get(axis) for axis in axes)
-        whole = tuple(p for p in pattern if p is not None)
-        found.append(cells.number(name, whole) if len(whole) == len(pattern) else cells.row(name, pattern))
+        pattern = tuple([place[made.index(axis)] if axis in made else None for axis in axes])
+        found.append(cells.row(name, pattern) if None in pattern else cells.number(name, pattern))  # type: ignore[arg-type]
     return found

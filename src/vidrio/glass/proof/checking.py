@@ -35,14 +35,15 @@ class Checked:
     def add(self, at: At, result: Compared) -> None:
         self.count += 1
         self.quantities.add(at.name)
-        if not result.agrees:
-            self.exceptions.append((at, result))
         difference = result.difference
         if difference == 0.0:
             return
+        agrees = difference <= result.tolerance
+        if not agrees:
+            self.exceptions.append((at, result))
         if math.isfinite(difference) and difference > self.largest:
             self.largest, self.largest_at = difference, at
-        if result.agrees and difference > self.share * result.tolerance:
+        if agrees and difference > self.share * result.tolerance:
             self.share, self.share_at = difference / result.tolerance, at
 
     def worst(self, count: int) -> list[tuple[At, Compared]]:

@@ -254,7 +254,10 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
     """The value in float64; what is beyond the precision's largest number is ∞, as it is for the model."""
-    value = _evaluate(node, precision)
+    return _limited(_evaluate(node, precision), precision)
+
+
+def _limited(value: float, precision: Precision) -> float:
     return math.copysign(math.inf, value) if abs(value) > precision.largest else value
 
 
@@ -270,6 +273,8 @@ def _evaluate(node: Expression, precision: Precision) -> float:
             return evaluate(a, precision) - evaluate(b, precision)
         case Product(a, b):
             return evaluate(a, precision) * evaluate(b, precision)
+        case Quotient(Total() | Squares() as sum_of_mean, b) if precision.name == "float16":  # NumPy's is in float32
+            return divided(_evaluate_long(sum_of_mean, precision), evaluate(b, precision))
         case Quotient(a, b):
             return divided(evaluate(a, precision), evaluate(b, precision))
         case Power(a, b):

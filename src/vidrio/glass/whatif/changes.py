@@ -10,6 +10,7 @@ from vidrio.errors import ConfigError
 from vidrio.glass.numbers.stages import without_head
 from vidrio.glass.paper import attention, positions, variants
 from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic
+from vidrio.glass.paper.eight_bits import eight_bits
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine
 
@@ -82,7 +83,11 @@ def with_positions(machine: Machine, kind: str) -> Machine:
 
 
 def with_dtype(machine: Machine, dtype: type) -> Machine:
-    machine = with_arithmetic(machine, FLOAT)
+    """Everything in floating point of this kind; np.int8 is the arithmetic of the fast engine."""
+    arithmetic = FLOAT
+    if dtype is np.int8:
+        dtype, arithmetic = np.float32, eight_bits(machine.config.decoding.beam)
+    machine = with_arithmetic(machine, arithmetic)
     with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
         return replace(
             machine,

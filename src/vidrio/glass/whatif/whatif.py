@@ -40,7 +40,12 @@ _POSITIONS = {
     "none": "zeros are added to the embeddings",
     "seed": "the worked example's slip: the column's number stands where the pair's should",
 }
-DTYPES = ("float16", "float32", "float64")
+DTYPES = {
+    "int8": (np.int8, "parameters multiply in eight bits, as in the fast engine"),
+    "float16": (np.float16, "everything is computed in float16"),
+    "float32": (np.float32, "everything is computed in float32"),
+    "float64": (np.float64, "everything is computed in float64"),
+}
 
 
 @dataclass(frozen=True)
@@ -128,10 +133,8 @@ def _change(option: str, words: str, before: Trace) -> Change:
                 asked, f"ε in layer norm is {epsilon:g}", lambda machine: changes.with_norm_epsilon(machine, epsilon)
             )
         case "change-dtype":
-            dtype = {"float16": np.float16, "float32": np.float32, "float64": np.float64}[_one_of(words, DTYPES)]
-            return Change(
-                asked, f"everything is computed in {words}", lambda machine: changes.with_dtype(machine, dtype)
-            )
+            dtype, says = DTYPES[_one_of(words, tuple(DTYPES))]
+            return Change(asked, says, lambda machine: changes.with_dtype(machine, dtype))
         case "set" | "scale":
             return _edit(asked, option, words, before)
     raise ConfigError(f"there is no what-if {option!r}")

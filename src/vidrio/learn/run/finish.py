@@ -4,7 +4,7 @@ import os
 import platform
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from vidrio.errors import DataError
 from vidrio.learn.run.choose import OWN_SIZES, layers
 from vidrio.learn.run.request import Material, Reporter
 from vidrio.learn.train import Learned
-from vidrio.model.folder import About, write_atomically, write_config, write_parameters
+from vidrio.model.files import write_atomically
+from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
-from vidrio.score.evaluate import Score, calibrate, corpus_scores, usual_metrics
-from vidrio.score.metrics import scores as quick_scores
+from vidrio.score.evaluate import calibrate
+from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
 
@@ -34,44 +35,55 @@ class Judgement:
     """How good the finished model is on texts that it has never seen, and what must be said beside the scores."""
 
     scores: list[Score]
-    warnings: list[str]
+    warnings: list[str] = field(default_factory=list)
+    translations: list[str] = field(default_factory=list)  # of the test sources, as `vidrio translate` translates them
 
 
 def finish(learned: Learned, reporter: Reporter) -> Judgement:
-    """Judge the model, and write all of its folder but the report."""
-    folder, judgement = learned.request.folder, judge(learned, reporter)
+    """Write the model's folder, all of it but the report, and judge the model as it will be used."""
+    folder, held_out, translator = learned.request.folder, learned.task.held_out, None
+    write_model(learned, describe(learned, Judgement([])))
+    if learned.plan.task == "translate":
+        reporter.say("exporting for the fast engine …")
+        translator = Translator.load(folder, engine="fast")
+    judgement = judge(learned, translator, reporter)
     for score in judgement.scores:
         reporter.say(f"{score.metric} {score.value:.2f}   {score.signature}")
     for warning in judgement.warnings:
         reporter.say(f"warning: {warning}")
     about = describe(learned, judgement)
-    write_model(learned, about, card(learned, about, (*LIMITS, *judgement.warnings)))
-    if learned.plan.task == "translate":
-        reporter.say("exporting for the fast engine …")
-        measure_confidence(Translator.load(folder, engine="fast"), learned.task.held_out, reporter)
+    write_atomically(folder / "README.md", card(learned, about, (*LIMITS, *judgement.warnings)).encode())
+    write_config(folder, learned.config, about)
+    if translator is not None:
+        measure_confidence(translator, held_out, reporter)
+        Translator.load(folder, engine="fast")  # its files are held to the config, which tells the scores now
     return judgement
 
 
 # --- the judgement ----------------------------------------------------------------------------------------------------
 
 
-def judge(learned: Learned, reporter: Reporter) -> Judgement:
+def judge(learned: Learned, translator: Translator | None, reporter: Reporter) -> Judgement:
     """The scores on sentences that the model has never seen."""
     if learned.judged:
         metric = METRIC_OF[learned.plan.task]
         value = learned.judged[metric]
         mean, width = interval(value, len(learned.task.test)) if metric == "accuracy" else (value, 0.0)
-        return Judgement([Score(metric, value, mean, width, "on the test set")], [])
-    if not learned.translations:
+        return Judgement([Score(metric, value, mean, width, "on the test set")])
+    if translator is None or not learned.task.test:
         metric, value = learned.plan.recipe.metric, learned.score
-        return Judgement([Score(metric, value, value, 0.0, "on the validation set")], [])
+        return Judgement([Score(metric, value, value, 0.0, "on the validation set")])
     sources, references = (list(side) for side in zip(*learned.task.test, strict=True))
-    scores, _ = corpus_scores(learned.translations, [references], usual_metrics(), progress=reporter.progress)
-    chrf, copied = (quick_scores(texts, references)["chrf"].value for texts in (learned.translations, sources))
-    if chrf > copied:
-        return Judgement(scores, [])
+    translations = []
+    with reporter.progress("translating the test set", len(sources)) as advance:
+        for translation in translator.stream(sources):
+            translations.append(translation.text)
+            advance(1)
+    scores, _ = corpus_scores(translations, [references], usual_metrics(), progress=reporter.progress)
+    chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (translations, sources))
     warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
-    return Judgement(scores, [warning + "do not use it; it needs more pairs or more time."])
+    warnings = [] if chrf > copied else [warning + "do not use it; it needs more pairs or more time."]
+    return Judgement(scores, warnings, translations)
 
 
 def interval(percent: float, count: int) -> tuple[float, float]:
@@ -97,8 +109,8 @@ def measure_confidence(translator: Translator, pairs: Sequence[tuple[str, str]],
 # --- the folder -------------------------------------------------------------------------------------------------------
 
 
-def write_model(learned: Learned, about: About, card: str) -> None:
-    """The model folder, its config last."""
+def write_model(learned: Learned, about: About) -> None:
+    """What makes a folder a model, the config last."""
     folder, (source, target) = learned.request.folder, (learned.task.source, learned.task.target)
     write_parameters(folder, learned.parameters.to_arrays())
     shared = source or target
@@ -108,7 +120,6 @@ def write_model(learned: Learned, about: About, card: str) -> None:
     separate.unlink(missing_ok=True)
     if source is not None and target not in (None, source):
         target.save(separate)
-    write_atomically(folder / "README.md", card.encode())
     write_config(folder, learned.config, about)
 
 
@@ -162,7 +173,8 @@ def card(learned: Learned, about: About, limits: Sequence[str]) -> str:
     p, c, task = about.provenance, learned.config, learned.plan.task
     does = {"translate": "translates", "classify": "tells the classes of texts", "generate": "writes on"}[task]
     languages = " → ".join(filter(None, (about.source_language, about.target_language)))
-    searched = f", beam {c.decoding.beam}, length penalty {c.decoding.length_penalty:g}" if learned.translations else ""
+    translates = task == "translate" and learned.task.test
+    searched = f", beam {c.decoding.beam}, length penalty {c.decoding.length_penalty:g}" if translates else ""
     lines = [
         f"# {about.name}\n",
         f"A Transformer that {does}{f' ({languages})' if languages else ''}, trained with vidrio.\n",

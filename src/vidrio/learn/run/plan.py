@@ -9,7 +9,7 @@ from typing import Any
 from vidrio.errors import RunError
 from vidrio.learn.run.recipe import Recipe
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import read_json, write_atomically
+from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
 
 FIXED = ("batch_tokens", "accumulate", "seed")  # of the recipe: another value would be another run

@@ -21,6 +21,7 @@ from vidrio.learn.batches import Examples, in_memory
 from vidrio.learn.run.plan import Plan, cannot_change
 from vidrio.learn.run.request import Material, Start
 from vidrio.learn.run.validate import Texts, Validate, validate_translation
+from vidrio.model.files import write_atomically
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
@@ -177,9 +178,8 @@ def learn_tokenizer(
     with progress("learning the tokenizer", 0):
         tokenizer = Tokenizer.learn(texts(), material.tokenizer, size)
     folder.hold(tokenizers=(tokenizer,))
-    path.parent.mkdir(parents=True, exist_ok=True)
     tokenizer.save(path)
-    stamp.write_text(wish)
+    write_atomically(stamp, wish.encode())
     return tokenizer
 
 

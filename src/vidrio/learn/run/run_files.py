@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import RunError
-from vidrio.model.folder import read_parameters, write_atomically, write_parameters
+from vidrio.errors import about_file
+from vidrio.model.files import write_atomically
+from vidrio.model.folder import read_parameters, write_parameters
 from vidrio.model.json_text import json_text
 
 METRICS, BEST, SNAPSHOTS = "metrics.jsonl", "best", "snapshots"
@@ -36,15 +37,8 @@ FEWEST = 3
 def add_metrics(run: Path, record: Mapping[str, Any]) -> None:
     """One more line of metrics."""
     path = run / METRICS
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json_text(record) + "\n")
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be written",
-            found=str(error.strerror),
-            do="make room and start the same command again; it goes on from the last saved state",
-        ) from None
+    with about_file(path), path.open("a", encoding="utf-8") as file:
+        file.write(json_text(record) + "\n")
 
 
 def forget_metrics_after(run: Path, step: int) -> None:

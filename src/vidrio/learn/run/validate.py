@@ -13,7 +13,7 @@ from vidrio.learn.net import model
 from vidrio.learn.net.decode import translate
 from vidrio.learn.net.model import Network
 from vidrio.learn.net.objective import objective, predict
-from vidrio.score.metrics import scores
+from vidrio.score.metrics import quick_scores
 
 Validate = Callable[[Network], dict[str, Any]]
 
@@ -38,10 +38,9 @@ def validate_translation(held_out: Examples, texts: Texts, most: int) -> Validat
     def validate(net: Network) -> dict[str, Any]:
         ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some], beam=1)
         translations = [texts.to_text(sentence) for sentence in ids]
-        judged = scores(translations, [texts.references[i] for i in some])
+        scores = quick_scores(translations, [texts.references[i] for i in some])
         samples = [(texts.sources[some[n]], translations[n]) for n in shown]
-        figures = {name: score.value for name, score in judged.items()}
-        return {"loss": mean_loss(net, held_out)} | figures | {"samples": samples}
+        return {"loss": mean_loss(net, held_out)} | scores | {"samples": samples}
 
     return validate
 

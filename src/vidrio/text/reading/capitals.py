@@ -169,7 +169,7 @@ def came_back(text: str, translation: str) -> bool:
 def begun(text: str, tokens: Tokens) -> str:
     """With a capital letter at its beginning; but for a word that the vocabulary rather knows without one."""
     first = FIRST_WORD.match(text)
-    if first and tokens(capital_first(first[1])) > tokens(first[1]):
+    if first and tokens(letter_by_letter(first[1][0], str.upper) + first[1][1:]) > tokens(first[1]):
         return text
     return capital_first(text)
 

@@ -128,7 +128,7 @@ def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int
     while start < end:
         window = text[start : min(end, start + WINDOW * longest)]
         size = len(window)
-        if start + size < end or len(tokenizer.encode(window)) > longest:
+        if start + size < end or tokenizer.count(window) > longest:
             size = cut_place(window, tokenizer, longest)
             while size > 1 and len(tokenizer.encode(window[:size])) > longest:
                 size //= 2  # by itself a part may need a token or two more
@@ -221,14 +221,3 @@ def paired(sentence: str) -> bool:
         elif not waiting or waiting.pop() != sign:
             return False
     return not waiting
-
-
-def fitted(part: str, translation: str) -> str:
-    """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
-    capital letter that only a whole one has."""
-    if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
-        translation = translation[:-1]
-    first, second = translation[:1], translation[1:2]
-    if part[:1].islower() and first.isupper() and not second.isupper() and translation.split()[0] not in part.split():
-        translation = first.lower() + translation[1:]
-    return translation

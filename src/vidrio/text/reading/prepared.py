@@ -52,6 +52,17 @@ class Prepared(NamedTuple):
     usual: bool = False  # at first sight there was nothing to prepare, and there is nothing to reveal
 
 
+class Way(NamedTuple):
+    """How a sentence is read."""
+
+    forms: bool = True  # titles, and small letters from `several` words on, are read as sentences
+    hide_names: bool = True
+    several: int = SEVERAL
+
+
+USUAL_WAY = Way()
+
+
 class Reader:
     """Prepares sentences for the model of a tokenizer: `symbols` are those that it has learned to copy; names that it
     has learned to translate (`translated`, with blanks between) are no rare words."""
@@ -59,24 +70,35 @@ class Reader:
     def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "") -> None:
         self.symbols = symbols
         self.knows_forms = knows_capitals(tokenizer)
-        self._tokenizer = tokenizer
-        self._translated = frozenset(translated.split())
-        self._tokens = lru_cache(REMEMBERED)(self._count_tokens)
+        names = frozenset(translated.split())
+        self._tokens = lru_cache(REMEMBERED)(
+            lambda word: 1 if word in names else tokenizer.count(word) if tokenizer.spells(word) else UNSPELLABLE
+        )
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
         self._small: set[str] = set()
         self._unusual: set[str] = set()
 
-    def prepare(
-        self, source: Protected, *, forms: bool = True, hide_names: bool = True, several: int = SEVERAL
-    ) -> Prepared:
-        """What the model is given; `forms`: titles, and small letters from `several` words on, are read as sentences,
-        too."""
-        text = source.text
-        if not source.spans and text[:1].isupper() and self._is_usual(text.split(), text):
-            return Prepared(source, text, text, usual=True)
-        forms = forms and self.knows_forms
-        return hide(source, self.symbols, self._tokens, forms=forms, hide_names=hide_names, several=several)
+    def prepare(self, source: Protected, way: Way = USUAL_WAY) -> Prepared:
+        """What the model is given for a sentence."""
+        return self.prepare_all([source], [way])[0]
+
+    def prepare_all(self, sources: Sequence[Protected], ways: Sequence[Way]) -> list[Prepared]:
+        """What the model is given for each sentence, read in its way."""
+        looks = [
+            None
+            if not source.spans and source.text[:1].isupper() and self._is_usual(source.text.split(), source.text)
+            else read(source, self._tokens, way.several)
+            if way.forms and self.knows_forms
+            else shouting(source)
+            for source, way in zip(sources, ways, strict=True)
+        ]
+        return [
+            Prepared(source, source.text, source.text, usual=True)
+            if look is None
+            else hide(source, look, self.symbols, self._tokens, hide_names=way.hide_names)
+            for source, way, look in zip(sources, ways, looks, strict=True)
+        ]
 
     def _is_usual(self, words: list[str], text: str) -> bool:
         """Whether all words of a sentence that begins with a capital letter are usual ones, on one line, and it is no
@@ -100,14 +122,6 @@ class Reader:
             self._usual.add(word)
         return True
 
-    def _count_tokens(self, word: str) -> int:
-        known = self._tokenizer
-        if word in self._translated:
-            return 1
-        if known.kind != "word" and any(known.id(letter) is None for letter in word if letter.isalpha()):
-            return UNSPELLABLE
-        return len(known.encode(word))
-
 
 def knows_capitals(tokenizer: Tokenizer) -> bool:
     """Whether it was learned from text with capital letters: some tokens are words that begin with one."""
@@ -116,22 +130,15 @@ def knows_capitals(tokenizer: Tokenizer) -> bool:
 
 
 def hide(
-    source: Protected,
-    symbols: str,
-    tokens: Tokens = lambda word: 1,
-    *,
-    forms: bool = True,
-    hide_names: bool = True,
-    several: int = SEVERAL,
+    source: Protected, looks: tuple[str, Form], symbols: str, tokens: Tokens, *, hide_names: bool = True
 ) -> Prepared:
-    """The sentence with symbols for what must be copied, unless one of them stands in it already; with the letters of a
-    sentence, unless the model knows no such `forms`: then only capitals become small.
+    """The sentence with the letters of `looks`, and with symbols for what must be copied, unless one of them stands in
+    it already.
 
     What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
     many a word has: names that have many are hidden, too, and every word that cannot be spelled.
     """
-    sentence = source.text
-    text, form = read(source, tokens, several) if forms else shouting(source)
+    sentence, (text, form) = source.text, looks
     closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
     places: list[Span] = []
     if symbols and not any(symbol in sentence for symbol in symbols):
@@ -235,7 +242,8 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
     if prepared.usual:
         return translation
     sentence = prepared.source.text
-    translation = written(translation, sentence, prepared.form, closed=prepared.closed)
+    if prepared.form is not Form.PLAIN:
+        translation = written(translation, sentence, prepared.form, closed=prepared.closed)
     for symbol, place in zip(prepared.symbols, prepared.places, strict=True):
         before, there, after = translation.partition(symbol)
         if not there or symbol in after:

@@ -7,6 +7,7 @@ counts character for character.
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import NamedTuple
 
 _TLDS = "com|org|net|edu|gov|mil|int|info|io|dev|app|ai|eu|uk|us|es|mx|ar|co|cl|pe|fr|de|it|pt|br|ch|nl|jp|cn|ru"
@@ -24,58 +25,82 @@ _BBCODE = "b|i|u|s|url|img|quote|code|list|size|color|center|spoiler"
 _ORDINAL = r"\.?(?:[ºª]|(?:st|nd|rd|th|er|r[oa]|d[oa]|t[oa]|m[oa]|v[oa]|n[oa])\b)"
 _EMOJI = rf"{_PICTURE}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
-# Tried in this order at each place of the text. Each stops at white space or has a limit, so time grows with length.
+# Signs without one of which no text has certain kinds; so most texts are not searched for most kinds.
+_SIGNS = {
+    "0": re.compile(r"\d"),
+    ".": re.compile(r"\."),
+    "-": re.compile(r"[-+]"),
+    ":": re.compile(r":"),
+    "%": re.compile(r"[%$]"),
+    "<": re.compile("[`<>&{#@\\[/~\\\\_\u20e3]"),
+    "☺": re.compile("[\u2190-\U0010ffff]"),
+}
+# Kind, the signs of which it needs one, pattern. They are tried in this order at each place of the text. Each stops at
+# white space or has a limit, so time grows with length.
 _KINDS = (
-    ("code", r"`[^`\n]{1,200}`"),
-    ("url", r"<(?:https?://|mailto:)[^\s<>]+>"),
-    ("email", r"<[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+>"),
-    ("url", rf"(?:(?:https?|ftp|file)://|www\.)(?:[^\s(){_QUOTES}]|\([^\s(){_QUOTES}]*\))+(?<![.,;:!?…'’\]}}])"),
-    ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
-    ("tag", r"<!--(?:[^-]|-(?!->)){0,2000}-->|</?[A-Za-z][\w:.-]*(?:\s+[\w:@.-]+=[^<>]*)?\s*/?>"),
-    ("tag", rf"<[%?][^<>]{{0,200}}[%?]>|\[/?(?:{_BBCODE})(?:=[^\[\]\s]{{1,200}})?\]"),
-    ("tag", r"&lt;/?[A-Za-z](?:[^&<>\s]|\s(?=[\w/])|&(?!gt;|lt;)){0,200}&gt;"),
-    ("tag", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"),
+    ("code", "<", r"`[^`\n]{1,200}`"),
+    ("url", "<", r"<(?:https?://|mailto:)[^\s<>]+>"),
+    ("email", "<", r"<[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+>"),
+    ("url", ":.", rf"(?:(?:https?|ftp|file)://|www\.)(?:[^\s(){_QUOTES}]|\([^\s(){_QUOTES}]*\))+(?<![.,;:!?…'’\]}}])"),
+    ("email", "<", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
+    ("tag", "<", r"<!--(?:[^-]|-(?!->)){0,2000}-->|</?[A-Za-z][\w:.-]*(?:\s+[\w:@.-]+=[^<>]*)?\s*/?>"),
+    ("tag", "<", rf"<[%?][^<>]{{0,200}}[%?]>|\[/?(?:{_BBCODE})(?:=[^\[\]\s]{{1,200}})?\]"),
+    ("tag", "<", r"&lt;/?[A-Za-z](?:[^&<>\s]|\s(?=[\w/])|&(?!gt;|lt;)){0,200}&gt;"),
+    ("tag", "<", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"),
     # {count, plural, one {# file} other {# files}} and {\an8} of subtitles
-    ("placeholder", r"\{\w{1,40},\s?(?:plural|select|selectordinal),(?:[^{}]|\{[^{}]{0,200}\}){0,400}\}"),
-    ("placeholder", r"\{\\[^{}\n]{1,60}\}|(?<!\w)__[A-Z0-9_]{1,40}__(?!\w)"),
-    ("placeholder", r"\#{2,3}\w{1,40}\#{2,3}|@@\w{1,40}@@|\$\$\w{1,40}\$\$|%%\w{1,40}%%"),
-    ("placeholder", r"\{\{[^{}\n]{0,60}\}\}|[$\#%]\{[^{}\n]{1,60}\}|\{[\w.:,!%<>^=+-]{0,40}\}|\[\[[^\[\]\n]{1,60}\]\]"),
-    ("placeholder", r"%\([\w.-]{1,60}\)[-+0\#]?\d{0,4}(?:\.\d{1,4})?[sdiufeEgGrxX]|%[A-Z_]{2,40}%"),
-    ("placeholder", r"(?<!\d)%(?:\d{1,2}\$)?[-+0\#]?\d{0,4}(?:\.\d{1,4})?l{0,2}[sdiufxXgcp@]"),
-    ("placeholder", r"(?<![\d%])%[aAbBcHIjmMpSUwWxXyYZ](?!\w)|\$[A-Za-z_]\w*|%%"),
-    ("handle", r"(?<![\w@/])@[A-Za-z_]\w+|(?<![\w\#&/])\#\w+"),
-    ("emoji", r"[0-9\#*]\ufe0f?\u20e3"),
+    ("placeholder", "<", r"\{\w{1,40},\s?(?:plural|select|selectordinal),(?:[^{}]|\{[^{}]{0,200}\}){0,400}\}"),
+    ("placeholder", "<", r"\{\\[^{}\n]{1,60}\}|(?<!\w)__[A-Z0-9_]{1,40}__(?!\w)"),
+    ("placeholder", "<%", r"\#{2,3}\w{1,40}\#{2,3}|@@\w{1,40}@@|\$\$\w{1,40}\$\$|%%\w{1,40}%%"),
+    (
+        "placeholder",
+        "<",
+        r"\{\{[^{}\n]{0,60}\}\}|[$\#%]\{[^{}\n]{1,60}\}|\{[\w.:,!%<>^=+-]{0,40}\}|\[\[[^\[\]\n]{1,60}\]\]",
+    ),
+    ("placeholder", "%", r"%\([\w.-]{1,60}\)[-+0\#]?\d{0,4}(?:\.\d{1,4})?[sdiufeEgGrxX]|%[A-Z_]{2,40}%"),
+    ("placeholder", "%", r"(?<!\d)%(?:\d{1,2}\$)?[-+0\#]?\d{0,4}(?:\.\d{1,4})?l{0,2}[sdiufxXgcp@]"),
+    ("placeholder", "%", r"(?<![\d%])%[aAbBcHIjmMpSUwWxXyYZ](?!\w)|\$[A-Za-z_]\w*|%%"),
+    ("handle", "<", r"(?<![\w@/])@[A-Za-z_]\w+|(?<![\w\#&/])\#\w+"),
+    ("emoji", "<", r"[0-9\#*]\ufe0f?\u20e3"),
     (
         "path",
+        "<",
         r"(?<![\w/.:<])(?:~|\.{1,2})?/[\w@-][\w.@-]*(?:/[\w.@-]*)*(?<!\.)|(?<!\w)[A-Za-z]:\\[^\s\"<>|]+(?<![.,;:])",
     ),
-    ("path", rf"(?<![\w.@-])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?![\w@])"),
-    ("domain", rf"(?<![\w.@-])[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{_TLDS})(?![\w@-])(?:/[^\s{_QUOTES}]*(?<![.,;:!?]))?"),
+    ("path", ".", rf"(?<![\w.@-])[\w-]+(?:\.[\w-]+)*\.(?:{_FILES})(?![\w@])"),
+    (
+        "domain",
+        ".",
+        rf"(?<![\w.@-])[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{_TLDS})(?![\w@-])(?:/[^\s{_QUOTES}]*(?<![.,;:!?]))?",
+    ),
     # --option, Ctrl+C, max_length, 550e8400-e29b-41d4-a716-446655440000, 4d94054, AB-9X7Z-QQ12, 42B
-    ("code", r"(?<![\w-])--[A-Za-z][\w-]*+|(?<!\w)(?:Ctrl|Alt|Shift|Cmd)(?:[+-]\w+)+"),
-    ("code", r"(?<!\w)_*[^\W_]+(?:_+[^\W_]+)+(?!\w)"),
-    ("code", r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"),
-    ("code", r"(?<![\w-])(?=\d{0,40}[a-f])(?=[a-f]{0,40}\d)[0-9a-f]{7,40}(?![\w-])"),
-    ("code", r"(?<![\w-])(?=[0-9-]{0,40}[A-Z])(?=[A-Z-]{0,40}\d)[A-Z0-9]{2,20}(?:-[A-Z0-9]{2,20}){2,8}(?![\w-])"),
-    ("code", r"(?<![\w.,-])\d{1,6}(?![AP]M\b)[A-Z]{1,2}(?!\w)"),
+    ("code", "-", r"(?<![\w-])--[A-Za-z][\w-]*+|(?<!\w)(?:Ctrl|Alt|Shift|Cmd)(?:[+-]\w+)+"),
+    ("code", "<", r"(?<!\w)_*[^\W_]+(?:_+[^\W_]+)+(?!\w)"),
+    ("code", "-", r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"),
+    ("code", "0", r"(?<![\w-])(?=\d{0,40}[a-f])(?=[a-f]{0,40}\d)[0-9a-f]{7,40}(?![\w-])"),
+    ("code", "-", r"(?<![\w-])(?=[0-9-]{0,40}[A-Z])(?=[A-Z-]{0,40}\d)[A-Z0-9]{2,20}(?:-[A-Z0-9]{2,20}){2,8}(?![\w-])"),
+    ("code", "0", r"(?<![\w.,-])\d{1,6}(?![AP]M\b)[A-Z]{1,2}(?!\w)"),
     (
         "date",
+        "0",
         r"(?<![\w.,/-])(?:\d{4}-\d\d?-\d\d?(?:T[\d:.]+Z?)?|\d\d?(?:/\d\d?/|\.\d\d?\.|-\d\d?-)\d{2,4})(?![\w/]|[.,-]\d)",
     ),
-    ("time", r"(?<![\w:])\d\d?:\d\d(?::\d\d)?(?![\w:])"),
+    ("time", ":", r"(?<![\w:])\d\d?:\d\d(?::\d\d)?(?![\w:])"),
     (
-        "version",  # but 1.234.567 is a number in Spanish
+        "version",
+        "0",  # but 1.234.567 is a number in Spanish
         r"(?<![\w.])(?:[vV]\d+(?:\.\d+)*|(?!\d{1,3}(?:\.\d{3}){2}(?!\.?\d))\d+(?:\.\d+){2,})"
         r"(?:[-+][A-Za-z][\w.]*)?(?!\w)(?<!\.)",
     ),
     (
         "number",
+        "0",
         rf"(?<![\w.])(?:[{_MONEY}]\s?)?[-+−]?(?:\d{{1,3}}(?:[.,'’\u00a0\u202f ]\d{{3}})+(?!\d)|\d++)(?!{_ORDINAL})"
         rf"(?:[.,]\d+)?(?:\s?(?:°[CF](?!\w)|[{_MONEY}%‰°](?!%)|(?:{_UNITS})(?!\w)))?",
     ),
-    ("emoji", rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:\u200d{_EMOJI})*"),
+    ("emoji", "☺", rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:\u200d{_EMOJI})*"),
 )
-_ANY = re.compile("|".join(f"(?P<{kind}_{i}>{pattern})" for i, (kind, pattern) in enumerate(_KINDS)))
+# Within a word only these may begin; so most places of a text are passed over without a try.
+_BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3))"
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
 _SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
 _BY_DIGITS = ("number", "date", "time", "version")
@@ -117,7 +142,15 @@ def spans(text: str) -> tuple[Span, ...]:
     """Everything in a text that must come through whole, in order; nothing overlaps."""
     if not _SIGN.search(text):
         return ()
-    return tuple([Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in _ANY.finditer(text)])
+    search = _pattern("".join([sign for sign, there in _SIGNS.items() if there.search(text)]))
+    return tuple([Span(*match.span(), str(match.lastgroup).partition("_")[0]) for match in search.finditer(text)])
+
+
+@lru_cache
+def _pattern(signs: str) -> re.Pattern[str]:
+    """What finds all kinds that a text with these signs can hold."""
+    kinds = [f"(?P<{kind}_{i}>{pattern})" for i, (kind, needs, pattern) in enumerate(_KINDS) if set(needs) & set(signs)]
+    return re.compile(f"{_BEGINS}(?:{'|'.join(kinds) or '(?!)'})")
 
 
 def check(source: Protected, translation: Protected) -> list[Missing]:

@@ -7,9 +7,9 @@ Pieces read like `▁Hello`; a character that the vocabulary does not hold becom
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, final
@@ -21,9 +21,10 @@ from vidrio.errors import ModelError, TokenizerError, nearest
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.text.tokens import vocabulary
-from vidrio.text.tokens.normalise import SPACE, valid
+from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
 
+REMEMBERED = 20_000  # words whose number of tokens is kept
 NONE = -1  # the id of a special token that a vocabulary does not have
 
 
@@ -145,6 +146,27 @@ class Tokenizer:
         """The ids of a text's tokens, without any special token."""
         return self._encode(text).ids
 
+    def count(self, text: str) -> int:
+        """How many tokens a text has. Where tokens never reach across spaces, words are counted, and remembered."""
+        if not text or not self._splits_at_spaces:
+            return len(self.encode(text))
+        return sum(map(self._count_word, text.split(" ")))
+
+    @cached_property
+    def _splits_at_spaces(self) -> bool:
+        """Whether a text has the tokens of its words, each with the space before it: so it is in files of our own."""
+        if self.kind not in ("bpe", "unigram"):
+            return False
+        ours = tokenizers.Tokenizer(models.BPE())
+        ours.pre_tokenizer = pre_tokenizer(self.kind)
+        mine, expected = (json.loads(engine.to_str())["pre_tokenizer"] for engine in (self._engine, ours))
+        return bool(mine == expected and self.prepared("a") == f"{SPACE}a")
+
+    @cached_property
+    def _count_word(self) -> Callable[[str], int]:
+        space = len(self.encode("  ")) - len(self.encode(" "))
+        return lru_cache(REMEMBERED)(lambda word: len(self.encode(word)) if word else space)
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts, on all cores."""
         try:
@@ -187,6 +209,10 @@ class Tokenizer:
     def id(self, token: str) -> int | None:
         """The id of a token, None if the vocabulary does not hold it."""
         return self._engine.token_to_id(token)
+
+    def spells(self, word: str) -> bool:
+        """Whether the vocabulary holds all letters of a word; a vocabulary of words needs none."""
+        return self.kind == "word" or all(self.id(letter) is not None for letter in word if letter.isalpha())
 
     def token(self, id: int) -> str:  # noqa: A002
         """The token of an id."""

@@ -1,0 +1,19 @@
+"""A sentence as a model is given it, without a tokenizer: `tokens` tells how many a word has."""
+
+from vidrio.text.reading.capitals import SEVERAL, Tokens, read
+from vidrio.text.reading.prepared import Prepared, shouting
+from vidrio.text.reading.prepared import hide as hidden
+from vidrio.text.reading.protect import Protected
+
+
+def hide(
+    source: Protected,
+    symbols: str,
+    tokens: Tokens = lambda word: 1,
+    *,
+    forms: bool = True,
+    hide_names: bool = True,
+    several: int = SEVERAL,
+) -> Prepared:
+    looks = read(source, tokens, several) if forms else shouting(source)
+    return hidden(source, looks, symbols, tokens, hide_names=hide_names)

@@ -1,0 +1,250 @@
+"""The page in a real browser: walked from the sentence to one multiplication, with the network off."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from chromium import NAMES
+
+TEXT = "I bought a new car yesterday."
+HOSTILE = '<img src=x onerror="document.title=1"><b>bold</b> & "quotes"'
+AXE = Path(__file__).parent / "data" / "axe.min.js"
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        yield line.split()[-1]
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if chromium is None:
+        pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
+    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=switches)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(server: str, browser: Browser) -> Iterator[Open]:
+    """A page at a view; it may ask this server and nobody else, and its console must stay quiet."""
+    pages: list[Page] = []
+    said: list[str] = []
+
+    def quiet(route: Any) -> None:
+        if route.request.url.startswith((server, "data:", "blob:")):
+            route.continue_()
+        else:
+            said.append(f"asked for {route.request.url}")
+            route.abort()
+
+    def opened(width: int = 1440, height: int = 1000, context: dict[str, Any] | None = None, **view: Any) -> Page:
+        page = browser.new_context(viewport={"width": width, "height": height}, **(context or {})).new_page()
+        page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.route("**/*", quiet)
+        page.goto(f"{server}#{urlencode({'text': TEXT, **view}, doseq=True)}")
+        page.locator(".towers canvas, .refused").first.wait_for()
+        pages.append(page)
+        return page
+
+    yield opened
+    for page in pages:
+        page.context.close()
+    assert not [line for line in said if "status of 400" not in line]  # a refusal, which the page tells in words
+
+
+def settled(page: Page) -> None:
+    page.wait_for_load_state("networkidle")
+
+
+def test_typing_translates_token_by_token(open_page: Open) -> None:
+    page = open_page()
+    page.locator("#text").fill("Hello world")
+    expect(page.locator("#translation")).to_have_text("Hola mundo")
+    expect(page.locator(".tokens li")).to_have_count(4)
+    page.locator(".tokens button").nth(2).click()
+    expect(page.locator(".so-far")).to_contain_text("Hola")
+    expect(page.locator("tr.taken th")).to_contain_text("mundo")
+    page.locator("#text").fill("")
+    expect(page.locator("#translation")).to_have_text("")
+
+
+def test_the_status_tells_whether_engine_and_glass_agree(open_page: Open) -> None:
+    page = open_page()
+    expect(page.locator(".status")).to_contain_text("8,884,224")
+    expect(page.locator(".status .yes")).to_be_visible(timeout=20_000)
+
+
+def test_from_the_overview_to_one_multiplication_by_keyboard(open_page: Open) -> None:
+    page = open_page()
+    page.locator("#block-enc\\.0 h4 button").focus()
+    page.keyboard.press("Enter")
+    frame = page.locator("#q-enc\\.0\\.self\\.Q\\.h0 .frame")
+    frame.focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(page.locator("#q-enc\\.0\\.self\\.Q\\.h0 .lens code")).to_have_text("enc.0.self.Q.h0[1,2]")
+    page.keyboard.press("Enter")
+    panel = page.locator("aside")
+    expect(panel.locator(".top code")).to_have_text("enc.0.self.Q.h0[1,2]")
+    expect(panel.locator(".terms tbody tr")).to_have_count(256)
+    panel.locator(".terms tbody tr").first.locator("button").nth(1).click()
+    expect(panel.locator(".top code")).to_have_text("enc.0.self.WQ.h0[0,2]")
+    expect(panel).to_contain_text("model.safetensors")
+    page.go_back()
+    expect(panel.locator(".top code")).to_have_text("enc.0.self.Q.h0[1,2]")
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+
+
+def test_a_link_brings_the_same_view_back(open_page: Open) -> None:
+    at = "dec.1.cross.weights.h2[4,4]"
+    page = open_page(step=4, open="dec.1", head=2, at=at)
+    expect(page.locator("aside .top code")).to_have_text(at)
+    expect(page.locator("#q-dec\\.1\\.cross\\.weights\\.h2 th").nth(4)).to_have_text("car")
+    expect(page.locator("tr.taken th")).to_contain_text("coche")
+
+
+@pytest.mark.parametrize("opened", ["enc.0", "dec.1", "src", "memory", "out"])
+def test_every_number_drawn_is_the_one_at_its_address(open_page: Open, server: str, opened: str) -> None:
+    page = open_page(open=opened, step=3)
+    page.locator(".inside table, .inside .lens").first.wait_for()
+    settled(page)
+    drawn = page.eval_on_selector_all(
+        "[data-address*='[']", "all => all.map(one => [one.dataset.address, one.textContent.trim()])"
+    )
+    texts = {address: text for address, text in drawn if text}
+    assert len(texts) > 5
+    numbers = set(page.eval_on_selector_all(".number", "all => all.map(one => one.textContent.trim())"))
+    assert numbers
+    names = sorted({address.partition("[")[0] for address in texts})
+    truth = tensors(server, names)
+    for address, text in texts.items():
+        name, inside, step = re.fullmatch(r"([^\[]+)\[([\d,]+)\](?:@(\d+))?", address).groups()  # type: ignore[union-attr]
+        place = tuple(map(int, inside.split(",")))
+        place = (int(step), *place) if step and name.startswith("out.") else place
+        assert_written(text, float(truth[name][place]), address)
+
+
+def assert_written(text: str, value: float, address: str) -> None:
+    """As the page writes numbers: some decimals, a power of ten, a share in percent, ∞."""
+    plain = text.rpartition(" = ")[2].replace("−", "-").replace("∞", "inf")
+    if plain.startswith("<"):
+        assert 0 < value < 0.001, address
+    elif plain.endswith("%"):
+        assert abs(float(plain[:-1]) / 100 - value) < 0.00051, address
+    elif "e" in plain:
+        assert float(plain) == pytest.approx(value, rel=0.006), address
+    else:
+        digits = len(plain.partition(".")[2])
+        assert float(plain) == value or abs(float(plain) - value) <= 0.51 * 10**-digits, address
+
+
+def tensors(server: str, names: list[str], **what: Any) -> dict[str, Any]:
+    from safetensors.numpy import load
+
+    answer = httpx.post(f"{server}api/tensors", json={"text": TEXT, "addresses": names, **what}, timeout=30)
+    return load(answer.content)
+
+
+def test_what_if_changes_the_translation_and_is_undone(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="What if").click()
+    page.get_by_role("button", name="Blind decoder").click()
+    expect(page.locator("dd.differs")).to_be_visible(timeout=30_000)
+    expect(page.locator(".columns tbody tr").first).to_be_visible()
+    assert "if=without" in page.url
+    page.get_by_role("button", name="Back to the model as it is").click()
+    expect(page.locator("#translation")).to_have_text("Ayer compré un coche nuevo.")
+    expect(page.locator("dd.differs")).to_have_count(0)
+
+
+def test_a_number_is_overwritten_and_marked(open_page: Open) -> None:
+    page = open_page(open="enc.0", at="enc.0.self.scores.h0[0,0]")
+    page.locator("aside form input").fill("100")
+    page.locator("aside form button").click()
+    expect(page.locator("aside .mark")).to_be_visible(timeout=30_000)
+    expect(page.locator("#q-enc\\.0\\.self\\.scores\\.h0 .mark")).to_be_visible()
+    assert "enc.0.self.scores.h0" in page.url
+
+
+def test_a_head_is_switched_off(open_page: Open) -> None:
+    page = open_page(open="dec.1")
+    page.get_by_role("switch").first.click()
+    expect(page.get_by_role("switch").first).to_have_attribute("aria-checked", "false")
+    expect(page.locator(".chips")).to_contain_text("heads-off dec.1.self.h0")
+
+
+def test_hostile_text_never_becomes_markup(open_page: Open) -> None:
+    page = open_page(text=HOSTILE)
+    settled(page)
+    assert page.locator("img, main b b, script:not([src])").count() == 0
+    assert page.title() == "Vidrio"
+    assert page.locator("#text").input_value() == HOSTILE
+    page.get_by_role("button", name="From text to tokens").click()
+    expect(page.locator(".word").first).to_be_visible()
+
+
+def test_an_error_is_told_in_words(open_page: Open, server: str) -> None:
+    page = open_page()
+    page.goto(f"{server}#{urlencode({'text': TEXT, 'at': 'enc.77.in[0,0]'})}")
+    expect(page.locator(".refused")).to_contain_text("there is no 'enc.77.in'")
+
+
+def test_both_languages_and_both_lights(open_page: Open) -> None:
+    page = open_page(context={"locale": "es-ES", "color_scheme": "dark"})
+    expect(page.get_by_role("heading", name="La máquina entera")).to_be_visible()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.evaluate("document.documentElement.lang") == "es"
+    page.get_by_label("Idioma").select_option("en")
+    expect(page.get_by_role("heading", name="The whole machine")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("view", [{}, {"open": "enc.0", "at": "enc.0.self.scores.h0[0,1]"}, {"open": "dec.1"}])
+def test_axe_finds_nothing(open_page: Open, theme: str, view: dict[str, str]) -> None:
+    page = open_page(context={"color_scheme": theme}, **view)
+    settled(page)
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})")
+    assert not [
+        (problem["id"], [(node["html"][:160], node["failureSummary"]) for node in problem["nodes"][:3]])
+        for problem in found["violations"]
+    ]
+
+
+def test_a_phone_shows_one_tower_at_a_time(open_page: Open) -> None:
+    page = open_page(width=360, height=740, context={"is_mobile": True, "has_touch": True})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    expect(page.locator(".tower.dec")).to_be_hidden()
+    page.get_by_role("button", name="Decoder", exact=True).click()
+    expect(page.locator(".tower.dec")).to_be_visible()
+    page.locator("#block-dec\\.0 h4 button").click()
+    page.locator(".inside .frame").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_the_lesson_s_model_and_its_numbers(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson", open="dec.0")
+    expect(page.locator("#translation")).to_have_text("hola mundo")
+    expect(page.locator("#q-dec\\.0\\.self\\.masked\\.h0 td", has_text="−∞").first).to_be_visible()

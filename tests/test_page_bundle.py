@@ -1,0 +1,68 @@
+"""The built page in the package is what page/ builds."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+BUILT = Path("src/vidrio/serve/page")
+ALONE = ("index.html", "package-lock.json", "package.json", "vite.config.ts")
+LARGEST_FIRST_VIEW = 300_000  # bytes, compressed
+
+
+def test_the_built_page_is_made_from_these_sources(repository: Path) -> None:
+    """A machine with Python only can tell: the bundle holds the hash of its sources."""
+    page = repository / "page"
+    files = [path for path in (page / "src").rglob("*") if path.is_file()] + [page / name for name in ALONE]
+    digest = hashlib.sha256()
+    for name, path in sorted((path.relative_to(page).as_posix(), path) for path in files):
+        digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
+    built = (repository / BUILT / "built-from.txt").read_text("utf-8").strip()
+    assert built == digest.hexdigest(), "build it: make page"
+
+
+def test_building_again_gives_the_same_bytes(repository: Path, tmp_path: Path) -> None:
+    """Where Node and the page's libraries are; elsewhere the hash above has to do."""
+    if not shutil.which("npx") or not (repository / "page" / "node_modules" / ".bin" / "vite").exists():
+        return
+    command = ["npx", "--offline", "vite", "build", "--outDir", str(tmp_path / "page"), "--emptyOutDir"]
+    subprocess.run(command, cwd=repository / "page", check=True, capture_output=True, timeout=300)
+
+    def contents(folder: Path) -> dict[str, bytes]:
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    assert contents(tmp_path / "page") == contents(repository / BUILT), "build it: make page"
+
+
+def test_the_page_s_own_tests_pass(repository: Path) -> None:
+    """Where Node is: its unit tests, its types, its style."""
+    if not shutil.which("npx") or not (repository / "page" / "node_modules" / ".bin" / "vitest").exists():
+        return
+    for check in ("test", "check", "lint"):
+        done = subprocess.run(
+            ["npm", "run", "--silent", check], cwd=repository / "page", capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_first_view_is_small(repository: Path) -> None:
+    """What the browser loads before anything is opened: the script, the style, one font."""
+    import gzip
+
+    built = repository / BUILT
+    index = (built / "index.html").read_text("utf-8")
+    named = re.findall(r'(?:src|href)="\./(assets/[^"]+)"', index)
+    style = next(name for name in named if name.endswith(".css"))
+    font = re.search(r"inter-latin-wght-normal[^)]*\.woff2", (built / style).read_text("utf-8"))
+    assert font
+    first = [built / name for name in named] + [built / "assets" / font[0]]
+    size = sum(len(gzip.compress(path.read_bytes())) for path in first)
+    assert size < LARGEST_FIRST_VIEW
+
+
+def test_the_page_names_no_other_place(repository: Path) -> None:
+    """No font, script or picture from elsewhere; what names an XML namespace loads nothing."""
+    for path in (repository / BUILT).rglob("*"):
+        if path.suffix in {".css", ".html"}:
+            assert not re.search(r"(?:https?:)?//(?!www\.w3\.org)", path.read_text("utf-8")), path.name

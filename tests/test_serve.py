@@ -1,0 +1,291 @@
+"""The server: every number the glass's own, nothing kept, nothing let in that is too large or from elsewhere."""
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from safetensors.numpy import load
+
+from traced import CHOICES, blank, make_machine, run
+from vidrio.errors import ConfigError
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.transformer import Machine
+from vidrio.glass.proof.receipts import locate, receipt
+from vidrio.glass.whatif.whatif import parse
+from vidrio.look.run import look, open_model, target_ids
+from vidrio.serve.app import HEADERS, LARGEST_BODY, create_app
+from vidrio.serve.numpy_lines import input_names, numpy_line
+from vidrio.serve.running import serve
+from vidrio.translate.translator import Translator
+
+TEXT = "I bought a new car."
+HOSTILE = '<img src=x onerror="alert(1)"> </script> \u202e & \x00 {{7*7}}'
+
+
+@cache
+def client() -> TestClient:
+    return TestClient(create_app("lesson"))
+
+
+@cache
+def packaged() -> TestClient:
+    return TestClient(create_app())
+
+
+def ask(where: str, on: TestClient | None = None, **what: Any) -> Any:
+    answer = (on or client()).post(f"/api/{where}", json=what)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_run_is_what_translating_and_looking_tell() -> None:
+    told = ask("run", packaged(), text=TEXT)
+    assert told["translation"] == Translator.load().translate(TEXT).text
+    model = open_model()
+    seen = look(model, TEXT, target=target_ids(model, told["translation"]))
+    assert [step["id"] for step in told["steps"]] == seen.chosen_ids
+    assert [token["id"] for token in told["source"]] == list(seen.source_ids)
+    for step, row in zip(told["steps"], seen.trace.values["out.prob"], strict=True):
+        best = [candidate["p"] for candidate in step["best"]]
+        assert best[:5] == sorted(row.tolist(), reverse=True)[:5]
+        assert all(c["p"] == seen.trace.number(parse_address(c["address"])) for c in step["best"])
+
+
+def test_every_tensor_is_the_glass_s_own_to_the_last_bit() -> None:
+    model = open_model("lesson")
+    told = ask("run", text="hello world")
+    trace = look(model, "hello world", target=[step["id"] for step in told["steps"]]).trace
+    names = [stage["address"] for stage in ask("machine")["stages"]]
+    tensors = load(client().post("/api/tensors", json={"text": "hello world", "addresses": names[:500]}).content)
+    tensors |= load(client().post("/api/tensors", json={"text": "hello world", "addresses": names[500:]}).content)
+    assert set(tensors) == set(names)
+    for name, array in tensors.items():
+        assert np.array_equal(array, trace.array(name)), name
+
+
+def test_a_quantity_as_it_stood_at_a_step() -> None:
+    address = "dec.0.self.weights.h0@1"
+    content = client().post("/api/tensors", json={"text": "hello world", "addresses": [address]}).content
+    assert load(content)[address].shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("enc.0.self.Q.h0[1,2]", "enc.0.self.scores.h1[0,1]", "dec.2.cross.weights.h0[1,0]", "out.prob[3]@0"),
+        *("enc.1.ffn.active[0,3]", "enc.0.self.norm.var[1]", "enc.in[1,1]", "out.score@1", "src.positions[1,2]"),
+    ],
+)
+def test_the_terms_of_a_receipt_add_up_and_its_links_lead_somewhere(address: str) -> None:
+    told = ask("receipt", text="hello world", address=address)
+    assert told["agrees"]
+    if told["terms"]:
+        rows = told["terms"]["rows"]
+        assert rows[-1]["so_far"] == pytest.approx(told["terms"]["sum"], rel=1e-12)
+        if told["terms"]["kind"] == "product":
+            assert all(row["value"] == row["factors"][0]["value"] * row["factors"][1]["value"] for row in rows)
+    for source in told["made_from"]:
+        assert ask("receipt", text="hello world", address=source["address"])["value"] == source["value"]
+
+
+def test_a_parameter_s_receipt_names_its_bytes_and_what_it_is_copied_as() -> None:
+    told = ask("receipt", text="hello world", address="enc.0.self.WQ.h0[0,1]")
+    assert told["stored"]["file"] == "model.safetensors"
+    assert told["terms"] is None
+    spec = {"text": "hello world", "address": "enc.0.self.scores.h0[0,0]", "kind": "spreadsheet"}
+    line = client().post("/api/copy", json=spec).text
+    trace = look(open_model("lesson"), "hello world").trace
+    assert line == receipt(trace, locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))).copy("spreadsheet")
+
+
+# --- NumPy lines ------------------------------------------------------------------------------------------------------
+
+
+def changed(machine: Machine, *asked: tuple[str, str]) -> Machine:
+    return parse(asked, run(machine)).apply(machine)[0]
+
+
+def machines() -> Iterator[tuple[str, Machine]]:
+    for choice in CHOICES:
+        yield choice, make_machine(choice)
+    paper = make_machine()
+    for asked in (("mask", "off"), ("mask", "zeros"), ("softmax", "naive"), ("without", "layer-norm")):
+        yield " ".join(asked), changed(paper, asked)
+    for asked in (("divisor", "30"), ("positions", "seed"), ("without", "residual"), ("without", "embedding-scale")):
+        yield " ".join(asked), changed(paper, asked)
+
+
+@pytest.mark.parametrize(("name", "machine"), list(machines()))
+def test_every_numpy_line_makes_what_the_glass_made(name: str, machine: Machine) -> None:
+    with np.errstate(divide="ignore"):  # a forced token may come to probability 0
+        trace = run(machine, trace=blank(machine))
+    shown = 0
+    for stage in trace.stages.values():
+        line = numpy_line(stage, machine)
+        if stage.kind == "parameter" or stage.address not in trace:
+            continue
+        if not line:
+            assert stage.kind in ("input", "choice"), f"{stage.address} has no line"
+            continue
+        with np.errstate(divide="ignore"):
+            made = worked_out(line, trace, stage)
+        assert np.allclose(made, trace.array(stage.address), rtol=1e-12, atol=1e-12), line
+        shown += 1
+    assert shown > 20
+
+
+def worked_out(line: str, trace: Trace, stage: Any) -> Any:
+    """The line's right side, with the trace's arrays under its names."""
+    import math
+
+    _, right = line.split(" = ", 1)
+    arrays = dict(zip(input_names(stage), map(trace.array, stage.inputs), strict=True))
+    return eval(right, {"np": np, "math": math, **trace.sizes, **arrays})
+
+
+# --- what if ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_travels_with_the_request_and_is_compared() -> None:
+    told = ask("run", text="hello world", changes=[["without", "positions"], ["heads-off", "enc.0.self.h0"]])
+    assert told["changed"]["changes"][0]["asked"] == "--without positions"
+    assert told["changed"]["before"] == "hola mundo"
+    assert any(layer["largest"] for layer in told["changed"]["layers"])
+    assert ask("run", text="hello world")["changed"] is None
+
+
+def test_nan_is_told_in_words() -> None:
+    told = ask("run", text="hello world", changes=[["set", "enc.0.self.scores.h0[0,0]=nan"]])
+    assert told["changed"]["first_nan"] == "enc.0.self.scores.h0[0,0]"
+    assert ask("receipt", text="hello world", address="enc.0.self.scores.h0[0,0]")["value"] != "NaN"
+
+
+def test_a_machine_without_mask_has_a_trace_of_each_step() -> None:
+    told = ask("run", text="hello world", changes=[["mask", "off"]])
+    assert told["by_steps"]
+
+
+def test_the_glass_searching_by_itself_is_compared_with_the_fast_engine() -> None:
+    told = ask("agreement", packaged(), text=TEXT)
+    assert told == {"agrees": True, "glass": "Compré un coche nuevo.", "first_difference": None}
+
+
+def test_a_restarted_server_answers_the_same() -> None:
+    what = {"text": "hello world", "changes": [["softmax", "naive"]], "address": "dec.0.cross.weights.h0[1,1]"}
+    fresh = TestClient(create_app("lesson"))
+    assert fresh.post("/api/receipt", json=what).content == client().post("/api/receipt", json=what).content
+
+
+# --- what is let in ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "what", "said"),
+    [
+        ("run", {"text": "hello", "model": "../../etc"}, "this server has no model"),
+        ("run", {"text": "hello", "changes": [["without", "sense"]]}, "this what-if cannot be made"),
+        ("run", {"text": "hello", "sentence": 7}, "the text has no sentence 7"),
+        ("receipt", {"text": "hello", "address": "enc.9.self"}, "there is no"),
+        ("receipt", {"text": "", "address": "enc.in[0,0]"}, "the text is empty"),
+        ("tensors", {"text": "hello", "addresses": ["enc.in[0,0]"]}, "is one number"),
+        ("copy", {"text": "hello", "address": "enc.in[0,0]", "kind": "poem"}, "there is no copy"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(where: str, what: dict[str, Any], said: str) -> None:
+    answer = client().post(f"/api/{where}", json=what)
+    assert answer.status_code == 400
+    assert said in answer.json()["what"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"{", 422),
+        (b'{"text": 3}', 422),
+        (b'{"text": "a", "unheard": 1}', 422),
+        (b'{"text": "' + b"a" * 4001 + b'"}', 422),
+        (b"\xff\xfe", 422),
+        (b"[" * 30_000, 400),
+        (b" " * (LARGEST_BODY + 1), 413),
+    ],
+)
+def test_what_cannot_be_read_is_refused(body: bytes, status: int) -> None:
+    answer = client().post("/api/run", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    assert answer.json()["what"]
+    assert "Traceback" not in answer.text
+
+
+def test_a_form_from_another_site_is_not_read() -> None:
+    answer = client().post("/api/run", content=b'{"text": "a"}', headers={"content-type": "text/plain"})
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:5000", ""])
+def test_another_name_for_this_machine_is_not_answered(host: str) -> None:
+    assert client().get("/", headers={"host": host}).status_code == 421
+
+
+def test_every_answer_has_the_headers_that_keep_strangers_out() -> None:
+    answers = [client().get("/"), client().get("/nothing"), client().post("/api/run", json={"text": 1})]
+    answers += [client().post("/api/run", json={"text": "hello"}), client().get("/", headers={"host": "evil.example"})]
+    for answer in answers:
+        assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+
+
+def test_hostile_text_stays_text() -> None:
+    answer = client().post("/api/run", json={"text": HOSTILE})
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["text"] == HOSTILE
+    half = client().post("/api/run", content=b'{"text": "\\ud83d"}', headers={"content-type": "application/json"})
+    assert half.status_code in (200, 422)
+    assert ask("run", text="")["empty"]
+
+
+def test_nothing_outside_the_page_s_folder_is_served() -> None:
+    for path in ("/assets/../app.py", "/assets/%2e%2e/app.py", "/assets/..%2f..%2fapp.py", "/assets//etc/passwd"):
+        assert client().get(path).status_code == 404
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_its_address_when_it_is_ready() -> None:
+    command = [sys.executable, "-m", "vidrio", "serve", "--model", "lesson", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            line = process.stdout.readline()
+            address = re.fullmatch(r"Vidrio is ready: (http://127\.0\.0\.1:\d+/)\n", line)
+            assert address, line
+            with urllib.request.urlopen(address[1] + "api/models", timeout=20) as answer:
+                assert json.load(answer)["default"] == "lesson"
+        finally:
+            process.terminate()
+    assert process.returncode in (0, -15, 143)
+
+
+def test_a_port_that_is_taken_is_told() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}") as caught:
+            serve("lesson", "127.0.0.1", port, print)
+    assert "--port" in caught.value.do
+
+
+def test_a_model_that_is_not_there_is_told(call_vidrio: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    done = call_vidrio("serve", "--model", "nowhere")
+    assert done.returncode == 1
+    assert "nowhere is not a model" in done.stderr
