@@ -23,6 +23,7 @@ from vidrio.look.history import History, history
 from vidrio.look.manifest import identity
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.writing import clip, clock, number
+from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 from vidrio.score.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
 from vidrio.score.metrics import Score
@@ -315,4 +316,4 @@ def flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
         elif isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
             yield f"{before}{name}", ", ".join(map(str, value))
         else:
-            yield f"{before}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield f"{before}{name}", value if isinstance(value, str) else json_text(value)
