@@ -96,8 +96,7 @@ def warning(text: str) -> Note:
 def describe(seen: Look) -> str:
     """A model in one sentence."""
     c = seen.model.config
-    counts = [n for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there]
-    layers = f"{NO_BREAK}+{NO_BREAK}".join(map(str, counts))
+    layers = c.layers_in_words.replace(" ", NO_BREAK)
     sizes = ", ".join(
         f"{a}{NO_BREAK}{n}" for a, n in zip("DHKF", (c.d_model, c.n_heads, c.d_head, c.d_ff), strict=True)
     )

@@ -77,8 +77,7 @@ def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Block]:
     steps = max((r["step"] for r in records), default=0)
     minutes = max((r["seconds"] for r in records if "seconds" in r), default=0) / 60
     c = model.config
-    layers = [n for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there]
-    parts = [f"{count(c):,} parameters", f"{' + '.join(map(str, layers))} layers, {c.d_model} wide"]
+    parts = [f"{count(c):,} parameters", f"{c.layers_in_words} layers, {c.d_model} wide"]
     parts += [f"{steps:,} steps in {clock(minutes)} minutes"] if steps else []
     parts += [f"{s.metric} {s.value:.1f}" for s in ending.scores]
     yield Note(f"A training run: {', '.join(parts)}.", kind="quiet")
