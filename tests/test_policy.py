@@ -94,25 +94,17 @@ MANY_PARAMETERS = {
     "commands.translate.translate",
     "draw.show._blocks",
     "draw.show.matrix",
-    "search.expand",
 }
 
 # JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
 JSON_WRITER = "model.json_text"
 JSON_WRITERS = {
-    "commands.evaluate",
-    "commands.score",
     "commands.translate",
     "data.pairs",
     "data.prepare",
-    "draw.notebook",
-    "fast.files",
     "learn.run.state",
     "lessons.values_file",
     "lessons.values_reader",
-    "model.config",
-    "model.folder",
-    "translate.confidence",
 }
 
 

@@ -213,7 +213,7 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree |
     finished: list[tuple[Hypothesis, int]] = []
     best_ended = False  # whether a finished hypothesis has ever led its step
     for depth in range(len(options.prefix), options.max_length):
-        candidates = expand(step, start, end, options, beam, record, depth)
+        candidates = expand(step, start, end, options, beam, record)
         last_step = depth + 1 == options.max_length
         inside = candidates[: options.beam]
         if depth == len(options.prefix) > 0:
@@ -239,10 +239,9 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree |
     return best_first([hypothesis for hypothesis, _ in finished])[: options.n_best]
 
 
-def expand(
-    step: Step, start: int, end: int, options: Options, beam: list[_Alive], record: Tree, depth: int
-) -> list[_Alive]:
+def expand(step: Step, start: int, end: int, options: Options, beam: list[_Alive], record: Tree) -> list[_Alive]:
     """The 2 · beam best continuations of the hypotheses in the beam, best first; equals keep the order (beam, id)."""
+    depth = len(beam[0].ids)  # all are as long
     rows = step([(start, *alive.ids) for alive in beam])
     log_probs_NV = np.stack([restrict(row, alive.ids, end, options) for row, alive in zip(rows, beam, strict=True)])
     totals_NV = log_probs_NV + np.array([alive.total for alive in beam])[:, None]

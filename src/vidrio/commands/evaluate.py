@@ -1,6 +1,5 @@
 """`vidrio evaluate MODEL --src F --ref F`: how good the translations of a test set are, how sure that is, how fast."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vidrio.commands._options import as_options, json_option, search_options
+from vidrio.model.files import write_output
+from vidrio.model.json_text import json_text
 
 if TYPE_CHECKING:
     from vidrio.score.evaluate import Evaluation
@@ -58,7 +59,6 @@ def evaluate(
     """
     if calibrate and (against is not None or output is not None or len(references) > 1):
         raise click.UsageError("--calibrate takes one --ref, and neither --against nor --output.")
-    from vidrio.model.folder import write_atomically
     from vidrio.score import evaluate as evaluation
     from vidrio.score.metrics import usual_metrics
     from vidrio.translate.translator import Translator
@@ -78,10 +78,10 @@ def evaluate(
     options = as_options(translator.config, given)
     found = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
     if output is not None:
-        write_atomically(output, "".join(f"{line}\n" for line in found.run.translations).encode())
+        write_output(output, "".join(f"{line}\n" for line in found.run.translations).encode())
     if as_json:
         told = {"model": str(translator.folder), "source": str(source), "references": list(map(str, references))}
-        click.echo(json.dumps({**told, "against": against, **asdict(found)}, ensure_ascii=False, indent=2))
+        click.echo(json_text({**told, "against": against, **asdict(found)}, indent=2))
     else:
         click.echo(f"{translator.folder} on {source}")
         click.echo("\n".join(_table(found, against)))
@@ -100,7 +100,7 @@ def _calibrate(
     found = calibrate(translator, sources, right, as_options(translator.config, given), told=files)
     confidence.write(translator.folder, found)
     if as_json:
-        click.echo(json.dumps(asdict(found), ensure_ascii=False, indent=2))
+        click.echo(json_text(asdict(found), indent=2))
         return
     rows = [("", "sentences", "words")]
     for name, label in (

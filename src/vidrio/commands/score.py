@@ -1,6 +1,5 @@
 """`vidrio score`: the model's log-probability of given translations."""
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ import click
 
 from vidrio.commands._options import json_option, model_option
 from vidrio.errors import DataError
+from vidrio.model.json_text import json_text
 
 if TYPE_CHECKING:
     from vidrio.translate.translation import Scored
@@ -49,7 +49,7 @@ def score(
         pairs = list(zip(sources[first : first + AT_ONCE], targets[first : first + AT_ONCE], strict=True))
         for (text, translation), told in zip(pairs, translator.score(pairs), strict=True):
             if as_json:
-                click.echo(json.dumps(_record(text, translation, told), ensure_ascii=False))
+                click.echo(json_text(_record(text, translation, told)))
             elif pair:
                 click.echo("\n".join(_table(told)))
             else:

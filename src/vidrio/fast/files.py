@@ -1,13 +1,13 @@
 """The folder that an export fills: what it was made from, whether it is whole, and how it gets into its place."""
 
-import json
 import os
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vidrio.errors import ModelError
-from vidrio.model.folder import read_json, sha256
+from vidrio.model.files import read_json, sha256
+from vidrio.model.json_text import json_text
 
 MANIFEST = "vidrio.json"
 SOURCES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
@@ -26,7 +26,7 @@ class Manifest:
 
 
 def write_manifest(fast: Path, manifest: Manifest) -> None:
-    (fast / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
+    (fast / MANIFEST).write_text(json_text(asdict(manifest), indent=2) + "\n", encoding="utf-8")
 
 
 def read_manifest(fast: Path) -> Manifest:

@@ -10,12 +10,12 @@ Axes, one letter with one meaning in the whole project:
   B sentences in a batch (in `learn/` only)
 """
 
-import json
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
 from vidrio.errors import ConfigError
+from vidrio.model.json_text import json_text
 
 FORMAT = 1  # of the model folder; another number is refused
 
@@ -151,4 +151,4 @@ class ModelConfig:
             raise ConfigError("the model's config cannot be read", found=str(error)) from None
 
     def __str__(self) -> str:
-        return json.dumps(self.to_json())
+        return json_text(self.to_json())

@@ -12,7 +12,6 @@ Nothing here runs code from the folder, and no pickle is ever read. Every file i
 there, `config.json` last: a kill at any moment leaves the last good model or none.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from vidrio.model.files import LARGEST_JSON as LARGEST_JSON
 from vidrio.model.files import read_json as read_json
 from vidrio.model.files import sha256 as sha256
 from vidrio.model.files import write_atomically as write_atomically
+from vidrio.model.json_text import json_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def write_config(folder: Path, config: ModelConfig, about: About) -> None:
     from vidrio._version import __version__
 
     data = {"format": FORMAT, "written_by": f"vidrio {__version__}", "model": config.to_json(), "about": asdict(about)}
-    write_atomically(folder / "config.json", (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+    write_atomically(folder / "config.json", f"{json_text(data, indent=2)}\n".encode())
 
 
 def read_parameters(folder: Path) -> dict[str, Any]:

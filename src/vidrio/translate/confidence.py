@@ -9,7 +9,6 @@ reference is not whether it is right: a good synonym counts as wrong here, and a
 `confidence.json` in the model's folder holds it all, with the checksum of the weights that it was measured on.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import DataError, ModelError
-from vidrio.model.folder import read_json, sha256, write_atomically
+from vidrio.model.files import read_json, sha256, write_atomically
+from vidrio.model.json_text import json_text
 from vidrio.text.reading.words import Place, word_of_each, worded, words
 from vidrio.translate.alignment import Word, word_at
 
@@ -215,7 +215,7 @@ def calibrated(
 
 def write(folder: Path, confidence: Confidence) -> None:
     """Write `confidence.json`."""
-    text = json.dumps({"format": FORMAT, **asdict(confidence)}, indent=2, ensure_ascii=False)
+    text = json_text({"format": FORMAT, **asdict(confidence)}, indent=2)
     write_atomically(folder / NAME, f"{text}\n".encode())
 
 
