@@ -140,6 +140,33 @@ export interface Receipt {
   stored: Record<string, unknown> | null;
 }
 
+export interface SearchNode {
+  word: string;
+  parent: number;
+  depth: number;
+  log_prob: Num;
+  total: Num;
+  score: Num;
+  rank: number;
+  fate: "kept" | "finished" | "cut" | "dropped";
+  why: string;
+}
+
+export interface Found {
+  text: string;
+  log_p: Num;
+  score: Num;
+}
+
+export interface Search {
+  beam: number;
+  length_penalty: number;
+  best: number;
+  nodes: SearchNode[];
+  found: Found | null;
+  greedy: Found | null;
+}
+
 export interface Merge {
   left: string;
   right: string;

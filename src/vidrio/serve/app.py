@@ -6,6 +6,7 @@
     POST /api/translate  only the translation, at once
     POST /api/run        one sentence looked into: tokens, steps with the likeliest next words, what changes did
     POST /api/agreement  whether the glass, searching by itself, finds what the fast engine found
+    POST /api/search     every hypothesis of the beam and what became of it, and greedy search beside it
     POST /api/tokens     every step from the text to its tokens
     POST /api/tensors    numbers by address, binary (a safetensors file)
     POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
@@ -121,6 +122,10 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     @app.post("/api/agreement")
     def agreement(look: Look) -> Any:
         return _json(glass.agreement_data(looking, asked(look)))
+
+    @app.post("/api/search")
+    def search(look: Look) -> Any:
+        return _json(glass.search_data(looking, asked(look)))
 
     @app.post("/api/tokens")
     def tokens(look: Look) -> Any:

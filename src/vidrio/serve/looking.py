@@ -24,7 +24,7 @@ from vidrio.look.measures import classes, likeliest
 from vidrio.look.run import LoadedModel, Look, look, open_model
 from vidrio.model import find as models
 from vidrio.model.parameters import count
-from vidrio.search import Options, default_options
+from vidrio.search import Options, Tree, default_options
 from vidrio.serve.numpy_lines import numpy_line
 from vidrio.text.tokens.steps import steps
 from vidrio.translate.translation import Sentence, Translation
@@ -136,7 +136,8 @@ class Looking:
         """What the glass finds by a search of its own."""
         loaded, given = self.loaded(asked.model), self._given(asked)[0]
         unchanged = replace(asked, changes=())
-        return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=_options(loaded, asked)))
+        options = _options(loaded, asked)
+        return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=options, tree=Tree()))
 
     def run(self, asked: Asked) -> Run:
         return self._runs.get(asked, lambda: self._run(asked))
@@ -162,7 +163,7 @@ class Looking:
             machine, change = whatif.apply(loaded.glass.machine)
             changed = replace(loaded.glass, machine=machine, config=machine.config)
             with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
-                after = look(changed, given, options=_options(loaded, asked), change=change)
+                after = look(changed, given, options=_options(loaded, asked), change=change, tree=Tree())
         else:
             target = None
             if sentence is not None:
@@ -310,6 +311,26 @@ def agreement_data(looking: Looking, asked: Asked) -> dict[str, Any]:
     first = next((t for t, (a, b) in enumerate(pairs) if a != b), shorter)
     agrees = fast.chosen_ids == glass.chosen_ids
     return {"agrees": agrees, "glass": glass.translation, "first_difference": None if agrees else first}
+
+
+def search_data(looking: Looking, asked: Asked) -> dict[str, Any]:
+    """Every hypothesis that the beam considered and what became of it; and what greedy search finds."""
+    seen = looking.run(asked).look if asked.changes else looking.searched(asked)
+    greedy = looking.run(replace(asked, beam=1)).look if asked.changes else looking.searched(replace(asked, beam=1))
+    tree = seen.tree or Tree()
+    return {
+        "beam": seen.options.beam,
+        "length_penalty": seen.options.length_penalty,
+        "best": tree.best,
+        "nodes": [{"word": seen.trace.vocabulary[node.token], **asdict(node)} for node in tree.nodes],
+        "found": _found(seen),
+        "greedy": _found(greedy),
+    }
+
+
+def _found(seen: Look) -> dict[str, Any] | None:
+    best = seen.result
+    return {"text": seen.translation, "log_p": best.log_prob, "score": best.score} if best else None
 
 
 def tokenising_data(looking: Looking, asked: Asked) -> dict[str, Any]:
