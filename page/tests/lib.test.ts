@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { colourOf, inkOn, mostlyBelow } from "../src/lib/colour";
-import { inFull, percent, written } from "../src/lib/format";
+import { inFull, isRight, percent, written } from "../src/lib/format";
 import { EMPTY, readFragment, writeFragment } from "../src/lib/fragment";
 import { catalogues } from "../src/lib/messages";
 import { blockOf, headOf, partsOf, symbolOf, towers } from "../src/lib/plan";
@@ -183,5 +183,15 @@ describe("the search tree", () => {
       [3, 0],
     ]);
     expect(layOut(nodes, 3, true).placed).toHaveLength(5);
+  });
+});
+
+describe("pencil mode", () => {
+  it("takes an answer as right to the decimals that it has", () => {
+    expect(["11.99", "11.986", "12", "11,98562"].map((answer) => isRight(answer, 11.985615))).toEqual(
+      Array(4).fill(true),
+    );
+    expect(["11.98", "", "x", "-11.99"].map((answer) => isRight(answer, 11.985615))).toEqual(Array(4).fill(false));
+    expect(isRight("-inf", "-inf")).toBe(true);
   });
 });

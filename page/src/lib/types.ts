@@ -133,6 +133,7 @@ export interface Receipt {
     rows: { factors: Factor[]; value: Num; so_far: Num }[];
     sum: Num;
   } | null;
+  slips: { slip: string; value: Num }[];
   made_from: Factor[];
   made_from_count: number;
   used_by: string[];
