@@ -169,7 +169,7 @@ const en = {
   noServerDo: "start it again: vidrio serve",
   found: "found",
   todo: "do",
-  classes: "The classes",
+  classes: "Classes",
   address: "address",
   keys: "Keys: ← → step · Esc closes · Alt ← goes back",
 };
@@ -344,7 +344,7 @@ const es: Messages = {
   noServerDo: "arráncalo otra vez: vidrio serve",
   found: "encontrado",
   todo: "qué hacer",
-  classes: "Las clases",
+  classes: "Clases",
   address: "dirección",
   keys: "Teclas: ← → paso · Esc cierra · Alt ← vuelve",
 };
