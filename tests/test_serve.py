@@ -315,3 +315,16 @@ def test_a_model_that_is_not_there_is_told(call_vidrio: Callable[..., subprocess
     done = call_vidrio("serve", "--model", "nowhere")
     assert done.returncode == 1
     assert "nowhere is not a model" in done.stderr
+
+
+def test_a_notebook_makes_the_same_run() -> None:
+    told = client().post("/api/notebook", json={"text": "hello world", "changes": [["softmax", "naive"]]}).json()
+    code = "".join("".join(cell["source"]) for cell in told["cells"] if cell["cell_type"] == "code")
+    assert "hello world" in code
+    assert "naive" in code
+
+
+def test_tokens_are_compared_by_their_learned_rows() -> None:
+    alike = ask("tokens", text="hello world")["alike"]
+    assert np.allclose(np.diag(alike["cosines"]), 1)
+    assert [one["token"] for one in alike["nearest"]] == ["hello", "world"]

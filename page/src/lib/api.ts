@@ -38,6 +38,7 @@ export const search = (asked: Asked, signal?: AbortSignal) => json<Search>("sear
 export const tokenising = (asked: Asked, signal?: AbortSignal) => json<Tokenising>("tokens", asked, signal);
 export const receipt = (asked: Asked, address: string, signal?: AbortSignal) =>
   json<Receipt>("receipt", { ...asked, address }, signal);
+export const notebook = async (asked: Asked): Promise<Blob> => (await post("notebook", asked)).blob();
 export const copy = async (asked: Asked, address: string, kind: string): Promise<string> =>
   (await post("copy", { ...asked, address, kind })).text();
 

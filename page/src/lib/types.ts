@@ -178,6 +178,13 @@ export interface Merge {
 export interface Tokenising {
   text: string;
   prepared: string;
+  alike: {
+    quantity: string;
+    table: string;
+    tokens: string[];
+    cosines: number[][];
+    nearest: { token: string; near: { token: string; cosine: number }[] }[];
+  } | null;
   words: { text: string; symbols: string[]; merges: Merge[]; scores: (number | null)[]; pieces: Token[] }[];
 }
 

@@ -8,6 +8,7 @@
     POST /api/agreement  whether the glass, searching by itself, finds what the fast engine found
     POST /api/search     every hypothesis of the beam and what became of it, and greedy search beside it
     POST /api/tokens     every step from the text to its tokens
+    POST /api/notebook   a Jupyter notebook that makes this run again
     POST /api/tensors    numbers by address, binary (a safetensors file)
     POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
     POST /api/copy       the same arithmetic to paste elsewhere
@@ -130,6 +131,10 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     @app.post("/api/tokens")
     def tokens(look: Look) -> Any:
         return _json(glass.tokenising_data(looking, asked(look)))
+
+    @app.post("/api/notebook")
+    def notebook(look: Look) -> Any:
+        return Response(glass.notebook_text(looking, asked(look)), media_type="application/x-ipynb+json")
 
     @app.post("/api/tensors")
     def tensors(look: Tensors) -> Any:

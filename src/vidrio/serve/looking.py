@@ -20,10 +20,11 @@ from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.whatif.comparison import compare
 from vidrio.glass.whatif.whatif import WhatIf, parse
-from vidrio.look.measures import classes, likeliest
+from vidrio.look.measures import classes, cosines, likeliest, neighbours
+from vidrio.look.notebook import notebook
 from vidrio.look.run import LoadedModel, Look, look, open_model
 from vidrio.model import find as models
-from vidrio.model.parameters import count
+from vidrio.model.parameters import count, source_table, target_table
 from vidrio.search import Options, Tree, default_options
 from vidrio.serve.numpy_lines import numpy_line
 from vidrio.text.tokens.steps import steps
@@ -334,9 +335,37 @@ def _found(seen: Look) -> dict[str, Any] | None:
 
 
 def tokenising_data(looking: Looking, asked: Asked) -> dict[str, Any]:
-    """Every step from the text to its tokens."""
-    glass = looking.loaded(asked.model).glass
-    return asdict(steps(glass.source_tokenizer, looking.run(asked).look.text))
+    """Every step from the text to its tokens, and how alike their learned rows are."""
+    glass, trace = looking.loaded(asked.model).glass, looking.run(asked).trace
+    config, encoder = glass.config, glass.config.has_encoder
+    tokenizer = glass.source_tokenizer if encoder else glass.target_tokenizer
+    told = asdict(steps(tokenizer, looking.run(asked).look.text))
+    side, name = ("src", source_table(config)) if encoder else ("tgt", target_table(config))
+    if f"{side}.ids" not in trace:
+        return {**told, "alike": None}
+    words = glass.source_vocabulary if encoder else glass.target_vocabulary
+    ids, rows_LD = [int(i) for i in trace.array(f"{side}.ids")], trace.array(f"{side}.embedding")
+    near = {i: neighbours(trace.array(name), i, BEST) for i in dict.fromkeys(ids)}
+    return {
+        **told,
+        "alike": {
+            "quantity": f"{side}.embedding",
+            "table": name,
+            "tokens": [words[i] for i in ids],
+            "cosines": cosines(rows_LD, rows_LD).tolist(),
+            "nearest": [
+                {"token": words[i], "near": [{"token": words[j], "cosine": cosine} for j, cosine in found]}
+                for i, found in near.items()
+            ],
+        },
+    }
+
+
+def notebook_text(looking: Looking, asked: Asked) -> str:
+    """A Jupyter notebook that makes this run again and shows it."""
+    packaged = asked.model in models.packaged()
+    name = asked.model if packaged else str(looking.folders[asked.model])
+    return notebook(looking.run(asked).look, model_name=name, asked=asked.changes)
 
 
 def holds(trace: Trace, address: str) -> bool:
