@@ -171,6 +171,11 @@ const en = {
   copyLink: "Copy link",
   csv: "CSV",
   png: "PNG",
+  keptTitle: "What step {step} reuses",
+  keptSays:
+    "Earlier rows cannot see later tokens, so their keys and values stay as they are: they are kept, and one row is new.",
+  keptRows: "{reused} reused, {made} new",
+  keysAndValues: "keys and values, every head",
   noServer: "The server does not answer",
   noServerDo: "start it again: vidrio serve",
   found: "found",
@@ -352,6 +357,11 @@ const es: Messages = {
   copyLink: "Copiar enlace",
   csv: "CSV",
   png: "PNG",
+  keptTitle: "Lo que reutiliza el paso {step}",
+  keptSays:
+    "Las filas anteriores no ven los tokens posteriores, así que sus claves y valores no cambian: se guardan, y solo una fila es nueva.",
+  keptRows: "{reused} reutilizadas, {made} nuevas",
+  keysAndValues: "claves y valores, todas las cabezas",
   noServer: "El servidor no responde",
   noServerDo: "arráncalo otra vez: vidrio serve",
   found: "encontrado",

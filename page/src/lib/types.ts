@@ -168,6 +168,13 @@ export interface Search {
   greedy: Found | null;
 }
 
+export interface Kept {
+  part: string;
+  axis: "S" | "T";
+  reused: number;
+  rows: number;
+}
+
 export interface Merge {
   left: string;
   right: string;
