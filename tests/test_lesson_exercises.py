@@ -21,6 +21,7 @@ from vidrio.lessons.exercise_choosing import CORPUS, END, START, counted_model
 from vidrio.lessons.exercises import EXPERIMENTS, answer
 from vidrio.lessons.machines import random_machine
 from vidrio.lessons.pages import pages
+from vidrio.look.measures import entropy
 
 SEEDS = (0, 1, 2)
 
@@ -79,8 +80,8 @@ def test_3_width_bounds_rank_and_orders_and_spreads_scores(seed: int) -> None:
 
 
 def test_3_entropy() -> None:
-    assert exercise_attention.entropy(np.full((2, 8), 1 / 8)) == pytest.approx(3)
-    assert exercise_attention.entropy(np.eye(4)) == 0
+    assert entropy(np.full((2, 8), 1 / 8)) == pytest.approx([3, 3])
+    assert entropy(np.eye(4)).tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -228,6 +229,9 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(capsys.readouterr().out)
     assert told["question"] == EXERCISES[0]["question"]
     assert told["measured"]["translated"]["none"]["first"] == told["measured"]["translated"]["none"]["second"]
+    assert main(["lesson", "exercises", "8", "--json"]) == 0
+    best = json.loads(capsys.readouterr().out)["measured"]["counted"]["best"]
+    assert {"ids", "log_prob", "token_log_probs"} <= set(best)
     assert main(["lesson", "exercises", "--json"]) == 0
     assert [one["question"] for one in json.loads(capsys.readouterr().out)] == [e["question"] for e in EXERCISES]
     for number in range(2, 9):

@@ -1,6 +1,7 @@
 """`vidrio look` as a person meets it: its views word for word, 80 columns, plain text, JSON, and what it refuses."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -304,3 +305,35 @@ def test_a_reader_who_leaves_is_no_problem() -> None:
         process.stdout.close()
         assert "Traceback" not in process.stderr.read()
         assert process.wait(60) == 0
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--html", "--ipynb"])
+def test_a_page_goes_where_a_link_leads(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    code, _, err = look_at(capsys, "Hello world", "--model", "lesson", option, str(tmp_path / "link"))
+    assert code == 0, err
+    assert (tmp_path / "link").is_symlink()
+    assert "hola mundo" in (tmp_path / "real").read_text("utf-8")
+
+
+@pytest.mark.parametrize("option", ["--html", "--ipynb"])
+def test_a_page_goes_through_a_pipe(option: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-m", "vidrio", "look", "Hello world", "-m", "lesson", option, str(tmp_path / "pipe")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        assert b"hola mundo" in (tmp_path / "pipe").read_bytes()
+        assert process.wait(60) == 0
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_full_device_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("only where there is a device that is always full")
+    code, _, err = look_at(capsys, "Hello world", "--model", "lesson", "--html", "/dev/full")
+    assert code == 1
+    assert "No space left" in err
+    assert Path("/dev/full").is_char_device()

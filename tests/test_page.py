@@ -248,3 +248,34 @@ def test_the_lesson_s_model_and_its_numbers(open_page: Open) -> None:
     page = open_page(text="hello world", model="lesson", open="dec.0")
     expect(page.locator("#translation")).to_have_text("hola mundo")
     expect(page.locator("#q-dec\\.0\\.self\\.masked\\.h0 td", has_text="−∞").first).to_be_visible()
+
+
+def test_the_tree_of_the_search_tells_why_a_hypothesis_died(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="How it was found").click()
+    page.locator(".tree button.best").first.wait_for(timeout=30_000)
+    assert page.locator(".tree button.best").count() == page.locator(".tokens li").count()
+    page.locator(".all input").check()
+    page.locator(".tree button.dropped").first.click()
+    expect(page.locator(".detail")).to_contain_text("dropped")
+
+
+def test_pencil_mode_names_the_likely_slip(open_page: Open) -> None:
+    page = open_page(open="enc.0", at="enc.0.self.scaled.h0[1,2]")
+    page.get_by_role("button", name="Pencil").click()
+    assert "2.11" not in page.locator("aside").inner_text()
+    page.get_by_label("Your answer").fill("11.99")
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("aside .verdict").first).to_contain_text("forget to divide")
+    page.get_by_label("Your answer").fill("2.119")
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("aside .value")).to_have_text("2.118777")
+
+
+def test_a_matrix_is_saved_as_csv_to_the_last_digit(open_page: Open, server: str) -> None:
+    page = open_page(open="enc.0")
+    name = "enc.0.self.scores.h0"
+    with page.expect_download() as download:
+        page.locator(f"[id='q-{name}']").get_by_role("button", name="CSV").click()
+    rows = [line.split(",") for line in download.value.path().read_text("utf-8").splitlines()]
+    assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()

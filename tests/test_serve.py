@@ -178,6 +178,39 @@ def test_the_glass_searching_by_itself_is_compared_with_the_fast_engine() -> Non
     assert told == {"agrees": True, "glass": "Compré un coche nuevo.", "first_difference": None}
 
 
+def test_the_search_tells_every_hypothesis_and_greedy_beside_it() -> None:
+    told = ask("search", packaged(), text=TEXT)
+    place, words = told["best"], []
+    while place >= 0:
+        words.insert(0, told["nodes"][place]["word"])
+        place = told["nodes"][place]["parent"]
+    assert words == [step["token"] for step in ask("run", packaged(), text=TEXT)["steps"]]
+    assert told["beam"] == 4
+    assert {node["fate"] for node in told["nodes"]} >= {"kept", "dropped", "finished"}
+    assert all(node["why"] for node in told["nodes"] if node["fate"] == "dropped")
+    assert told["greedy"]["score"] <= told["found"]["score"]
+
+
+def test_a_step_tells_what_it_reused() -> None:
+    told = {one["part"]: one for one in ask("kept", text="hello world", step=2)}
+    assert told["memory"] == {"part": "memory", "axis": "S", "reused": 2, "rows": 2}
+    assert told["dec.0.self"] == {"part": "dec.0.self", "axis": "T", "reused": 2, "rows": 3}
+    assert ask("kept", text="hello world", step=2, changes=[["mask", "off"]]) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "slip"),
+    [
+        ("enc.0.self.scaled.h0[0,1]", "not divided"),
+        ("enc.0.self.norm.var[0]", "N − 1"),
+        ("dec.0.self.masked.h0[0,1]", "hidden is not 0"),
+        ("enc.in[1,1]", "second left out"),
+    ],
+)
+def test_a_likely_slip_has_a_name(address: str, slip: str) -> None:
+    assert slip in {one["slip"] for one in ask("receipt", text="hello world", address=address)["slips"]}
+
+
 def test_a_restarted_server_answers_the_same() -> None:
     what = {"text": "hello world", "changes": [["softmax", "naive"]], "address": "dec.0.cross.weights.h0[1,1]"}
     fresh = TestClient(create_app("lesson"))
@@ -289,3 +322,16 @@ def test_a_model_that_is_not_there_is_told(call_vidrio: Callable[..., subprocess
     done = call_vidrio("serve", "--model", "nowhere")
     assert done.returncode == 1
     assert "nowhere is not a model" in done.stderr
+
+
+def test_a_notebook_makes_the_same_run() -> None:
+    told = client().post("/api/notebook", json={"text": "hello world", "changes": [["softmax", "naive"]]}).json()
+    code = "".join("".join(cell["source"]) for cell in told["cells"] if cell["cell_type"] == "code")
+    assert "hello world" in code
+    assert "naive" in code
+
+
+def test_tokens_are_compared_by_their_learned_rows() -> None:
+    alike = ask("tokens", text="hello world")["alike"]
+    assert np.allclose(np.diag(alike["cosines"]), 1)
+    assert [one["token"] for one in alike["nearest"]] == ["hello", "world"]

@@ -21,8 +21,8 @@ from vidrio.glass.proof.receipts import locate, receipt
 from vidrio.glass.whatif.comparison import compare, first, layer_of
 from vidrio.glass.whatif.whatif import WhatIf, parse
 from vidrio.look.changed import as_data, look_changed, tell
-from vidrio.look.manifest import json_text
 from vidrio.look.run import open_model
+from vidrio.model.json_text import json_text
 
 
 def tried(

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { colourOf, inkOn, mostlyBelow } from "../src/lib/colour";
-import { inFull, percent, written } from "../src/lib/format";
+import { inFull, isRight, percent, written } from "../src/lib/format";
 import { EMPTY, readFragment, writeFragment } from "../src/lib/fragment";
 import { catalogues } from "../src/lib/messages";
 import { blockOf, headOf, partsOf, symbolOf, towers } from "../src/lib/plan";
 import { cellAddress, columnsOf, readTensors, rowsOf, valueAt } from "../src/lib/tensors";
+import { layOut } from "../src/lib/tree";
 import type { Machine, Stage } from "../src/lib/types";
 
 describe("numbers", () => {
@@ -151,5 +152,46 @@ describe("both languages", () => {
     const keys = (value: object): string[] =>
       Object.entries(value).flatMap(([k, v]) => (typeof v === "string" ? [k] : [k, ...keys(v as object)]));
     expect(keys(catalogues.es).sort()).toEqual(keys(catalogues.en).sort());
+  });
+});
+
+describe("the search tree", () => {
+  const node = (parent: number, depth: number, rank: number, fate: "kept" | "dropped" | "finished") => ({
+    word: "",
+    parent,
+    depth,
+    log_prob: 0,
+    total: 0,
+    score: 0,
+    rank,
+    fate,
+    why: "",
+  });
+  const nodes = [
+    node(-1, 0, 1, "kept"),
+    node(-1, 0, 2, "kept"),
+    node(-1, 0, 3, "dropped"),
+    node(1, 1, 1, "finished"),
+    node(0, 1, 2, "kept"),
+  ];
+
+  it("keeps the best way in the first row and leaves out what was dropped at once", () => {
+    const { placed, rows } = layOut(nodes, 3, false);
+    expect(rows).toBe(2);
+    expect(placed.filter(({ best }) => best).map(({ place, row }) => [place, row])).toEqual([
+      [1, 0],
+      [3, 0],
+    ]);
+    expect(layOut(nodes, 3, true).placed).toHaveLength(5);
+  });
+});
+
+describe("pencil mode", () => {
+  it("takes an answer as right to the decimals that it has", () => {
+    expect(["11.99", "11.986", "12", "11,98562"].map((answer) => isRight(answer, 11.985615))).toEqual(
+      Array(4).fill(true),
+    );
+    expect(["11.98", "", "x", "-11.99"].map((answer) => isRight(answer, 11.985615))).toEqual(Array(4).fill(false));
+    expect(isRight("-inf", "-inf")).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
 import { readTensors, type Tensor } from "./tensors";
-import type { Agreement, Asked, Machine, Receipt, Run, Tokenising } from "./types";
+import type { Agreement, Asked, Kept, Machine, Receipt, Run, Search, Tokenising } from "./types";
 
 /** What the server refused, in its words: what is wrong, what was found, what to do. */
 export class Refused extends Error {
@@ -34,9 +34,13 @@ export const translate = (asked: Asked, signal?: AbortSignal) =>
   json<{ translation: string | null }>("translate", asked, signal);
 export const run = (asked: Asked, signal?: AbortSignal) => json<Run>("run", asked, signal);
 export const agreement = (asked: Asked, signal?: AbortSignal) => json<Agreement>("agreement", asked, signal);
+export const search = (asked: Asked, signal?: AbortSignal) => json<Search>("search", asked, signal);
+export const kept = (asked: Asked, step: number, signal?: AbortSignal) =>
+  json<Kept[]>("kept", { ...asked, step }, signal);
 export const tokenising = (asked: Asked, signal?: AbortSignal) => json<Tokenising>("tokens", asked, signal);
 export const receipt = (asked: Asked, address: string, signal?: AbortSignal) =>
   json<Receipt>("receipt", { ...asked, address }, signal);
+export const notebook = async (asked: Asked): Promise<Blob> => (await post("notebook", asked)).blob();
 export const copy = async (asked: Asked, address: string, kind: string): Promise<string> =>
   (await post("copy", { ...asked, address, kind })).text();
 

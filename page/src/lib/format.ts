@@ -21,6 +21,16 @@ export function inFull(value: Num): string {
   return Number.isFinite(x) ? String(x).replaceAll("-", "−") : x > 0 ? "∞" : "−∞";
 }
 
+/** Whether an answer on paper is right, to the decimals that it has. */
+export function isRight(answer: string, value: Num): boolean {
+  const typed = answer.trim().replace(",", ".").replaceAll("−", "-");
+  const x = asNumber(value);
+  if (/^-(∞|inf(inity)?)$/i.test(typed)) return x === -Infinity;
+  if (typed === "" || !Number.isFinite(Number(typed))) return false;
+  const decimals = /[.](\d*)$/.exec(typed)?.[1]?.length ?? 0;
+  return Math.abs(Number(typed) - x) <= 0.5001 * 10 ** -decimals;
+}
+
 export const percent = (p: Num): string => {
   const x = 100 * asNumber(p);
   if (!Number.isFinite(x)) return written(p);

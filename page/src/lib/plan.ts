@@ -35,13 +35,20 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
         ...(side === "enc" && machine.shape !== "encoder" ? ends.slice(-1) : ends),
       );
     }).flat();
+  const out = block("out", "words", 0, "out.prob");
+  const encoder = [
+    ...block("src", "embedding", 0, "enc.in"),
+    ...layers("enc"),
+    ...block("memory", "memory", 0, "memory"),
+  ];
+  if (machine.shape === "encoder") return { enc: [...encoder, ...out], dec: [] };
   return {
-    enc: [...block("src", "embedding", 0, "enc.in"), ...layers("enc"), ...block("memory", "memory", 0, "memory")],
+    enc: encoder,
     dec: [
       ...block("tgt", "embedding", 0, "dec.in"),
       ...layers("dec"),
       ...block("dec.out", "rows", 0, "dec.out"),
-      ...block("out", "words", 0, "out.prob"),
+      ...out,
     ],
   };
 }

@@ -144,7 +144,7 @@ class Page {
     this.milliseconds = performance.now() - start;
     this.show({});
     void this.#fetchReceipt();
-    if (run.steps.length && !asked.changes.length) {
+    if (run.steps.length && !asked.changes.length && machine?.engine !== "glass") {
       this.#later = setTimeout(() => {
         api
           .agreement(asked, signal)

@@ -133,11 +133,46 @@ export interface Receipt {
     rows: { factors: Factor[]; value: Num; so_far: Num }[];
     sum: Num;
   } | null;
+  slips: { slip: string; value: Num }[];
   made_from: Factor[];
   made_from_count: number;
   used_by: string[];
   copies: string[];
   stored: Record<string, unknown> | null;
+}
+
+export interface SearchNode {
+  word: string;
+  parent: number;
+  depth: number;
+  log_prob: Num;
+  total: Num;
+  score: Num;
+  rank: number;
+  fate: "kept" | "finished" | "cut" | "dropped";
+  why: string;
+}
+
+export interface Found {
+  text: string;
+  log_p: Num;
+  score: Num;
+}
+
+export interface Search {
+  beam: number;
+  length_penalty: number;
+  best: number;
+  nodes: SearchNode[];
+  found: Found | null;
+  greedy: Found | null;
+}
+
+export interface Kept {
+  part: string;
+  axis: "S" | "T";
+  reused: number;
+  rows: number;
 }
 
 export interface Merge {
@@ -150,6 +185,13 @@ export interface Merge {
 export interface Tokenising {
   text: string;
   prepared: string;
+  alike: {
+    quantity: string;
+    table: string;
+    tokens: string[];
+    cosines: number[][];
+    nearest: { token: string; near: { token: string; cosine: number }[] }[];
+  } | null;
   words: { text: string; symbols: string[]; merges: Merge[]; scores: (number | null)[]; pieces: Token[] }[];
 }
 

@@ -46,9 +46,9 @@ def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
     which = report.Which(addresses, count, every, seed)
     outcome = report.run(tried, which, progress=_progress if not as_json else None)
     if as_json:
-        from vidrio.look.manifest import json_text
+        from vidrio.model.json_text import json_text
 
-        click.echo(json_text(report.as_data(outcome)))
+        click.echo(json_text(report.as_data(outcome), indent=1))
     else:
         click.echo(plain(report.tell(outcome)))
     return 0 if outcome.agrees else 1

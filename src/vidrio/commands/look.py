@@ -138,13 +138,13 @@ def views_of(asked: Views, seen: "Look", lead_on: "CommandLine") -> "Iterator[It
 
 
 def write(path: str, content: str) -> None:
-    """A file, whole or not at all; `-` is standard output."""
+    """A file, whole or not at all, or into a device or a pipe; `-` is standard output."""
     from pathlib import Path
 
-    from vidrio.model.folder import write_atomically
+    from vidrio.model.files import write_output
 
     if path == "-":
         click.echo(content, nl=False)
         return
-    write_atomically(Path(path), content.encode())
+    write_output(Path(path), content.encode())
     click.echo(f"wrote {path} ({len(content.encode()):,} bytes)", err=True)

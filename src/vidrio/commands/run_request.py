@@ -1,5 +1,6 @@
 """Which run TEXT and the options of look, why and check ask for: taken from the command line once, and run once."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from vidrio.look.run import LoadedModel
     from vidrio.look.translated import Reading
     from vidrio.search import Options, Tree
+
+# NumPy reads this when it is first imported. One sentence means small products: a second thread only waits for the
+# first, and takes three times the processor's time for it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -74,14 +74,14 @@ def show_training(asked: TrainingViews, request: "RunRequest", model: "LoadedMod
 def _history(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:
     from vidrio.draw.terminal import text as plain
     from vidrio.look import history as ages
-    from vidrio.look.manifest import json_text
     from vidrio.look.run import target_ids
+    from vidrio.model.json_text import json_text
 
     forced = None
     if request.target is not None and model.config.has_decoder:
         forced = target_ids(model, request.target)
     told = ages.history(model, request.read(model).text, request.options(model), asked.attention, forced)
-    return f"{json_text(told.to_json()) if asked.as_json else plain(ages.tell(told, precision), precision)}\n"
+    return f"{json_text(told.to_json(), indent=1) if asked.as_json else plain(ages.tell(told, precision), precision)}\n"
 
 
 def _step(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:

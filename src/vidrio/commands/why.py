@@ -63,10 +63,10 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     if tried.after.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     if as_json:
-        from vidrio.look.manifest import json_text
+        from vidrio.model.json_text import json_text
 
         data = report.deep_data(trace, address, limit) if deep else report.as_data(trace, address, file)
-        click.echo(json_text(data))
+        click.echo(json_text(data, indent=1))
     elif kind:
         line = report.copied(trace, address, kind)
         click.echo(line)

@@ -3,7 +3,6 @@
 The outputs are those of the very functions that the cells call; a test runs the cells again and compares.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from vidrio.glass.proof.receipts import locate, receipt
 from vidrio.look.changed import look_changed, tell
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, visible
+from vidrio.model.json_text import json_text
 from vidrio.search import default_options
 
 Cell = dict[str, Any]
@@ -43,7 +43,7 @@ def notebook(
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+    return json_text(data, indent=1) + "\n"
 
 
 def _cells(seen: Look, model_name: str | None, asked: Sequence[tuple[str, str]], precision: int) -> Iterator[Cell]:

@@ -13,11 +13,13 @@ def json_text(data: Any) -> str:
 
 
 def _runs_as_numbers(value: Any) -> Any:
-    """A run, wherever it is in the data, as its numbers by address."""
+    """A run, wherever it is in the data, as its numbers by address; records as objects."""
     if isinstance(value, Trace):
         return value.values
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _runs_as_numbers(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):  # a named tuple: JSON would drop the names
+        return _runs_as_numbers(value._asdict())
     if isinstance(value, Mapping):
         return {key: _runs_as_numbers(part) for key, part in value.items()}
     return [_runs_as_numbers(part) for part in value] if isinstance(value, list | tuple) else value

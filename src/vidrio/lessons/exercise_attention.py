@@ -20,6 +20,7 @@ from vidrio.lessons.machines import Recorder, largest_difference, random_machine
 from vidrio.lessons.pages import size
 from vidrio.lessons.runs import Lesson, greedy
 from vidrio.lessons.values import trained
+from vidrio.look.measures import entropy
 
 # --- 1: what is the positional encoding for? --------------------------------------------------------------------------
 
@@ -198,17 +199,11 @@ def measure_width(d_head: int, seed: int = 0) -> Width:
         int(np.linalg.matrix_rank(scores_LL)),
         len(np.unique(np.argsort(queries @ keys.T, axis=1), axis=0)),
         float(scores_LL.std()),
-        entropy(weights_LL),
+        float(entropy(weights_LL).mean()),
         float(weights_LL.max(axis=1).mean()),
-        entropy(calm_LL),
+        float(entropy(calm_LL).mean()),
         float(calm_LL.max(axis=1).mean()),
     )
-
-
-def entropy(weights_LM: Array) -> float:
-    """How evenly the rows are spread, in bits, on average: log₂ M for even rows, 0 for rows with a single 1."""
-    logs = np.log2(weights_LM, out=np.zeros_like(weights_LM), where=weights_LM > 0)
-    return float(-(weights_LM * logs).sum(axis=1).mean())
 
 
 def measure_widths() -> list[Width]:

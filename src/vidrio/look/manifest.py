@@ -4,7 +4,6 @@ The same text and model give the same bytes. JSON knows no NaN and no infinity: 
 "-inf". Values are nested lists of the exact numbers; a float32 is written as the double that equals it.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,10 +12,10 @@ import numpy as np
 
 from vidrio._version import __version__
 from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.paper.maths import Array
 from vidrio.look.quantities import under
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.folder import sha256
+from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 from vidrio.search import Tree
 
@@ -101,42 +100,15 @@ def to_json(seen: Look, values: str = "none", at: Sequence[str] = (), what_if: d
         if name in asked and name not in listed:  # parameters are listed only where they are asked for
             listed[name] = quantity(seen.trace, name)
         if name in listed and (values == "all" or (values == "at" and name in asked)):
-            listed[name]["values"] = _plain(seen.trace.array(name))
+            listed[name]["values"] = seen.trace.array(name).tolist()
     data["quantities"] = [listed[name] for name in seen.trace.stages if name in listed]
     return _lines(data)
 
 
-def _plain(array: Array) -> Any:
-    """Nested lists of numbers, with words for what JSON has no number for."""
-    if array.dtype.kind != "f" or np.isfinite(array).all():
-        return array.tolist()
-    if array.ndim:
-        return [_plain(part) for part in array]
-    return "NaN" if np.isnan(array) else "inf" if array > 0 else "-inf"
-
-
 def _lines(data: dict[str, Any]) -> str:
     """JSON with an entry a line, and of the last entry a quantity a line: short enough to read, and to compare."""
-
-    def text(value: Any) -> str:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
-
     *heads, (last, quantities) = data.items()
-    lines = [f"{text(key)}: {text(finite(value))}" for key, value in heads]
-    inner = ",\n  ".join(text(entry) for entry in quantities)
-    lines.append(f"{text(last)}: [\n  {inner}\n ]" if quantities else f"{text(last)}: []")
+    lines = [f"{json_text(key)}: {json_text(value)}" for key, value in heads]
+    inner = ",\n  ".join(map(json_text, quantities))
+    lines.append(f"{json_text(last)}: [\n  {inner}\n ]" if quantities else f"{json_text(last)}: []")
     return "{\n " + ",\n ".join(lines) + "\n}\n"
-
-
-def finite(value: Any) -> Any:
-    """The same with words for NaN and infinities, at any depth."""
-    if isinstance(value, dict):
-        return {key: finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
-    return _plain(np.asarray(value)) if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def json_text(data: dict[str, Any]) -> str:
-    """Any of the reports' data as JSON, with words for NaN and infinities."""
-    return json.dumps(finite(data), ensure_ascii=False, allow_nan=False, indent=1)

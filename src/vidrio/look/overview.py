@@ -96,18 +96,21 @@ def warning(text: str) -> Note:
 def describe(seen: Look) -> str:
     """A model in one sentence."""
     c = seen.model.config
-    counts = [n for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there]
-    layers = f"{NO_BREAK}+{NO_BREAK}".join(map(str, counts))
+    layers = c.layers_in_words.replace(" ", NO_BREAK)
     sizes = ", ".join(
         f"{a}{NO_BREAK}{n}" for a, n in zip("DHKF", (c.d_model, c.n_heads, c.d_head, c.d_ff), strict=True)
     )
-    machine = seen.model.machine
-    dtype = next(iter(machine.parameters.values())).dtype.name
-    dtype = f"int8 and {dtype}" if machine.arithmetic.name == "eight bits" else dtype
     return (
         f"{seen.model.name}: {c.shape.replace('-', '–')}, {layers} layers, {sizes}, {c.activation}, "
-        f"norm {'after' if c.norm == 'post' else 'before'} each sub-layer, {count(c):,} parameters, {dtype}"
+        f"norm {'after' if c.norm == 'post' else 'before'} each sub-layer, {count(c):,} parameters, {computed_in(seen)}"
     )
+
+
+def computed_in(seen: Look) -> str:
+    """`float64`, or `int8 and float32`."""
+    machine = seen.model.machine
+    dtype = next(iter(machine.parameters.values())).dtype.name
+    return f"int8 and {dtype}" if machine.arithmetic.name == "eight bits" else dtype
 
 
 def text_in(seen: Look) -> Table:
@@ -267,12 +270,9 @@ def otherwise(seen: Look, precision: int = PRECISION) -> str:
     assert seen.result
     other = seen.model.target_tokenizer.decode(list(seen.otherwise.ids))
     scores = f"score {number(seen.otherwise.score, precision)} against {number(seen.result.score, precision)}"
-    machine = seen.model.machine
-    dtype = next(iter(machine.parameters.values())).dtype.name
-    dtype = f"int8 and {dtype}" if machine.arithmetic.name == "eight bits" else dtype
     return (
-        f"This is what translating prints. The search of the glass alone, in {dtype}, would have chosen “{other}” "
-        f"({scores}): the fast engine rounds to eight bits, and here that decides."
+        f"This is what translating prints. The search of the glass alone, in {computed_in(seen)}, would have chosen "
+        f"“{other}” ({scores}): so near to each other, rounding decides."
     )
 
 

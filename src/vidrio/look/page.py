@@ -179,7 +179,10 @@ def _holds_parameters(trace: Trace) -> bool:
 
 def _numbers(trace: Trace, name: str) -> Numbers:
     """A quantity's numbers, as many as fit a page for a run of this size."""
-    return numbers(trace, Address(name), *((24, 8) if _is_large(trace) else (TOKENS, LIMIT)))
+    if not _is_large(trace):
+        return numbers(trace, Address(name), TOKENS, LIMIT)
+    of_tokens = all(trace.axis_tokens(name, axis) for axis in trace.stages[name].axes)
+    return numbers(trace, Address(name), 24 if of_tokens else 8, 8)
 
 
 def _quantity(trace: Trace, name: str) -> Quantity:

@@ -23,6 +23,7 @@ from vidrio.look.history import History, history
 from vidrio.look.manifest import identity
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.writing import clip, clock, number
+from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 from vidrio.score.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
 from vidrio.score.metrics import Score
@@ -76,8 +77,7 @@ def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Block]:
     steps = max((r["step"] for r in records), default=0)
     minutes = max((r["seconds"] for r in records if "seconds" in r), default=0) / 60
     c = model.config
-    layers = [n for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there]
-    parts = [f"{count(c):,} parameters", f"{' + '.join(map(str, layers))} layers, {c.d_model} wide"]
+    parts = [f"{count(c):,} parameters", f"{c.layers_in_words} layers, {c.d_model} wide"]
     parts += [f"{steps:,} steps in {clock(minutes)} minutes"] if steps else []
     parts += [f"{s.metric} {s.value:.1f}" for s in ending.scores]
     yield Note(f"A training run: {', '.join(parts)}.", kind="quiet")
@@ -315,4 +315,4 @@ def flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
         elif isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
             yield f"{before}{name}", ", ".join(map(str, value))
         else:
-            yield f"{before}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield f"{before}{name}", value if isinstance(value, str) else json_text(value)

@@ -1,6 +1,5 @@
 """One training step on one pair as JSON: what the views of training tell, every number in full."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from vidrio.look.manifest import identity
 from vidrio.look.run import Look
 from vidrio.look.training import disagreement, names_of, words
 from vidrio.look.training_numbers import parameter
+from vidrio.model.json_text import json_text
 
 if TYPE_CHECKING:
     from vidrio.learn.next_step import Rules
@@ -60,7 +60,7 @@ def to_json(
         "gradients": [_gradient_as_data(seen, looked, where) for where in gradients],
         "lives": [_life_as_data(seen, looked, rules, where) for where in lives],
     }
-    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+    return json_text(data, indent=1) + "\n"
 
 
 def _gradient_as_data(seen: "Seen", looked: Look, where: str) -> dict[str, Any]:

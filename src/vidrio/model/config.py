@@ -116,6 +116,12 @@ class ModelConfig:
         return self.shape != "encoder"
 
     @property
+    def layers_in_words(self) -> str:
+        """How many layers: of the encoder + of the decoder, `6 + 2`, or of the one that there is."""
+        sides = ((self.n_encoder_layers, self.has_encoder), (self.n_decoder_layers, self.has_decoder))
+        return " + ".join(str(n) for n, there in sides if there)
+
+    @property
     def source_close(self) -> tuple[int, ...]:
         """The ids that close every source: the end token, if the model wants one."""
         return (self.special.end,) if self.source_end else ()

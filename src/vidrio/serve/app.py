@@ -6,7 +6,10 @@
     POST /api/translate  only the translation, at once
     POST /api/run        one sentence looked into: tokens, steps with the likeliest next words, what changes did
     POST /api/agreement  whether the glass, searching by itself, finds what the fast engine found
+    POST /api/search     every hypothesis of the beam and what became of it, and greedy search beside it
+    POST /api/kept       what a decoding step reused, and what it computed anew
     POST /api/tokens     every step from the text to its tokens
+    POST /api/notebook   a Jupyter notebook that makes this run again
     POST /api/tensors    numbers by address, binary (a safetensors file)
     POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
     POST /api/copy       the same arithmetic to paste elsewhere
@@ -31,8 +34,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vidrio.errors import VidrioError
 from vidrio.model.json_text import json_text
-from vidrio.serve import looking as glass
-from vidrio.serve import number
+from vidrio.serve import number, views
 from vidrio.serve.looking import Asked, Looking, Run
 
 LONGEST_TEXT = 4_000  # characters
@@ -66,6 +68,12 @@ class Look(BaseModel):
     sentence: Annotated[int, Field(ge=0, le=LONGEST_TEXT)] = 0
     changes: Annotated[list[tuple[Short, Short]], Field(max_length=64)] = []
     beam: Annotated[int | None, Field(ge=1, le=16)] = None
+
+
+class LookStep(Look):
+    """Which decoding step of it."""
+
+    step: Annotated[int, Field(ge=0, le=LONGEST_TEXT)] = 0
 
 
 class LookAt(Look):
@@ -107,7 +115,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     @app.post("/api/machine")
     def machine(look: Look) -> Any:
         loaded = looking.loaded(asked(look).model)
-        return _json(glass.machine_data(loaded, run(look) if look.changes else None))
+        return _json(views.machine_data(loaded, run(look) if look.changes else None))
 
     @app.post("/api/translate")
     def translate(look: Look) -> Any:
@@ -116,21 +124,33 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
 
     @app.post("/api/run")
     def one_run(look: Look) -> Any:
-        return _json(glass.run_data(asked(look), run(look)))
+        return _json(views.run_data(asked(look), run(look)))
 
     @app.post("/api/agreement")
     def agreement(look: Look) -> Any:
-        return _json(glass.agreement_data(looking, asked(look)))
+        return _json(views.agreement_data(looking, asked(look)))
+
+    @app.post("/api/search")
+    def search(look: Look) -> Any:
+        return _json(views.search_data(looking, asked(look)))
+
+    @app.post("/api/kept")
+    def kept(look: LookStep) -> Any:
+        return _json(views.kept_data(looking, asked(look), look.step))
 
     @app.post("/api/tokens")
     def tokens(look: Look) -> Any:
-        return _json(glass.tokenising_data(looking, asked(look)))
+        return _json(views.tokenising_data(looking, asked(look)))
+
+    @app.post("/api/notebook")
+    def notebook(look: Look) -> Any:
+        return Response(views.notebook_text(looking, asked(look)), media_type="application/x-ipynb+json")
 
     @app.post("/api/tensors")
     def tensors(look: Tensors) -> Any:
         trace = run(look).trace
-        wanted = [a for a in look.addresses if not look.if_there or glass.holds(trace, a)]
-        arrays = {address: glass.array_at(trace, address) for address in wanted}
+        wanted = [a for a in look.addresses if not look.if_there or views.holds(trace, a)]
+        arrays = {address: views.array_at(trace, address) for address in wanted}
         return Response(save(arrays), media_type="application/octet-stream")
 
     @app.post("/api/receipt")

@@ -7,31 +7,23 @@ All that this room uses of the rooms below passes through here. Nothing is compu
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from vidrio.errors import AddressError, InputError, ModelError
-from vidrio.glass.numbers.stages import stages_of
-from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.whatif.comparison import compare
+from vidrio.errors import InputError, ModelError
+from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.whatif.whatif import WhatIf, parse
-from vidrio.look.measures import classes, likeliest
 from vidrio.look.run import LoadedModel, Look, look, open_model
 from vidrio.model import find as models
-from vidrio.model.parameters import count
-from vidrio.search import Options, default_options
-from vidrio.serve.numpy_lines import numpy_line
-from vidrio.text.tokens.steps import steps
+from vidrio.search import Options, Tree, default_options
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 
-BEST = 5  # next words told of a step
-RUNS = 12  # kept, the last ones asked for
+RUNS = 6  # kept, the last ones asked for; a long sentence of the packaged model has 100 MB of numbers
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -136,7 +128,8 @@ class Looking:
         """What the glass finds by a search of its own."""
         loaded, given = self.loaded(asked.model), self._given(asked)[0]
         unchanged = replace(asked, changes=())
-        return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=_options(loaded, asked)))
+        options = _options(loaded, asked)
+        return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=options, tree=Tree()))
 
     def run(self, asked: Asked) -> Run:
         return self._runs.get(asked, lambda: self._run(asked))
@@ -162,7 +155,7 @@ class Looking:
             machine, change = whatif.apply(loaded.glass.machine)
             changed = replace(loaded.glass, machine=machine, config=machine.config)
             with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
-                after = look(changed, given, options=_options(loaded, asked), change=change)
+                after = look(changed, given, options=_options(loaded, asked), change=change, tree=Tree())
         else:
             target = None
             if sentence is not None:
@@ -190,144 +183,3 @@ def _load(name: str, folder: Path) -> Loaded:
 def _options(loaded: Loaded, asked: Asked) -> Options:
     options = default_options(loaded.glass.config)
     return replace(options, beam=asked.beam) if asked.beam else options
-
-
-# --- as data for the page ---------------------------------------------------------------------------------------------
-
-
-def machine_data(loaded: Loaded, run: Run | None = None) -> dict[str, Any]:
-    """What there is in a model, before any text: its sizes and every quantity, along the way of the data."""
-    glass = loaded.glass if run is None else run.look.model
-    config, about = glass.config, glass.about
-    table = stages_of(glass.machine)
-    return {
-        "name": loaded.name,
-        "shape": config.shape,
-        "source_language": about.source_language,
-        "target_language": about.target_language,
-        "parameters": count(config),
-        "engine": loaded.engine,
-        "dtype": str(next(iter(glass.machine.parameters.values())).dtype),
-        "norm": config.norm,
-        "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
-        "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}
-        | {"V": config.target_vocabulary, "E": config.n_heads * config.d_head},
-        "beam": default_options(config).beam,
-        "stages": [
-            {
-                "address": stage.address,
-                "axes": stage.axes,
-                "kind": stage.kind,
-                "operation": stage.operation,
-                "inputs": list(stage.inputs),
-                "formula": stage.formula,
-                "latex": stage.latex,
-                "place": stage.place,
-                "says": stage.says,
-                "code": numpy_line(stage, glass.machine),
-            }
-            for stage in table.values()
-        ],
-    }
-
-
-def run_data(asked: Asked, run: Run) -> dict[str, Any]:
-    """One run but for its numbers, which are asked for by address."""
-    seen, trace = run.look, run.trace
-    return {
-        "text": asked.text,
-        "translation": run.translation,
-        "sentences": [{"source": s.source, "given": s.given, "text": s.text} for s in run.sentences],
-        "sentence": asked.sentence,
-        "read": seen.text,
-        "written": seen.translation,
-        "empty": seen.empty,
-        "stopped": seen.stopped,
-        "by_steps": bool(trace.steps),
-        "unknown": list(seen.unknown),
-        "sizes": {axis: trace.sizes[axis] for axis in "ST" if axis in trace.sizes},
-        "source": _source_tokens(seen),
-        "target": [{"token": trace.vocabulary[i], "id": i} for i in seen.target_ids] if trace.vocabulary else [],
-        "steps": list(_steps(seen)),
-        "classes": _classes(seen),
-        "milliseconds": run.milliseconds,
-        "changed": _changed(run) if run.whatif else None,
-    }
-
-
-def _source_tokens(seen: Look) -> list[dict[str, Any]]:
-    """Tokens as the encoder (or a decoder alone) saw them, each with the characters it stands for."""
-    tokens = [{"token": p.token, "id": p.id, "start": p.start, "end": p.end, "unknown": p.unknown} for p in seen.pieces]
-    ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
-    return [*tokens, *ends[len(tokens) :]]
-
-
-def _steps(seen: Look) -> Iterator[dict[str, Any]]:
-    trace = seen.trace
-    if seen.stopped or not trace.chosen_tokens:
-        return
-    for t, (token, log_p) in enumerate(zip(trace.chosen_tokens, trace.values["out.score"], strict=True)):
-        yield {
-            "token": token,
-            "id": seen.chosen_ids[t],
-            "log_p": {"address": f"out.score@{t}", "value": float(log_p)},
-            "best": [
-                {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{c.id}]@{t}", "taken": c.taken}
-                for c in likeliest(seen, t, BEST)
-            ],
-        }
-
-
-def _classes(seen: Look) -> list[dict[str, Any]]:
-    if seen.model.config.shape != "encoder" or seen.empty or seen.stopped:
-        return []
-    return [{"name": name, "p": p, "address": f"out.prob[{c}]"} for name, c, p in classes(seen)]
-
-
-def _changed(run: Run) -> dict[str, Any]:
-    """What the changes did: the words, each layer's largest change, how far the next word's probabilities moved."""
-    compared = compare(run.before.trace, run.trace, run.whatif)
-    return {
-        "changes": [{"asked": change.asked, "says": change.says} for change in run.whatif.changes],
-        "before": run.before.translation,
-        "after": run.look.translation,
-        "stopped": run.look.stopped,
-        "shared_steps": compared.shared_steps,
-        "layers": [{"layer": layer, **asdict(changed)} for layer, changed in compared.layers],
-        "kl": list(compared.kl),
-        "first_nan": compared.first_nan,
-        "first_infinite": compared.first_infinite,
-        "notes": list(compared.notes),
-    }
-
-
-def agreement_data(looking: Looking, asked: Asked) -> dict[str, Any]:
-    """Whether the glass, searching by itself, takes the very tokens that the fast engine took."""
-    asked = replace(asked, changes=())
-    fast, glass = looking.run(asked).look, looking.searched(asked)
-    pairs = zip(fast.chosen_ids, glass.chosen_ids, strict=False)
-    shorter = min(len(fast.chosen_ids), len(glass.chosen_ids))
-    first = next((t for t, (a, b) in enumerate(pairs) if a != b), shorter)
-    agrees = fast.chosen_ids == glass.chosen_ids
-    return {"agrees": agrees, "glass": glass.translation, "first_difference": None if agrees else first}
-
-
-def tokenising_data(looking: Looking, asked: Asked) -> dict[str, Any]:
-    """Every step from the text to its tokens."""
-    glass = looking.loaded(asked.model).glass
-    return asdict(steps(glass.source_tokenizer, looking.run(asked).look.text))
-
-
-def holds(trace: Trace, address: str) -> bool:
-    """Whether this run has that quantity, and had taken that step."""
-    where = parse_address(address)
-    return where.name in trace and (where.step is None or where.step < trace.sizes.get("T", 0))
-
-
-def array_at(trace: Trace, address: str) -> Array:
-    """A whole quantity, in its own precision, as it lies in memory; at a step, if the address says so."""
-    where = parse_address(address)
-    if where.index:
-        raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
-    array = np.ascontiguousarray(trace.rows_at_step(where.name, where.step))
-    return array.astype(np.int32) if array.dtype.kind == "i" else array

@@ -1,17 +1,22 @@
 """One number as data: its arithmetic with every term, where it comes from, where it goes."""
 
+import math
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.proof.expressions import (
+    Difference,
     Dot,
     Expression,
     Exps,
     Long,
     Number,
+    Quotient,
     Squares,
+    Sum,
     Total,
     children,
     evaluate,
@@ -58,6 +63,7 @@ def receipt_data(loaded: Loaded, run: Run, address: str) -> dict[str, Any]:
         "edited": bill.edited,
         "facts": [{"what": what, "value": value} for what, value in bill.facts],
         "terms": _terms(bill),
+        "slips": list(_slips(bill)),
         "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:INPUTS]],
         "made_from_count": len(bill.inputs),
         "used_by": list(bill.used_by),
@@ -90,6 +96,24 @@ def _terms(bill: Receipt) -> dict[str, Any] | None:
         for part, value, so_far in zip(parts, values, accumulate(values), strict=True)
     ]
     return {"kind": kind, "rows": rows, "sum": evaluate(long)}
+
+
+def _slips(bill: Receipt) -> Iterator[dict[str, Any]]:
+    """What comes out if one step of the formula is forgotten: a wrong answer on paper can be told what it forgot."""
+    match bill.expression:
+        case Quotient(a, b):
+            yield {"slip": "not divided", "value": evaluate(a)}
+            yield {"slip": "only the divisor", "value": evaluate(b)}
+            if bill.stage.operation == "variance":
+                count = evaluate(b)
+                yield {"slip": "N − 1", "value": evaluate(a) / (count - 1) if count > 1 else math.nan}
+        case Sum((a, b)) | Difference(a, b):
+            yield {"slip": "second left out", "value": evaluate(a)}
+            yield {"slip": "first left out", "value": evaluate(b)}
+    if bill.value == -math.inf:
+        yield {"slip": "hidden is not 0", "value": 0.0}
+    elif bill.value:
+        yield {"slip": "sign", "value": -bill.value}
 
 
 def _first_sum(node: Expression) -> Long | None:

@@ -275,17 +275,10 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]
     where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     why = " (this machine does not multiply in bfloat16)" if choose_precision(device) != "bfloat16" else ""
     return [
-        f"model: {plan.preset or OWN_SIZES}, {count(c):,} parameters, {layers(c)} layers, {c.d_model} wide, "
+        f"model: {plan.preset or OWN_SIZES}, {count(c):,} parameters, {c.layers_in_words} layers, {c.d_model} wide, "
         f"{c.n_heads} heads, vocabulary of {vocabulary:,}",
         f"computing in {r.precision}{why} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens, "
         f"{len(task.examples.source.lengths):,} pairs, dropout {r.dropout:g}, rate {r.rate:g} ({r.schedule})"
         + (f", R-Drop {r.r_drop:g}" if r.r_drop else ""),
         f"it ends {r.stop}" + (" (--time changes that)" if r.stop.seconds else ""),
     ]
-
-
-def layers(c: ModelConfig) -> str:
-    """How many layers: of the encoder + of the decoder."""
-    return " + ".join(
-        str(n) for n, there in ((c.n_encoder_layers, c.has_encoder), (c.n_decoder_layers, c.has_decoder)) if there
-    )

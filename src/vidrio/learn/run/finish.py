@@ -12,7 +12,7 @@ from typing import Any
 from vidrio._version import __version__
 from vidrio.data.sources import origin_of
 from vidrio.errors import DataError
-from vidrio.learn.run.choose import OWN_SIZES, layers
+from vidrio.learn.run.choose import OWN_SIZES
 from vidrio.learn.run.request import Material, Reporter
 from vidrio.learn.train import Learned
 from vidrio.model.files import write_atomically
@@ -178,7 +178,7 @@ def card(learned: Learned, about: About, limits: Sequence[str]) -> str:
     lines = [
         f"# {about.name}\n",
         f"A Transformer that {does}{f' ({languages})' if languages else ''}, trained with vidrio.\n",
-        f"- {count(c):,} parameters: {layers(c)} layers, {c.d_model} wide, {c.n_heads} heads, {c.norm}-norm, "
+        f"- {count(c):,} parameters: {c.layers_in_words} layers, {c.d_model} wide, {c.n_heads} heads, {c.norm}-norm, "
         f"a vocabulary of {max(c.source_vocabulary, c.target_vocabulary):,} tokens",
         f"- Learned from {p['pairs']['train']:,} {'texts' if task == 'generate' else 'pairs'}: {', '.join(p['data'])}",
         *(f"  - {origin['name']}: {origin['attribution']}; licence: {origin['licence']}" for origin in p["origins"]),
