@@ -146,7 +146,7 @@ def test_without_resume_an_old_part_is_forgotten(model, lines, expected, tmp_pat
 @pytest.mark.parametrize(
     ("change", "other"),
     [
-        (lambda folder: (["-i", folder / "in", "-o", folder / "out", "--beam", "2"], None), "options"),
+        (lambda folder: (["-i", folder / "in", "-o", folder / "out", "--beam", "3"], None), "options"),
         (lambda folder: (["-i", folder / "in", "-o", folder / "out", "--json"], None), "options"),
         (lambda folder: (["-i", folder / "other", "-o", folder / "out"], None), "input"),
         (lambda folder: (["-o", folder / "out"], b"bala\n"), "input"),
