@@ -103,6 +103,7 @@ _KINDS = (
 _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3))"
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
 _SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
+_TRAILING = re.compile(r"(?:[.]\d+)+")
 _BY_DIGITS = ("number", "date", "time", "version")
 
 
@@ -158,7 +159,7 @@ def check(source: Protected, translation: Protected) -> list[Missing]:
     if not source.spans:
         return []
     text = translation.text
-    numbers = [(text[a:b], kind) for a, b, kind in translation.spans if kind in _BY_DIGITS]
+    numbers = _numbers(translation)
     values = Counter(_value(number) for number, kind in numbers if kind == "number")
     values.update(_value(number) + unit for number, _ in numbers if (unit := _unit(number)))
     digits = Counter(_digits(number) for number, _ in numbers)  # 9:30 may become 9.30
@@ -190,11 +191,21 @@ def added(source: Protected, translation: Protected) -> bool:
     known = Counter(_key(source.text[a:b], kind) for a, b, kind in source.spans if kind in _BY_DIGITS)
     if known:
         known |= Counter(re.findall(r"\d+", source.text))  # 21 is known from 21st
-        numbers = [translation.text[a:b] for a, b, kind in translation.spans if kind in _BY_DIGITS]
+        numbers = [number for number, _ in _numbers(translation)]
         if Counter(digits if (digits := _digits(text)) in known else _value(text) for text in numbers) - known:
             return True
     others = {source.text[a:b] for a, b, kind in source.spans if kind not in _BY_DIGITS}
     return any(translation.text.count(text) > source.text.count(text) for text in others)
+
+
+def _numbers(translation: Protected) -> list[tuple[str, str]]:
+    """What stands in a translation as digits, and its kind; with digits that trail behind: $18.10.10."""
+    text, found = translation.text, []
+    for start, end, kind in translation.spans:
+        if kind in _BY_DIGITS:
+            trailing = _TRAILING.match(text, end)
+            found.append((text[start : trailing.end() if trailing else end], kind))
+    return found
 
 
 def _key(text: str, kind: str) -> str:
@@ -207,7 +218,10 @@ def _value(number: str) -> str:
     thousands."""
     *groups, last = re.findall(r"\d+", number)
     signs = re.findall(r"(?<=\d)[^\d](?=\d)", number)
-    thousands = not groups or (len(last) == 3 and len(set(signs)) == 1)
+    alike = len(set(signs)) == 1
+    if alike and len(signs) > 1 and len(last) != 3:
+        return number  # 1.250.00 is none
+    thousands = not groups or (len(last) == 3 and alike)
     return "".join(groups) + ("" if thousands else ".") + last
 
 
