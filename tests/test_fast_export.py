@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from small_models import WORDS, random_sources, write_model
+from small_models import WORDS, random_sources, rewrite_config, write_model
 from tolerances import FLOAT32
 from vidrio.errors import ModelError, VidrioError
 from vidrio.fast import export as export_module
@@ -125,6 +125,7 @@ def test_weights_that_eight_bits_cannot_hold_are_refused(tmp_path):
         parameters[name.replace("W1", "norm.gain")][0] = 0.0
         parameters[name.replace("W1", "norm.bias")][0] = 0.0
     write_parameters(tmp_path / "model", parameters)
+    rewrite_config(tmp_path / "model")
     assert export(tmp_path / "model", quantisation="float32").float32_difference < 10 * FLOAT32
     with pytest.raises(ModelError, match="8-bit weights change a log-probability by"):
         export(tmp_path / "model")
@@ -178,6 +179,7 @@ def test_a_damaged_export_is_named_with_its_checksum(tmp_path):
 def test_separate_vocabularies(tmp_path):
     config = write_model(tmp_path / "model", tying="none", target_vocabulary=12, output_bias=True)
     Tokenizer.of_words([*WORDS[::-1][:8]]).save(tmp_path / "model" / "target-tokenizer.json")
+    rewrite_config(tmp_path / "model")
     export(tmp_path / "model", quantisation="float32")
     fast = tmp_path / "model" / "fast"
     assert {"source_vocabulary.json", "target_vocabulary.json"} <= {file.name for file in fast.iterdir()}

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, final
 
 import tokenizers
-from tokenizers import models
+from tokenizers import models, normalizers, pre_tokenizers
 
 from vidrio.errors import ModelError, TokenizerError, nearest
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
+from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
@@ -97,12 +98,18 @@ class Tokenizer:
             raise TokenizerError(f"{path} cannot be read", found=str(error), do="use an undamaged file") from None
         try:
             engine = tokenizers.Tokenizer.from_str(text)
-        except Exception as error:  # the library raises nothing more precise
+        except BaseException as error:  # the library raises nothing more precise, and its panics are no Exception
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
             raise TokenizerError(
                 f"{path} is damaged, or no tokenizer",
                 found=f"{str(error)[:200]}; sha256 {sha256(path)}",
                 do="copy it again",
             ) from None
+        if engine.normalizer is None:  # one that does nothing can be asked
+            engine.normalizer = normalizers.Sequence([])
+        if engine.pre_tokenizer is None:
+            engine.pre_tokenizer = pre_tokenizers.Sequence([])
         return Tokenizer(engine, special or _told(engine, path))
 
     def save(self, path: str | Path) -> None:
@@ -269,8 +276,9 @@ class Tokenizer:
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:
     """The source's and the target's tokenizer of a model: one and the same, unless the vocabularies are separate."""
-    source = Tokenizer.load(folder / "tokenizer.json", config.special)
     separate = folder / "target-tokenizer.json"
+    check_files(folder, TOKENIZERS if separate.is_file() else TOKENIZERS[:1])
+    source = Tokenizer.load(folder / "tokenizer.json", config.special)
     target = Tokenizer.load(separate, config.special) if separate.is_file() else source
     problems = [
         f"{side}: {tokenizer.size} tokens for {rows} rows of the embedding"
