@@ -191,3 +191,49 @@ def test_separate_vocabularies(tmp_path):
             stepper(machine, ids), config.special.start, config.special.end, Options(beam=3, max_length=9)
         )
         assert found[0].ids == expected[0].ids
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"files": ["model.bin"]}, {"files": {"../model.bin": "0", "model.bin": "0"}}, {"files": {}}, {"made_from": 3},
+        {"float32_difference": "small"}, {"quantisation": None},
+    ],
+)  # fmt: skip
+def test_an_odd_manifest_is_no_export(tmp_path, changes):
+    fast = tmp_path / "model" / "fast"
+    write_model(tmp_path / "model")
+    fast.mkdir()
+    told = {"quantisation": "int8", "made_from": {}, "files": {"model.bin": "0"}, "float32_difference": 0.1,
+            "quantised_difference": 0, "ctranslate2": "4"}  # fmt: skip
+    (fast / MANIFEST).write_text(json.dumps(told))
+    assert read_manifest(fast).quantised_difference == 0
+    (fast / MANIFEST).write_text(json.dumps(told | changes))
+    with pytest.raises(ModelError, match="cannot be read"):
+        read_manifest(fast)
+    assert not is_current(tmp_path / "model", fast)
+
+
+def test_a_file_that_was_not_exported_is_refused(tmp_path):
+    """CTranslate2 would read it."""
+    write_model(tmp_path / "model")
+    export(tmp_path / "model")
+    (tmp_path / "model" / "fast" / "source_vocabulary.txt").write_text("a\n")
+    with pytest.raises(ModelError, match="holds what was not written with it"):
+        check_whole(tmp_path / "model" / "fast")
+
+
+@pytest.mark.parametrize("tokens", ["[1, 2]", '["a"]', "{}", "[" * 99_999])
+def test_an_odd_vocabulary_is_refused(tmp_path, tokens):
+    config = write_model(tmp_path / "model")
+    export(tmp_path / "model")
+    (tmp_path / "model" / "fast" / "shared_vocabulary.json").write_text(tokens)
+    with pytest.raises(ModelError, match="shared_vocabulary.json cannot be read"):
+        Engine(tmp_path / "model" / "fast", config)
+
+
+def test_the_tokenizer_of_another_model_is_refused(tmp_path):
+    write_model(tmp_path / "model")
+    Tokenizer.of_words(WORDS[:5]).save(tmp_path / "model" / "tokenizer.json")
+    with pytest.raises(ModelError, match=r"tokenizer.json is another file than the one"):
+        export(tmp_path / "model")

@@ -7,6 +7,7 @@ hold is no number. What a value may be beyond its type (how large, which words) 
 import math
 import types
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from vidrio.model.json_text import encodable
@@ -21,8 +22,7 @@ def record(kind: type[T], data: Any) -> T:
     """`data` as a record of this kind; TypeError with every problem at once if it is none."""
     if not isinstance(data, dict):
         raise TypeError(f"a JSON {type(data).__name__}, not an object")
-    hints, values = get_type_hints(kind), {}
-    needed = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]  # type: ignore[arg-type]
+    (hints, needed), values = entries(kind), {}
     problems = [f"{shown(name)} is not an entry of it" for name in data if name not in hints]
     problems += [f"{name} is missing" for name in needed if name not in data]
     for name in filter(data.__contains__, hints):
@@ -33,6 +33,13 @@ def record(kind: type[T], data: Any) -> T:
     if problems:
         raise TypeError("; ".join(problems[:12]))
     return kind(**values)
+
+
+@cache
+def entries(kind: type) -> tuple[dict[str, Any], list[str]]:
+    """What a record holds, with its types; and those without which there is none."""
+    needed = [f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING]
+    return get_type_hints(kind), needed
 
 
 def fitted(hint: Any, value: Any) -> Any:
