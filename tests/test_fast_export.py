@@ -228,7 +228,7 @@ def test_an_odd_vocabulary_is_refused(tmp_path, tokens):
     config = write_model(tmp_path / "model")
     export(tmp_path / "model")
     (tmp_path / "model" / "fast" / "shared_vocabulary.json").write_text(tokens)
-    with pytest.raises(ModelError, match="shared_vocabulary.json cannot be read"):
+    with pytest.raises(ModelError, match=r"shared_vocabulary\.json cannot be read"):
         Engine(tmp_path / "model" / "fast", config)
 
 

@@ -63,8 +63,8 @@ def _stored(name: str, data: object) -> Stored:
     if told.dtype not in BYTES:
         raise ValueError(f"{shown(name)} is stored as {shown(told.dtype)}, not as one of {', '.join(BYTES)}")
     begin, end = told.data_offsets if len(told.data_offsets) == 2 else (0, -1)
-    sizes = told.shape if len(told.shape) <= 3 and min(told.shape, default=0) >= 0 else [-1]
-    if end - begin != math.prod(sizes) * BYTES[told.dtype]:
+    sound = len(told.shape) <= 3 and min([begin, *told.shape]) >= 0
+    if not sound or end - begin != math.prod(told.shape) * BYTES[told.dtype]:
         raise ValueError(f"{shown(name)} has the shape {shown(told.shape)} and stands at {shown(told.data_offsets)}")
     return told
 
