@@ -96,7 +96,7 @@ def test_the_status_tells_whether_engine_and_glass_agree(open_page: Open) -> Non
 
 
 def test_from_the_overview_to_one_multiplication_by_keyboard(open_page: Open) -> None:
-    page = open_page()
+    page = open_page(numbers="float64")
     page.locator("#block-enc\\.0 h4 button").focus()
     page.keyboard.press("Enter")
     frame = page.locator("#q-enc\\.0\\.self\\.Q\\.h0 .frame")
@@ -261,7 +261,7 @@ def test_the_tree_of_the_search_tells_why_a_hypothesis_died(open_page: Open) -> 
 
 
 def test_pencil_mode_names_the_likely_slip(open_page: Open) -> None:
-    page = open_page(open="enc.0", at="enc.0.self.scaled.h0[1,2]")
+    page = open_page(open="enc.0", at="enc.0.self.scaled.h0[1,2]", numbers="float64")
     page.get_by_role("button", name="Pencil").click()
     assert "2.11" not in page.locator("aside").inner_text()
     page.get_by_label("Your answer").fill("11.99")

@@ -90,8 +90,6 @@ LONG_FILES: dict[str, str] = {}
 MOST_PARAMETERS = 6
 # Functions that take more, and still have to take fewer, or one request object. Exact, like STILL_WRONG.
 MANY_PARAMETERS = {
-    "commands.evaluate.evaluate",
-    "commands.translate.translate",
     "draw.show._blocks",
     "draw.show.matrix",
 }
@@ -99,7 +97,6 @@ MANY_PARAMETERS = {
 # JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
 JSON_WRITER = "model.json_text"
 JSON_WRITERS = {
-    "commands.translate",
     "data.pairs",
     "data.prepare",
     "learn.run.state",

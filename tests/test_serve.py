@@ -14,7 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 from safetensors.numpy import load
 
-from traced import CHOICES, blank, make_machine, run
+from traced import CHOICES, EIGHT, blank, make_machine, run
 from vidrio.errors import ConfigError
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.transformer import Machine
@@ -116,6 +116,7 @@ def changed(machine: Machine, *asked: tuple[str, str]) -> Machine:
 def machines() -> Iterator[tuple[str, Machine]]:
     for choice in CHOICES:
         yield choice, make_machine(choice)
+        yield f"{choice} in eight bits", make_machine(choice, np.float32, EIGHT)
     paper = make_machine()
     for asked in (("mask", "off"), ("mask", "zeros"), ("softmax", "naive"), ("without", "layer-norm")):
         yield " ".join(asked), changed(paper, asked)
@@ -137,7 +138,9 @@ def test_every_numpy_line_makes_what_the_glass_made(name: str, machine: Machine)
             continue
         with np.errstate(divide="ignore"):
             made = worked_out(line, trace, stage)
-        assert np.allclose(made, trace.array(stage.address), rtol=1e-12, atol=1e-12), line
+        # eight bits: in float32, where a last bit can tip a rounding over to the next whole number
+        error = 1.0 if "whole" in stage.operation else 1e-4 if "eight" in name else 1e-12
+        assert np.allclose(made, trace.array(stage.address), rtol=min(error, 1e-4), atol=error), line
         shown += 1
     assert shown > 20
 

@@ -4,8 +4,10 @@ import json
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -141,6 +143,59 @@ def test_without_resume_an_old_part_is_forgotten(model, lines, expected, tmp_pat
     assert (tmp_path / "out").read_bytes() == text_of(expected[:3])
 
 
+@pytest.mark.parametrize(
+    ("change", "other"),
+    [
+        (lambda folder: (["-i", folder / "in", "-o", folder / "out", "--beam", "3"], None), "options"),
+        (lambda folder: (["-i", folder / "in", "-o", folder / "out", "--json"], None), "options"),
+        (lambda folder: (["-i", folder / "other", "-o", folder / "out"], None), "input"),
+        (lambda folder: (["-o", folder / "out"], b"bala\n"), "input"),
+    ],
+)
+def test_resume_belongs_to_an_input_a_model_and_options(model, lines, tmp_path, change, other):
+    (tmp_path / "in").write_bytes(text_of(lines[:3]) + b"\xff\n")  # which ends it after the first chunk at the latest
+    (tmp_path / "other").write_bytes(text_of(lines[3:9]))
+    assert run(model, "-i", tmp_path / "in", "-o", tmp_path / "out").returncode == 1
+    assert sorted(os.listdir(tmp_path)) == ["in", "other", "out.part", "out.part.json"]
+    arguments, stdin = change(tmp_path)
+    done = run(model, *arguments, "--resume", **({} if stdin is None else {"stdin": stdin}))
+    assert done.returncode == 1
+    assert f"not the same: {other}".encode() in done.stderr
+    done = run(model, *arguments, **({} if stdin is None else {"stdin": stdin}))  # afresh, and nothing is left of it
+    assert done.returncode == (1 if tmp_path / "in" in arguments else 0)
+
+
+def test_a_finished_output_of_another_input_is_not_complete(model, lines, expected, tmp_path):
+    (tmp_path / "in").write_bytes(text_of(lines[:10]))
+    (tmp_path / "out").write_bytes(text_of(expected[:3]))
+    done = run(model, "-i", tmp_path / "in", "-o", tmp_path / "out", "--resume")
+    assert done.returncode == 1
+    assert b"found: 3 lines for 10" in done.stderr
+
+
+def test_output_goes_where_a_link_leads_to(model, lines, expected, tmp_path):
+    (tmp_path / "real").write_bytes(b"before\n")
+    (tmp_path / "out").symlink_to("real")
+    assert run(model, "-o", tmp_path / "out", stdin=text_of(lines[:3])).returncode == 0
+    assert (tmp_path / "out").is_symlink()
+    assert (tmp_path / "real").read_bytes() == text_of(expected[:3])
+    assert sorted(os.listdir(tmp_path)) == ["out", "real"]
+
+
+def test_a_device_and_a_pipe_stay_what_they_are(model, lines, expected, tmp_path):
+    assert run(model, "-o", os.devnull, stdin=text_of(lines[:3])).returncode == 0
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    os.mkfifo(tmp_path / "pipe")
+    read = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
+    reader.start()
+    assert run(model, "-o", tmp_path / "pipe", stdin=text_of(lines[:3])).returncode == 0
+    reader.join(20)
+    assert read == [text_of(expected[:3])]
+    assert os.listdir(tmp_path) == ["pipe"]
+    assert run(model, "-o", tmp_path / "pipe", "--resume", stdin=b"").returncode == 1
+
+
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +221,22 @@ def test_json_lines_pass_unknown_fields_through(model, lines, expected):
     ]
 
 
+def test_json_lines_keep_numbers_as_they_were_written(model, lines, expected):
+    line = f'{{"price": 2.50, "big": 12345678901234567890.10, "text": "{lines[0]}" }}'
+    done = run(model, "--jsonl", stdin=f"{line}\n".encode())
+    assert done.stdout.decode() == f'{line[:-2]}, "translation": "{expected[0]}"}}\n'
+    again = run(model, "--jsonl", stdin=done.stdout)  # which has a translation already
+    assert json.loads(again.stdout)["translation"] == expected[0]
+
+
+def test_json_lines_of_one_text_and_of_several_alternatives(model, lines, expected):
+    done = run(model, "--jsonl", lines[0])
+    assert json.loads(done.stdout) == {"text": lines[0], "translation": expected[0]}
+    found = json.loads(run(model, "--jsonl", "--n-best", "3", stdin=text_of([json.dumps({"text": lines[0]})])).stdout)
+    assert found["alternatives"][0] == found["translation"]
+    assert len(set(found["alternatives"])) == len(found["alternatives"]) > 1
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -174,6 +245,8 @@ def test_json_lines_pass_unknown_fields_through(model, lines, expected):
         ('{"text": 5}', 'line 2 has no "text"'),
         (r'{"text": "a\ud83d"}', "the text of line 2 holds half a character"),
         ("", "not JSON"),
+        ('{"text": "bala", "a": NaN}', "NaN is no JSON"),
+        ('{"text": "bala", "a": [-Infinity]}', "-Infinity is no JSON"),
     ],
 )
 def test_json_lines_that_are_not_are_told_by_number(model, line, told):
@@ -225,6 +298,34 @@ def test_n_best_of_a_text_is_a_line_each(model, lines, expected):
     done = run(model, "--n-best", "3", lines[0])
     found = done.stdout.decode().splitlines()
     assert len(set(found)) == 3
+
+
+def test_no_text_comes_twice(model, lines):
+    """A vocabulary with two ways to write a word gives the same text for other tokens."""
+    for line in lines[:20]:
+        found = run(model, "--n-best", "8", line).stdout.splitlines()
+        assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--top-k", "8001"], 0),
+        (["--seed", "4294967295"], 0),
+        (["--seed", "4294967296"], 1),
+        (["--temperature", "inf"], 1),
+        (["--temperature", "nan"], 1),
+        (["--repetition-penalty", "inf"], 1),
+        (["--length-penalty", "nan"], 1),
+        (["--n-best", "100000"], 2),
+    ],
+)
+@pytest.mark.parametrize("engine", ["fast", "glass"])
+def test_numbers_at_the_edge_end_in_no_traceback(model, lines, arguments, code, engine):
+    done = run(model, "--engine", engine, "--seed", "1", *arguments, lines[0])
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"Warning" not in done.stderr
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------

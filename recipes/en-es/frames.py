@@ -92,7 +92,7 @@ def filled(chance: random.Random, frame: Pair, words: dict[str, list[Thing]]) ->
     drawn: dict[str, Drawn] = {}
     for kind, digit in dict.fromkeys((place[2], place[4]) for place in PLACE.finditer(frame[0])):
         taken = [other.thing for other in drawn.values()]
-        count = {"few": chance.randint(2, 99), "n": max(2, spelled.some_number(chance))}
+        count = {"few": chance.randint(2, 100), "n": max(2, spelled.some_number(chance))}
         made = {number: (spelled.english(count[number]), spelled.spanish(count[number])) for number in COUNTED}
         made["year"] = spelled.year(chance.choice((chance.randint(1900, 2030), chance.randint(1400, 1900))))
         thing = (
@@ -142,12 +142,11 @@ def framed(chance: random.Random, frames: list[Pair], words: dict[str, list[Thin
 
 
 def counted(chance: random.Random, each: int) -> Iterator[Pair]:
-    """Every number to 100 by itself as people type it, then others of all lengths; years."""
+    """Every number to 100 by itself as people type it, then others of all lengths. (No years: fourteen is 14.)"""
     yield from as_typed((spelled.english(n), spelled.spanish(n)) for n in range(101))
     for n in dict.fromkeys(spelled.some_number(chance) for _ in range(each)):
         pair = spelled.english(n), spelled.spanish(n)
         yield both(pair, capital) if chance.random() < 0.3 else pair
-    yield from (spelled.year(chance.randint(1100, 2050)) for _ in range(each // 10))
 
 
 def named(words: dict[str, list[Thing]]) -> Iterator[Pair]:

@@ -88,7 +88,7 @@ RARE="tatoeba.tsv@2 renamed.tsv tech.tsv@0.2 dictionary.tsv@1.5 words.tsv@1.5 li
   unchanged.tsv phrases.tsv@3"
 ALL="tatoeba.tsv@2 renamed.tsv general.tsv more.tsv@0.5 light.tsv@0.5 tech.tsv@0.1 books.tsv@0.4 stories.tsv@0.5 talk.tsv@2
   help.tsv@0.2 dictionary.tsv terms.tsv senses.tsv@0.15 words.tsv lists.tsv@0.4 swapped.tsv@0.4 said.tsv@2 unchanged.tsv
-  phrases.tsv@2 counted.tsv framed.tsv named.tsv"
+  phrases.tsv@2 counted.tsv@3 framed.tsv@2 named.tsv@2"
 case $DIRECTION in
 en-es)
   [ -f "$WORK/en-es-fourth/config.json" ] || train $RARE general.tsv@0.8 light.tsv@0.6 more.tsv@0.5 back-es.tsv@0.5 \

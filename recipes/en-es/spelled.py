@@ -40,6 +40,7 @@ def ordinal(number: int, gender: str) -> tuple[str, str]:
 
 
 def some_number(chance: random.Random) -> int:
-    """Below a million; of one digit to four most often, and those of a length all alike."""
+    """Below a million; of one digit to four most often, and ends up to twenty, which are words of their own, too."""
     digits = chance.choice((1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 6))
-    return chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
+    number = chance.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
+    return number - number % 100 + chance.randint(0, 20) if chance.random() < 0.25 else number

@@ -19,6 +19,7 @@ from vidrio.errors import ConfigError
 from vidrio.model.config import ModelConfig
 
 Ids = tuple[int, ...]
+LARGEST_SEED = 2**32 - 1  # that every engine takes
 # One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after
 # the restrictions; log-probabilities do as well, unless there is a repetition penalty, which is defined on logits.
 Step = Callable[[Sequence[Ids]], np.ndarray]
@@ -74,9 +75,16 @@ class Options:
                 bool(self.sampling) and self.beam > 1,
             ),
             (f"length_penalty {self.length_penalty} is not finite", not np.isfinite(self.length_penalty)),
-            (f"repetition_penalty {self.repetition_penalty} is not above 0", not self.repetition_penalty > 0),
+            (
+                f"repetition_penalty {self.repetition_penalty} is not above 0, or not finite",
+                not 0 < self.repetition_penalty < np.inf,
+            ),
             (f"no_repeat_ngram {self.no_repeat_ngram} is below 0", self.no_repeat_ngram < 0),
-            (f"temperature {draw.temperature} is not above 0 (beam 1 is greedy)", not draw.temperature > 0),
+            (
+                f"temperature {draw.temperature} is not above 0 (beam 1 is greedy), or not finite",
+                not 0 < draw.temperature < np.inf,
+            ),
+            (f"seed {draw.seed} is not from 0 to {LARGEST_SEED}", not 0 <= draw.seed <= LARGEST_SEED),
             (f"top_k {draw.top_k} is below 0", draw.top_k < 0),
             (f"top_p {draw.top_p} is not above 0 and at most 1", not 0 < draw.top_p <= 1),
             (f"min_p {draw.min_p} is not from 0 to 1", not 0 <= draw.min_p <= 1),

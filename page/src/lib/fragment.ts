@@ -9,15 +9,26 @@ export interface View {
   open: string;
   head: number;
   at: string;
+  numbers: string; // "" as translating computes, or float64
   changes: Change[];
 }
 
-export const EMPTY: View = { text: "", model: "", sentence: 0, step: 0, open: "", head: 0, at: "", changes: [] };
+export const EMPTY: View = {
+  text: "",
+  model: "",
+  sentence: 0,
+  step: 0,
+  open: "",
+  head: 0,
+  at: "",
+  numbers: "",
+  changes: [],
+};
 
 export function readFragment(fragment: string): Partial<View> {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const view: Partial<View> = {};
-  for (const name of ["text", "model", "open", "at"] as const) {
+  for (const name of ["text", "model", "open", "at", "numbers"] as const) {
     const value = given.get(name);
     if (value !== null) view[name] = value;
   }
@@ -38,7 +49,7 @@ export function writeFragment(view: View, defaultModel: string): string {
   told.set("text", view.text);
   if (view.model !== defaultModel) told.set("model", view.model);
   for (const name of ["sentence", "step", "head"] as const) if (view[name]) told.set(name, String(view[name]));
-  for (const name of ["open", "at"] as const) if (view[name]) told.set(name, view[name]);
+  for (const name of ["open", "at", "numbers"] as const) if (view[name]) told.set(name, view[name]);
   for (const [option, words] of view.changes) told.append("if", `${option}:${words}`);
   return `#${told.toString()}`;
 }

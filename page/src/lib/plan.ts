@@ -53,6 +53,10 @@ export function towers(machine: Machine): { enc: Block[]; dec: Block[] } {
   };
 }
 
+/** Known before there is a text: a parameter, or what is made from parameters alone. */
+export const isStored = (stage: Stage | undefined): boolean =>
+  stage?.kind === "parameter" || stage?.kind === "constant";
+
 const partOf = (address: string): string => {
   const part = address.split(".")[2] ?? "";
   return part === "self" && address.startsWith("dec.") ? "masked" : part;
@@ -71,7 +75,7 @@ export function partsOf(machine: Machine, id: string): Part[] {
   const inside = INSIDE[id] ?? ((address: string) => address.startsWith(`${id}.`));
   const parts: Part[] = [];
   for (const stage of machine.stages) {
-    if (stage.kind === "parameter" || !inside(stage.address)) continue;
+    if (isStored(stage) || !inside(stage.address)) continue;
     const name = /^(enc|dec)\.\d/.test(stage.address) ? partOf(stage.address) : "";
     const last = parts.at(-1);
     if (last && last.name === name) last.stages.push(stage);
@@ -104,7 +108,9 @@ export function tokensOf(run: Run, axis: string | undefined): string[] {
 export function symbolOf(address: string): string {
   const parts = address.split(".").filter((part) => !/^h?\d+$/.test(part));
   const last = parts.at(-1) ?? "";
-  return ["out", "in", "sum", "ids"].includes(last) && parts.length > 1 ? `${parts.at(-2)}.${last}` : last;
+  return ["out", "in", "sum", "ids", "factor", "whole", "product"].includes(last) && parts.length > 1
+    ? `${parts.at(-2)}.${last}`
+    : last;
 }
 
 /** One colour for one role, wherever it is drawn. */

@@ -51,5 +51,10 @@ export const SPANISH: Record<string, string> = {
   "bias of the keys": "sesgo de las claves",
   "bias of the values": "sesgo de los valores",
   "bias of the heads' mix": "sesgo de la mezcla de las cabezas",
+  "the rows in eight bits": "las filas en ocho bits",
+  "the same in eight bits": "lo mismo en ocho bits",
+  "the same in whole numbers: exact": "lo mismo en números enteros: exacto",
+  "what makes each column whole numbers up to 127": "lo que convierte cada columna en enteros hasta 127",
+  "what makes each row whole numbers up to 127": "lo que convierte cada fila en enteros hasta 127",
   "where each token stands": "dónde está cada token",
 };

@@ -91,14 +91,19 @@ class Page {
     this.refresh();
   }
 
+  compute(numbers: string): void {
+    this.show({ numbers, at: "" }, true);
+    this.refresh();
+  }
+
   choose(model: string): void {
     this.show({ ...EMPTY, text: this.view.text, model }, true);
     this.refresh();
   }
 
   asked(): Asked {
-    const { text, model, sentence, changes } = $state.snapshot(this.view);
-    return { text, model, sentence, changes };
+    const { text, model, sentence, changes, numbers } = $state.snapshot(this.view);
+    return { text, model, sentence, changes, numbers };
   }
 
   /** Ask for everything that is on screen anew, and show it when all of it is there. */
@@ -120,7 +125,10 @@ class Page {
   async #refresh(asked: Asked, signal: AbortSignal): Promise<void> {
     const start = performance.now();
     this.busy = true;
-    const other = asked.model !== this.#shown?.model || asked.changes.join() !== this.#shown?.changes.join();
+    const other =
+      asked.model !== this.#shown?.model ||
+      asked.numbers !== this.#shown?.numbers ||
+      asked.changes.join() !== this.#shown?.changes.join();
     if (other && asked.model !== this.#shown?.model) this.#wanted.clear();
     const quick = api.translate(asked, signal).then((told) => {
       if (!signal.aborted) this.translation = told.translation ?? "";

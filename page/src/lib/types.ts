@@ -3,7 +3,7 @@
 export interface Stage {
   address: string;
   axes: string;
-  kind: "input" | "parameter" | "value" | "aggregate" | "choice";
+  kind: "input" | "parameter" | "constant" | "value" | "aggregate" | "choice";
   operation: string;
   inputs: string[];
   formula: string;
@@ -21,6 +21,7 @@ export interface Machine {
   parameters: number;
   engine: string;
   dtype: string;
+  eight_bits: boolean;
   norm: "pre" | "post";
   layers: { enc: number; dec: number };
   sizes: Record<string, number>;
@@ -203,4 +204,5 @@ export interface Asked {
   model: string;
   sentence: number;
   changes: Change[];
+  numbers: string;
 }

@@ -1,15 +1,9 @@
-"""Lines in, lines out: from files and pipes of any size, in constant memory, and never half a line."""
+"""Lines in: from files and pipes of any size, in constant memory."""
 
 import os
-import signal
-import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from io import FileIO
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from queue import Empty, Queue
-from types import FrameType
 from typing import BinaryIO
 
 from vidrio.errors import DataError
@@ -70,79 +64,6 @@ def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None
     if any(rest):
         queue.put([b"".join(rest)])
     queue.put(None)
-
-
-@contextmanager
-def whole_lines() -> Iterator[None]:
-    """The first Ctrl-C waits for the end of this block; a second one does not."""
-    asked = False
-
-    def later(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, later)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if asked:
-        raise KeyboardInterrupt
-
-
-class Output:
-    """Where lines go to: standard output, or a file of our own that grows by whole lines."""
-
-    def __init__(self, part: Path | None) -> None:
-        self.done = 0  # lines that were there before
-        self._length: int | None = None  # of what is in our own file
-        self._file: BinaryIO | FileIO = sys.stdout.buffer
-        if part is not None:
-            self.done, self._length = _whole_lines_of(part)
-            self._file = part.open("r+b", buffering=0)
-            self._file.truncate(self._length)  # half a line at its end goes away
-            self._file.seek(self._length)
-
-    def write(self, lines: Iterable[str]) -> None:
-        """Hand these lines on at once: to our own file all of them or (on a disk that is full) none."""
-        data = memoryview("".join(f"{line}\n" for line in lines).encode())
-        with whole_lines():
-            try:
-                while data:
-                    data = data[self._file.write(data) :]
-                self._file.flush()
-            except OSError:
-                if self._length is not None:  # never standard output: what stands there before may be somebody else's
-                    with suppress(OSError):
-                        self._file.truncate(self._length)
-                raise
-        if self._length is not None:
-            self._length = self._file.tell()
-
-    def finish(self) -> None:
-        """Now our own file is complete, and on the disk."""
-        if self._length is not None:
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        if self._length is not None:
-            self._file.close()
-
-
-def _whole_lines_of(part: Path) -> tuple[int, int]:
-    """How many lines a file holds, and their length in bytes; the file is made if it is not there."""
-    part.touch()
-    count = length = 0
-    with part.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                count, length = count + 1, length + len(line)
-    return count, length
 
 
 def skipped(chunks: Iterator[list[str]], count: int) -> Iterator[list[str]]:

@@ -1,6 +1,7 @@
 """`vidrio evaluate MODEL --src F --ref F`: how good the translations of a test set are, how sure that is, how fast."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from vidrio.model.json_text import json_text
 
 if TYPE_CHECKING:
     from vidrio.score.evaluate import Evaluation
+    from vidrio.translate.confidence import Confidence
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -36,19 +38,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--lowercase", is_flag=True, help="Upper and lower case are the same.")
 @json_option
-def evaluate(
-    model_name: str | None,
-    source: Path,
-    references: tuple[Path, ...],
-    against: str | None,
-    output: Path | None,
-    calibrate: bool,
-    engine: str,
-    tokenize: str,
-    lowercase: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+def evaluate(**given: Any) -> None:
     """Translate a test set and score the translations.
 
     MODEL is a folder or the name of a packaged model. Scores are sacreBLEU's, with signatures to quote and 95 %
@@ -57,51 +47,78 @@ def evaluate(
     With --calibrate the test set (held-out pairs, not those to be scored on in the end) shows how far the model's own
     probabilities tell the quality of a translation; that is written into its folder, and nothing is scored.
     """
-    if calibrate and (against is not None or output is not None or len(references) > 1):
-        raise click.UsageError("--calibrate takes one --ref, and neither --against nor --output.")
-    from vidrio.score import evaluate as evaluation
-    from vidrio.score.metrics import usual_metrics
-    from vidrio.translate.translator import Translator
-
-    if calibrate:
-        _calibrate(model_name, source, references[0], engine, given, as_json)
-        return
-    metrics = usual_metrics(tokenize=tokenize, lowercase=lowercase)  # missing? Not after a long translation
-    sources, *right = evaluation.read_aligned([source, *references])
-    other = None
-    if against is not None and Path(against).is_file():
-        other, _ = evaluation.read_aligned([Path(against), source])
-    elif against is not None:
-        rival = Translator.load(against, engine=engine)
-        other = evaluation.translate_all(rival, sources, as_options(rival.config, given)).translations
-    translator = Translator.load(model_name, engine=engine)
-    options = as_options(translator.config, given)
-    found = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
-    if output is not None:
-        write_output(output, "".join(f"{line}\n" for line in found.run.translations).encode())
-    if as_json:
-        told = {"model": str(translator.folder), "source": str(source), "references": list(map(str, references))}
-        click.echo(json_text({**told, "against": against, **asdict(found)}, indent=2))
+    names = Request.__annotations__.keys() - {"search"}
+    own = {name: given.pop(name) for name in names}
+    request = Request(search=given, **own)
+    if request.calibrate:
+        request.measure_confidence()
     else:
-        click.echo(f"{translator.folder} on {source}")
-        click.echo("\n".join(_table(found, against)))
+        request.score()
 
 
-def _calibrate(
-    model_name: str | None, source: Path, reference: Path, engine: str, given: dict[str, Any], as_json: bool
-) -> None:
-    from vidrio.score.evaluate import calibrate, read_aligned
-    from vidrio.translate import confidence
-    from vidrio.translate.translator import Translator
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked on the command line."""
 
-    sources, right = read_aligned([source, reference])
-    translator = Translator.load(model_name, engine=engine)
-    files = {"source": source.name, "reference": reference.name}
-    found = calibrate(translator, sources, right, as_options(translator.config, given), told=files)
-    confidence.write(translator.folder, found)
-    if as_json:
-        click.echo(json_text(asdict(found), indent=2))
-        return
+    model_name: str | None
+    source: Path
+    references: tuple[Path, ...]
+    against: str | None
+    output: Path | None
+    calibrate: bool
+    engine: str
+    tokenize: str
+    lowercase: bool
+    as_json: bool
+    search: Mapping[str, Any]
+
+    def score(self) -> None:
+        from vidrio.score import evaluate as evaluation
+        from vidrio.score.metrics import usual_metrics
+        from vidrio.translate.translator import Translator
+
+        # Is sacreBLEU missing? That is told before a long translation.
+        metrics = usual_metrics(tokenize=self.tokenize, lowercase=self.lowercase)
+        sources, *right = evaluation.read_aligned([self.source, *self.references])
+        other = None
+        if self.against is not None and Path(self.against).is_file():
+            other, _ = evaluation.read_aligned([Path(self.against), self.source])
+        elif self.against is not None:
+            rival = Translator.load(self.against, engine=self.engine)
+            other = evaluation.translate_all(rival, sources, as_options(rival.config, self.search)).translations
+        translator = Translator.load(self.model_name, engine=self.engine)
+        options = as_options(translator.config, self.search)
+        found = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
+        if self.output is not None:
+            write_output(self.output, "".join(f"{line}\n" for line in found.run.translations).encode())
+        if self.as_json:
+            asked: dict[str, Any] = {"model": str(translator.folder), "source": str(self.source)}
+            asked |= {"references": list(map(str, self.references)), "against": self.against}
+            click.echo(json_text({**asked, **asdict(found)}, indent=2))
+        else:
+            click.echo(f"{translator.folder} on {self.source}")
+            click.echo("\n".join(_table(found, self.against)))
+
+    def measure_confidence(self) -> None:
+        if self.against is not None or self.output is not None or len(self.references) > 1:
+            raise click.UsageError("--calibrate takes one --ref, and neither --against nor --output.")
+        from vidrio.score.evaluate import calibrate, read_aligned
+        from vidrio.translate import confidence
+        from vidrio.translate.translator import Translator
+
+        sources, right = read_aligned([self.source, self.references[0]])
+        translator = Translator.load(self.model_name, engine=self.engine)
+        files = {"source": self.source.name, "reference": self.references[0].name}
+        found = calibrate(translator, sources, right, as_options(translator.config, self.search), told=files)
+        confidence.write(translator.folder, found)
+        if self.as_json:
+            click.echo(json_text(asdict(found), indent=2))
+            return
+        click.echo("\n".join(_confidence_table(found)))
+        click.echo(f"written to {translator.folder / confidence.NAME}", err=True)
+
+
+def _confidence_table(found: "Confidence") -> list[str]:
     rows = [("", "sentences", "words")]
     for name, label in (
         ("count", "held out"),
@@ -114,8 +131,7 @@ def _calibrate(
         values = [getattr(of, name) for of in (found.sentences, found.words)]
         one, other = ("–" if v is None else f"{v:,}" if name == "count" else f"{v:.3f}" for v in values)
         rows.append((label, one, other))
-    click.echo("\n".join(f"{label:<40}{one:>10}{other:>10}" for label, one, other in rows))
-    click.echo(f"written to {translator.folder / confidence.NAME}", err=True)
+    return [f"{label:<40}{one:>10}{other:>10}" for label, one, other in rows]
 
 
 def _table(found: "Evaluation", against: str | None) -> list[str]:

@@ -171,7 +171,7 @@ class Engine:
             "max_input_length": 0,  # 0: it would cut the rest off without a word
             "max_decoding_length": options.max_length,
             "min_decoding_length": options.min_length,
-            "sampling_topk": 1 if sampling is None else sampling.top_k,
+            "sampling_topk": 1 if sampling is None else min(sampling.top_k, len(self._target_tokens)),
             "sampling_topp": 1.0 if sampling is None else sampling.top_p,
             "sampling_temperature": 1.0 if sampling is None else sampling.temperature,
         }

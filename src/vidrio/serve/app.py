@@ -68,6 +68,7 @@ class Look(BaseModel):
     sentence: Annotated[int, Field(ge=0, le=LONGEST_TEXT)] = 0
     changes: Annotated[list[tuple[Short, Short]], Field(max_length=64)] = []
     beam: Annotated[int | None, Field(ge=1, le=16)] = None
+    numbers: Annotated[str, Field(max_length=20)] = ""
 
 
 class LookStep(Look):
@@ -103,7 +104,8 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
     app.middleware("http")(_guarded({"127.0.0.1", "localhost", "[::1]", "testserver", *hosts}))
 
     def asked(look: Look) -> Asked:
-        return Asked(look.text, look.model or looking.default, look.sentence, tuple(look.changes), look.beam)
+        model = look.model or looking.default
+        return Asked(look.text, model, look.sentence, tuple(look.changes), look.beam, look.numbers)
 
     def run(look: Look) -> Run:
         return looking.run(asked(look))
@@ -114,7 +116,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
 
     @app.post("/api/machine")
     def machine(look: Look) -> Any:
-        loaded = looking.loaded(asked(look).model)
+        loaded = looking.loaded(asked(look).model, look.numbers)
         return _json(views.machine_data(loaded, run(look) if look.changes else None))
 
     @app.post("/api/translate")
@@ -155,7 +157,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = ()) -> FastAPI
 
     @app.post("/api/receipt")
     def receipt(look: LookAt) -> Any:
-        loaded = looking.loaded(asked(look).model)
+        loaded = looking.loaded(asked(look).model, look.numbers)
         return _json(number.receipt_data(loaded, run(look), look.address))
 
     @app.post("/api/copy")

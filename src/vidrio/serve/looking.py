@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from vidrio.errors import InputError, ModelError
+from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.whatif.whatif import WhatIf, parse
 from vidrio.look.run import LoadedModel, Look, look, open_model
@@ -24,6 +24,7 @@ from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 
 RUNS = 6  # kept, the last ones asked for; a long sentence of the packaged model has 100 MB of numbers
+NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -63,6 +64,7 @@ class Asked:
     sentence: int = 0
     changes: tuple[tuple[str, str], ...] = ()
     beam: int | None = None
+    numbers: str = ""  # what to compute in; empty: as translating does, eight bits where the fast engine has them
 
 
 @dataclass(frozen=True)
@@ -105,15 +107,17 @@ class Looking:
         known = next((name for name, path in packaged.items() if path == first), first.name)
         self.folders: dict[str, Path] = {known: first, **{n: p for n, p in packaged.items() if n != known}}
         self.default = known
-        self._loaded: Recent[str, Loaded] = Recent(len(self.folders))
+        self._loaded: Recent[tuple[str, str], Loaded] = Recent(2 * len(self.folders))
         self._translated: Recent[Asked, Translation] = Recent(64)
         self._searched: Recent[Asked, Look] = Recent(RUNS)
         self._runs: Recent[Asked, Run] = Recent(RUNS)
 
-    def loaded(self, name: str) -> Loaded:
+    def loaded(self, name: str, numbers: str = "") -> Loaded:
         if name not in self.folders:
             raise ModelError(f"this server has no model {name!r}", found=", ".join(self.folders), do="name one of them")
-        return self._loaded.get(name, lambda: _load(name, self.folders[name]))
+        if numbers not in NUMBERS:
+            raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
+        return self._loaded.get((name, numbers), lambda: _load(name, self.folders[name], NUMBERS[numbers]))
 
     def translated(self, asked: Asked) -> Translation | None:
         """By the fast engine; nothing for a model that does not translate."""
@@ -126,7 +130,7 @@ class Looking:
 
     def searched(self, asked: Asked) -> Look:
         """What the glass finds by a search of its own."""
-        loaded, given = self.loaded(asked.model), self._given(asked)[0]
+        loaded, given = self.loaded(asked.model, asked.numbers), self._given(asked)[0]
         unchanged = replace(asked, changes=())
         options = _options(loaded, asked)
         return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=options, tree=Tree()))
@@ -145,7 +149,7 @@ class Looking:
         return sentences[asked.sentence].given, sentences[asked.sentence]
 
     def _run(self, asked: Asked) -> Run:
-        loaded, start = self.loaded(asked.model), time.perf_counter()
+        loaded, start = self.loaded(asked.model, asked.numbers), time.perf_counter()
         translation = self.translated(asked)
         given, sentence = self._given(asked)
         between = time.perf_counter()
@@ -174,8 +178,8 @@ class Looking:
         )
 
 
-def _load(name: str, folder: Path) -> Loaded:
-    glass = open_model(folder)
+def _load(name: str, folder: Path, dtype: type | None) -> Loaded:
+    glass = open_model(folder, dtype)
     translator = Translator.load(folder) if glass.config.shape == "encoder-decoder" else None
     return Loaded(name, glass, translator)
 

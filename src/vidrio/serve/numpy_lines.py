@@ -12,6 +12,15 @@ _LINES = {
     "scale": "{0}{scale}",
     "project": "{0} @ {1}",
     "project_tied": "{0} @ {1}.T",
+    "lookup_whole": "{0}[{1}] / {2}[{1}, None]",
+    "factor_of_rows": "127 / np.abs({0}).max(-1)",
+    "factor_of_columns": "127 / np.abs({0}).max(0)",
+    "whole_by_rows": "np.rint({0} * {1}[..., None])",
+    "whole_by_columns": "np.rint({0} * {1})",
+    "whole_table": "np.rint({0} * {1}[:, None])",
+    "whole_product": "{0} @ {1}",
+    "whole_product_tied": "{0} @ {1}.T",
+    "restore": "{0} / {1}[..., None] / {2}",
     "rows_dot_rows": "{0} @ {1}.T",
     "rows_dot_columns": "{0} @ {1}",
     "divide": "{0} / np.sqrt({K})",
@@ -24,6 +33,7 @@ _LINES = {
     "copy": "{0}",
     "mean": "{0}.mean(-1)",
     "variance": "(({0} - {1}[:, None]) ** 2).mean(-1)",
+    "variance_by_squares": "np.maximum(({0} ** 2).mean(-1) - {1} ** 2, 0)",
     "normalise": "({0} - {1}[:, None]) / np.sqrt({2}[:, None] + {epsilon!r})",
     "gain_and_bias": "{0} * {1} + {2}",
     "relu": "np.maximum({0}, 0)",
@@ -60,7 +70,10 @@ def numpy_line(stage: Stage, machine: Machine) -> str:
         line = _LINES[stage.operation].format(*names, **sizes, divisor=divisor, scale=scale)
     else:
         return ""
-    bias = f" + {names[2]}" if stage.operation.startswith("project") and len(names) == 3 else ""
+    with_bias = (stage.operation.startswith("project") and len(names) == 3) or (
+        stage.operation == "restore" and len(names) == 4
+    )
+    bias = f" + {names[-1]}" if with_bias else ""
     return f"{short_name(stage.address)} = {line}{bias}"
 
 
@@ -72,7 +85,10 @@ def input_names(stage: Stage) -> list[str]:
     return names
 
 
+_TOO_SHORT = {"out", "in", "sum", "ids", "factor", "whole", "product"}  # they need the name before them
+
+
 def short_name(address: str) -> str:
     """A variable's name for a quantity: `scores` of enc.0.self.scores.h1, `norm_out` of enc.0.self.norm.out."""
     parts = [part for part in address.split(".") if not part.lstrip("h").isdigit()]
-    return "_".join(parts[-2:]) if parts[-1] in ("out", "in", "sum", "ids") and len(parts) > 1 else parts[-1]
+    return "_".join(parts[-2:]) if parts[-1] in _TOO_SHORT and len(parts) > 1 else parts[-1]

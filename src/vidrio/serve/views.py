@@ -37,6 +37,7 @@ def machine_data(loaded: Loaded, run: Run | None = None) -> dict[str, Any]:
         "parameters": count(config),
         "engine": loaded.engine,
         "dtype": str(next(iter(glass.machine.parameters.values())).dtype),
+        "eight_bits": any(stage.kind == "constant" for stage in table.values()),
         "norm": config.norm,
         "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
         "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}
@@ -179,7 +180,7 @@ def _found(seen: Look) -> dict[str, Any] | None:
 
 def tokenising_data(looking: Looking, asked: Asked) -> dict[str, Any]:
     """Every step from the text to its tokens, and how alike their learned rows are."""
-    glass, trace = looking.loaded(asked.model).glass, looking.run(asked).trace
+    glass, trace = looking.loaded(asked.model, asked.numbers).glass, looking.run(asked).trace
     config, encoder = glass.config, glass.config.has_encoder
     tokenizer = glass.source_tokenizer if encoder else glass.target_tokenizer
     told = asdict(steps(tokenizer, looking.run(asked).look.text))

@@ -132,6 +132,12 @@ class Translation:
         """The text with the n-th best translation of every sentence; its last one where there are fewer."""
         return put_back(self.source, [(0, self.sentences)], n)[0]
 
+    @property
+    def alternatives(self) -> list[str]:
+        """The text with the best translation of every sentence, with the second best, and so on; each text once."""
+        most = max((len(sentence.alternatives) for sentence in self.sentences), default=1)
+        return list(dict.fromkeys(map(self.alternative, range(most))))
+
     def to_json(self) -> dict[str, Any]:
         """Everything, for a machine to read; places are in bytes of UTF-8."""
         return {
@@ -139,9 +145,7 @@ class Translation:
             "translation": self.text,
             "score": self.score,
             "unknown": self.unknown,
-            "alternatives": [
-                self.alternative(n) for n in range(max((len(s.hypotheses) for s in self.sentences), default=0))
-            ],
+            "alternatives": self.alternatives if self.sentences else [],
             "sentences": [self._sentence_json(sentence) for sentence in self.sentences],
         }
 

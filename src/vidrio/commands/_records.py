@@ -1,0 +1,146 @@
+"""Texts in, lines to print out: as they are, as JSON, or as fields that are added to a JSON object."""
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from vidrio.commands._doubts import Doubts
+from vidrio.errors import DataError
+from vidrio.model.json_text import json_text
+
+if TYPE_CHECKING:
+    from vidrio.search import Options
+    from vidrio.translate.translation import Translation
+    from vidrio.translate.translator import Translator
+
+SURROGATES = re.compile("[\ud800-\udfff]")
+UNKNOWN_TOLD = 20  # words that the vocabulary does not hold; the rest are counted
+
+
+class Record(NamedTuple):
+    """A JSON object that came in, and how it was written: a number may be 2.50."""
+
+    fields: dict[str, Any]
+    line: str
+
+    @staticmethod
+    def read(line: str, number: int) -> "Record":
+        """One line of JSON-lines input."""
+        try:
+            fields = json.loads(line, parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"line {number} is not JSON", found=str(error), do="give one JSON object a line") from None
+        if not isinstance(fields, dict) or not isinstance(fields.get("text"), str):
+            raise DataError(f'line {number} has no "text"', found=line[:80], do='give objects like {"text": "Hello"}')
+        if SURROGATES.search(fields["text"]):
+            raise DataError(
+                f"the text of line {number} holds half a character", found=line[:80], do="write it in UTF-8"
+            )
+        return Record(fields, line)
+
+    def with_fields(self, added: dict[str, Any]) -> str:
+        """The object as it was written, with more fields; written anew where it has some of them already."""
+        if self.fields.keys() & added.keys() - {"text"}:
+            return json_text({**self.fields, **added})
+        added = {name: value for name, value in added.items() if name not in self.fields}
+        return f"{self.line.rstrip()[:-1].rstrip()}, {json_text(added)[1:]}"
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """How texts are translated, and what is printed of it."""
+
+    translator: "Translator"
+    options: "Options"
+    as_json: bool
+    jsonl: bool
+    alignment: bool
+    doubts: Doubts | None
+    start: str
+    alternatives: int
+    unknown: dict[str, None] = field(default_factory=dict)
+
+    def on_text(self, text: str) -> list[str]:
+        """One text, whatever line ends it holds."""
+        if self.start or self.alternatives > 1:
+            translation = self.translator.begin_with(text, self.start, self.alternatives, self.options)
+        else:
+            translation = self.translator.translate(text, self.options)
+        if self.as_json or self.jsonl:
+            return self._lines([translation], [Record({"text": text}, json_text({"text": text}))])
+        self._note(translation)
+        lines = [translation.text, *translation.alternatives[1:]]
+        if self.doubts is not None:
+            [translation] = self.translator.with_confidence([translation])
+            for sentence in translation.sentences:
+                self.doubts.tell(sentence.confidence or 0.0, sentence.words or ())
+            lines[0] = self.doubts.marked(translation)
+        return [*lines, *map(str, translation.alignment)] if self.alignment else lines
+
+    def on_lines(self, chunks: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+        """A line for each line, some at a time."""
+        records: deque[Record] = deque()
+        number = 0
+
+        def texts(lines: Sequence[str]) -> list[str]:
+            nonlocal number
+            for line in lines:
+                number += 1
+                records.append(Record.read(line, number))
+            return [record.fields["text"] for record in list(records)[len(records) - len(lines) :]]
+
+        read = (texts(lines) for lines in chunks) if self.jsonl else chunks
+        for translations in self.translator.stream_chunks(read, self.options):
+            yield self._lines(translations, [records.popleft() for _ in translations] if self.jsonl else None)
+
+    def _lines(self, translations: Sequence["Translation"], records: Sequence[Record] | None) -> list[str]:
+        if self.doubts is not None:
+            translations = self.translator.with_confidence(translations)
+        elif self.as_json:
+            translations = self.translator.with_token_scores(translations)
+        if self.as_json:
+            translations = self.translator.with_alignment(translations)
+        for translation in translations:
+            self._note(translation)
+        if self.as_json or self.jsonl:
+            fields = [
+                translation.to_json() if self.as_json else self._fields(translation) for translation in translations
+            ]
+            if not self.jsonl or records is None:
+                return list(map(json_text, fields))
+            return [record.with_fields(added) for record, added in zip(records, fields, strict=True)]
+        if self.doubts is None:
+            return [translation.text for translation in translations]
+        for translation in translations:
+            self.doubts.tell(translation.confidence, translation.words)
+        return [self.doubts.marked(translation) for translation in translations]
+
+    def _fields(self, translation: "Translation") -> dict[str, Any]:
+        """What is added to a line of JSON that only asks for its translation."""
+        added: dict[str, Any] = {"translation": translation.text}
+        if self.options.n_best > 1:
+            added["alternatives"] = translation.alternatives
+        if self.doubts is not None:
+            added |= {"confidence": translation.confidence, "words": translation.words_json(translation.words)}
+        return added
+
+    def _note(self, translation: "Translation") -> None:
+        if not translation.unknown:
+            return
+        self.unknown.update(dict.fromkeys(translation.unknown[:UNKNOWN_TOLD]))
+        for word in list(self.unknown)[UNKNOWN_TOLD:]:
+            del self.unknown[word]
+
+    def tell_unknown(self) -> None:
+        if self.unknown:
+            more = " …" if len(self.unknown) == UNKNOWN_TOLD else ""
+            click.echo(f"vidrio: not in the model's vocabulary: {', '.join(self.unknown)}{more}", err=True)
