@@ -22,7 +22,7 @@ def record(kind: type[T], data: Any) -> T:
     """`data` as a record of this kind; TypeError with every problem at once if it is none."""
     if not isinstance(data, dict):
         raise TypeError(f"a JSON {type(data).__name__}, not an object")
-    (hints, needed), values = entries(kind), {}
+    (hints, needed), values = entries(kind), {}  # type: ignore[arg-type]
     problems = [f"{shown(name)} is not an entry of it" for name in data if name not in hints]
     problems += [f"{name} is missing" for name in needed if name not in data]
     for name in filter(data.__contains__, hints):
