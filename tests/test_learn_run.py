@@ -182,7 +182,7 @@ def test_the_mean_of_the_best_models_is_tried(pairs: Path, tmp_path: Path) -> No
         assert torch.equal(learned.parameters.flat, wanted)
         assert learned.score == record["loss"]
         assert learned.task.validate(model.build(learned.parameters))["loss"] == record["loss"]
-    assert "so it is the model" in "".join(panels(metrics(home)))
+    assert "so it is the model" in str([*panels(metrics(home))])
     damaged = home / "best" / f"step-{record['steps'][0]:08}" / "model.safetensors"
     damaged.write_bytes(damaged.read_bytes()[:5000])
     learned, said = learn(tmp_path / "model", pairs, choices)

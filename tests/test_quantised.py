@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from small_models import random_sources, rewrite_config, write_model
-from vidrio.draw.terminal import text as text_of
+from vidrio.draw.terminal import text as plain
 from vidrio.errors import ModelError
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export, specify
@@ -128,7 +128,7 @@ def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):
     told = as_data(trace, address, file)["stored"]
     assert json.loads(json.dumps(told)) == told
     assert np.float32(told["integer"]) * np.float32(told["scale"]["value"]) == np.float32(told["value"])
-    text = text_of(why(trace, address, file))
+    text = plain(why(trace, address, file))
     assert f"is {told['integer']}" in text
     assert "which 1 is worth there" in " ".join(text.split())
     assert "changed by a what-if" not in text

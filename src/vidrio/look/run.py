@@ -21,6 +21,7 @@ import numpy as np
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.arithmetic import FLOAT
 from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import Kept, decode_step, stepper
 from vidrio.glass.paper.maths import Array, Tap, no_tap
@@ -55,6 +56,12 @@ class LoadedModel:
     @cached_property
     def target_vocabulary(self) -> list[str]:
         return _names(self.target_tokenizer, self.config.target_vocabulary)
+
+    def in_floating_point(self) -> "LoadedModel":
+        """The same model, as training computes: no whole numbers."""
+        if self.machine.arithmetic is FLOAT:
+            return self
+        return replace(self, machine=build(self.config, self.machine.parameters, np.float64))
 
 
 def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:

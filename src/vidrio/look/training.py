@@ -58,6 +58,7 @@ def run(model: LoadedModel, text: str, answer: str | None, rules: "Rules") -> tu
     """One step of learning from a pair, in both engines: in `learn/` with gradients, in `glass/` with addresses."""
     from vidrio.learn.one_step import Seen
 
+    model = model.in_floating_point()
     source, target = pair_of(model, text, answer)
     forced = None if model.config.shape == "encoder" else [*target, model.config.special.end]
     looked = look(model, text, target=forced)

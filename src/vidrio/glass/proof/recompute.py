@@ -51,7 +51,7 @@ class Compared:
 
     @property
     def agrees(self) -> bool:
-        return self.difference <= self.tolerance
+        return self.difference == 0.0 or self.difference <= self.tolerance
 
 
 def compared(cells: Cells, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
