@@ -6,7 +6,7 @@ import numpy as np
 
 from parity_models import make_parameters
 from vidrio.model.config import DecodingDefaults, ModelConfig
-from vidrio.model.folder import About, write_config, write_parameters
+from vidrio.model.folder import About, read_config, write_config, write_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 WORDS = [first + second for first in ("ba", "co", "di", "fu", "ga", "ho", "mi", "nu") for second in ("la", "re", "so")]
@@ -34,6 +34,11 @@ def write_model(folder: Path, seed: int = 0, *, ends: bool = False, **changes: o
     write_parameters(folder, {name: value.astype(np.float32) for name, value in parameters.items()})
     write_config(folder, config, About(name="nonsense", source_language="xx", target_language="yy"))
     return config
+
+
+def rewrite_config(folder: Path) -> None:
+    """After a change of the model's other files: the config again, which holds their checksums."""
+    write_config(folder, *read_config(folder))
 
 
 def random_sources(config: ModelConfig, count: int, *, longest: int = 20, seed: int = 1) -> list[list[int]]:

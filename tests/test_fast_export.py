@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from small_models import WORDS, random_sources, write_model
+from small_models import WORDS, random_sources, rewrite_config, write_model
 from tolerances import FLOAT32
 from vidrio.errors import ModelError, VidrioError
 from vidrio.fast import export as export_module
@@ -125,6 +125,7 @@ def test_weights_that_eight_bits_cannot_hold_are_refused(tmp_path):
         parameters[name.replace("W1", "norm.gain")][0] = 0.0
         parameters[name.replace("W1", "norm.bias")][0] = 0.0
     write_parameters(tmp_path / "model", parameters)
+    rewrite_config(tmp_path / "model")
     assert export(tmp_path / "model", quantisation="float32").float32_difference < 10 * FLOAT32
     with pytest.raises(ModelError, match="8-bit weights change a log-probability by"):
         export(tmp_path / "model")
@@ -178,6 +179,7 @@ def test_a_damaged_export_is_named_with_its_checksum(tmp_path):
 def test_separate_vocabularies(tmp_path):
     config = write_model(tmp_path / "model", tying="none", target_vocabulary=12, output_bias=True)
     Tokenizer.of_words([*WORDS[::-1][:8]]).save(tmp_path / "model" / "target-tokenizer.json")
+    rewrite_config(tmp_path / "model")
     export(tmp_path / "model", quantisation="float32")
     fast = tmp_path / "model" / "fast"
     assert {"source_vocabulary.json", "target_vocabulary.json"} <= {file.name for file in fast.iterdir()}
@@ -189,3 +191,49 @@ def test_separate_vocabularies(tmp_path):
             stepper(machine, ids), config.special.start, config.special.end, Options(beam=3, max_length=9)
         )
         assert found[0].ids == expected[0].ids
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"files": ["model.bin"]}, {"files": {"../model.bin": "0", "model.bin": "0"}}, {"files": {}}, {"made_from": 3},
+        {"float32_difference": "small"}, {"quantisation": None},
+    ],
+)  # fmt: skip
+def test_an_odd_manifest_is_no_export(tmp_path, changes):
+    fast = tmp_path / "model" / "fast"
+    write_model(tmp_path / "model")
+    fast.mkdir()
+    told = {"quantisation": "int8", "made_from": {}, "files": {"model.bin": "0"}, "float32_difference": 0.1,
+            "quantised_difference": 0, "ctranslate2": "4"}  # fmt: skip
+    (fast / MANIFEST).write_text(json.dumps(told))
+    assert read_manifest(fast).quantised_difference == 0
+    (fast / MANIFEST).write_text(json.dumps(told | changes))
+    with pytest.raises(ModelError, match="cannot be read"):
+        read_manifest(fast)
+    assert not is_current(tmp_path / "model", fast)
+
+
+def test_a_file_that_was_not_exported_is_refused(tmp_path):
+    """CTranslate2 would read it."""
+    write_model(tmp_path / "model")
+    export(tmp_path / "model")
+    (tmp_path / "model" / "fast" / "source_vocabulary.txt").write_text("a\n")
+    with pytest.raises(ModelError, match="holds what was not written with it"):
+        check_whole(tmp_path / "model" / "fast")
+
+
+@pytest.mark.parametrize("tokens", ["[1, 2]", '["a"]', "{}", "[" * 99_999])
+def test_an_odd_vocabulary_is_refused(tmp_path, tokens):
+    config = write_model(tmp_path / "model")
+    export(tmp_path / "model")
+    (tmp_path / "model" / "fast" / "shared_vocabulary.json").write_text(tokens)
+    with pytest.raises(ModelError, match=r"shared_vocabulary\.json cannot be read"):
+        Engine(tmp_path / "model" / "fast", config)
+
+
+def test_the_tokenizer_of_another_model_is_refused(tmp_path):
+    write_model(tmp_path / "model")
+    Tokenizer.of_words(WORDS[:5]).save(tmp_path / "model" / "tokenizer.json")
+    with pytest.raises(ModelError, match=r"tokenizer.json is another file than the one"):
+        export(tmp_path / "model")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vidrio.errors import ModelError
+from vidrio.errors import ConfigError, ModelError
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
@@ -97,3 +97,87 @@ def test_killed_while_writing_leaves_a_whole_file(tmp_path: Path) -> None:
         data = path.read_bytes()
         assert len(data) == 1_000_000
         assert len(set(data)) == 1
+
+
+def change_config(folder: Path, part: str, **changes: object) -> None:
+    path = folder / "config.json"
+    data = json.loads(path.read_text())
+    data[part] |= changes
+    path.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_encoder_layers": 10**8}, "n_encoder_layers is 100000000"),
+        ({"n_encoder_layers": 1000}, r"1,006 layers with 148 parameters|layers with"),
+        ({"source_vocabulary": 10**12, "target_vocabulary": 10**12}, "source_vocabulary is 1000000000000"),
+        ({"source_vocabulary": 10**7, "target_vocabulary": 10**7}, r"\(11, 4\), not \(10000000, 4\)"),
+        ({"max_positions": 10**10}, "max_positions is 10000000000"),
+        ({"max_positions": 10**7}, "more positions than are made"),
+        ({"d_model": 256.0}, "d_model: 256.0 is not a whole number"),
+        ({"d_model": True}, "d_model: True is not a whole number"),
+        ({"d_model": 10**4000}, "d_model: 10+… is not a whole number"),
+        ({"norm_epsilon": float("nan")}, "norm_epsilon: nan is not a number"),
+        ({"special": {"end": 99}}, "the end token is 99"),
+        ({"decoding": {"beam": 10**6}}, "beam is 1000000"),
+        ({"decoding": {"length_penalty": 1e300}}, "length_penalty is 1e"),
+        ({"norm": ["pre"]}, "norm: .* is not a text"),
+    ],
+)
+def test_sizes_are_whole_numbers_that_the_file_of_the_parameters_bears_out(
+    folder: Path, changes: dict[str, object], message: str
+) -> None:
+    change_config(folder, "model", **changes)
+    with pytest.raises((ModelError, ConfigError), match=message):
+        read_config(folder)
+
+
+@pytest.mark.parametrize("changes", [{"symbols": [1, 2]}, {"symbols": "\ud800"}, {"labels": "ab"}, {"scores": [3]}])
+def test_what_a_model_tells_of_itself_has_types_too(folder: Path, changes: dict[str, object]) -> None:
+    change_config(folder, "about", **changes)
+    with pytest.raises(ModelError, match=f"(?s)'about'.*{next(iter(changes))}"):
+        read_config(folder)
+
+
+def test_a_number_of_ten_thousand_digits_is_told(folder: Path) -> None:
+    (folder / "config.json").write_text('{"format": 1, "model": {"d_model": ' + "9" * 10_000 + "}}")
+    with pytest.raises(ModelError, match="cannot be read"):
+        read_config(folder)
+
+
+def test_a_bit_that_flips_among_the_parameters_is_found(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ModelError, match="another file than the one that the model was written with, or damaged"):
+        read_parameters(folder)
+
+
+def test_a_folder_of_an_older_version_has_no_checksums_and_is_read(folder: Path) -> None:
+    path = folder / "config.json"
+    data = json.loads(path.read_text())
+    assert set(data.pop("files")) == {"model.safetensors"}
+    path.write_text(json.dumps(data))
+    assert len(read_parameters(folder)) > 9
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "end", "message"),
+    [
+        ("F32", [2, 2], 16, "are not one of|4 bytes of numbers where its header tells of 16"),
+        ("F32", [1], 8, "has the shape"),
+        ("F32", [10**9, 10**9, 10**9, 10**9], 4, "has the shape"),
+        ("I64", [1], 8, "stored as 'I64'"),
+        ("F32", [-1], -4, "has the shape"),
+        ("F32", ["1"], 4, "not a whole number"),
+    ],
+)
+def test_a_header_that_tells_what_is_not_there_is_damaged(
+    folder: Path, dtype: str, shape: list[object], end: int, message: str
+) -> None:
+    header = json.dumps({"embed": {"dtype": dtype, "shape": shape, "data_offsets": [0, end]}}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    with pytest.raises(ModelError, match=f"(?s)damaged.*({message})"):
+        read_config(folder)

@@ -94,6 +94,7 @@ def test_what_is_no_translator_is_refused(learned, tmp_path):
     data = json.loads((writer / "config.json").read_text(encoding="utf-8"))
     data["model"]["shape"] = "decoder"
     (writer / "config.json").write_text(json.dumps(data), encoding="utf-8")
+    (writer / "model.safetensors").unlink()  # the config alone; this one's parameters would be refused first
     with pytest.raises(RunError, match="does not translate"):
         Start.find(str(writer))
 

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from small_models import random_sources, write_model
+from small_models import random_sources, rewrite_config, write_model
 from vidrio.draw.terminal import text as plain
 from vidrio.errors import ModelError
 from vidrio.fast.engine import Engine as Fast
@@ -29,6 +29,7 @@ def folders(tmp_path_factory):
     small = exact.with_name("small")
     shutil.copytree(exact, small)
     write_parameters(small, quantise(read_parameters(exact), config))
+    rewrite_config(small)
     return exact, small
 
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vidrio
-from small_models import WORDS, write_model
+from small_models import WORDS, rewrite_config, write_model
 from vidrio.errors import InputError, ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
@@ -368,6 +368,7 @@ def test_bytes_that_make_no_characters_are_searched_again(tmp_path):
     parameters = dict(read_parameters(tmp_path))
     parameters["out.b"][tokenizer.id("<0x85>")] = 100
     write_parameters(tmp_path, parameters)
+    rewrite_config(tmp_path)
     translator = Translator.load(tmp_path, engine="glass")
     options = replace(translator.options, max_length=4)
     raw = translator.engine.search([[*tokenizer.encode("hola"), config.special.end]], options)[0][0]

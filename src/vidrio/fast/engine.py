@@ -14,6 +14,8 @@ import numpy as np
 from vidrio.errors import InputError, ModelError
 from vidrio.fast.batches import Batches
 from vidrio.model.config import ModelConfig
+from vidrio.model.files import LARGEST_JSON
+from vidrio.model.json_record import fitted
 from vidrio.search import Hypothesis, Ids, Options, Step, search
 
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
@@ -35,8 +37,8 @@ class Engine:
 
     def __init__(self, fast: Path, config: ModelConfig, *, workers: int = 1) -> None:
         self._folder, self._config, self._workers = fast, config, workers
-        self._source_tokens = _vocabulary(fast, "source")
-        self._target_tokens = _vocabulary(fast, "target")
+        self._source_tokens = _vocabulary(fast, "source", config.source_vocabulary)
+        self._target_tokens = _vocabulary(fast, "target", config.target_vocabulary)
         self._target_ids = {token: i for i, token in enumerate(self._target_tokens)}
         self._open()
 
@@ -216,11 +218,17 @@ def _lengths(pairs: Sequence[Pair]) -> list[tuple[int, ...]]:
     return [(len(source), len(target)) for source, target in pairs]
 
 
-def _vocabulary(fast: Path, side: str) -> list[str]:
+def _vocabulary(fast: Path, side: str, rows: int) -> list[str]:
     path = fast / "shared_vocabulary.json"
     path = path if path.is_file() else fast / f"{side}_vocabulary.json"
     try:
-        tokens: list[str] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path} cannot be read", found=str(error), do=f"delete {fast}; it is made again") from None
+        if path.stat().st_size > LARGEST_JSON:
+            raise ValueError(f"more than {LARGEST_JSON:,} bytes")
+        tokens: list[str] = fitted(list[str], json.loads(path.read_text(encoding="utf-8")))
+        if len(tokens) != rows or len(set(tokens)) != rows:
+            raise ValueError(f"{len(tokens):,} tokens, {len(set(tokens)):,} of them different, for {rows:,} rows")
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise ModelError(
+            f"{path} cannot be read", found=f"{error!s:.300}", do=f"delete {fast}; it is made again"
+        ) from None
     return tokens

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vidrio.errors import ModelError
 from vidrio.model.files import read_json, sha256
+from vidrio.model.json_record import record
 from vidrio.model.json_text import json_text
 
 MANIFEST = "vidrio.json"
@@ -32,7 +33,11 @@ def write_manifest(fast: Path, manifest: Manifest) -> None:
 def read_manifest(fast: Path) -> Manifest:
     data = read_json(fast / MANIFEST, what=f"the exported model {fast}")
     try:
-        return Manifest(**data)
+        manifest = record(Manifest, data)
+        elsewhere = [name for name in manifest.files if name in (".", "..") or set(name) & set("/\\\0")]
+        if elsewhere or "model.bin" not in manifest.files:
+            raise TypeError(f"its files are {', '.join(manifest.files)[:200]!r}")
+        return manifest
     except TypeError as error:
         raise ModelError(
             f"{fast / MANIFEST} cannot be read", found=str(error), do=f"delete {fast}; it is made again"
@@ -47,6 +52,14 @@ def checksums(folder: Path, names: tuple[str, ...]) -> dict[str, str]:
 def check_whole(fast: Path) -> Manifest:
     """Refuse an export whose files are not the ones that were written: CTranslate2 would crash, or worse, go on."""
     manifest = read_manifest(fast)
+    beside = sorted(file.name for file in fast.iterdir() if file.name not in (*manifest.files, MANIFEST))
+    read_too = [name for name in beside if name.endswith((".json", ".txt", ".bin"))]
+    if read_too:  # a vocabulary in another form would come before ours
+        raise ModelError(
+            f"{fast} holds what was not written with it",
+            found=", ".join(read_too)[:200],
+            do=f"delete {fast}; it is made again from the model",
+        )
     found = checksums(fast, tuple(manifest.files))
     for name, expected in manifest.files.items():
         if found.get(name) != expected:

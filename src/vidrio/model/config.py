@@ -10,11 +10,13 @@ Axes, one letter with one meaning in the whole project:
   B sentences in a batch (in `learn/` only)
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
 from vidrio.errors import ConfigError
+from vidrio.model.json_record import record, shown
 from vidrio.model.json_text import json_text
 
 FORMAT = 1  # of the model folder; another number is refused
@@ -24,6 +26,11 @@ NORMS = ("post", "pre")
 ACTIVATIONS = ("relu", "gelu", "swish")
 POSITIONS = ("sinusoidal", "sinusoidal-halves", "learned", "none")
 TYINGS = ("all", "output", "none")
+
+LARGEST_SIZE = 1 << 24  # of anything; no model comes near, and products of a few stay numbers that can be told
+LARGEST_LAYERS = 1000
+LARGEST_BEAM = 64
+LARGEST_LENGTH_PENALTY = 10.0  # 512^10 is still a number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +84,7 @@ class ModelConfig:
         if problems:
             raise ConfigError("this model cannot be built", found="; ".join(problems), do="change the values named")
 
-    def _problems(self) -> Any:
+    def _problems(self) -> Iterator[str]:
         for name, valid in (
             ("shape", SHAPES),
             ("norm", NORMS),
@@ -87,9 +94,13 @@ class ModelConfig:
         ):
             if getattr(self, name) not in valid:
                 yield f"{name} is {getattr(self, name)!r}, not one of {', '.join(valid)}"
-        for name in ("d_model", "n_heads", "d_head", "d_ff", "max_positions"):
-            if getattr(self, name) < 1:
-                yield f"{name} is {getattr(self, name)}, not a whole number above 0"
+        for name, least, most in (
+            *((name, 1, LARGEST_SIZE) for name in ("d_model", "n_heads", "d_head", "d_ff", "max_positions")),
+            *((name, 0, LARGEST_SIZE) for name in ("source_vocabulary", "target_vocabulary", "n_classes")),
+            *((name, 0, LARGEST_LAYERS) for name in ("n_encoder_layers", "n_decoder_layers")),
+        ):
+            if not least <= getattr(self, name) <= most:
+                yield f"{name} is {getattr(self, name)}, not a whole number from {least} to {most:,}"
         if self.has_encoder and self.n_encoder_layers < 1:
             yield f"n_encoder_layers is {self.n_encoder_layers} in a model with an encoder"
         if self.has_decoder and self.n_decoder_layers < 1:
@@ -104,8 +115,26 @@ class ModelConfig:
             yield f"tying is 'all' with vocabularies of {self.source_vocabulary} and {self.target_vocabulary} tokens"
         if self.positions.startswith("sinusoidal") and self.d_model % 2:
             yield f"d_model is {self.d_model}: sine and cosine come in pairs, so it must be even"
-        if not self.norm_epsilon > 0:
-            yield f"norm_epsilon is {self.norm_epsilon}, not above 0"
+        if not 0 < self.norm_epsilon <= 1:
+            yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
+        yield from self._problems_of_special()
+        yield from self._problems_of_decoding()
+
+    def _problems_of_special(self) -> Iterator[str]:
+        rows = min(size for size in (self.source_vocabulary, self.target_vocabulary, LARGEST_SIZE) if size > 0)
+        for name, token in asdict(self.special).items():
+            if not -1 <= token < rows:
+                yield f"the {name} token is {token}, not one of 0 to {rows - 1} (or -1: none)"
+
+    def _problems_of_decoding(self) -> Iterator[str]:
+        own = self.decoding
+        if not 1 <= own.beam <= LARGEST_BEAM:
+            yield f"beam is {own.beam}, not from 1 to {LARGEST_BEAM}"
+        if not 1 <= own.max_length <= LARGEST_SIZE:
+            yield f"max_length is {own.max_length}, not from 1 to {LARGEST_SIZE:,}"
+        most = LARGEST_LENGTH_PENALTY
+        if not abs(own.length_penalty) <= most:
+            yield f"length_penalty is {own.length_penalty}, not from {-most} to {most}"
 
     @property
     def has_encoder(self) -> bool:
@@ -131,22 +160,18 @@ class ModelConfig:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "ModelConfig":
-        data = dict(data)
         known = [f.name for f in fields(ModelConfig)]
         unknown = [name for name in data if name not in known]
         if unknown:
-            hints = [f"{name} (nearest: {', '.join(get_close_matches(name, known, 1)) or 'none'})" for name in unknown]
+            hints = [
+                f"{shown(name)[1:-1]} (nearest: {', '.join(get_close_matches(name[:100], known, 1)) or 'none'})"
+                for name in unknown[:12]
+            ]
             raise ConfigError(
                 "unknown settings in the model's config", found=", ".join(hints), do="remove or rename them"
             )
-        for name, kind in (("special", SpecialIds), ("decoding", DecodingDefaults)):
-            if name in data:
-                try:
-                    data[name] = kind(**data[name])
-                except TypeError as error:
-                    raise ConfigError(f"the config's {name!r} part cannot be read", found=str(error)) from None
         try:
-            return ModelConfig(**data)
+            return record(ModelConfig, data)
         except TypeError as error:
             raise ConfigError("the model's config cannot be read", found=str(error)) from None
 

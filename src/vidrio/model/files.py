@@ -9,7 +9,8 @@ from typing import Any
 
 from vidrio.errors import ModelError, about_file
 
-LARGEST_JSON = 64 * 1024 * 1024  # bytes; a config or a tokenizer beyond it is refused before it is parsed
+LARGEST_JSON = 64 * 1024 * 1024  # bytes; a tokenizer beyond it is refused before it is parsed
+LARGEST_OBJECT = 8 * 1024 * 1024  # bytes of any other JSON that is read: parsed, it takes up to thirty times as much
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -57,8 +58,8 @@ def read_json(path: Path, *, what: str) -> dict[str, Any]:
     """A JSON object from a file of reasonable size."""
     try:
         size = path.stat().st_size
-        if size > LARGEST_JSON:
-            raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_JSON:,} are read")
+        if size > LARGEST_OBJECT:
+            raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {LARGEST_OBJECT:,} are read")
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelError(

@@ -1,7 +1,7 @@
 """A model is a folder: read it, write it, and never leave half of one behind.
 
     MODEL/
-      config.json         format number, architecture, languages, special tokens, provenance, scores
+      config.json         format number, architecture, languages, special tokens, provenance, scores, checksums
       model.safetensors   the parameters, under the names of `parameters.py`
       tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
       README.md           the model card
@@ -12,7 +12,7 @@ Nothing here runs code from the folder, and no pickle is ever read. Every file i
 there, `config.json` last: a kill at any moment leaves the last good model or none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,12 @@ from vidrio.model.files import LARGEST_JSON as LARGEST_JSON
 from vidrio.model.files import read_json as read_json
 from vidrio.model.files import sha256 as sha256
 from vidrio.model.files import write_atomically as write_atomically
+from vidrio.model.json_record import fitted, record, shown
 from vidrio.model.json_text import json_text
+
+TENSORS = "model.safetensors"
+TOKENIZERS = ("tokenizer.json", "target-tokenizer.json")
+LARGEST_POSITIONS = 1 << 23  # numbers in a table of sines (P × D) that is made on loading: 64 MB; P = 16,384 at D = 512
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,26 +52,77 @@ def read_config(folder: Path) -> tuple[ModelConfig, About]:
     if data.get("format") != FORMAT:
         raise ModelError(
             f"{folder} is a model of another format",
-            found=f"format {data.get('format')!r}, this version reads format {FORMAT}",
-            do=f"use the version of vidrio that wrote it ({data.get('written_by', 'not told')}), or train again",
+            found=f"format {shown(data.get('format'))}, this version reads format {FORMAT}",
+            do=f"use the version of vidrio that wrote it ({data.get('written_by', 'not told')!s:.40}), or train again",
         )
     if not isinstance(data.get("model"), dict):
-        raise ModelError(f"{path} has no part 'model'", found=f"parts: {', '.join(data)}", do="use an undamaged folder")
+        parts = ", ".join(shown(name)[1:-1] for name in list(data)[:12])
+        raise ModelError(f"{path} has no part 'model'", found=f"parts: {parts}", do="use an undamaged folder")
     try:
-        about = About(**data.get("about", {}))
+        about = record(About, data.get("about", {}))
     except TypeError as error:
         raise ModelError(f"{path} has an unknown entry in its part 'about'", found=str(error)) from None
-    return ModelConfig.from_json(data["model"]), about
+    config = ModelConfig.from_json(data["model"])
+    _check_sizes(folder, config)
+    return config, about
+
+
+def _check_sizes(folder: Path, config: ModelConfig) -> None:
+    """Hold the config to the file's own header, before anything is made of the sizes that it tells."""
+    if config.positions != "learned" and config.max_positions * config.d_model > LARGEST_POSITIONS:
+        raise ModelError(
+            f"{folder} has more positions than are made",
+            found=f"max_positions {config.max_positions:,} × d_model {config.d_model:,}",
+            do=f"at most {LARGEST_POSITIONS:,} numbers",
+        )
+    path = folder / TENSORS
+    if path.is_file():  # else it is missed when it is needed
+        from vidrio.model.header import check_header
+
+        try:
+            check_header(path, config)
+        except (ValueError, RecursionError) as error:
+            raise _damaged(path, error) from None
 
 
 def write_config(folder: Path, config: ModelConfig, about: About) -> None:
-    """Write `config.json`; it is what makes a folder a model, so it is written last."""
+    """Write `config.json`; it is what makes a folder a model, so it is written last, with the checksums of the rest."""
     from dataclasses import asdict
 
     from vidrio._version import __version__
 
-    data = {"format": FORMAT, "written_by": f"vidrio {__version__}", "model": config.to_json(), "about": asdict(about)}
+    files = {name: sha256(folder / name) for name in (TENSORS, *TOKENIZERS) if (folder / name).is_file()}
+    data = {
+        "format": FORMAT,
+        "written_by": f"vidrio {__version__}",
+        "model": config.to_json(),
+        "about": asdict(about),
+        "files": files,
+    }
     write_atomically(folder / "config.json", f"{json_text(data, indent=2)}\n".encode())
+
+
+def check_files(folder: Path, names: Sequence[str]) -> None:
+    """Refuse files that are not the ones with which the config was written, where it tells: those of another model,
+    or with a bit that has flipped. A folder of an older version does not tell."""
+    path = folder / "config.json"
+    data = read_json(path, what=f"the model folder {folder}") if path.is_file() else {}
+    if "files" not in data:
+        return
+    try:
+        written: dict[str, str] = fitted(dict[str, str], data["files"])
+    except TypeError as error:
+        raise ModelError(f"{path} cannot be read", found=f"files: {error}", do="use an undamaged folder") from None
+    for name in names:
+        found = sha256(folder / name) if (folder / name).is_file() else None
+        if found != written.get(name):
+            if found is None:
+                raise ModelError(f"{folder / name} is missing", do="use a complete model folder")
+            raise ModelError(
+                f"{folder / name} is another file than the one that the model was written with, or damaged",
+                found=f"sha256 {found}, the config tells {written.get(name, 'of none')[:64]}",
+                do="copy the model again; after a change of your own, write its config again (write_config)",
+            )
 
 
 def read_parameters(folder: Path) -> dict[str, Any]:
@@ -76,15 +132,23 @@ def read_parameters(folder: Path) -> dict[str, Any]:
 
     from vidrio.model.quantised import dequantise
 
-    path = folder / "model.safetensors"
+    path = folder / TENSORS
     try:
-        return dequantise(load_file(path))
+        arrays = load_file(path)
     except FileNotFoundError:
         raise ModelError(f"{path} is missing", do="use a complete model folder") from None
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"{path} is damaged", found=f"{error}; sha256 {sha256(path)}", do="copy the model again, or train it again"
-        ) from None
+        raise _damaged(path, error) from None
+    check_files(folder, [TENSORS])
+    try:
+        return dequantise(arrays)
+    except (TypeError, ValueError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> ModelError:
+    found = f"{error!s:.300}; sha256 {sha256(path)}" if path.is_file() else f"{error!s:.300}"
+    return ModelError(f"{path} is damaged", found=found, do="copy the model again, or train it again")
 
 
 def write_parameters(folder: Path, parameters: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> None:
@@ -93,4 +157,4 @@ def write_parameters(folder: Path, parameters: Mapping[str, Any], metadata: Mapp
     from safetensors.numpy import save
 
     arrays = {name: np.ascontiguousarray(value) for name, value in parameters.items()}
-    write_atomically(folder / "model.safetensors", save(arrays, metadata=dict(metadata or {})))
+    write_atomically(folder / TENSORS, save(arrays, metadata=dict(metadata or {})))

@@ -14,6 +14,7 @@ import numpy as np
 
 from vidrio.errors import ModelError
 from vidrio.model.config import ModelConfig
+from vidrio.model.json_record import shown
 
 
 class ParameterSpec(NamedTuple):
@@ -120,19 +121,38 @@ def count(config: ModelConfig) -> int:
 def check_parameters(parameters: Mapping[str, np.ndarray], config: ModelConfig, *, where: str = "the model") -> None:
     """Refuse parameters that do not fit the config; every problem is told at once."""
     specs = parameter_specs(config)
-    problems = [f"{name} is missing" for name in specs if name not in parameters]
-    problems += [f"{name} is not a parameter of this model" for name in parameters if name not in specs]
-    for name in specs:
-        if name in parameters:
-            array = parameters[name]
-            if array.shape != specs[name].shape:
-                problems.append(f"{name} has shape {array.shape}, not {specs[name].shape} ({specs[name].axes})")
-            elif not np.all(np.isfinite(array)):
-                problems.append(f"{name} holds NaN or infinity")
+    wrong = misfits({name: array.shape for name, array in parameters.items()}, specs)
+    wrong |= {
+        name: f"{name} holds NaN or infinity"
+        for name in specs
+        if name not in wrong and not np.all(np.isfinite(parameters[name]))
+    }
+    refuse(list(wrong.values()), where)
+
+
+def check_shapes(shapes: Mapping[str, tuple[int, ...]], config: ModelConfig, *, where: str) -> None:
+    """The same of the shapes alone, which a file's header tells before anything of its size is in memory."""
+    layers = config.n_encoder_layers * config.has_encoder + config.n_decoder_layers * config.has_decoder
+    if layers > len(shapes):
+        refuse([f"{layers:,} layers with {len(shapes):,} parameters in all"], where)
+    refuse(list(misfits(shapes, parameter_specs(config)).values()), where)
+
+
+def misfits(shapes: Mapping[str, tuple[int, ...]], specs: Mapping[str, ParameterSpec]) -> dict[str, str]:
+    """What is wrong with the parameters of these shapes, by name."""
+    wrong = {name: f"{name} is missing" for name in specs if name not in shapes}
+    wrong |= {name: f"{shown(name)[1:-1]} is not a parameter of this model" for name in shapes if name not in specs}
+    for name, (axes, shape) in specs.items():
+        if name in shapes and shapes[name] != shape:
+            wrong[name] = f"{name} has shape {shapes[name]}, not {shape} ({axes})"
+    return wrong
+
+
+def refuse(problems: list[str], where: str) -> None:
     if problems:
-        shown = "; ".join(problems[:12]) + (f"; and {len(problems) - 12} more" if len(problems) > 12 else "")
+        told = "; ".join(problems[:12]) + (f"; and {len(problems) - 12} more" if len(problems) > 12 else "")
         raise ModelError(
-            f"the parameters of {where} do not fit its config", found=shown, do="use an undamaged model folder"
+            f"the parameters of {where} do not fit its config", found=told, do="use an undamaged model folder"
         )
 
 

@@ -45,8 +45,9 @@ def dequantise(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         raise ModelError(
             "integers without their scale", found=", ".join(sorted(missing)), do="use an undamaged model folder"
         )
-    return {
-        name: value * arrays[name + SCALE] if name in whole else value
-        for name, value in arrays.items()
-        if name.removesuffix(SCALE) not in whole or name in whole
-    }
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite numbers are refused where the machine is built
+        return {
+            name: value * arrays[name + SCALE] if name in whole else value
+            for name, value in arrays.items()
+            if name.removesuffix(SCALE) not in whole or name in whole
+        }

@@ -20,6 +20,7 @@ import numpy as np
 
 from vidrio.errors import DataError, ModelError
 from vidrio.model.files import read_json, sha256, write_atomically
+from vidrio.model.json_record import record
 from vidrio.model.json_text import json_text
 from vidrio.text.reading.words import Place, word_of_each, worded, words
 from vidrio.translate.alignment import Word, word_at
@@ -243,18 +244,7 @@ def read(folder: Path) -> Confidence:
 def _checked(data: dict[str, Any]) -> Confidence:
     if data.pop("format") != FORMAT:
         raise ValueError(f"not of format {FORMAT}")
-    found = Confidence(
-        sentence=Curve(**data.pop("sentence")),
-        word=Curve(**data.pop("word")),
-        sentences=Measured(**data.pop("sentences")),
-        words=Measured(**data.pop("words")),
-        **data,
-    )
-    for part in (found.sentence, found.word, found.sentences, found.words):
-        if not all(math.isfinite(number) for number in asdict(part).values() if number is not None):
-            raise ValueError(f"not all of these are numbers: {part}")
+    found = record(Confidence, data)
     if min(found.sentence.slope, found.word.slope) < 0:
         raise ValueError("a curve that falls")
-    if not isinstance(found.weights, str):
-        raise TypeError("no checksum of the weights")
     return found

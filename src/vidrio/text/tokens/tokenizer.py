@@ -7,7 +7,8 @@ Pieces read like `▁Hello`; a character that the vocabulary does not hold becom
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import Any, final
 
 import tokenizers
-from tokenizers import models
+from tokenizers import models, normalizers, pre_tokenizers
 
 from vidrio.errors import ModelError, TokenizerError, nearest
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
+from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
@@ -96,13 +98,18 @@ class Tokenizer:
         except (OSError, UnicodeDecodeError) as error:
             raise TokenizerError(f"{path} cannot be read", found=str(error), do="use an undamaged file") from None
         try:
-            engine = tokenizers.Tokenizer.from_str(text)
+            with _told_of_panics():
+                engine = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # the library raises nothing more precise
             raise TokenizerError(
                 f"{path} is damaged, or no tokenizer",
                 found=f"{str(error)[:200]}; sha256 {sha256(path)}",
                 do="copy it again",
             ) from None
+        if engine.normalizer is None:  # one that does nothing can be asked
+            engine.normalizer = normalizers.Sequence([])
+        if engine.pre_tokenizer is None:
+            engine.pre_tokenizer = pre_tokenizers.Sequence([])
         return Tokenizer(engine, special or _told(engine, path))
 
     def save(self, path: str | Path) -> None:
@@ -134,7 +141,8 @@ class Tokenizer:
 
     def prepared(self, text: str) -> str:
         """The text as it is when it is split: normalised, escaped, its spaces written as `▁`."""
-        return str(self._engine.normalizer.normalize_str(valid(text)))
+        with _told_of_panics():
+            return str(self._engine.normalizer.normalize_str(valid(text)))
 
     def words(self, text: str) -> list[tuple[str, int]]:
         """What tokens never reach across: each part of the prepared text, with the number of its tokens."""
@@ -170,7 +178,8 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts, on all cores."""
         try:
-            return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
+            with _told_of_panics():
+                return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
         except Exception:
             return [self.encode(text) for text in texts]  # says which text is wrong, and why
 
@@ -194,7 +203,8 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
-        return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
+        with _told_of_panics():
+            return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
 
     def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
         """`decode` for many, on all cores."""
@@ -204,7 +214,8 @@ class Tokenizer:
             return not ids or (hidden.isdisjoint(ids) and min(ids) >= 0 and max(ids) < size)
 
         shown = [ids if is_shown(ids) else self._shown(ids) for ids in many]
-        return list(self._engine.decode_batch(shown, skip_special_tokens=False))
+        with _told_of_panics():
+            return list(self._engine.decode_batch(shown, skip_special_tokens=False))
 
     def id(self, token: str) -> int | None:
         """The id of a token, None if the vocabulary does not hold it."""
@@ -239,7 +250,10 @@ class Tokenizer:
 
     def _encode(self, text: str) -> tokenizers.Encoding:
         try:
-            return self._engine.encode(text, add_special_tokens=False)
+            with _told_of_panics():
+                return self._engine.encode(text, add_special_tokens=False)
+        except TokenizerError:
+            raise
         except Exception as error:
             valid(text)
             raise self._unknown(text, error) from None
@@ -269,8 +283,9 @@ class Tokenizer:
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:
     """The source's and the target's tokenizer of a model: one and the same, unless the vocabularies are separate."""
-    source = Tokenizer.load(folder / "tokenizer.json", config.special)
     separate = folder / "target-tokenizer.json"
+    check_files(folder, TOKENIZERS if separate.is_file() else TOKENIZERS[:1])
+    source = Tokenizer.load(folder / "tokenizer.json", config.special)
     target = Tokenizer.load(separate, config.special) if separate.is_file() else source
     problems = [
         f"{side}: {tokenizer.size} tokens for {rows} rows of the embedding"
@@ -287,6 +302,19 @@ def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Token
             do="use an undamaged model folder",
         )
     return source, target
+
+
+@contextmanager
+def _told_of_panics() -> Iterator[None]:
+    """A tokenizer file can hold what its library does not expect of itself; what it raises then is no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise TokenizerError(
+            "this tokenizer cannot be used", found=f"{error!s:.200}", do="use an undamaged model folder"
+        ) from None
 
 
 def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:

@@ -1,0 +1,87 @@
+"""What a safetensors file says of itself before its numbers: their names, types and shapes. A few kilobytes to read.
+
+    8 bytes   how long the header is
+    header    JSON: {"embed": {"dtype": "F32", "shape": [8000, 256], "data_offsets": [0, 8192000]}, …}
+    body      the numbers
+
+The library checks a file as a whole, and then it is in memory. Here a folder is held to its config first.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vidrio.model.config import ModelConfig
+from vidrio.model.json_record import record, shown
+from vidrio.model.parameters import check_shapes, parameter_specs
+from vidrio.model.quantised import SCALE, SUMMED
+
+LONGEST_HEADER = 8 * 1024 * 1024  # bytes; 200,000 parameters, each a matrix
+BYTES = {"F64": 8, "F32": 4, "F16": 2, "I8": 1}  # of one number of each type that is read
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How one array stands in the file."""
+
+    dtype: str
+    shape: list[int]
+    data_offsets: list[int]
+
+
+def check_header(path: Path, config: ModelConfig) -> None:
+    """Refuse a file that does not hold what a model of this config needs: ValueError if the header is damaged,
+    ModelError if it is of another model."""
+    stored = read_header(path)
+    check_shapes(shapes_of(stored, config), config, where=str(path.parent))
+
+
+def read_header(path: Path) -> dict[str, Stored]:
+    """The arrays of a file, by name, each with as many bytes as its shape needs, and all of them as many as there are;
+    ValueError if it is not so."""
+    with path.open("rb") as file:
+        size, length = path.stat().st_size, int.from_bytes(file.read(8), "little")
+        if not 2 <= length <= min(size - 8, LONGEST_HEADER):
+            raise ValueError(f"a header of {length:,} bytes in a file of {size:,}")
+        data = json.loads(file.read(length))
+    if not isinstance(data, dict):
+        raise ValueError(f"its header is a JSON {type(data).__name__}, not an object")
+    stored = {name: _stored(name, told) for name, told in data.items() if name != "__metadata__"}
+    needed = sum(told.data_offsets[1] - told.data_offsets[0] for told in stored.values())
+    if needed != size - 8 - length:
+        raise ValueError(f"{size - 8 - length:,} bytes of numbers where its header tells of {needed:,}")
+    return stored
+
+
+def _stored(name: str, data: object) -> Stored:
+    try:
+        told = record(Stored, data)
+    except TypeError as error:
+        raise ValueError(f"of {shown(name)} its header tells {error}") from None
+    if told.dtype not in BYTES:
+        raise ValueError(f"{shown(name)} is stored as {shown(told.dtype)}, not as one of {', '.join(BYTES)}")
+    begin, end = told.data_offsets if len(told.data_offsets) == 2 else (0, -1)
+    sound = len(told.shape) <= 3 and min([begin, *told.shape]) >= 0
+    if not sound or end - begin != math.prod(told.shape) * BYTES[told.dtype]:
+        raise ValueError(f"{shown(name)} has the shape {shown(told.shape)} and stands at {shown(told.data_offsets)}")
+    return told
+
+
+def shapes_of(stored: Mapping[str, Stored], config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """The shapes of the parameters; those in eight bits have a scale each, of the one shape that fits."""
+    whole = {name for name, told in stored.items() if told.dtype == "I8"}
+    scales = {name + SCALE for name in whole}
+    if len(stored) >= config.n_encoder_layers + config.n_decoder_layers:  # else the config is of another model
+        specs = parameter_specs(config)
+        for name in sorted(whole & set(specs)):
+            axes, shape = specs[name]
+            scale = stored.get(name + SCALE)
+            if axes not in SUMMED:
+                raise ValueError(f"{name} is stored in eight bits, which {axes} never is")
+            expected = [1 if axis == SUMMED[axes] else n for axis, n in enumerate(shape)]
+            if scale is None or scale.shape != expected or scale.dtype == "I8":
+                found = "no scale" if scale is None else f"a scale of shape {shown(scale.shape)} in {scale.dtype}"
+                raise ValueError(f"{name} has {found}, not one of shape {expected}")
+    return {name: tuple(told.shape) for name, told in stored.items() if name not in scales}

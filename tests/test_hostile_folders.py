@@ -1,0 +1,267 @@
+"""Model folders that are broken, or made to do harm: refused with a reason, or they translate. Never a traceback, never
+more memory or time than a model of that size has any need for.
+
+`python tests/test_hostile_folders.py COUNT SEED FOLDER` tries them in a process of its own, whose memory is limited;
+a hard crash of a library ends that process, and the case is told by its number.
+"""
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FEW, MANY = 200, 40_000  # some 3 seconds and 8 minutes of one quiet core
+MEMORY = 1 << 30  # bytes that a case may have in use, libraries included
+SECONDS = 10
+BEGIN = 17  # of the cases' numbers
+
+# What JSON cannot be made to hold by Python's own writer.
+PLACES = {"@digits": "9" * 10_000, "@deep": "[" * 100_000, "@half": '"\\ud800"', "@large": "1" + "0" * 400}
+VALUES: list[Any] = [
+    *(None, True, False, 0, 1, 2, 3, -1, -2, 7, 255, 65_536, 10**6, 10**8, 10**10, 10**12, 2**63, -(10**12)),
+    *(0.0, 0.5, 256.0, -1.5, 1e-300, 1e308, float("nan"), float("inf"), -float("inf")),
+    *("", "x", "none", "learned", "decoder", "</s>", "①②", "a\0b", "../../x", "é" * 5000, "[", "(?P<"),
+    *([], {}, [1, 2], [[]], {"a": 1}, ["x"] * 1000, [None], *PLACES),
+]
+
+
+def mutated_json(data: bytes, draw: random.Random) -> bytes:
+    """One value of it is another, is missing, or comes twice."""
+    try:
+        tree = json.loads(data)
+    except (ValueError, RecursionError):
+        return mutated_bytes(data, draw)
+    parent, key = None, None
+    node = tree
+    while isinstance(node, dict | list) and node and (parent is None or draw.random() < 0.85):
+        parent = node
+        key = draw.choice(list(node) if isinstance(node, dict) else range(min(len(node), 400)))
+        node = node[key]
+    if parent is None:
+        tree = draw.choice(VALUES)
+    elif (kind := draw.randrange(8)) == 0:
+        del parent[key]
+    elif kind == 1:
+        other = draw.choice(list(parent.values()) if isinstance(parent, dict) else parent)
+        parent[key] = other
+    elif kind == 2 and isinstance(parent, dict):
+        parent[draw.choice(["x", "\0", "format", "n_heads", "weights", "é" * 300, *parent])] = draw.choice(VALUES)
+    elif kind == 3 and isinstance(parent, list):
+        parent.append(draw.choice([*VALUES, parent[0]]))
+    elif kind == 4 and isinstance(node, int | float):
+        parent[key] = draw.choice([node + 1, node - 1, node * 2, -node, node // 2, float(node), str(node)])
+    else:
+        parent[key] = draw.choice(VALUES)
+    text = json.dumps(tree)
+    for name, meant in PLACES.items():
+        text = text.replace(f'"{name}"', meant)
+    return text.encode()
+
+
+def mutated_bytes(data: bytes, draw: random.Random) -> bytes:
+    """Cut off, with bits turned over, a piece taken out or put in."""
+    changed, place = bytearray(data), draw.randrange(len(data) + 1)
+    kind = draw.randrange(4)
+    if kind == 0:
+        return bytes(changed[:place])
+    if kind == 1 and data:
+        for _ in range(draw.choice([1, 1, 2, 30])):
+            changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
+    elif kind == 2:
+        del changed[place : place + draw.choice([1, 4, 100])]
+    else:
+        changed[place:place] = draw.randbytes(draw.choice([1, 8, 100]))
+    return bytes(changed)
+
+
+def mutated_tensors(data: bytes, draw: random.Random) -> bytes:
+    """Its header or its numbers."""
+    kind, length = draw.randrange(4), int.from_bytes(data[:8], "little")
+    if kind == 0:
+        return mutated_bytes(data, draw)
+    if kind == 1:
+        body = bytearray(data)
+        for _ in range(draw.choice([1, 3, 100])):
+            body[min(len(body) - 1, 8 + length + draw.randrange(max(1, len(body) - length - 8)))] ^= (
+                1 << draw.randrange(8)
+            )
+        return bytes(body)
+    header = mutated_json(data[8 : 8 + length], draw)
+    told = len(header) if kind == 2 else draw.choice([len(header), 0, 2**40, 2**63, len(header) + 1])
+    return told.to_bytes(8, "little") + header + data[8 + length :]
+
+
+def mutation(name: str) -> Callable[[bytes, random.Random], bytes]:
+    if name.endswith(".safetensors"):
+        return mutated_tensors
+    return mutated_json if name.endswith(".json") else mutated_bytes
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def hostile(models: dict[str, dict[str, bytes]], draw: random.Random) -> dict[str, bytes | None]:
+    """The files of a model, one to three of them not as they should be; None: it is not there."""
+    files: dict[str, bytes | None] = dict(models[draw.choice(list(models))])
+    for _ in range(draw.choice([1, 1, 1, 2, 3])):
+        name = draw.choice([*files, *["config.json"] * 3])
+        before = files[name]
+        if draw.random() < 0.03:
+            files[name] = None
+        elif draw.random() < 0.05:
+            files[name] = models[draw.choice(list(models))].get(name)  # another model's
+        elif before:
+            change = mutated_bytes if draw.random() < 0.15 else mutation(name)
+            files[name] = change(before, draw)
+    if draw.random() < 0.8:  # as an older version wrote it, or as somebody who knows of checksums
+        config = files["config.json"]
+        if config:
+            try:
+                data = json.loads(config)
+                del data["files"]
+                files["config.json"] = json.dumps(data).encode()
+            except (ValueError, KeyError, TypeError, RecursionError):
+                pass
+    return files
+
+
+def attempt(folder: Path, draw: random.Random) -> str:
+    """What comes of it: the kind of error, or "translated"."""
+    from dataclasses import replace
+
+    from vidrio.errors import VidrioError
+    from vidrio.translate import confidence
+    from vidrio.translate.translator import Translator
+
+    try:
+        engine = "fast" if (folder / "fast").is_dir() and draw.random() < 0.3 else "glass"
+        translator = Translator.load(folder, engine=engine, workers=1)
+        options = translator.options
+        # A model may be slow; what is tried here is how it is read.
+        options = replace(options, max_length=min(options.max_length, 4), beam=min(options.beam, 2))
+        translator.translate("hello bala core, world.", options)
+        if (folder / confidence.NAME).is_file():
+            confidence.read(folder)
+        return "translated"
+    except (VidrioError, OSError) as error:  # what the command line tells in a message
+        return type(error).__name__ if str(error) else "no message"
+
+
+def put(folder: Path, files: dict[str, bytes | None], before: dict[str, bytes | None]) -> None:
+    """Make the folder hold these files, and write only those that differ from what stood there before."""
+    for name in before:
+        if files.get(name) is None:
+            (folder / name).unlink(missing_ok=True)
+    for name, data in files.items():
+        if data is not None and before.get(name) is not data:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(data)
+    if not any(name.startswith("fast/") and data is not None for name, data in files.items()):
+        shutil.rmtree(folder / "fast", ignore_errors=True)
+
+
+def try_all(count: int, begin: int, models_folder: Path) -> None:
+    """Try cases one after the other; a line of JSON for each fault, and one at the end."""
+    import warnings
+
+    warnings.simplefilter("ignore")
+    models = {folder.name: files_of(folder) for folder in sorted(models_folder.iterdir()) if folder.is_dir()}
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    outcomes: dict[str, int] = {}
+    slowest, folder = 0.0, models_folder.parent / f"tried-{begin}"
+    now = os.open(models_folder.parent / f"now-{begin}", os.O_WRONLY | os.O_CREAT)
+    for number in range(begin, begin + count):
+        os.pwrite(now, f"{number:12}".encode(), 0)
+        draw = random.Random(number)
+        files = hostile(models, draw)
+        shutil.rmtree(folder, ignore_errors=True)
+        put(folder, files, {})
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of work, and the process ends
+        signal.alarm(10 * SECONDS)  # also if it waits; others work on this machine too
+        began = time.process_time()
+        try:
+            outcome = attempt(folder, draw) if folder.is_dir() else "nothing"
+        except BaseException:
+            outcome = "FAULT"
+            print(json.dumps({"case": number, "fault": traceback.format_exc()[-1500:]}), flush=True)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.alarm(0)
+        slowest = max(slowest, time.process_time() - began)
+        outcomes[outcome] = outcomes.get(outcome, 0) + 1
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"tried": count, "outcomes": outcomes, "slowest": slowest, "peak": peak}), flush=True)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small models of several kinds, some with the fast engine's files, as folders."""
+    from small_models import rewrite_config, write_model
+    from vidrio.fast.export import export
+    from vidrio.model.find import PACKAGE
+    from vidrio.model.folder import read_parameters, write_parameters
+    from vidrio.model.quantised import quantise
+    from vidrio.text.tokens.tokenizer import Tokenizer
+
+    place = tmp_path_factory.mktemp("hostile") / "models"
+    small = {"d_model": 8, "d_head": 4, "d_ff": 8, "n_encoder_layers": 1, "n_decoder_layers": 1, "max_positions": 24}
+    write_model(place / "plain", **small)
+    config = write_model(place / "exported", seed=1, ends=True, norm="pre", **small)
+    write_parameters(place / "exported", quantise(read_parameters(place / "exported"), config))
+    rewrite_config(place / "exported")
+    export(place / "exported")
+    shutil.copy(PACKAGE / "models" / "en-es" / "confidence.json", place / "exported")
+    learner = Tokenizer.learn(["hello world, hola mundo"] * 9, "bpe", 290)
+    sizes = {"source_vocabulary": learner.size, "target_vocabulary": learner.size, "special": learner.special}
+    write_model(place / "subwords", **small, **sizes)
+    learner.save(place / "subwords" / "tokenizer.json")
+    rewrite_config(place / "subwords")
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (place / "lesson").mkdir(exist_ok=True)
+        shutil.copy(PACKAGE / "lessons" / "trained" / name, place / "lesson")
+    return place
+
+
+def hold(models: Path, count: int, begin: int) -> dict[str, Any]:
+    """Try so many in another process; a fault, or a crash of that process, is a failed test."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+    command = [sys.executable, __file__, str(count), str(begin), str(models)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    now = (models.parent / f"now-{begin}").read_text()
+    assert done.returncode == 0, f"case {now}: the process ended with {done.returncode}\n{done.stderr[-2000:]}"
+    faults = [line for line in lines if "case" in line]
+    assert not faults, "\n".join(f"case {fault['case']}: {fault['fault']}" for fault in faults[:5])
+    assert "no message" not in lines[-1]["outcomes"]
+    assert lines[-1]["peak"] <= MEMORY
+    assert lines[-1]["slowest"] <= SECONDS
+    return lines[-1]
+
+
+def test_some_hostile_folders_are_refused_or_translate(models: Path) -> None:
+    told = hold(models, FEW, BEGIN)
+    assert told["tried"] == FEW
+    assert told["outcomes"]["ModelError"] > FEW / 10
+    assert told["outcomes"]["translated"] > FEW / 100
+
+
+@pytest.mark.slow
+def test_many_hostile_folders_are_refused_or_translate(models: Path) -> None:
+    """VIDRIO_HOSTILE=100000 tries another number of them."""
+    told = hold(models, int(os.environ.get("VIDRIO_HOSTILE", MANY)), 1_000_000)
+    print(told)
+
+
+if __name__ == "__main__":
+    try_all(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
