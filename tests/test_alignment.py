@@ -181,6 +181,16 @@ def test_places_through_symbols_and_line_breaks(written, expected):
     assert {"{first_name}", "https://b.org"} <= {expected[a:b].strip() for a, b in back}
 
 
+def test_places_of_signs_that_the_model_read_otherwise():
+    source = "\ufeffse\u00ade \ufb01 and\x00 now"
+    prepared = hide(protected(source), "")
+    assert prepared.given == "see fi and now"
+    places = source_tokens(prepared, TOKENIZER)
+    assert [a for a, _ in places] == sorted(a for a, _ in places)
+    assert places[-1][1] == len(source)
+    assert "".join(source[a:b] for a, b in places).endswith("now")
+
+
 def test_places_before_a_full_stop_that_only_the_model_read():
     source, written = "see {first_name} and me now", "ve ① y a mí ahora."
     prepared = hide(protected(source), "①②")

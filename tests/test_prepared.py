@@ -32,6 +32,21 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sentence", "given"),
+    [
+        ("A well\u2011known, wrapped\n  line", "A well-known, wrapped line"),
+        ("The \ufb01rst of\ufb01ce", "The first office"),
+        ("\ufeffThe hy\u00adphen\u200b and\x00 {x}", "The hyphen and ①"),
+        ("\uff26\uff55\uff4c\uff4c width", "Full width"),
+        ("Tabs\tstay, as do é, ½ and ñ", "Tabs\tstay, as do é, ½ and ñ"),
+    ],
+)
+def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
+    """How a text is set is not what it says; places in the sentence are still known (test_alignment.py)."""
+    assert hide(protected(sentence), SYMBOLS).given == given
+
+
+@pytest.mark.parametrize(
     ("sentence", "read"),
     [
         ("We met Przybylski in Oz.", "We met ① in ②."),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vidrio.text.reading.capitals import unclosed
-from vidrio.text.reading.prepared import LINE_BREAK, Prepared
+from vidrio.text.reading.prepared import SET_OTHERWISE, Prepared, plain_signs
 from vidrio.text.reading.words import Place, before_edits, token_places, word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -87,8 +87,8 @@ def word_at(text: str, place: Place) -> Word:
 def source_tokens(read: Prepared, tokenizer: Tokenizer) -> list[Place]:
     """The places in the sentence of the tokens that the model read, the end token left out."""
     length = len(read.source.text)
-    breaks = ((*match.span(), 1) for match in LINE_BREAK.finditer(read.hidden))
-    to_hidden = before_edits(breaks, len(read.hidden))
+    plainer = ((*match.span(), len(plain_signs(match))) for match in SET_OTHERWISE.finditer(read.hidden))
+    to_hidden = before_edits(plainer, len(read.hidden))
     hidden = ((place.start, place.end, 1) for place in read.places)
     to_source = before_edits((*hidden, *[(length, length, 1)] * read.closed), length)
     pieces = tokenizer.pieces(read.given)

@@ -22,7 +22,8 @@ BRACKET = re.compile(r"[()\[\]]")
 QUOTE = re.compile('[«»“”„"]')
 QUOTED = re.compile(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
-NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]+")
+# Neither are raised and lowered numbers and fractions, ligatures and letters of full width a script of their own.
+NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff\u2070-\u209c\u2150-\u2189\ufb00-\ufb06\uff01-\uff5e]+")
 SEPARATOR = re.compile(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
 PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut

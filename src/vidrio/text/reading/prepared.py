@@ -7,6 +7,7 @@ fails to, exactly once for each, `reveal` says so, and the words around are tran
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,7 +31,14 @@ TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # what counts as so many: a word with letters that the vocabulary does not hold
 WORD = re.compile(r"[\w'’-]+")
 DRAWN_OUT = re.compile(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
-LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
+# What a model reads in plainer signs: a text may be wrapped at a fixed width; hyphens that do not break, ligatures and
+# letters of full width are only ways to set a text; control and format characters (soft hyphens, byte-order marks,
+# blanks without width) are not seen at all.
+HYPHENS = "\u2010\u2011"
+SET_OTHERWISE = re.compile(
+    rf"\s*[\r\n]\s*|[{HYPHENS}]|[\ufb00-\ufb06\uff01-\uff5e]+"
+    r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
+)
 CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 # A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
 USUAL = re.compile(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
@@ -43,7 +51,7 @@ class Prepared(NamedTuple):
 
     source: Protected
     hidden: str  # the sentence with symbols
-    given: str  # the same on one line: that is what the model reads
+    given: str  # the same on one line, in plain signs: that is what the model reads
     symbols: str = ""
     places: tuple[Span, ...] = ()  # in the sentence itself, in the order of the symbols
     form: Form = Form.PLAIN  # how its letters looked; they are read as those of a sentence
@@ -72,7 +80,13 @@ class Reader:
         self.knows_forms = knows_capitals(tokenizer)
         names = frozenset(translated.split())
         self._tokens = lru_cache(REMEMBERED)(
-            lambda word: 1 if word in names else tokenizer.count(word) if tokenizer.spells(word) else UNSPELLABLE
+            lambda word: (
+                1
+                if word in names
+                else tokenizer.count(plain)
+                if tokenizer.spells(plain := SET_OTHERWISE.sub(plain_signs, word))
+                else UNSPELLABLE
+            )
         )
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
@@ -110,7 +124,12 @@ class Reader:
     def _is_usual_word(self, word: str) -> bool:
         if word in self._usual:
             return True
-        if not USUAL.fullmatch(word) or DRAWN_OUT.search(word) or ADDRESS.search(f"{word} "):
+        if (
+            not USUAL.fullmatch(word)
+            or SET_OTHERWISE.search(word)
+            or DRAWN_OUT.search(word)
+            or ADDRESS.search(f"{word} ")
+        ):
             return False
         if any(fewest(name, self._tokens) >= RARE for name in NAME.findall(word)):
             return False
@@ -157,9 +176,19 @@ def hide(
         pieces += (text[at : place.start], symbol)
         at = place.end
     shown = "".join((*pieces, text[at:], "." * closed))
-    given = LINE_BREAK.sub(" ", shown)  # a text may be wrapped at a fixed width
+    given = SET_OTHERWISE.sub(plain_signs, shown)
     is_named = any(place.kind == NAMED for place in places)
     return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named)
+
+
+def plain_signs(match: re.Match[str]) -> str:
+    """What a model reads for signs that are SET_OTHERWISE."""
+    signs = match[0]
+    if "\n" in signs or "\r" in signs:
+        return " "
+    if signs in HYPHENS:
+        return "-"
+    return unicodedata.normalize("NFKC", signs) if signs[0] >= "\ufb00" and signs[0] != "\ufeff" else ""
 
 
 def shouting(source: Protected) -> tuple[str, Form]:

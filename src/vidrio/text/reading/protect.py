@@ -34,10 +34,12 @@ _SIGNS = {
     "%": re.compile(r"[%$]"),
     "<": re.compile("[`<>&{#@\\[/~\\\\_\u20e3]"),
     "☺": re.compile("[\u2190-\U0010ffff]"),
+    "\x1b": re.compile("\x1b"),
 }
 # Kind, the signs of which it needs one, pattern. They are tried in this order at each place of the text. Each stops at
 # white space or has a limit, so time grows with length.
 _KINDS = (
+    ("code", "\x1b", r"\x1b\[[\d;]{0,20}[A-Za-z]"),  # a terminal's colours
     ("code", "<", r"`[^`\n]{1,200}`"),
     ("url", "<", r"<(?:https?://|mailto:)[^\s<>]+>"),
     ("email", "<", r"<[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+>"),
@@ -102,7 +104,7 @@ _KINDS = (
 # Within a word only these may begin; so most places of a text are passed over without a try.
 _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3))"
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
-_SIGN = re.compile("[\\d`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
+_SIGN = re.compile("[\\d\x1b`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
 _TRAILING = re.compile(r"(?:[.]\d+)+")
 _BY_DIGITS = ("number", "date", "time", "version")
 

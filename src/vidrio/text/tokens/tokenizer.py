@@ -41,6 +41,11 @@ class Piece:
     unknown: bool
 
 
+def is_number_sign(sign: str) -> bool:
+    """Whether it is a number and no digit: ½, ², ₂."""
+    return sign.isnumeric() and not sign.isdecimal()
+
+
 @final
 class Tokenizer:
     """Splits text into tokens of a fixed vocabulary. Immutable; safe to use from several threads."""
@@ -222,8 +227,11 @@ class Tokenizer:
         return self._engine.token_to_id(token)
 
     def spells(self, word: str) -> bool:
-        """Whether the vocabulary holds all letters of a word; a vocabulary of words needs none."""
-        return self.kind == "word" or all(self.id(letter) is not None for letter in word if letter.isalpha())
+        """Whether the vocabulary holds all letters of a word, and numbers like ½ and ²; a vocabulary of words needs
+        none."""
+        if self.kind == "word":
+            return True
+        return all(self.id(sign) is not None for sign in word if sign.isalpha() or is_number_sign(sign))
 
     def token(self, id: int) -> str:  # noqa: A002
         """The token of an id."""
