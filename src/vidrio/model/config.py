@@ -117,10 +117,10 @@ class ModelConfig:
             yield f"d_model is {self.d_model}: sine and cosine come in pairs, so it must be even"
         if not 0 < self.norm_epsilon <= 1:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
-        yield from self._problems_of_special()
         yield from self._problems_of_decoding()
 
     def _problems_of_special(self) -> Iterator[str]:
+        """Of a file; a lesson's machine of a few words may have none of these tokens."""
         rows = min(size for size in (self.source_vocabulary, self.target_vocabulary, LARGEST_SIZE) if size > 0)
         for name, token in asdict(self.special).items():
             if not -1 <= token < rows:
@@ -171,9 +171,13 @@ class ModelConfig:
                 "unknown settings in the model's config", found=", ".join(hints), do="remove or rename them"
             )
         try:
-            return record(ModelConfig, data)
+            config = record(ModelConfig, data)
         except TypeError as error:
             raise ConfigError("the model's config cannot be read", found=str(error)) from None
+        problems = list(config._problems_of_special())
+        if problems:
+            raise ConfigError("this model cannot be built", found="; ".join(problems), do="change the values named")
+        return config
 
     def __str__(self) -> str:
         return json_text(self.to_json())
