@@ -48,7 +48,7 @@ check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/bin/mypy"
 
 page: ## build the page of vidrio serve into the package; needs Node
-	@cd page && npm ci --no-audit --no-fund --silent && npm run --silent build
+	@cd page && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
 
 model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 4 × TIME (90m)
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python"
