@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parity_models import SOURCE, make_config, make_parameters
-from small_models import write_model
+from small_models import rewrite_config, write_model
 from small_run import train_small
 from tolerances import FLOAT64
 from vidrio.cli import main
@@ -432,6 +432,7 @@ def test_a_young_model_is_not_let_go_on_forever(trained: Path, tmp_path: Path) -
     for name in ("config.json", "tokenizer.json", "run"):
         (young / name).symlink_to(trained / name)
     (young / "model.safetensors").symlink_to(trained / "run/snapshots/step-00000000/model.safetensors")
+    rewrite_config(young)
     code, out, err = said("-m", str(young), PAIR[0], "--history", "--json")
     assert code == 0, err
     told = json.loads(out)
