@@ -1,4 +1,4 @@
-"""The server, put together: the page and what it asks for (`glass.py`), and LibreTranslate's interface (`libre.py`).
+"""The server, put together: the page and what it asks for (`views.py`), and LibreTranslate's interface (`libre.py`).
 
 It has no state but API keys and files under translation; every request holds all that its answer depends on.
 """
@@ -19,11 +19,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vidrio.documents.terms import read_terms
 from vidrio.errors import VidrioError
+from vidrio.serve import views
 from vidrio.serve.described import STYLE
 from vidrio.serve.described import page as described
 from vidrio.serve.detect import Detector
 from vidrio.serve.gather import Gatherer, Told
-from vidrio.serve.glass import glass_router
 from vidrio.serve.guards import HEADERS as HEADERS
 from vidrio.serve.guards import LARGEST_BODY as LARGEST_BODY
 from vidrio.serve.guards import bodies, guarded, problem
@@ -75,7 +75,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
     if settings.page:
         looking = Looking(model)
         looking.loaded(looking.default)
-        app.include_router(glass_router(looking), include_in_schema=False)
+        app.include_router(views.router(looking), include_in_schema=False)
         _serve_page(app)
     _describe(app)
     return app
