@@ -42,6 +42,7 @@ ROOMS = (
     "glass.whatif",
     "fast",
     "translate",
+    "documents",
     "data",
     "score",
     "learn",
@@ -83,6 +84,8 @@ LIBRARIES = {
     "pydantic": ("serve",),
     "starlette": ("serve",),
     "uvicorn": ("serve",),
+    "prometheus_client": ("serve",),
+    "py3langid": ("serve",),
 }
 
 MOST_LINES = 400

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
+from vidrio.draw import show, terminal
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof.receipts import Receipt, locate
@@ -156,7 +156,7 @@ def _notes(lesson: Lesson, step: Step, precision: int) -> Iterator[Iterable[str]
         yield ["Drawn: the post's own random numbers are lost; step 1 says where these are from."]
     for number in step.slips:
         if lesson.mode == "corrected":
-            yield flag_with_numbers(number, precision)
+            yield [terminal.text(flag_with_numbers(number, precision), precision)]
         else:
             line = show.wrap(
                 f"! Slip {number}: {slip(number).printed}. Right: vidrio lesson errata {number}", hang="  "
