@@ -68,7 +68,9 @@ def _figure(what: str, value: Any, precision: int) -> Iterator[Block]:
 
 
 def as_json(chosen: Sequence[Slip]) -> str:
-    texts = [{**asdict(slip), "document": DOCUMENTS[slip.document], "computed": figures(slip.number)} for slip in chosen]
+    texts = [
+        {**asdict(slip), "document": DOCUMENTS[slip.document], "computed": figures(slip.number)} for slip in chosen
+    ]
     return json_text([{name: text[name] for name in text if name != "figures"} for text in texts])
 
 
