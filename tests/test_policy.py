@@ -40,6 +40,7 @@ ROOMS = (
     "glass.whatif",
     "fast",
     "translate",
+    "documents",
     "data",
     "score",
     "learn",
@@ -81,6 +82,8 @@ LIBRARIES = {
     "pydantic": ("serve",),
     "starlette": ("serve",),
     "uvicorn": ("serve",),
+    "prometheus_client": ("serve",),
+    "py3langid": ("serve",),
 }
 
 MOST_LINES = 400

@@ -24,7 +24,8 @@ VERBS = {
     "train": ("vidrio.commands.train", "Learn to translate from a file of sentence pairs."),
     "data": ("vidrio.commands.data", "Look at, clean and fetch sentence pairs."),
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
-    "serve": ("vidrio.commands.serve", "Open the page: type, translate, look inside."),
+    "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
+    "keys": ("vidrio.commands.keys", "Make and remove API keys of a server."),
     "score": ("vidrio.commands.score", "The model's log-probability of given translations."),
 }
 
