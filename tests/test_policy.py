@@ -86,6 +86,8 @@ LIBRARIES = {
     "uvicorn": ("serve",),
     "prometheus_client": ("serve",),
     "py3langid": ("serve",),
+    "justhtml": ("documents",),
+    "markdown_it": ("documents",),
 }
 
 MOST_LINES = 400
