@@ -25,11 +25,12 @@ VERBS = {
     "data": ("vidrio.commands.data", "Look at, clean and fetch sentence pairs."),
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "serve": ("vidrio.commands.serve", "Open the page: type, translate, look inside."),
+    "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
     "score": ("vidrio.commands.score", "The model's log-probability of given translations."),
 }
 
 # Third-party modules that a light install has not: the extra of pyproject.toml that brings each
-EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train"}
+EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train", "sentencepiece": "interop"}
 
 
 class ReaderLeft(Exception):
