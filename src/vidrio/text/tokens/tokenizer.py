@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, final
 
@@ -24,6 +23,7 @@ from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
+from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
 
 REMEMBERED = 20_000  # words whose number of tokens is kept
@@ -200,7 +200,7 @@ class Tokenizer:
     @cached_property
     def _splits_at_spaces(self) -> bool:
         """Whether a text has the tokens of its words, each with the space before it: so it is in files of our own."""
-        if self.of_whole_words:
+        if self.of_whole_words or isinstance(self._engine, SentencePieces):
             return False
         mine, ours = (one.__getstate__() for one in (self._engine.pre_tokenizer, pre_tokenizer("bpe")))  # as JSON
         return bool(mine == ours and self.prepared("a") == f"{SPACE}a")
@@ -228,7 +228,7 @@ class Tokenizer:
         A character written as bytes has several pieces, all with its place.
         """
         encoding = self._encode(text)
-        spans = _exact_spans(text, encoding.tokens, encoding.offsets)
+        spans = exact_spans(text, encoding.tokens, encoding.offsets)
         if spans and encoding.tokens[0] == SPACE and self.kind in ("bpe", "unigram"):
             spans[0] = (0, 0)  # the space put before the text
         return [
@@ -360,25 +360,6 @@ def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
     ids = engine.get_vocab()
     pad, unk, start, end = (NONE if name is None else ids[name] for name in names)
     return SpecialIds(pad=pad, unk=unk, start=start, end=end)
-
-
-def _exact_spans(text: str, tokens: list[str], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans where the library's are coarse: a byte at its own character, an accent with what it was composed to."""
-    exact: list[tuple[int, int]] = []
-    for (start, end), group in groupby(zip(spans, tokens, strict=True), key=lambda pair: pair[0]):
-        run = [token for _, token in group]
-        firsts = [token in BYTES and not 0x80 <= int(token[3:5], 16) < 0xC0 for token in run]  # of a character
-        if end - start > 1 and sum(firsts) == end - start:
-            exact += [(start + n - 1, start + n) for n in accumulate(firsts)]
-        else:
-            exact += [(start, end)] * len(run)
-    following = len(text)
-    for i, (start, end) in reversed(list(enumerate(exact))):
-        following = exact[i + 1][0] if i + 1 < len(exact) and exact[i + 1][0] > start else following
-        while end < following and not text[end].isspace():
-            end += 1
-        exact[i] = (start, end)
-    return exact
 
 
 def _told(engine: tokenizers.Tokenizer, path: Path) -> SpecialIds:
