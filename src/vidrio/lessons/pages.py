@@ -65,9 +65,9 @@ def blocks(page: str, values: Values, precision: int = show.PRECISION) -> Iterat
 
 
 def public(measured: Any) -> dict[str, Any]:
-    """What a page may name of an experiment's result: its fields and properties."""
+    """What a page may name of an experiment's result: its fields and properties, and what `named()` tells besides."""
     named = {name: getattr(measured, name) for name in dir(measured) if not name.startswith("_")}
-    return named | {"measured": measured}
+    return named | (measured.named() if "named" in named else {}) | {"measured": measured}
 
 
 # --- lines and parts --------------------------------------------------------------------------------------------------
