@@ -86,7 +86,7 @@ def _chosen(lines: Sequence[str], values: Values) -> Iterator[Line]:
             for item in value_of(path, values):
                 own = dict(zip(names.split(", "), item, strict=True)) if "," in names else {names: item}
                 yield from _chosen(inner, {**values, **own})
-        elif bool(value_of(line.split()[-1], values)) != line.startswith("% if not "):
+        elif bool(value_of(line.removeprefix("% if ").removeprefix("not "), values)) != line.startswith("% if not "):
             yield from _chosen(inner, values)
 
 
