@@ -108,9 +108,6 @@ MANY_PARAMETERS = {
 # JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
 JSON_WRITER = "model.json_text"
 JSON_WRITERS = {
-    "data.pairs",
-    "data.prepare",
-    "learn.run.state",
     "lessons.values_file",
     "lessons.values_reader",
 }
