@@ -31,8 +31,10 @@ ROOMS = (
     "model",
     "text.fold",
     "text.utf8",
+    "text.pattern",
     "text.tokens",
     "text.reading",
+    "hypothesis",
     "search",
     "glass.paper",
     "glass.numbers",
@@ -40,6 +42,7 @@ ROOMS = (
     "glass.whatif",
     "fast",
     "translate",
+    "documents",
     "data",
     "score",
     "learn",
@@ -52,7 +55,7 @@ ROOMS = (
     "__main__",
     "__init__",  # offers `vidrio.load`; nobody imports it
 )
-AT_THE_ROOT = {"__init__", "__main__", "_version", "cli", "errors", "search"}
+AT_THE_ROOT = {"__init__", "__main__", "_version", "cli", "errors", "hypothesis", "search"}
 
 # Their agreement means something only while neither reads the other.
 STRANGERS = (("glass", "learn"), ("fast", "learn"))
@@ -81,6 +84,10 @@ LIBRARIES = {
     "pydantic": ("serve",),
     "starlette": ("serve",),
     "uvicorn": ("serve",),
+    "prometheus_client": ("serve",),
+    "py3langid": ("serve",),
+    "justhtml": ("documents",),
+    "markdown_it": ("documents",),
 }
 
 MOST_LINES = 400

@@ -4,7 +4,6 @@
 Pieces read like `▁Hello`; a character that the vocabulary does not hold becomes its bytes, `<0xF0>` and so on.
 """
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -129,10 +128,16 @@ class Tokenizer:
     @cached_property
     def kind(self) -> str:
         """word, char, bpe or unigram."""
-        model = self._engine.model
-        if isinstance(model, models.BPE):
-            return "bpe" if self.model["merges"] else "char"
-        return "unigram" if isinstance(model, models.Unigram) else "word"
+        if self.of_whole_words:
+            return "word"
+        if isinstance(self._engine.model, models.Unigram):
+            return "unigram"
+        return "bpe" if self.model["merges"] else "char"
+
+    @cached_property
+    def of_whole_words(self) -> bool:
+        """Whether it is of the kind word; `kind` takes longer to tell, for a large vocabulary."""
+        return not isinstance(self._engine.model, models.BPE | models.Unigram)
 
     @cached_property
     def byte_ids(self) -> frozenset[int]:
@@ -168,12 +173,10 @@ class Tokenizer:
     @cached_property
     def _splits_at_spaces(self) -> bool:
         """Whether a text has the tokens of its words, each with the space before it: so it is in files of our own."""
-        if self.kind not in ("bpe", "unigram"):
+        if self.of_whole_words:
             return False
-        ours = tokenizers.Tokenizer(models.BPE())
-        ours.pre_tokenizer = pre_tokenizer(self.kind)
-        mine, expected = (json.loads(engine.to_str())["pre_tokenizer"] for engine in (self._engine, ours))
-        return bool(mine == expected and self.prepared("a") == f"{SPACE}a")
+        mine, ours = (one.__getstate__() for one in (self._engine.pre_tokenizer, pre_tokenizer("bpe")))  # as JSON
+        return bool(mine == ours and self.prepared("a") == f"{SPACE}a")
 
     @cached_property
     def _count_word(self) -> Callable[[str], int]:
@@ -229,7 +232,7 @@ class Tokenizer:
     def spells(self, word: str) -> bool:
         """Whether the vocabulary holds all letters of a word, and numbers like ½ and ²; a vocabulary of words needs
         none."""
-        if self.kind == "word":
+        if self.of_whole_words:
             return True
         return all(self.id(sign) is not None for sign in word if sign.isalpha() or is_number_sign(sign))
 
@@ -247,6 +250,8 @@ class Tokenizer:
 
     def fingerprint(self) -> str:
         """A checksum (sha256) of everything that decides how texts are split."""
+        import hashlib
+
         return hashlib.sha256(self._engine.to_str().encode()).hexdigest()
 
     def _shown(self, ids: Iterable[int]) -> list[int]:
@@ -282,7 +287,7 @@ class Tokenizer:
         problems = []
         if not 0 < self.size <= LARGEST_VOCABULARY:
             problems.append(f"{self.size:,} tokens, not between 1 and {LARGEST_VOCABULARY:,}")
-        elif sorted(self._engine.get_vocab().values()) != list(range(self.size)):
+        elif set(self._engine.get_vocab().values()) != set(range(self.size)):
             problems.append(f"the ids of its {self.size} tokens are not 0 to {self.size - 1}")
         problems += [f"no token {i}, which should be special" for i in sorted(self._specials) if not 0 <= i < self.size]
         if problems:
