@@ -26,6 +26,7 @@ VERBS = {
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "serve": ("vidrio.commands.serve", "Open the page: type, translate, look inside."),
     "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
+    "export": ("vidrio.commands.export", "Make of a model what another program loads."),
     "score": ("vidrio.commands.score", "The model's log-probability of given translations."),
 }
 
