@@ -105,6 +105,7 @@ def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
 
 def translating() -> dict[str, Walk]:
     """The walk of each text through `Translator.translate`."""
+    vidrio.load("en-es", workers=1).translate(list(TEXTS.values()))  # regular expressions are compiled at first use
     translator = vidrio.load("en-es", workers=1)
     translator.translate(['A first one, with 1 "quotation" (and brackets).', "Hello there"])  # what is done only once
     walks = {}

@@ -31,8 +31,10 @@ ROOMS = (
     "model",
     "text.fold",
     "text.utf8",
+    "text.pattern",
     "text.tokens",
     "text.reading",
+    "hypothesis",
     "search",
     "glass.paper",
     "glass.numbers",
@@ -40,6 +42,7 @@ ROOMS = (
     "glass.whatif",
     "fast",
     "translate",
+    "documents",
     "data",
     "score",
     "learn",
@@ -53,7 +56,7 @@ ROOMS = (
     "__main__",
     "__init__",  # offers `vidrio.load`; nobody imports it
 )
-AT_THE_ROOT = {"__init__", "__main__", "_version", "cli", "errors", "search"}
+AT_THE_ROOT = {"__init__", "__main__", "_version", "cli", "errors", "hypothesis", "search"}
 
 # Their agreement means something only while neither reads the other.
 STRANGERS = (("glass", "learn"), ("fast", "learn"))
@@ -70,11 +73,9 @@ LIBRARIES = {
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
     "tokenizers": ("text.tokens",),
-    "safetensors": ("model", "learn", "serve"),
+    "safetensors": ("model", "learn", "interop", "serve"),
     "ctranslate2": ("fast",),
     "sentencepiece": ("text.tokens",),
-    "onnx": ("interop",),
-    "yaml": ("interop",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),
@@ -85,6 +86,10 @@ LIBRARIES = {
     "pydantic": ("serve",),
     "starlette": ("serve",),
     "uvicorn": ("serve",),
+    "prometheus_client": ("serve",),
+    "py3langid": ("serve",),
+    "justhtml": ("documents",),
+    "markdown_it": ("documents",),
 }
 
 MOST_LINES = 400

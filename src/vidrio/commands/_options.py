@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from vidrio.hypothesis import Options
     from vidrio.look.run import LoadedModel, Look
     from vidrio.model.config import ModelConfig
-    from vidrio.search import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,7 +58,7 @@ def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
     """The model's own way to search, with what was given on the command line."""
     from dataclasses import replace
 
-    from vidrio.search import Sampling, default_options
+    from vidrio.hypothesis import Sampling, default_options
 
     told = {name: value for name, value in given.items() if value is not None}
     draw = {name: told.pop(name) for name in ("temperature", "top_k", "top_p", "min_p", "seed") if name in told}

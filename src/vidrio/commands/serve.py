@@ -1,30 +1,79 @@
-"""`vidrio serve`: the page in a browser."""
+"""`vidrio serve`: the page in a browser, and LibreTranslate's interface for programs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import click
 
-from vidrio.commands._options import model_option
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command(short_help="Open the page: type, translate, look inside.")
-@model_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; 0.0.0.0 is the whole network.")
-@click.option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: any free one.")
+def option(*names: str, **told: Any) -> Callable[[Any], Any]:
+    """An option that is an environment variable, too: --char-limit is VIDRIO_CHAR_LIMIT, and LT_CHAR_LIMIT as in
+    LibreTranslate."""
+    word = names[0].removeprefix("--").partition("/")[0].upper().replace("-", "_")
+    return click.option(*names, envvar=[f"VIDRIO_{word}", f"LT_{word}"], **told)
+
+
+@click.command(short_help="Serve the page, and translations for programs.")
+@click.option(
+    "-m", "--model", "models", metavar="MODEL", multiple=True, help="A model folder or name; several if given again."
+)
+@option("--host", default="127.0.0.1", show_default=True, help="Where to listen; 0.0.0.0 is the whole network.")
+@option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: any free one.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
-def serve(model_name: str | None, host: str, port: int, open_browser: bool) -> None:
-    """Serve the page in which the translator is made of glass.
+@option("--page/--no-page", default=True, help="Whether the page is served, too.")
+@option("--name", "hosts", multiple=True, metavar="HOST", help="Another name of this server, as clients call it.")
+@option("--cors", default="*", show_default=True, metavar="ORIGIN", help='Which sites\' scripts may ask; "": none.')
+@option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, each with its own models.")
+@option("--threads", type=click.IntRange(1), help="Batches at a time of a process. [one for each core]")
+@option("--memory", type=click.IntRange(1), default=2048, show_default=True, help="MiB for the models of a process.")
+@option("--char-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Characters a request; -1: any.")
+@option("--req-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Requests a minute of a client.")
+@option("--batch-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Texts a request.")
+@option("--alternatives-limit", type=click.IntRange(0, 64), default=16, show_default=True, help="Alternatives a text.")
+@option("--body-limit", type=click.IntRange(1), default=2 << 20, show_default=True, help="Bytes a request.")
+@option("--queue", type=click.IntRange(1), default=400_000, show_default=True, help="Characters that may wait.")
+@option("--batch-wait", type=click.FloatRange(0), default=3, show_default=True, help="Milliseconds to gather requests.")
+@option("--keys", type=FILE, help="The file of API keys (vidrio keys).")
+@option("--key-required", is_flag=True, help="Nobody is served without a key.")
+@option("--glossary", type=FILE, help="Terms of the first model: lines of term<TAB>translation, or a term to keep.")
+@option("--suggestions", type=FILE, help="Where suggested translations are added.")
+@option("--log", is_flag=True, help="A line of JSON on stderr for each request, without its texts.")
+@option("--log-texts", is_flag=True, help="With its texts.")
+@option("--metrics", is_flag=True, help="Figures for Prometheus at /metrics.")
+@option("--metrics-token", default="", help="Who reads them must know this.")
+def serve(
+    models: tuple[str, ...],
+    host: str,
+    port: int,
+    **given: Any,
+) -> None:
+    """Serve the page in which the translator is made of glass, and the interface of LibreTranslate for programs.
 
     It prints its address when it is ready; Ctrl-C ends it. Nothing leaves this machine: the page loads nothing from
-    elsewhere, and unless --host says otherwise only this machine can open it.
+    elsewhere, and unless --host says otherwise only this machine can open it. Every option is an environment variable,
+    too: --char-limit is VIDRIO_CHAR_LIMIT.
 
     \b
     vidrio serve
     vidrio serve --model my-model --port 8080 --open
+    vidrio serve --host 0.0.0.0 --keys keys.db --key-required --log --metrics
     """
     import os
 
     # One sentence is small work: threads that wait for each other cost more than they bring, tenfold on a busy machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.running import serve as run
+    from vidrio.serve.settings import Settings
+
+    open_browser, workers, threads = (given.pop(name) for name in ("open_browser", "workers", "threads"))
+    if given["key_required"] and given["keys"] is None:
+        raise click.UsageError("--key-required needs the file of --keys.")
+    if given["log_texts"]:
+        given["log"] = True
 
     def ready(address: str) -> None:
         click.echo(f"Vidrio is ready: {address}")
@@ -33,4 +82,6 @@ def serve(model_name: str | None, host: str, port: int, open_browser: bool) -> N
 
             webbrowser.open(address)
 
-    run(model_name, host, port, ready)
+    threads = threads or max(1, (os.cpu_count() or 1) // workers)
+    settings = Settings(models=models[1:], threads=threads, **given)
+    run(models[0] if models else None, host, port, ready, settings, workers)

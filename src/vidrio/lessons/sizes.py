@@ -10,11 +10,10 @@ from typing import Any
 
 import click
 
-from vidrio.draw import show
+from vidrio.draw import show, terminal
 from vidrio.errors import ConfigError, InputError
-from vidrio.lessons import counting
+from vidrio.lessons import counting, pages
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.pages import laid_out, pages
 from vidrio.lessons.slips import flag
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
@@ -188,7 +187,7 @@ def tell(name: str, config: ModelConfig, n_source: int, n_target: int) -> list[s
     if config.shape == "encoder-decoder" and config.tying == "all":
         lines += ["One embedding table serves source, target and output (§3.4): it is counted once."]
     if config == PRESETS["base"]:
-        lines += [laid_out(pages("sizes")["paper"], {})]
+        lines += [pages.text(pages.pages("sizes")["paper"], {})]
     stored = ", ".join(f"{kind} {_bytes(size)}" for kind, size in counting.bytes_of(config).items())
     lines += ["", f"Stored: {stored}", *_training_memory(total), ""]
     lines += _tell_work(config, n_source, n_target)
@@ -220,7 +219,7 @@ def _tell_work(config: ModelConfig, n_source: int, n_target: int) -> list[str]:
     if config.has_decoder:
         kept, anew = (sum(ways[way].values()) for way in ("decode, kept", "decode, anew"))
         lines += [
-            laid_out(pages("sizes")["ways"], {}),
+            pages.text(pages.pages("sizes")["ways"], {}),
             f"Without keeping, decoding takes {anew / kept:.2f} times the multiplications.",
             f"Kept keys and values at the end: {counting.kept_numbers(config, n_source, n_target):,} numbers.",
         ]
@@ -251,7 +250,7 @@ def tell_glossary(name: str, config: ModelConfig, n_source: int, n_target: int) 
     rows = [["as it is", as_it_is[0], "", as_it_is[1], "", as_it_is[2]]]
     for term in terms:
         lines += [show.wrap(f"{term['term']}: {term['says']}", hang="  "), ""]
-        lines += [flag(31), ""] if term["term"] == "vocabulary size" else []
+        lines += [terminal.text(flag(31)), ""] if term["term"] == "vocabulary size" else []
         parameters, multiplications = (f"{term[what][1]:,}" for what in ("parameters", "multiplications"))
         times = [_times(*term[what]) for what in ("parameters", "multiplications", "kept")]
         rows.append([term["change"], parameters, times[0], multiplications, times[1], times[2]])
@@ -297,7 +296,9 @@ def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str
         ),
     }
     filled = {"positions": c.positions, "unsplit": "" if splits else unsplit}
-    says = {term: " ".join(text.split("\n")).format(**filled) for term, text in pages("sizes")["glossary"].items()}
+    says = {
+        term: " ".join(text.split("\n")).format(**filled) for term, text in pages.pages("sizes")["glossary"].items()
+    }
     return [
         {"term": term, "says": says[term], "change": change, **{k: (before[k], after[k]) for k in before}}
         for term, (change, after) in doubled.items()

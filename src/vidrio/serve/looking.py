@@ -16,7 +16,8 @@ import numpy as np
 
 from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.whatif.whatif import WhatIf, parse
+from vidrio.glass.whatif.whatif import parse
+from vidrio.look.changed import BeforeAfter
 from vidrio.look.run import LoadedModel, Look, look, open_model
 from vidrio.model import find as models
 from vidrio.search import Options, Tree, default_options
@@ -88,10 +89,12 @@ class Run:
 
     translation: str  # of the whole text
     sentences: tuple[Sentence, ...]
-    before: Look  # as the model is
-    look: Look  # as it ran: changed, if changes were asked for
-    whatif: WhatIf
+    tried: BeforeAfter  # as the model is, and as it ran: changed, if changes were asked for
     milliseconds: dict[str, float]
+
+    @property
+    def look(self) -> Look:
+        return self.tried.after
 
     @property
     def trace(self) -> Trace:
@@ -160,20 +163,19 @@ class Looking:
             changed = replace(loaded.glass, machine=machine, config=machine.config)
             with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
                 after = look(changed, given, options=_options(loaded, asked), change=change, tree=Tree())
+            tried = BeforeAfter(before, after, whatif)
         else:
             target = None
             if sentence is not None:
                 end = loaded.glass.config.special.end
                 target = [*sentence.best.ids, *[end] * sentence.best.ended]
-            before = after = look(loaded.glass, given, options=_options(loaded, asked), target=target or None)
-            whatif = WhatIf()
+            options = _options(loaded, asked)
+            tried = BeforeAfter.of_one(look(loaded.glass, given, options=options, target=target or None))
         done = time.perf_counter()
         return Run(
-            translation.text if translation else after.translation,
+            translation.text if translation else tried.after.translation,
             translation.sentences if translation else (),
-            before,
-            after,
-            whatif,
+            tried,
             {"translate": 1000 * (between - start), "glass": 1000 * (done - between)},
         )
 

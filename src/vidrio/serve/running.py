@@ -1,29 +1,78 @@
-"""Listen, say where, serve until Ctrl-C."""
+"""Listen, say where, serve until Ctrl-C or SIGTERM; what has been begun is finished first."""
 
+import logging
+import os
 import socket
+import sys
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from vidrio.errors import ConfigError
 from vidrio.serve.app import create_app
+from vidrio.serve.metrics import FILES
+from vidrio.serve.settings import DEFAULTS, Settings
+
+GRACE = 30  # seconds in which what has been begun may end
 
 
-def serve(model: str | None, host: str, port: int, ready: Callable[[str], None]) -> None:
+def serve(
+    model: str | None,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+    settings: Settings = DEFAULTS,
+    workers: int = 1,
+) -> None:
     """Tell `ready` the address when everything is, then answer."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
-    app = create_app(model, ("*",) if everywhere else (name,))
-    with _listening(host, port) as listener:
-        ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
-        config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=2)
-        uvicorn.Server(config).run(sockets=[listener])
+    make = partial(_make, model, ("*",) if everywhere else (name,), settings)
+    with listening(host, port) as listener, tempfile.TemporaryDirectory(prefix="vidrio-") as figures:
+        address = f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/"
+        if workers > 1:
+            os.environ[FILES] = figures  # before any of them counts
+        app = make()  # a model that cannot be served is told now; workers make their own
+        config = uvicorn.Config(
+            make if workers > 1 else app,
+            factory=workers > 1,
+            workers=workers,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+        ready(address)
+        with suppress(KeyboardInterrupt):
+            if workers > 1:
+                Multiprocess(config, sockets=[listener]).run()
+            else:
+                uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _make(model: str | None, hosts: tuple[str, ...], settings: Settings) -> FastAPI:
+    """The app of one process."""
+    start_log(settings)
+    return create_app(model, hosts, settings)
+
+
+def start_log(settings: Settings) -> None:
+    """Lines of JSON on stderr; errors in any case."""
+    log = logging.getLogger("vidrio.serve")
+    log.handlers = [logging.StreamHandler(sys.stderr)]
+    log.setLevel(logging.INFO if settings.log else logging.ERROR)
+    log.propagate = False
+
+
+def listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family)
+        return socket.create_server((host, port), family=family, backlog=2048)
     except (OSError, UnicodeError) as error:
         do = "take another: --port 5001, or --port 0 for any free one" if port else "take another --host"
         raise ConfigError(f"cannot listen on {host}:{port}", found=str(error), do=do) from None

@@ -1,227 +1,175 @@
-"""A run as data: what the page (and any program) is told of it. Numbers are the trace's, by address."""
+"""What the page asks for, as a router: one sentence looked into, its numbers by address, the receipt of one of them.
 
-from collections.abc import Iterator
-from dataclasses import asdict, replace
-from typing import Any
+    GET  /api/models     what may be looked into
+    POST /api/machine    a model's quantities, along the way of the data
+    POST /api/translate  only the translation, at once
+    POST /api/run        one sentence looked into: tokens, steps with the likeliest next words, what changes did
+    POST /api/agreement  whether the glass, searching by itself, finds what the fast engine found
+    POST /api/search     every hypothesis of the beam and what became of it, and greedy search beside it
+    POST /api/kept       what a decoding step reused, and what it computed anew
+    POST /api/tokens     every step from the text to its tokens
+    POST /api/notebook   a Jupyter notebook that makes this run again
+    POST /api/tensors    numbers by address, binary (a safetensors file)
+    POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
+    POST /api/copy       the same arithmetic to paste elsewhere
 
-import numpy as np
+Every request holds all that its answer depends on.
+"""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Response
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel, ConfigDict, Field
+from safetensors.numpy import save
 
 from vidrio.draw.notebook import notebook
-from vidrio.errors import AddressError
-from vidrio.glass.numbers.stages import stages_of
-from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.whatif.comparison import compare
-from vidrio.look.measures import classes, cosines, likeliest, neighbours
-from vidrio.look.run import Look
+from vidrio.look import changed, number_data, run_data
+from vidrio.look.run import Look as Seen
 from vidrio.model import find as models
-from vidrio.model.parameters import count, source_table, target_table
-from vidrio.search import Tree, default_options
-from vidrio.serve.looking import Asked, Loaded, Looking, Run
-from vidrio.serve.numpy_lines import numpy_line
-from vidrio.text.tokens.steps import steps
+from vidrio.model.json_text import json_text
+from vidrio.serve.looking import Asked, Looking, Run
 
-BEST = 5  # next words told of a step
+LONGEST_TEXT = 4_000  # characters
+MOST_TENSORS = 512  # in one request
 
-
-def machine_data(loaded: Loaded, run: Run | None = None) -> dict[str, Any]:
-    """What there is in a model, before any text: its sizes and every quantity, along the way of the data."""
-    glass = loaded.glass if run is None else run.look.model
-    config, about = glass.config, glass.about
-    table = stages_of(glass.machine)
-    return {
-        "name": loaded.name,
-        "shape": config.shape,
-        "source_language": about.source_language,
-        "target_language": about.target_language,
-        "parameters": count(config),
-        "engine": loaded.engine,
-        "dtype": str(next(iter(glass.machine.parameters.values())).dtype),
-        "eight_bits": any(stage.kind == "constant" for stage in table.values()),
-        "norm": config.norm,
-        "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
-        "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}
-        | {"V": config.target_vocabulary, "E": config.n_heads * config.d_head},
-        "beam": default_options(config).beam,
-        "stages": [
-            {
-                "address": stage.address,
-                "axes": stage.axes,
-                "kind": stage.kind,
-                "operation": stage.operation,
-                "inputs": list(stage.inputs),
-                "formula": stage.formula,
-                "latex": stage.latex,
-                "place": stage.place,
-                "says": stage.says,
-                "code": numpy_line(stage, glass.machine),
-            }
-            for stage in table.values()
-        ],
-    }
+Short = Annotated[str, Field(max_length=300)]
 
 
-def run_data(asked: Asked, run: Run) -> dict[str, Any]:
-    """One run but for its numbers, which are asked for by address."""
-    seen, trace = run.look, run.trace
+class Look(BaseModel):
+    """Which run: the text, the model, what is changed in it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
+    model: Annotated[str, Field(max_length=200)] = ""
+    sentence: Annotated[int, Field(ge=0, le=LONGEST_TEXT)] = 0
+    changes: Annotated[list[tuple[Short, Short]], Field(max_length=64)] = []
+    beam: Annotated[int | None, Field(ge=1, le=16)] = None
+    numbers: Annotated[str, Field(max_length=20)] = ""
+
+
+class LookStep(Look):
+    """Which decoding step of it."""
+
+    step: Annotated[int, Field(ge=0, le=LONGEST_TEXT)] = 0
+
+
+class LookAt(Look):
+    """Which number of it."""
+
+    address: Annotated[str, Field(max_length=300)]
+
+
+class Copy(LookAt):
+    kind: Annotated[str, Field(max_length=20)]
+
+
+class Tensors(Look):
+    """Which quantities of it."""
+
+    addresses: Annotated[list[Short], Field(max_length=MOST_TENSORS)]
+    if_there: bool = False  # leave out what this run has not: an empty text, a layer norm that was taken away
+
+
+def router(looking: Looking) -> APIRouter:
+    """The page's questions, answered by these models."""
+    api = APIRouter(prefix="/api")
+
+    def asked(look: Look) -> Asked:
+        model = look.model or looking.default
+        return Asked(look.text, model, look.sentence, tuple(look.changes), look.beam, look.numbers)
+
+    def run(look: Look) -> Run:
+        return looking.run(asked(look))
+
+    @api.get("/models")
+    def models() -> Any:
+        return {"default": looking.default, "models": list(looking.folders)}
+
+    @api.post("/machine")
+    def machine(look: Look) -> Any:
+        loaded = looking.loaded(asked(look).model, look.numbers)
+        glass = run(look).look.model if look.changes else loaded.glass
+        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine))
+
+    @api.post("/translate")
+    def translate(look: Look) -> Any:
+        translation = looking.translated(asked(look))
+        return as_json({"translation": translation.text if translation else None})
+
+    @api.post("/run")
+    def one_run(look: Look) -> Any:
+        return as_json(_run_as_data(asked(look), run(look)))
+
+    @api.post("/agreement")
+    def agreement(look: Look) -> Any:
+        unchanged = replace(asked(look), changes=())
+        return as_json(run_data.agreement_data(looking.run(unchanged).look, looking.searched(unchanged)))
+
+    @api.post("/search")
+    def search(look: Look) -> Any:
+        return as_json(run_data.search_data(*_searched(looking, asked(look))))
+
+    @api.post("/kept")
+    def kept(look: LookStep) -> Any:
+        steps = run_data.kept_data(run(look).look)
+        return as_json(steps[look.step] if look.step < len(steps) else [])
+
+    @api.post("/tokens")
+    def tokens(look: Look) -> Any:
+        return as_json(run_data.tokenising_data(run(look).look))
+
+    @api.post("/notebook")
+    def notebook(look: Look) -> Any:
+        return Response(_notebook(looking, asked(look)), media_type="application/x-ipynb+json")
+
+    @api.post("/tensors")
+    def tensors(look: Tensors) -> Any:
+        trace = run(look).trace
+        wanted = [a for a in look.addresses if not look.if_there or run_data.holds(trace, a)]
+        arrays = {address: run_data.array_at(trace, address) for address in wanted}
+        return Response(save(arrays), media_type="application/octet-stream")
+
+    @api.post("/receipt")
+    def receipt(look: LookAt) -> Any:
+        return as_json(number_data.receipt_data(run(look).look, look.address))
+
+    @api.post("/copy")
+    def copy(look: Copy) -> Any:
+        return PlainTextResponse(number_data.copy_text(run(look).look, look.address, look.kind))
+
+    return api
+
+
+def as_json(data: Any) -> Response:
+    """Not by the framework: JSON has no NaN, and half a character cannot be encoded."""
+    return Response(json_text(data), media_type="application/json")
+
+
+def _run_as_data(asked: Asked, run: Run) -> dict[str, Any]:
     return {
         "text": asked.text,
         "translation": run.translation,
         "sentences": [{"source": s.source, "given": s.given, "text": s.text} for s in run.sentences],
         "sentence": asked.sentence,
-        "read": seen.text,
-        "written": seen.translation,
-        "empty": seen.empty,
-        "stopped": seen.stopped,
-        "by_steps": bool(trace.steps),
-        "unknown": list(seen.unknown),
-        "sizes": {axis: trace.sizes[axis] for axis in "ST" if axis in trace.sizes},
-        "source": _source_tokens(seen),
-        "target": [{"token": trace.vocabulary[i], "id": i} for i in seen.target_ids] if trace.vocabulary else [],
-        "steps": list(_steps(seen)),
-        "classes": _classes(seen),
+        **run_data.run_data(run.look),
         "milliseconds": run.milliseconds,
-        "changed": _changed(run) if run.whatif else None,
+        "changed": changed.as_data(run.tried) if run.tried.whatif else None,
     }
 
 
-def _source_tokens(seen: Look) -> list[dict[str, Any]]:
-    """Tokens as the encoder (or a decoder alone) saw them, each with the characters it stands for."""
-    tokens = [{"token": p.token, "id": p.id, "start": p.start, "end": p.end, "unknown": p.unknown} for p in seen.pieces]
-    ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
-    return [*tokens, *ends[len(tokens) :]]
+def _searched(looking: Looking, asked: Asked) -> tuple[Seen, Seen]:
+    """The run that searched by itself, and greedy search beside it."""
+    greedy = replace(asked, beam=1)
+    if asked.changes:
+        return looking.run(asked).look, looking.run(greedy).look
+    return looking.searched(asked), looking.searched(greedy)
 
 
-def _steps(seen: Look) -> Iterator[dict[str, Any]]:
-    trace = seen.trace
-    if seen.stopped or not trace.chosen_tokens:
-        return
-    for t, (token, log_p) in enumerate(zip(trace.chosen_tokens, trace.values["out.score"], strict=True)):
-        yield {
-            "token": token,
-            "id": seen.chosen_ids[t],
-            "log_p": {"address": f"out.score@{t}", "value": float(log_p)},
-            "best": [
-                {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{c.id}]@{t}", "taken": c.taken}
-                for c in likeliest(seen, t, BEST)
-            ],
-        }
-
-
-def _classes(seen: Look) -> list[dict[str, Any]]:
-    if seen.model.config.shape != "encoder" or seen.empty or seen.stopped:
-        return []
-    return [{"name": name, "p": p, "address": f"out.prob[{c}]"} for name, c, p in classes(seen)]
-
-
-def _changed(run: Run) -> dict[str, Any]:
-    """What the changes did: the words, each layer's largest change, how far the next word's probabilities moved."""
-    compared = compare(run.before.trace, run.trace, run.whatif)
-    return {
-        "changes": [{"asked": change.asked, "says": change.says} for change in run.whatif.changes],
-        "before": run.before.translation,
-        "after": run.look.translation,
-        "stopped": run.look.stopped,
-        "shared_steps": compared.shared_steps,
-        "layers": [{"layer": layer, **asdict(changed)} for layer, changed in compared.layers],
-        "kl": list(compared.kl),
-        "first_nan": compared.first_nan,
-        "first_infinite": compared.first_infinite,
-        "notes": list(compared.notes),
-    }
-
-
-def agreement_data(looking: Looking, asked: Asked) -> dict[str, Any]:
-    """Whether the glass, searching by itself, takes the very tokens that the fast engine took."""
-    asked = replace(asked, changes=())
-    fast, glass = looking.run(asked).look, looking.searched(asked)
-    pairs = zip(fast.chosen_ids, glass.chosen_ids, strict=False)
-    shorter = min(len(fast.chosen_ids), len(glass.chosen_ids))
-    first = next((t for t, (a, b) in enumerate(pairs) if a != b), shorter)
-    agrees = fast.chosen_ids == glass.chosen_ids
-    return {"agrees": agrees, "glass": glass.translation, "first_difference": None if agrees else first}
-
-
-def search_data(looking: Looking, asked: Asked) -> dict[str, Any]:
-    """Every hypothesis that the beam considered and what became of it; and what greedy search finds."""
-    seen = looking.run(asked).look if asked.changes else looking.searched(asked)
-    greedy = looking.run(replace(asked, beam=1)).look if asked.changes else looking.searched(replace(asked, beam=1))
-    tree = seen.tree or Tree()
-    return {
-        "beam": seen.options.beam,
-        "length_penalty": seen.options.length_penalty,
-        "best": tree.best,
-        "nodes": [{"word": seen.trace.vocabulary[node.token], **asdict(node)} for node in tree.nodes],
-        "found": _found(seen),
-        "greedy": _found(greedy),
-    }
-
-
-def kept_data(looking: Looking, asked: Asked, step: int) -> list[dict[str, Any]]:
-    """What a decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
-    seen = looking.run(asked).look
-    if seen.empty or seen.trace.steps or not seen.model.config.has_decoder:
-        return []  # without the mask nothing can be reused: every step computes all rows afresh
-    kept = seen.kept_at(step)
-    sources = len(seen.source_ids)
-    told = [{"part": "memory", "axis": "S", "reused": sources if step else 0, "rows": sources}] if sources else []
-    for name, rows in kept.rows.items():
-        if name.endswith(".K.h0"):
-            axis = "S" if ".cross." in name else "T"
-            part = name.removesuffix(".K.h0")
-            told.append({"part": part, "axis": axis, "reused": kept.reused[name], "rows": len(rows)})
-    return told
-
-
-def _found(seen: Look) -> dict[str, Any] | None:
-    best = seen.result
-    return {"text": seen.translation, "log_p": best.log_prob, "score": best.score} if best else None
-
-
-def tokenising_data(looking: Looking, asked: Asked) -> dict[str, Any]:
-    """Every step from the text to its tokens, and how alike their learned rows are."""
-    glass, trace = looking.loaded(asked.model, asked.numbers).glass, looking.run(asked).trace
-    config, encoder = glass.config, glass.config.has_encoder
-    tokenizer = glass.source_tokenizer if encoder else glass.target_tokenizer
-    told = asdict(steps(tokenizer, looking.run(asked).look.text))
-    side, name = ("src", source_table(config)) if encoder else ("tgt", target_table(config))
-    if f"{side}.ids" not in trace:
-        return {**told, "alike": None}
-    words = glass.source_vocabulary if encoder else glass.target_vocabulary
-    ids, rows_LD = [int(i) for i in trace.array(f"{side}.ids")], trace.array(f"{side}.embedding")
-    near = {i: neighbours(trace.array(name), i, BEST) for i in dict.fromkeys(ids)}
-    return {
-        **told,
-        "alike": {
-            "quantity": f"{side}.embedding",
-            "table": name,
-            "tokens": [words[i] for i in ids],
-            "cosines": cosines(rows_LD, rows_LD).tolist(),
-            "nearest": [
-                {"token": words[i], "near": [{"token": words[j], "cosine": cosine} for j, cosine in found]}
-                for i, found in near.items()
-            ],
-        },
-    }
-
-
-def notebook_text(looking: Looking, asked: Asked) -> str:
+def _notebook(looking: Looking, asked: Asked) -> str:
     """A Jupyter notebook that makes this run again and shows it."""
     packaged = asked.model in models.packaged()
     name = asked.model if packaged else str(looking.folders[asked.model])
     return notebook(looking.run(asked).look, model_name=name, asked=asked.changes)
-
-
-def holds(trace: Trace, address: str) -> bool:
-    """Whether this run has that quantity, and had taken that step."""
-    where = parse_address(address)
-    return where.name in trace and (where.step is None or where.step < trace.sizes.get("T", 0))
-
-
-def array_at(trace: Trace, address: str) -> Array:
-    """A whole quantity, in its own precision, as it lies in memory; at a step, if the address says so."""
-    where = parse_address(address)
-    if where.index:
-        raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
-    array = np.ascontiguousarray(trace.rows_at_step(where.name, where.step))
-    return array.astype(np.int32) if array.dtype.kind == "i" else array

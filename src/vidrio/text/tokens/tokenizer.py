@@ -4,14 +4,12 @@
 Pieces read like `▁Hello`; a character that the vocabulary does not hold becomes its bytes, `<0xF0>` and so on.
 """
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, final
 
@@ -25,6 +23,7 @@ from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
+from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
 
 REMEMBERED = 20_000  # words whose number of tokens is kept
@@ -140,10 +139,16 @@ class Tokenizer:
     @cached_property
     def kind(self) -> str:
         """word, char, bpe or unigram."""
-        model = self._engine.model
-        if isinstance(model, models.BPE):
-            return "bpe" if self.model["merges"] else "char"
-        return "unigram" if isinstance(model, models.Unigram) else "word"
+        if self.of_whole_words:
+            return "word"
+        if isinstance(self._engine.model, models.Unigram):
+            return "unigram"
+        return "bpe" if self.model["merges"] else "char"
+
+    @cached_property
+    def of_whole_words(self) -> bool:
+        """Whether it is of the kind word; `kind` takes longer to tell, for a large vocabulary."""
+        return not isinstance(self._engine.model, models.BPE | models.Unigram)
 
     @property
     def opening(self) -> tuple[str, ...]:
@@ -196,12 +201,10 @@ class Tokenizer:
     @cached_property
     def _splits_at_spaces(self) -> bool:
         """Whether a text has the tokens of its words, each with the space before it: so it is in files of our own."""
-        if self.kind not in ("bpe", "unigram"):
+        if self.of_whole_words or isinstance(self._engine, SentencePieces):
             return False
-        ours = tokenizers.Tokenizer(models.BPE())
-        ours.pre_tokenizer = pre_tokenizer(self.kind)
-        mine, expected = (json.loads(engine.to_str())["pre_tokenizer"] for engine in (self._engine, ours))
-        return bool(mine == expected and self.prepared("a") == f"{SPACE}a")
+        mine, ours = (one.__getstate__() for one in (self._engine.pre_tokenizer, pre_tokenizer("bpe")))  # as JSON
+        return bool(mine == ours and self.prepared("a") == f"{SPACE}a")
 
     @cached_property
     def _count_word(self) -> Callable[[str], int]:
@@ -226,7 +229,7 @@ class Tokenizer:
         A character written as bytes has several pieces, all with its place.
         """
         encoding = self._encode(text)
-        spans = _exact_spans(text, encoding.tokens, encoding.offsets)
+        spans = exact_spans(text, encoding.tokens, encoding.offsets)
         if spans and encoding.tokens[0] == SPACE and self.kind in ("bpe", "unigram"):
             spans[0] = (0, 0)  # the space put before the text
         return [
@@ -257,7 +260,7 @@ class Tokenizer:
     def spells(self, word: str) -> bool:
         """Whether the vocabulary holds all letters of a word, and numbers like ½ and ²; a vocabulary of words needs
         none."""
-        if self.kind == "word":
+        if self.of_whole_words:
             return True
         return all(self.id(sign) is not None for sign in word if sign.isalpha() or is_number_sign(sign))
 
@@ -275,6 +278,8 @@ class Tokenizer:
 
     def fingerprint(self) -> str:
         """A checksum (sha256) of everything that decides how texts are split."""
+        import hashlib
+
         return hashlib.sha256(self.file_text().encode()).hexdigest()
 
     def _shown(self, ids: Iterable[int]) -> list[int]:
@@ -309,7 +314,7 @@ class Tokenizer:
         problems = []
         if not 0 < self.size <= LARGEST_VOCABULARY:
             problems.append(f"{self.size:,} tokens, not between 1 and {LARGEST_VOCABULARY:,}")
-        elif sorted(self._engine.get_vocab().values()) != list(range(self.size)):
+        elif set(self._engine.get_vocab().values()) != set(range(self.size)):
             problems.append(f"the ids of its {self.size} tokens are not 0 to {self.size - 1}")
         problems += [f"no token {i}, which should be special" for i in sorted(self._specials) if not 0 <= i < self.size]
         if problems:
@@ -356,25 +361,6 @@ def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
     ids = engine.get_vocab()
     pad, unk, start, end = (NONE if name is None else ids[name] for name in names)
     return SpecialIds(pad=pad, unk=unk, start=start, end=end)
-
-
-def _exact_spans(text: str, tokens: list[str], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans where the library's are coarse: a byte at its own character, an accent with what it was composed to."""
-    exact: list[tuple[int, int]] = []
-    for (start, end), group in groupby(zip(spans, tokens, strict=True), key=lambda pair: pair[0]):
-        run = [token for _, token in group]
-        firsts = [token in BYTES and not 0x80 <= int(token[3:5], 16) < 0xC0 for token in run]  # of a character
-        if end - start > 1 and sum(firsts) == end - start:
-            exact += [(start + n - 1, start + n) for n in accumulate(firsts)]
-        else:
-            exact += [(start, end)] * len(run)
-    following = len(text)
-    for i, (start, end) in reversed(list(enumerate(exact))):
-        following = exact[i + 1][0] if i + 1 < len(exact) and exact[i + 1][0] > start else following
-        while end < following and not text[end].isspace():
-            end += 1
-        exact[i] = (start, end)
-    return exact
 
 
 def _told(engine: tokenizers.Tokenizer, path: Path) -> SpecialIds:

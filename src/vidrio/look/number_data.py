@@ -25,19 +25,19 @@ from vidrio.glass.proof.expressions import (
 )
 from vidrio.glass.proof.notations import COPIES
 from vidrio.glass.proof.receipts import At, Receipt, locate, receipt
+from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.receipt import parameter_bytes
-from vidrio.serve.looking import Loaded, Run
-from vidrio.serve.numpy_lines import numpy_line
+from vidrio.look.run import Look
 
 INPUTS = 1100  # listed of those it was made from; a vocabulary's softmax has thousands
 TERMS = 1100  # of a sum that are listed with products and running sums
 
 
-def receipt_data(loaded: Loaded, run: Run, address: str) -> dict[str, Any]:
+def receipt_data(seen: Look, address: str) -> dict[str, Any]:
     """Everything about one number: the arithmetic with its terms, where it comes from, where it goes."""
-    if run.look.empty:
+    if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
-    bill = receipt(run.trace, locate(run.trace, parse_address(address)))
+    bill = receipt(seen.trace, locate(seen.trace, parse_address(address)))
     stage, result = bill.stage, bill.compared
     return {
         "address": str(bill.at),
@@ -52,7 +52,7 @@ def receipt_data(loaded: Loaded, run: Run, address: str) -> dict[str, Any]:
         "formula_here": bill.formula,
         "names": {short: name for name, short in bill.short_names.items()},
         "working": bill.working() if len(bill.inputs) <= INPUTS else [],
-        "code": numpy_line(stage, run.trace.machine),
+        "code": numpy_line(stage, seen.trace.machine),
         "value": bill.value,
         "dtype": bill.dtype,
         "computed": result.model,
@@ -68,15 +68,15 @@ def receipt_data(loaded: Loaded, run: Run, address: str) -> dict[str, Any]:
         "made_from_count": len(bill.inputs),
         "used_by": list(bill.used_by),
         "copies": list(COPIES),
-        "stored": _stored(loaded, bill.at) if stage.kind == "parameter" else None,
+        "stored": _stored(seen, bill.at) if stage.kind == "parameter" else None,
     }
 
 
-def copy_text(run: Run, address: str, kind: str) -> str:
+def copy_text(seen: Look, address: str, kind: str) -> str:
     """The arithmetic of one number, to paste into Python, a spreadsheet, a calculator or LaTeX."""
     if kind not in COPIES:
         raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
-    return receipt(run.trace, locate(run.trace, parse_address(address))).copy(kind)
+    return receipt(seen.trace, locate(seen.trace, parse_address(address))).copy(kind)
 
 
 def _terms(bill: Receipt) -> dict[str, Any] | None:
@@ -125,7 +125,7 @@ def _first_sum(node: Expression) -> Long | None:
     return next((long for long in found if long is not None), None)
 
 
-def _stored(loaded: Loaded, at: At) -> dict[str, Any] | None:
+def _stored(seen: Look, at: At) -> dict[str, Any] | None:
     """Where a parameter's bytes lie in the model's file."""
-    file = loaded.glass.path / "model.safetensors"
+    file = seen.model.path / "model.safetensors"
     return parameter_bytes(file, at) if file.is_file() else None

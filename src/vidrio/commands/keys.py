@@ -1,0 +1,63 @@
+"""`vidrio keys`: the API keys of a server."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from vidrio.serve.keys import Keys
+
+file_option = click.option(
+    "--keys",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar="VIDRIO_KEYS",
+    required=True,
+    help="The file of keys, as in vidrio serve --keys.",
+)
+
+
+@click.group(short_help="Make and remove API keys of a server.")
+def keys() -> None:
+    """The API keys of `vidrio serve --keys FILE`. The file holds their hashes only: a key is shown once.
+
+    \b
+    vidrio keys add --keys keys.db --req-limit 60 alice
+    vidrio keys list --keys keys.db
+    vidrio keys remove --keys keys.db alice
+    """
+
+
+@keys.command()
+@file_option
+@click.option("--req-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Requests a minute; -1: any.")
+@click.option("--char-limit", type=click.IntRange(-1), help="Characters a request. [the server's]")
+@click.argument("name")
+def add(file: Path, req_limit: int, char_limit: int | None, name: str) -> None:
+    """Make a key called NAME and print it."""
+    from vidrio.serve.keys import Key
+
+    click.echo(_keys(file).add(Key(name, req_limit, char_limit)))
+
+
+@keys.command("list")
+@file_option
+def list_keys(file: Path) -> None:
+    """Print a line for each key: name, requests a minute, characters a request."""
+    for key in _keys(file).listed():
+        click.echo(f"{key.name}\t{key.req_limit}\t{'' if key.char_limit is None else key.char_limit}")
+
+
+@keys.command()
+@file_option
+@click.argument("name")
+def remove(file: Path, name: str) -> None:
+    """Remove the key called NAME; it is refused from now on."""
+    _keys(file).remove(name)
+
+
+def _keys(file: Path) -> "Keys":
+    from vidrio.serve.keys import Keys
+
+    return Keys(file)

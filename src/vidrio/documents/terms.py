@@ -1,0 +1,115 @@
+"""Terms that have a given translation, or stay as they are.
+
+The translator never reads them: a placeholder stands in a term's place, which it copies whole and cannot lose, and the
+term's translation is put there. Whether the words around are inflected to fit is the model's business.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from vidrio.documents.aligned import Aligned, Ask, Link
+from vidrio.errors import DataError
+from vidrio.text.reading.protect import spans
+
+Terms = tuple[tuple[str, str], ...]  # each with what stands for it
+
+
+class Hidden(NamedTuple):
+    """A text with placeholders, and what each stands for in the source and in the translation."""
+
+    text: str
+    places: tuple[tuple[str, str, str], ...] = ()  # placeholder, term, translation
+
+
+def read_terms(path: Path) -> Terms:
+    """A file of lines `term<TAB>translation`; a term alone stays as it is. # begins a comment."""
+    terms = []
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8", found=str(error), do="convert it to UTF-8") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        columns = [column.strip() for column in line.split("\t")]
+        if len(columns) > 2 or not all(columns):
+            do = "write term<TAB>translation, or a term alone"
+            raise DataError(f"{path}, line {number} is no term", found=line[:80], do=do)
+        terms.append((columns[0], columns[-1]))
+    return tuple(terms)
+
+
+@lru_cache(64)
+def _pattern(terms: Terms) -> tuple[re.Pattern[str], Mapping[str, str]]:
+    """What finds any of the terms, the longest first. A term in small letters is found with capital ones, too."""
+    longest = sorted(dict(terms), key=len, reverse=True)
+    either = "|".join(f"(?i:{re.escape(term)})" if term.islower() else re.escape(term) for term in longest)
+    known = {**{term.lower(): target for term, target in terms if term.islower()}, **dict(terms)}
+    return re.compile(rf"(?<!\w)(?:{either})(?!\w)"), known
+
+
+def hide(text: str, terms: Terms) -> Hidden:
+    """The text with placeholders for its terms, but for those within an address or a tag."""
+    if not terms:
+        return Hidden(text)
+    pattern, known = _pattern(terms)
+    taken = spans(text)
+    starts = [span.start for span in taken]
+    name = next(name for name in ("t", "term", *(f"t{n}_" for n in range(len(text) + 1))) if f"{{{name}" not in text)
+    pieces: list[str] = []
+    places: list[tuple[str, str, str]] = []
+    at = 0
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        before = taken[: bisect_right(starts, start)][-1:]
+        after = taken[bisect_right(starts, start) :][:1]
+        inside = any(span.end > start and (span.start, span.end) != (start, end) for span in before)
+        if inside or any(span.start < end < span.end for span in after):
+            continue
+        placeholder = f"{{{name}{len(places)}}}"
+        places.append((placeholder, match[0], known.get(match[0]) or known[match[0].lower()]))
+        pieces += (text[at:start], placeholder)
+        at = end
+    return Hidden("".join((*pieces, text[at:])), tuple(places))
+
+
+def reveal(translation: str, hidden: Hidden) -> str:
+    """The translation with the terms' own."""
+    for placeholder, _, target in hidden.places:
+        translation = translation.replace(placeholder, target)
+    return translation
+
+
+def reveal_aligned(found: Aligned, hidden: Hidden) -> Aligned:
+    """The same, and the places of its words moved along."""
+    if not hidden.places:
+        return found
+    source = _moves(found.source, [(placeholder, term) for placeholder, term, _ in hidden.places])
+    target = _moves(found.text, [(placeholder, term) for placeholder, _, term in hidden.places])
+    links = tuple(
+        Link(_moved(link.start, target), _moved(link.end, target), _moved(link.source, source)) for link in found.links
+    )
+    whole = found.source
+    for placeholder, term, _ in hidden.places:
+        whole = whole.replace(placeholder, term)
+    return Aligned(whole, reveal(found.text, hidden), links)
+
+
+def with_terms(asks: Sequence[Ask], terms: Terms) -> tuple[list[Ask], list[Hidden]]:
+    """The texts of a document with placeholders for the terms."""
+    hidden = [hide(ask.text, terms) for ask in asks]
+    return [Ask(one.text, ask.aligned) for ask, one in zip(asks, hidden, strict=True)], hidden
+
+
+def _moves(text: str, instead: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
+    """The end of each placeholder, and how much longer what stands for it is; in order."""
+    places = sorted((text.find(placeholder), placeholder, term) for placeholder, term in instead)
+    return [(at + len(placeholder), len(term) - len(placeholder)) for at, placeholder, term in places if at >= 0]
+
+
+def _moved(place: int, moves: Sequence[tuple[int, int]]) -> int:
+    return place + sum(longer for end, longer in moves if end <= place)

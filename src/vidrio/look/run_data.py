@@ -1,0 +1,191 @@
+"""A run as data: what the page (and any program) gets of it. Numbers are the trace's, by address."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from vidrio.errors import AddressError
+from vidrio.glass.numbers.stages import stages_of
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.decoding import Kept
+from vidrio.glass.paper.maths import Array
+from vidrio.look.measures import classes, cosines, likeliest, neighbours
+from vidrio.look.numpy_lines import numpy_line
+from vidrio.look.run import LoadedModel, Look
+from vidrio.model.parameters import count, source_table, target_table
+from vidrio.search import Tree, default_options
+from vidrio.text.tokens.steps import steps
+
+BEST = 5  # next words told of a step
+
+
+def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
+    """What there is in a model, before any text: its sizes and every quantity, along the way of the data."""
+    config, about = glass.config, glass.about
+    table = stages_of(glass.machine)
+    return {
+        "name": name,
+        "shape": config.shape,
+        "source_language": about.source_language,
+        "target_language": about.target_language,
+        "parameters": count(config),
+        "engine": engine,
+        "dtype": str(next(iter(glass.machine.parameters.values())).dtype),
+        "eight_bits": any(stage.kind == "constant" for stage in table.values()),
+        "norm": config.norm,
+        "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
+        "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}
+        | {"V": config.target_vocabulary, "E": config.n_heads * config.d_head},
+        "beam": default_options(config).beam,
+        "stages": [
+            {
+                "address": stage.address,
+                "axes": stage.axes,
+                "kind": stage.kind,
+                "operation": stage.operation,
+                "inputs": list(stage.inputs),
+                "formula": stage.formula,
+                "latex": stage.latex,
+                "place": stage.place,
+                "says": stage.says,
+                "code": numpy_line(stage, glass.machine),
+            }
+            for stage in table.values()
+        ],
+    }
+
+
+def run_data(seen: Look) -> dict[str, Any]:
+    """One sentence but for its numbers, which are asked for by address."""
+    trace = seen.trace
+    return {
+        "read": seen.text,
+        "written": seen.translation,
+        "empty": seen.empty,
+        "stopped": seen.stopped,
+        "by_steps": bool(trace.steps),
+        "unknown": list(seen.unknown),
+        "sizes": {axis: trace.sizes[axis] for axis in "ST" if axis in trace.sizes},
+        "source": _source_tokens(seen),
+        "target": [{"token": trace.vocabulary[i], "id": i} for i in seen.target_ids] if trace.vocabulary else [],
+        "steps": list(_steps(seen)),
+        "classes": _classes(seen),
+    }
+
+
+def _source_tokens(seen: Look) -> list[dict[str, Any]]:
+    """Tokens as the encoder (or a decoder alone) saw them, each with the characters it stands for."""
+    tokens = [{"token": p.token, "id": p.id, "start": p.start, "end": p.end, "unknown": p.unknown} for p in seen.pieces]
+    ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
+    return [*tokens, *ends[len(tokens) :]]
+
+
+def _steps(seen: Look) -> Iterator[dict[str, Any]]:
+    trace = seen.trace
+    if seen.stopped or not trace.chosen_tokens:
+        return
+    for t, (token, log_p) in enumerate(zip(trace.chosen_tokens, trace.values["out.score"], strict=True)):
+        yield {
+            "token": token,
+            "id": seen.chosen_ids[t],
+            "log_p": {"address": f"out.score@{t}", "value": float(log_p)},
+            "best": [
+                {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{c.id}]@{t}", "taken": c.taken}
+                for c in likeliest(seen, t, BEST)
+            ],
+        }
+
+
+def _classes(seen: Look) -> list[dict[str, Any]]:
+    if seen.model.config.shape != "encoder" or seen.empty or seen.stopped:
+        return []
+    return [{"name": name, "p": p, "address": f"out.prob[{c}]"} for name, c, p in classes(seen)]
+
+
+def agreement_data(printed: Look, glass: Look) -> dict[str, Any]:
+    """Whether the glass, searching by itself, takes the very tokens that translating took."""
+    pairs = zip(printed.chosen_ids, glass.chosen_ids, strict=False)
+    shorter = min(len(printed.chosen_ids), len(glass.chosen_ids))
+    first = next((t for t, (a, b) in enumerate(pairs) if a != b), shorter)
+    agrees = printed.chosen_ids == glass.chosen_ids
+    return {"agrees": agrees, "glass": glass.translation, "first_difference": None if agrees else first}
+
+
+def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
+    """Every hypothesis that the beam considered and what became of it; and what greedy search finds."""
+    tree = seen.tree or Tree()
+    return {
+        "beam": seen.options.beam,
+        "length_penalty": seen.options.length_penalty,
+        "best": tree.best,
+        "nodes": [{"word": seen.trace.vocabulary[node.token], **asdict(node)} for node in tree.nodes],
+        "found": _found(seen),
+        "greedy": _found(greedy) if greedy else None,
+    }
+
+
+def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
+    """What each decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
+    if seen.empty or seen.stopped or seen.trace.steps or not seen.model.config.has_decoder:
+        return []  # without the mask nothing can be reused: every step computes all rows afresh
+    return [_kept(seen, kept, step) for step, kept in enumerate(seen.kept_by_step())]
+
+
+def _kept(seen: Look, kept: Kept, step: int) -> list[dict[str, Any]]:
+    sources = len(seen.source_ids)
+    parts = [{"part": "memory", "axis": "S", "reused": sources if step else 0, "rows": sources}] if sources else []
+    for name, rows in kept.rows.items():
+        if name.endswith(".K.h0"):
+            axis = "S" if ".cross." in name else "T"
+            part = name.removesuffix(".K.h0")
+            parts.append({"part": part, "axis": axis, "reused": kept.reused[name], "rows": len(rows)})
+    return parts
+
+
+def _found(seen: Look) -> dict[str, Any] | None:
+    best = seen.result
+    return {"text": seen.translation, "log_p": best.log_prob, "score": best.score} if best else None
+
+
+def tokenising_data(seen: Look) -> dict[str, Any]:
+    """Every step from the text to its tokens, and how alike their learned rows are."""
+    glass, trace = seen.model, seen.trace
+    config, encoder = glass.config, glass.config.has_encoder
+    tokenizer = glass.source_tokenizer if encoder else glass.target_tokenizer
+    told = asdict(steps(tokenizer, seen.text))
+    side, name = ("src", source_table(config)) if encoder else ("tgt", target_table(config))
+    if f"{side}.ids" not in trace:
+        return {**told, "alike": None}
+    words = glass.source_vocabulary if encoder else glass.target_vocabulary
+    ids, rows_LD = [int(i) for i in trace.array(f"{side}.ids")], trace.array(f"{side}.embedding")
+    near = {i: neighbours(trace.array(name), i, BEST) for i in dict.fromkeys(ids)}
+    return {
+        **told,
+        "alike": {
+            "quantity": f"{side}.embedding",
+            "table": name,
+            "tokens": [words[i] for i in ids],
+            "cosines": cosines(rows_LD, rows_LD).tolist(),
+            "nearest": [
+                {"token": words[i], "near": [{"token": words[j], "cosine": cosine} for j, cosine in found]}
+                for i, found in near.items()
+            ],
+        },
+    }
+
+
+def holds(trace: Trace, address: str) -> bool:
+    """Whether this run has that quantity, and had taken that step."""
+    where = parse_address(address)
+    return where.name in trace and (where.step is None or where.step < trace.sizes.get("T", 0))
+
+
+def array_at(trace: Trace, address: str) -> Array:
+    """A whole quantity, in its own precision, as it lies in memory; at a step, if the address says so."""
+    where = parse_address(address)
+    if where.index:
+        raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
+    array = np.ascontiguousarray(trace.rows_at_step(where.name, where.step))
+    return array.astype(np.int32) if array.dtype.kind == "i" else array

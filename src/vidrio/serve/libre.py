@@ -1,0 +1,181 @@
+"""LibreTranslate's interface, so that the clients that people have work unchanged.
+
+Written from its description; what a field means, how it is refused and in which words is what its clients rely on.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from vidrio.documents.html import plan_html
+from vidrio.documents.markdown import plan_markdown
+from vidrio.documents.polish import as_source
+from vidrio.documents.terms import Terms
+from vidrio.errors import VidrioError
+from vidrio.model.files import is_plain_file
+from vidrio.model.json_text import json_text
+from vidrio.serve.asks import TranslateAsk, check_length, fields_of, needed, translate_ask
+from vidrio.serve.detect import Detected, Detector
+from vidrio.serve.keys import Key, Keys
+from vidrio.serve.limits import RequestLimits
+from vidrio.serve.metrics import TYPE, Metrics
+from vidrio.serve.refusal import Refusal, bad
+from vidrio.serve.schemas import DETECT, SUGGEST, TRANSLATE, body
+from vidrio.serve.service import Reply, Service
+from vidrio.serve.settings import Settings
+
+PLANS = {"html": plan_html, "markdown": plan_markdown}
+LARGEST_SUGGESTIONS = 10 << 20  # bytes of the file of suggestions
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the routes work with."""
+
+    settings: Settings
+    service: Service
+    detector: Detector
+    metrics: Metrics
+    keys: Keys | None
+    limits: RequestLimits
+    terms: Terms = ()  # of the operator, from the first model's language to its other
+
+    def admit(self, request: Request, fields: Mapping[str, Any], requests: int = 1) -> Key:
+        """Who asks: a key, or an address. Refused if the key is none, or if it has asked for too much."""
+        settings, secret = self.settings, fields.get("api_key") or ""
+        key = Key("", settings.req_limit, settings.char_limit)
+        if self.keys is not None:
+            found = self.keys.find(secret) if isinstance(secret, str) and secret else None
+            if secret and found is None:
+                raise Refusal(403, "Invalid API key")
+            if found is None and settings.key_required:
+                raise Refusal(403, "Please contact the server operator to get an API key")
+            key = found or key
+        client = f"key {key.name}" if key.name else request.client.host if request.client else ""
+        self.limits.take(client, requests, key.req_limit)
+        return key if key.char_limit is not None else key._replace(char_limit=settings.char_limit)
+
+
+def libre_router(parts: Parts) -> APIRouter:
+    """The routes."""
+    router, settings, service = APIRouter(), parts.settings, parts.service
+
+    @router.get("/languages", summary="The languages, each with those that it can be translated into")
+    def languages() -> Any:
+        return [language._asdict() for language in service.languages.values()]
+
+    @router.post("/translate", summary="Translate a text, or several", openapi_extra=body(TRANSLATE))
+    async def translate(request: Request) -> Response:
+        fields = await fields_of(request)
+        ask = translate_ask(fields, settings)
+        key = parts.admit(request, fields, len(ask.texts))
+        characters = sum(map(len, ask.texts))
+        check_length(characters, -1 if key.char_limit is None else key.char_limit)
+        request.state.told = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
+        return _json(await _translated(parts, ask))
+
+    @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=body(DETECT))
+    async def detect(request: Request) -> Any:
+        fields = await fields_of(request)
+        text = needed(fields, "q")
+        key = parts.admit(request, fields)
+        check_length(len(text), -1 if key.char_limit is None else key.char_limit)
+        ranked = await asyncio.to_thread(parts.detector.ranked, text)
+        return [{"confidence": one.confidence, "language": one.language} for one in ranked]
+
+    @router.post("/suggest", summary="Suggest a better translation", openapi_extra=body(SUGGEST))
+    async def suggest(request: Request) -> Any:
+        if settings.suggestions is None:
+            raise Refusal(403, "Suggestions are disabled on this server.")
+        fields = await fields_of(request)
+        parts.admit(request, fields)
+        suggestion = {name: needed(fields, name) for name in ("q", "s", "source", "target")}
+        path = settings.suggestions
+        if path.exists() and (not is_plain_file(path) or path.stat().st_size > LARGEST_SUGGESTIONS):
+            raise Refusal(503, "The server takes no more suggestions")
+        with path.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{json_text(suggestion)}\n")
+        return {"success": True}
+
+    @router.get("/frontend/settings", summary="What a page around this server has to know")
+    def frontend_settings() -> Any:
+        source, target = next(iter(service.pairs), ("", ""))
+        known = service.languages
+        return {
+            "charLimit": settings.char_limit,
+            "frontendTimeout": 500,
+            "apiKeys": parts.keys is not None,
+            "keyRequired": settings.key_required,
+            "suggestions": settings.suggestions is not None,
+            "filesTranslation": settings.files is not None,
+            "supportedFilesFormat": [],
+            "language": {
+                "source": {"code": source, "name": known[source].name if source in known else source},
+                "target": {"code": target, "name": known[target].name if target in known else target},
+            },
+        }
+
+    @router.get("/health", summary="Whether the server can take requests")
+    def health() -> Response:
+        status = "overloaded" if service.gatherer.overloaded else "ok"
+        told = {"status": status, "models": service.pool.ready(), "waiting": service.gatherer.waiting}
+        return Response(json_text(told), 200 if status == "ok" else 503, media_type="application/json")
+
+    if settings.metrics:
+
+        @router.get("/metrics", summary="Figures for Prometheus")
+        def metrics(request: Request) -> Response:
+            given = request.headers.get("authorization", "").removeprefix("Bearer ")
+            if settings.metrics_token and not hmac.compare_digest(given.encode(), settings.metrics_token.encode()):
+                raise Refusal(401, "Unauthorized")
+            parts.metrics.waiting.set(service.gatherer.waiting)
+            return Response(parts.metrics.text(), media_type=TYPE)
+
+    return router
+
+
+async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:
+    """The answer to `POST /translate`."""
+    detected = await asyncio.to_thread(_detected, parts.detector, ask)
+    try:
+        replies = await asyncio.gather(
+            *[
+                _reply(parts, ask, text, found.language if found else ask.source)
+                for text, found in zip(ask.texts, detected, strict=True)
+            ]
+        )
+    except VidrioError as error:
+        raise bad(error.what) from None
+    answer: dict[str, Any] = {"translatedText": [reply.text for reply in replies]}
+    if ask.source == "auto":
+        answer["detectedLanguage"] = [found._asdict() for found in detected if found]
+    if ask.alternatives:
+        answer["alternatives"] = [reply.alternatives for reply in replies]
+    return answer if ask.many else {name: value[0] for name, value in answer.items()}
+
+
+def _detected(detector: Detector, ask: TranslateAsk) -> list[Detected | None]:
+    return [detector.ranked(text)[0] if ask.source == "auto" else None for text in ask.texts]
+
+
+async def _reply(parts: Parts, ask: TranslateAsk, text: str, source: str) -> Reply:
+    """One text translated."""
+    way = parts.service.way(source, ask.target)
+    if not way:
+        return Reply(text)
+    terms = (*ask.glossary, *(parts.terms if way == parts.service.pairs[:1] else ()))
+    if ask.format in PLANS:
+        return Reply(await parts.service.document(way, text, PLANS[ask.format], terms))
+    reply = await parts.service.translate(way, text, ask.alternatives, terms)
+    alternatives = (as_source(text, other) for other in reply.alternatives)
+    best = as_source(text, reply.text)
+    return Reply(best, tuple(other for other in dict.fromkeys(alternatives) if other != best))
+
+
+def _json(data: Any) -> Response:
+    """Half a character, which JSON may hold, cannot be encoded by the framework."""
+    return Response(json_text(data), media_type="application/json")

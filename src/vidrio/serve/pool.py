@@ -1,0 +1,95 @@
+"""The models that a server was given, each loaded when it is first asked for, the latest ones kept in memory."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import NamedTuple
+
+from vidrio.errors import ConfigError
+from vidrio.model import find
+from vidrio.model.folder import read_config
+from vidrio.serve.languages import Pair
+from vidrio.translate.translator import Translator
+
+OVERHEAD = 3  # times the size of its files is what a loaded model takes: parameters, tokenizers, room to work in
+
+
+class Spec(NamedTuple):
+    """A model, as it lies on the disk."""
+
+    folder: Path
+    pair: Pair
+    mebibytes: float  # that it takes when it is loaded
+
+
+def read_specs(names: tuple[str, ...]) -> dict[Pair, Spec]:
+    """The models by what they translate. Of two for the same pair the one that was named first counts."""
+    folders = [find.find(name) for name in names] or _packaged()
+    specs: dict[Pair, Spec] = {}
+    for folder in folders:
+        config, about = read_config(folder)
+        if config.shape == "encoder-decoder":
+            pair = (about.source_language or folder.name, about.target_language or f"{folder.name}-target")
+            specs.setdefault(pair, Spec(folder, pair, OVERHEAD * _size(folder) / (1 << 20)))
+    return specs
+
+
+def _packaged() -> list[Path]:
+    ready = find.packaged()
+    models = [folder for name, folder in ready.items() if name != find.LESSON]
+    return models or [find.find()]
+
+
+def _size(folder: Path) -> int:
+    fast = folder / "fast" / "model.bin"
+    weights = fast if fast.is_file() else folder / "model.safetensors"
+    return weights.stat().st_size if weights.is_file() else 0
+
+
+class Pool:
+    """Safe to use from many threads. A model that is let go of ends when its last translation does."""
+
+    def __init__(self, specs: dict[Pair, Spec], mebibytes: float, load: Callable[[Path], Translator]) -> None:
+        self.specs = specs
+        self._most, self._load = mebibytes, load
+        self._lock = threading.Lock()
+        self._loaded: OrderedDict[Pair, Future[Translator]] = OrderedDict()
+        largest = max(specs.values(), key=lambda spec: spec.mebibytes, default=None)
+        if largest is not None and largest.mebibytes > mebibytes:
+            raise ConfigError(
+                f"{largest.folder} does not fit into the memory for models",
+                found=f"it takes some {largest.mebibytes:.0f} MiB of {mebibytes:.0f}",
+                do="give more by --memory",
+            )
+
+    def translator(self, pair: Pair) -> Translator:
+        """The model for a pair; who asks for it while it is loaded waits for the same."""
+        with self._lock:
+            future = self._loaded.get(pair)
+            mine = future is None
+            if future is None:
+                self._make_room(self.specs[pair].mebibytes)
+                future = self._loaded[pair] = Future()
+            self._loaded.move_to_end(pair)
+        if mine:
+            try:
+                future.set_result(self._load(self.specs[pair].folder))
+            except BaseException as error:
+                with self._lock:
+                    self._loaded.pop(pair, None)
+                future.set_exception(error)
+        return future.result()
+
+    def ready(self) -> dict[str, bool]:
+        """Whether each model is in memory."""
+        with self._lock:
+            return {"-".join(pair): pair in self._loaded and self._loaded[pair].done() for pair in self.specs}
+
+    def _make_room(self, mebibytes: float) -> None:
+        def taken() -> float:
+            return sum(self.specs[pair].mebibytes for pair in self._loaded)
+
+        while self._loaded and taken() + mebibytes > self._most:
+            self._loaded.popitem(last=False)

@@ -1,0 +1,118 @@
+"""What the routes ask for: a text in another language, through one model or several."""
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from vidrio.documents.aligned import Aligned, Ask, answer
+from vidrio.documents.markup import Plan
+from vidrio.documents.terms import Terms, hide, reveal, reveal_aligned, with_terms
+from vidrio.search import Options
+from vidrio.serve.gather import Gatherer
+from vidrio.serve.languages import Pair, known, languages, route
+from vidrio.serve.pool import Pool
+from vidrio.serve.refusal import Refusal, bad
+from vidrio.translate.translation import Translation
+from vidrio.translate.translator import Translator
+
+# A long text is translated in pieces: none holds others up, and each can be sent when it is there. No sentence goes
+# over an empty line, so what comes out is the same.
+BREAK = re.compile(r"(?:[^\S\n]*\n){2,}")
+PIECE = 1_000  # characters, from which on the next empty line ends a piece
+
+
+class Reply(NamedTuple):
+    """A translated text, and others that it could have been."""
+
+    text: str
+    alternatives: tuple[str, ...] = ()
+
+
+class Service:
+    """Translates for many at the same time."""
+
+    def __init__(self, pool: Pool, gatherer: Gatherer) -> None:
+        self.pool, self.gatherer = pool, gatherer
+        self.pairs = list(pool.specs)
+        self.languages = {language.code: language for language in languages(self.pairs)}
+
+    def way(self, source: str, target: str) -> list[Pair]:
+        """The pairs to go through; none for a language into itself."""
+        codes = list(self.languages)
+        source, target = known(source, codes), known(target, codes)
+        for code in (source, target):
+            if code not in codes:
+                raise Refusal(400, f"{code:.20} is not supported")
+        way = route(source, target, self.pairs)
+        if way is None:
+            (start, end) = self.languages[source], self.languages[target]
+            raise bad(f"{end.name} ({target}) is not available as a target language from {start.name} ({source})")
+        return way
+
+    async def translate(self, way: Sequence[Pair], text: str, alternatives: int = 0, terms: Terms = ()) -> Reply:
+        """A text through all models of the way; alternatives are the last one's."""
+        hidden = hide(text, terms)
+        reply = Reply(hidden.text)
+        for number, pair in enumerate(way):
+            reply = await self._one(pair, reply.text, alternatives if number == len(way) - 1 else 0)
+        return Reply(reveal(reply.text, hidden), tuple(reveal(other, hidden) for other in reply.alternatives))
+
+    async def document(self, way: Sequence[Pair], text: str, planned: Callable[[str], Plan], terms: Terms = ()) -> str:
+        """A marked-up text through all models of the way; terms are put in by the last one."""
+        for number, pair in enumerate(way):
+            plan = planned(text)
+            asks, hidden = with_terms(plan.asks, terms if number == len(way) - 1 else ())
+            found = await self.answers(pair, asks)
+            text = plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
+        return text
+
+    async def answers(self, pair: Pair, asks: Sequence[Ask]) -> list[Aligned]:
+        """The texts of a document. Those that need no alignment are spared it."""
+        found: dict[Ask, Aligned] = {}
+        for aligned in (False, True):
+            some = list(dict.fromkeys(ask for ask in asks if ask.aligned is aligned))
+            if some:
+                translations = await self.translations(pair, [ask.text for ask in some], aligned=aligned)
+                found |= {ask: answer(translation, ask) for ask, translation in zip(some, translations, strict=True)}
+        return [found[ask] for ask in asks]
+
+    async def _one(self, pair: Pair, text: str, alternatives: int) -> Reply:
+        if alternatives:
+            [found] = await self.translations(pair, [text], alternatives)
+            others = [other for other in found.alternatives if other != found.text]
+            return Reply(found.text, tuple(others[:alternatives]))
+        parts = await self.translations(pair, pieces(text))
+        return Reply("".join(part.text for part in parts))
+
+    async def translations(
+        self, pair: Pair, texts: Sequence[str], alternatives: int = 0, *, aligned: bool = False
+    ) -> list[Translation]:
+        """Each text by one model, everything told of it."""
+        translator = await asyncio.to_thread(self.pool.translator, pair)
+        work = partial(_translate, translator, with_alternatives(translator.options, alternatives), aligned)
+        return await self.gatherer.translate((pair, alternatives, aligned), work, texts)
+
+
+def with_alternatives(options: Options, alternatives: int) -> Options:
+    if not alternatives:
+        return options
+    wanted = alternatives + 1
+    return replace(options, beam=max(options.beam, wanted), n_best=wanted)
+
+
+def _translate(translator: Translator, options: Options, aligned: bool, texts: list[str]) -> list[Translation]:
+    translations = translator.translate(texts, options)
+    return translator.with_alignment(translations) if aligned else translations
+
+
+def pieces(text: str) -> list[str]:
+    """A text cut at empty lines into pieces that make it up again."""
+    found, start = [], 0
+    for gap in BREAK.finditer(text) if len(text) > PIECE else ():
+        if gap.end() - start >= PIECE:
+            found.append(text[start : gap.end()])
+            start = gap.end()
+    return [*found, text[start:]] if start < len(text) or not found else found

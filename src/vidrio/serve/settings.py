@@ -1,0 +1,44 @@
+"""What an operator may set; each is a flag of `vidrio serve` and an environment variable."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """−1 is no limit, as in LibreTranslate."""
+
+    models: tuple[str, ...] = ()  # names or folders; empty: the packaged ones
+    memory: int = 2048  # MiB that loaded models may take together
+    hosts: tuple[str, ...] = ()  # names besides this machine's own under which the server answers
+    page: bool = True
+    cors: str = "*"  # which sites' scripts may ask; empty: none
+    # Requests
+    char_limit: int = -1  # characters of a request
+    batch_limit: int = -1  # texts of a request
+    alternatives_limit: int = 16
+    req_limit: int = -1  # requests a minute of one client
+    body_limit: int = 2 << 20  # bytes, refused before anything is parsed
+    body_seconds: float = 30  # in which a request has to arrive
+    # Keys
+    keys: Path | None = None  # the file of API keys
+    key_required: bool = False
+    # Batches
+    batch_wait: float = 3  # milliseconds in which requests are gathered
+    queue: int = 400_000  # characters that may wait
+    threads: int = 2  # batches that are worked on at the same time
+    # Files
+    files: Path | None = None  # where uploads and their translations lie; None: no files
+    file_limit: int = 20 << 20  # bytes of an upload
+    file_minutes: float = 60  # after which a translated file is deleted
+    # Terms
+    glossary: Path | None = None
+    # What is told
+    log: bool = False  # a line of JSON for each request, on stderr
+    log_texts: bool = False
+    metrics: bool = False
+    metrics_token: str = ""
+    suggestions: Path | None = None  # the file to which suggested translations are added
+
+
+DEFAULTS = Settings()

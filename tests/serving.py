@@ -1,0 +1,29 @@
+"""A server in a process of its own, for tests and benchmarks that need sockets, signals or a kill."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Server(NamedTuple):
+    process: subprocess.Popen[str]
+    address: str  # with its last slash
+
+
+@contextmanager
+def server(*options: str, model: str = "lesson") -> Iterator[Server]:
+    """`vidrio serve` on a free port; it is ended when the block is."""
+    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0", "--no-page", *options]
+    command += ["--model", model] if model else []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            line = process.stdout.readline()
+            ready = re.fullmatch(r"Vidrio is ready: (http://127\.0\.0\.1:\d+/)\n", line)
+            assert ready, line
+            yield Server(process, ready[1])
+        finally:
+            process.terminate()

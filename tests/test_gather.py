@@ -1,0 +1,254 @@
+"""Many clients at once: batches, turns, bounds; who leaves is forgotten, who is slow holds nobody up."""
+
+import asyncio
+import http.client
+import json
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import pytest
+
+from serving import server
+from vidrio.serve.gather import BATCH, FEWEST, Gatherer
+from vidrio.serve.refusal import Refusal
+from vidrio.serve.service import PIECE, pieces
+from vidrio.translate.translator import Translator
+
+
+def run(work: Callable[[Gatherer], Any], *, threads: int = 1, most: int = 100_000) -> Any:
+    async def main() -> Any:
+        gatherer = Gatherer(threads=threads, wait=0.002, most=most)
+        try:
+            return await work(gatherer)
+        finally:
+            gatherer.close()
+
+    return asyncio.run(main())
+
+
+class Work:
+    """A translation that can be held up, and remembers its batches."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.go = threading.Event()
+        self.go.set()
+
+    def __call__(self, texts: list[str]) -> list[str]:
+        self.go.wait(20)
+        self.batches.append(texts)
+        if any(text == "fails" for text in texts):
+            raise ValueError("fails")
+        return [text.upper() for text in texts]
+
+
+def test_what_comes_together_is_a_batch_and_everybody_gets_their_own() -> None:
+    work = Work()
+
+    async def ask(gatherer: Gatherer) -> Any:
+        return await asyncio.gather(*[gatherer.translate("k", work, [f"text {n}", "x"]) for n in range(20)])
+
+    assert run(ask) == [[f"TEXT {n}", "X"] for n in range(20)]
+    assert len(work.batches) == 1
+
+
+def test_clients_take_turns() -> None:
+    work = Work()
+
+    async def ask(gatherer: Gatherer) -> list[str]:
+        done: list[str] = []
+
+        async def client(name: str, texts: list[str]) -> None:
+            await gatherer.translate("k", work, texts)
+            done.append(name)
+
+        await asyncio.gather(client("book", ["b" * 1000] * 100), client("line", ["l"]))
+        return done
+
+    assert run(ask, most=200_000) == ["line", "book"]
+    assert max(sum(map(len, batch)) for batch in work.batches) <= BATCH + 1000
+
+
+def test_kinds_are_not_mixed() -> None:
+    one, other = Work(), Work()
+
+    async def ask(gatherer: Gatherer) -> Any:
+        return await asyncio.gather(
+            *[gatherer.translate(n % 2, (one, other)[n % 2], [str(n), "a", "b"]) for n in range(8)]
+        )
+
+    assert run(ask) == [[str(n), "A", "B"] for n in range(8)]
+    assert {text for batch in one.batches for text in batch} == {"0", "2", "4", "6", "a", "b"}
+
+
+def test_one_that_fails_fails_alone() -> None:
+    work = Work()
+
+    async def ask(gatherer: Gatherer) -> Any:
+        texts = ["a", "fails", "b"]
+        asked = [gatherer.translate("k", work, [text]) for text in texts]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    first, failed, last = run(ask)
+    assert (first, last) == (["A"], ["B"])
+    assert isinstance(failed, ValueError)
+
+
+def test_a_full_queue_says_when_to_come_again() -> None:
+    work = Work()
+
+    async def ask(gatherer: Gatherer) -> Refusal:
+        work.go.clear()
+        at_work = asyncio.create_task(gatherer.translate("k", work, ["a" * 900]))
+        await asyncio.sleep(0.05)
+        waiting = [asyncio.create_task(gatherer.translate("k", work, ["b" * 900])) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(Refusal) as refused:
+            await gatherer.translate("k", work, ["c" * 900])
+        work.go.set()
+        await asyncio.gather(at_work, *waiting)
+        assert gatherer.waiting == 0
+        return refused.value
+
+    refused = run(ask, most=1800)
+    assert refused.status == 503
+    assert refused.retry_after
+
+
+def test_what_waits_of_a_client_that_leaves_is_not_begun() -> None:
+    work = Work()
+
+    async def ask(gatherer: Gatherer) -> None:
+        work.go.clear()
+        first = asyncio.create_task(gatherer.translate("k", work, ["first"]))
+        await asyncio.sleep(0.05)
+        leaves = asyncio.create_task(gatherer.translate("k", work, ["never"] * 50))
+        stays = asyncio.create_task(gatherer.translate("k", work, ["stays"]))
+        await asyncio.sleep(0.01)
+        assert gatherer.waiting == 51 * FEWEST
+        leaves.cancel()
+        await asyncio.sleep(0)
+        work.go.set()
+        assert await asyncio.gather(first, stays) == [["FIRST"], ["STAYS"]]
+        assert gatherer.waiting == 0
+
+    run(ask)
+    assert work.batches == [["first"], ["stays"]]
+
+
+def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
+    paragraph = "The house is red. We live in it, and it is old.\nTom lives there, too.\n \n"
+    text = "\n\n" + paragraph * 60 + "x" * 2 * PIECE + "\r\n\r\n\n" + paragraph * 30
+    cut = pieces(text)
+    assert "".join(cut) == text
+    assert len(cut) > 5
+    assert all(len(piece) <= PIECE + 2 * PIECE + len(paragraph) + 10 for piece in cut)
+    assert pieces("") == [""]
+    translator = Translator.load("lesson")
+    whole = "hello world\n\ngood world\n \nhello\n" * 60
+    assert "".join(one.text for one in translator.translate(pieces(whole))) == translator.translate(whole).text
+
+
+# --- a server of its own ----------------------------------------------------------------------------------------------
+
+SENTENCES = [
+    "The house is red.",
+    "I bought a new car.",
+    "Where is my book?",
+    "Good morning.",
+    "We have been waiting for you since yesterday, and nobody told us why.",
+]
+
+
+def post(address: str, text: str, timeout: float = 60) -> tuple[int, Any]:
+    where = urlsplit(address)
+    body = json.dumps({"q": text, "source": "en", "target": "es"})
+    with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=timeout)) as connection:
+        connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def get(address: str) -> str:
+    with urlopen(address, timeout=20) as answer:
+        return str(answer.read().decode())
+
+
+def test_many_clients_get_what_each_would_get_alone() -> None:
+    texts = [f"{SENTENCES[n % 5]} {SENTENCES[n % 3]} Number {n}." for n in range(60)]
+    alone = [translation.text for translation in Translator.load().translate(texts)]
+    with server(model="en-es") as ready, ThreadPoolExecutor(16) as clients:
+        answers = list(clients.map(lambda text: post(ready.address, text), texts))
+    assert [(status, told["translatedText"]) for status, told in answers] == [(200, text) for text in alone]
+
+
+def test_who_is_slow_or_leaves_holds_nobody_up() -> None:
+    with server(model="en-es") as ready:
+        where = urlsplit(ready.address)
+        place = (where.hostname or "", where.port or 0)
+        slow = [socket.create_connection(place) for _ in range(50)]
+        for client in slow:
+            client.sendall(b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{")
+        body = json.dumps({"q": "\n\n".join(SENTENCES * 400), "source": "en", "target": "es"})
+        head = f"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+        leaves = socket.create_connection(place)
+        leaves.sendall((head + body).encode())
+        time.sleep(0.3)
+        began = time.monotonic()
+        assert post(ready.address, "The house is red.")[1] == {"translatedText": "La casa es roja."}
+        leaves.close()
+        for _ in range(100):
+            waiting = json.loads(get(f"{ready.address}health"))["waiting"]
+            if not waiting:
+                break
+            time.sleep(0.1)
+        assert waiting == 0
+        assert time.monotonic() - began < 20
+        for client in slow:
+            client.close()
+
+
+def test_what_has_been_begun_is_finished() -> None:
+    with server(model="en-es") as ready, ThreadPoolExecutor(1) as clients:
+        assert post(ready.address, "Good morning.")[0] == 200
+        answer = clients.submit(post, ready.address, "\n\n".join(SENTENCES * 20))
+        time.sleep(0.3)
+        ready.process.send_signal(signal.SIGTERM)
+        status, told = answer.result()
+        assert status == 200
+        assert told["translatedText"].count("La casa es roja.") == 20
+        ready.process.wait(30)
+
+
+def test_several_processes_take_turns_and_add_up(tmp_path: Path) -> None:
+    with server("--workers", "2", "--metrics") as ready:
+        for _ in range(100):  # they load one after the other
+            try:
+                answers = [post(ready.address, "hello world") for _ in range(6)]
+                break
+            except OSError:
+                time.sleep(0.2)
+        assert answers == [(200, {"translatedText": "hola mundo"})] * 6
+        text = get(f"{ready.address}metrics")
+    [count] = re.findall(r'vidrio_http_requests_total\{path="/translate",status="200"\} (\S+)', text)
+    assert float(count) == 6
+
+
+def test_the_log_has_no_text_unless_it_is_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    for option, there in (("--log", False), ("--log-texts", True)):
+        with server(option) as ready:
+            post(ready.address, "hello world")
+        lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+        assert [(line["path"], line["status"]) for line in lines] == [("/translate", 200)]
+        assert ("hello world" in json.dumps(lines)) == there
+        assert lines[0]["characters"] == 11

@@ -1,0 +1,375 @@
+"""LibreTranslate's interface: its fields, its defaults, its refusals, and clients that people have."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from fastapi.testclient import TestClient
+from libretranslatepy import LibreTranslateAPI
+
+from serving import Server, server
+from vidrio.commands.keys import keys as keys_command
+from vidrio.documents.polish import as_source
+from vidrio.errors import ConfigError
+from vidrio.model.find import packaged
+from vidrio.serve.app import create_app
+from vidrio.serve.detect import Detector
+from vidrio.serve.keys import Key, Keys
+from vidrio.serve.languages import languages, route
+from vidrio.serve.limits import RequestLimits
+from vidrio.serve.refusal import Refusal
+from vidrio.serve.settings import Settings
+
+HELLO = {"q": "hello world", "source": "en", "target": "es"}
+
+
+def client_of(model: str | None = "lesson", **given: Any) -> TestClient:
+    return TestClient(create_app(model, settings=Settings(page=False, **given)))
+
+
+@cache
+def client() -> TestClient:
+    return client_of()
+
+
+@cache
+def both() -> TestClient:
+    """English to Spanish and back."""
+    return client_of(None)
+
+
+def translated(on: TestClient, **fields: Any) -> Any:
+    answer = on.post("/translate", json={**HELLO, **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+# --- what is answered -------------------------------------------------------------------------------------------------
+
+
+def test_a_text_and_a_list_of_them() -> None:
+    assert translated(client()) == {"translatedText": "hola mundo"}
+    assert translated(client(), q=["hello world", "", "good world"]) == {
+        "translatedText": ["hola mundo", "", "buen mundo"]
+    }
+
+
+@pytest.mark.parametrize("kind", ["data", "files"])
+def test_a_form_says_the_same(kind: str) -> None:
+    fields = {**HELLO, "q": "hello world\r\n\r\ngood world"}
+    if kind == "data":
+        answer = client().post("/translate", data=fields)
+    else:
+        answer = client().post("/translate", files={name: (None, value) for name, value in fields.items()})
+    assert answer.json() == {"translatedText": "hola mundo\n\nbuen mundo"}
+
+
+def test_the_language_is_found() -> None:
+    told = translated(both(), q="The house is red.", source="auto")
+    assert told["translatedText"] == "La casa es roja."
+    assert told["detectedLanguage"]["language"] == "en"
+    assert 90 < told["detectedLanguage"]["confidence"] <= 100
+    several = translated(both(), q=["The house is red.", "La casa es roja.", "👍"], source="auto")
+    assert [one["language"] for one in several["detectedLanguage"]][:2] == ["en", "es"]
+    assert several["detectedLanguage"][2]["confidence"] == 0
+    assert several["translatedText"] == ["La casa es roja.", "La casa es roja.", "👍"]
+    assert "detectedLanguage" not in translated(both())
+
+
+def test_alternatives_are_others_and_only_where_asked_for() -> None:
+    told = translated(both(), q="The house is red.", alternatives=3)
+    assert 1 <= len(told["alternatives"]) <= 3
+    assert told["translatedText"] not in told["alternatives"]
+    assert len(set(told["alternatives"])) == len(told["alternatives"])
+    several = translated(both(), q=["The house is red.", "Good morning."], alternatives="2")
+    assert len(several["alternatives"]) == 2
+
+
+def test_detect() -> None:
+    answer = both().post("/detect", data={"q": "¿Dónde está mi libro?"}).json()
+    assert answer[0]["language"] == "es"
+    assert {one["language"] for one in answer} == {"en", "es"}
+
+
+def test_languages_tell_their_targets_sorted_with_themselves() -> None:
+    told = {one["code"]: one for one in both().get("/languages").json()}
+    assert told["en"] == {"code": "en", "name": "English", "targets": ["en", "es"]}
+    assert translated(both(), target="en") == {"translatedText": "hello world"}
+
+
+def test_the_settings_of_a_page_around_it() -> None:
+    told = client_of(char_limit=500).get("/frontend/settings").json()
+    assert told["charLimit"] == 500
+    assert told["language"]["source"] == {"code": "en", "name": "English"}
+    assert not told["keyRequired"]
+
+
+def test_suggestions_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
+    better = {"q": "hello", "s": "buenas", "source": "en", "target": "es"}
+    assert client().post("/suggest", json=better).status_code == 403
+    on = client_of(suggestions=tmp_path / "suggestions.jsonl")
+    assert on.post("/suggest", data=better).json() == {"success": True}
+    assert json.loads((tmp_path / "suggestions.jsonl").read_text()) == better
+
+
+def test_health_tells_which_models_are_in_memory() -> None:
+    on = client_of()
+    assert on.get("/health").json() == {"status": "ok", "models": {"en-es": False}, "waiting": 0}
+    translated(on)
+    assert on.get("/health").json()["models"] == {"en-es": True}
+
+
+def test_metrics_count_and_need_their_token() -> None:
+    on = client_of(metrics=True, metrics_token="sesame")
+    translated(on)
+    on.post("/translate", json={})
+    assert on.get("/metrics").status_code == 401
+    told = on.get("/metrics", headers={"authorization": "Bearer sesame"}).text
+    assert 'vidrio_http_requests_total{path="/translate",status="200"} 1.0' in told
+    assert 'vidrio_http_requests_total{path="/translate",status="400"} 1.0' in told
+    assert "vidrio_characters_total 11.0" in told
+    assert client().get("/metrics").status_code == 404
+
+
+def test_the_description_names_every_route_and_needs_nothing_from_elsewhere() -> None:
+    description = client().get("/openapi.json").json()
+    paths = {"/translate", "/detect", "/languages", "/suggest", "/frontend/settings", "/health"}
+    assert paths <= set(description["paths"])
+    fields = description["paths"]["/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(fields["required"]) == {"q", "source", "target"}
+    page = client().get("/docs").text
+    assert all(path in page for path in paths)
+    assert "<script" not in page
+    assert "//" not in page
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"q": None}, "Invalid request: missing q parameter"),
+        ({"q": ""}, "Invalid request: missing q parameter"),
+        ({"q": 3}, "Invalid request: q parameter is not a string or a list of strings"),
+        ({"q": ["a", 3]}, "Invalid request: q parameter is not a string or a list of strings"),
+        ({"source": None}, "Invalid request: missing source parameter"),
+        ({"target": None}, "Invalid request: missing target parameter"),
+        ({"source": "zz"}, "zz is not supported"),
+        ({"target": "zz"}, "zz is not supported"),
+        ({"source": ["en"]}, "Invalid request: source parameter is not a string"),
+        ({"source": "es", "target": "en"}, "Invalid request: English (en) is not available as a target language from"),
+        ({"format": "pdf"}, "Invalid request: pdf format is not supported"),
+        ({"alternatives": "many"}, "Invalid request: alternatives parameter is not a number"),
+        ({"alternatives": -1}, "Invalid request: alternatives parameter must be a positive number"),
+        ({"alternatives": 100_000}, "Invalid request: alternatives (100000) exceeds limit (16)"),
+        ({"glossary": ["world"]}, "Invalid request: glossary is an object of terms"),
+    ],
+)
+def test_a_wrong_field_is_told_in_words(fields: dict[str, Any], error: str) -> None:
+    answer = client().post("/translate", json={**HELLO, **fields})
+    assert answer.status_code == 400
+    assert set(answer.json()) == {"error"}
+    assert answer.json()["error"].startswith(error)
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b"\xff\xfe", b"[" * 100_000, b'{"q": "\\ud8', b"7"])
+def test_what_is_no_json_is_told(body: bytes) -> None:
+    answer = client().post("/translate", content=body, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()) == (400, {"error": "Invalid JSON format"})
+
+
+def test_a_form_that_is_none_is_told() -> None:
+    for kind in ("multipart/form-data", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"):
+        answer = client().post("/translate", content=b"\xff%zz\r\n--", headers={"content-type": kind})
+        assert answer.status_code == 400, kind
+        assert "error" in answer.json()
+
+
+def test_limits_of_characters_texts_and_bytes() -> None:
+    on = client_of(char_limit=12, batch_limit=2, body_limit=300)
+    assert on.post("/translate", json=HELLO).status_code == 200
+    answer = on.post("/translate", json={**HELLO, "q": "hello hello world"})
+    assert answer.json() == {"error": "Invalid request: request (17) exceeds text limit (12)"}
+    answer = on.post("/translate", json={**HELLO, "q": ["a"] * 3})
+    assert answer.json() == {"error": "Invalid request: request (3) exceeds batch limit (2)"}
+    answer = on.post("/translate", json={**HELLO, "q": "a" * 300})
+    assert answer.status_code == 413
+    assert "300 bytes" in answer.json()["error"]
+
+
+def test_a_method_or_a_path_that_is_not_there() -> None:
+    assert client().get("/translate").json() == {"error": "Method Not Allowed"}
+    assert client().get("/nothing").json() == {"error": "Not Found"}
+
+
+def test_other_sites_may_ask_but_not_for_the_page() -> None:
+    asked = client().options("/translate", headers={"origin": "https://example.org"})
+    assert asked.status_code == 204
+    assert asked.headers["access-control-allow-origin"] == "*"
+    assert client().post("/translate", json=HELLO).headers["access-control-allow-origin"] == "*"
+    assert "access-control-allow-origin" not in client().get("/openapi.json").headers
+    assert "access-control-allow-origin" not in client_of(cors="").post("/translate", json=HELLO).headers
+
+
+def test_every_answer_has_a_number_of_its_own() -> None:
+    numbers = {client().get("/health").headers["x-request-id"] for _ in range(3)}
+    assert len(numbers) == 3
+
+
+# --- keys and limits --------------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_needed_counts_and_can_be_taken_away(tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.db")
+    secret = keys.add(Key("alice", req_limit=3, char_limit=20))
+    on = client_of(keys=keys.path, key_required=True, char_limit=5)
+    assert on.post("/translate", json=HELLO).status_code == 403
+    wrong = on.post("/translate", json={**HELLO, "api_key": "wrong"})
+    assert (wrong.status_code, wrong.json()) == (403, {"error": "Invalid API key"})
+    assert on.post("/translate", data={**HELLO, "api_key": secret}).status_code == 200
+    assert on.post("/translate", json={**HELLO, "q": ["a", "b"], "api_key": secret}).status_code == 200
+    slow = on.post("/detect", json={"q": "hello", "api_key": secret})
+    assert slow.status_code == 429
+    assert slow.json()["error"].startswith("Slowdown: ")
+    assert 1 <= int(slow.headers["retry-after"]) <= 60
+    keys.remove("alice")
+    assert on.post("/translate", json={**HELLO, "api_key": secret}).status_code == 403
+
+
+def test_the_file_holds_no_key(tmp_path: Path) -> None:
+    keys = Keys(tmp_path / "keys.db")
+    secret = keys.add(Key("alice"))
+    assert secret.encode() not in keys.path.read_bytes()
+    assert keys.path.stat().st_mode & 0o077 == 0
+    assert keys.find(secret) == Key("alice")
+    assert keys.find(secret + "x") is None
+    with pytest.raises(ConfigError, match="there is a key named 'alice' already"):
+        keys.add(Key("alice"))
+    with pytest.raises(ConfigError, match="there is no key named 'bob'"):
+        keys.remove("bob")
+
+
+def test_the_command_of_keys(tmp_path: Path) -> None:
+    def call(*arguments: str) -> str:
+        done = CliRunner().invoke(keys_command, [*arguments, "--keys", str(tmp_path / "keys.db")])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    secret = call("add", "alice", "--req-limit", "60").strip()
+    assert Keys(tmp_path / "keys.db").find(secret) == Key("alice", 60)
+    assert call("list") == "alice\t60\t\n"
+    call("remove", "alice")
+    assert call("list") == ""
+
+
+def test_a_minute_later_there_is_room_again() -> None:
+    now = 30.0
+    limits = RequestLimits(lambda: now)
+    limits.take("a", 2, 2)
+    with pytest.raises(Refusal) as refused:
+        limits.take("a", 1, 2)
+    assert refused.value.retry_after == 30
+    limits.take("b", 2, 2)
+    now = 61.0
+    limits.take("a", 2, 2)
+
+
+# --- languages --------------------------------------------------------------------------------------------------------
+
+
+def test_a_way_goes_through_as_few_languages_as_can_be() -> None:
+    pairs = [("es", "en"), ("en", "es"), ("en", "de"), ("de", "fr"), ("en", "fr")]
+    assert route("es", "de", pairs) == [("es", "en"), ("en", "de")]
+    assert route("es", "fr", pairs) == [("es", "en"), ("en", "fr")]
+    assert route("fr", "en", pairs) is None
+    assert route("en", "en", pairs) == []
+    assert {one.code: one.targets for one in languages(pairs)}["fr"] == ("fr",)
+
+
+def test_a_text_goes_through_a_language_between(tmp_path: Path) -> None:
+    for name, source, target in (("en-es", "en", "es"), ("es-en", "es", "xx")):
+        shutil.copytree(packaged()[name], tmp_path / name)
+        config = json.loads((tmp_path / name / "config.json").read_text())
+        config["about"] |= {"source_language": source, "target_language": target}
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    on = client_of(str(tmp_path / "en-es"), models=(str(tmp_path / "es-en"),), memory=80)
+    assert translated(on, q="The house is red.", target="xx") == {"translatedText": "The house is red."}
+    with pytest.raises(ConfigError, match="does not fit into the memory for models"):
+        client_of(str(tmp_path / "en-es"), memory=10)
+
+
+def test_models_beyond_the_memory_are_let_go_of() -> None:
+    on = client_of(None, memory=40)
+    translated(on)
+    translated(on, q="Hola.", source="es", target="en")
+    assert on.get("/health").json()["models"] == {"en-es": False, "es-en": True}
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "wanted"),
+    [
+        ("Hello world", "Hola mundo.", "Hola mundo"),
+        ("Hello world.", "Hola mundo", "Hola mundo."),
+        ("hello", "Hola", "hola"),
+        ("HELLO YOU", "Hola tú", "HOLA TÚ"),
+        ("Is it?", "¿Lo es?", "¿Lo es?"),
+        ("one, etc", "uno, etc...", "uno, etc..."),
+        ("see NASA", "La NASA.", "La NASA"),
+        ("nasa", "NASA", "NASA"),
+        ("Hello \n", "Hola. \n", "Hola \n"),
+        ("", "", ""),
+    ],
+)
+def test_a_translation_looks_as_its_source_does(source: str, translation: str, wanted: str) -> None:
+    assert as_source(source, translation) == wanted
+
+
+def test_a_language_that_the_library_does_not_know_comes_last() -> None:
+    detector = Detector(["xx", "en", "pt-BR"])
+    assert [one.language for one in detector.ranked("Bom dia, onde está o meu livro?")] == ["pt-BR", "en", "xx"]
+    assert {one.confidence for one in detector.ranked("12 👍")} == {0.0}
+    assert [one.confidence for one in Detector(["xx"]).ranked("hello")] == [0.0]
+
+
+# --- clients ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with server(model="") as ready:
+        yield ready
+
+
+def test_the_public_client_works_unchanged(running: Server) -> None:
+    client = LibreTranslateAPI(running.address)
+    assert client.translate("The house is red.", "en", "es") == "La casa es roja."
+    assert client.detect("The house is red.")[0]["language"] == "en"
+    assert {language["code"] for language in client.languages()} == {"en", "es"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-d", '{"q": "The house is red.", "source": "en", "target": "es"}', "-H", "Content-Type: application/json"],
+        ["-d", "q=The house is red.", "-d", "source=en", "-d", "target=es"],
+        ["-F", "q=The house is red.", "-F", "source=auto", "-F", "target=es", "-F", "format=text"],
+    ],
+)
+def test_curl_works(running: Server, arguments: list[str]) -> None:
+    command = ["curl", "-sS", "-X", "POST", f"{running.address}translate", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout)["translatedText"] == "La casa es roja."
+
+
+def test_options_are_environment_variables_too(run_vidrio: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LT_KEY_REQUIRED", "true")
+    done = run_vidrio("serve", "--model", "lesson")
+    assert done.returncode == 2
+    assert "--key-required needs the file of --keys" in done.stderr
