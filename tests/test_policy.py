@@ -74,6 +74,7 @@ LIBRARIES = {
     "tokenizers": ("text.tokens",),
     "safetensors": ("model", "learn", "serve"),
     "ctranslate2": ("fast",),
+    "sentencex": ("text.reading",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),
