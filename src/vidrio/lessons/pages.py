@@ -110,13 +110,17 @@ def _parts(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
             yield from ([lines[start:n]] if start < n else [])
             yield lines[n:rows]
             start = rows
-        elif _alone(line) or LISTED.match(line):
+        elif _alone(line) or LISTED.match(line) or (n > start + 1 and _indent(line) != _indent(lines[start + 1].text)):
             yield from ([lines[start:n]] if start < n else [])
             start = n
             if _alone(line):
                 yield [lines[n]]
                 start = n + 1
     yield from ([lines[start:]] if start < len(lines) else [])
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _alone(line: str) -> bool:
@@ -134,7 +138,7 @@ def _part(lines: Sequence[Line]) -> Iterator[Block]:
     elif first.startswith("~ "):
         yield Note(filled(first[2:], values), hang=2)
     else:
-        indents = [len(line.text) - len(line.text.lstrip(" ")) for line in lines]
+        indents = [_indent(line.text) for line in lines]
         words = " ".join(filled(line.text.strip(" "), line.values) for line in lines)
         words = " " * indents[0] + words
         item = ITEM.match(words) if len(lines) == 1 and LISTED.match(first) else None
@@ -148,7 +152,7 @@ def _table(lines: Sequence[Line]) -> Table:
     )
     aligns = {"-": "l", ":": "r", ".": "."}
     align = "".join(aligns[dashes[-1]] for dashes in lines[1].text.strip().strip("|").split("|"))
-    return Table(rows, heads if any(heads) else (), align, len(lines[0].text) - len(lines[0].text.lstrip()))
+    return Table(rows, heads if any(heads) else (), align, _indent(lines[0].text))
 
 
 def _put_in(path: str, how: str, values: Values) -> Iterator[Block]:
@@ -210,8 +214,8 @@ def _written(value: Any, how: str, precision: int) -> str:
     short [P]           a number of any size in few characters
     shape               2 × 4
     bar N               a share from 0 to 1 as a bar of N columns
-    cut N               a word in N columns at most, and nothing invisible in it
-    list, sum, product  numbers with commas, + or · between them
+    visible, cut N      a word with nothing invisible in it, in N columns at most
+    list, joined SIGN   numbers with commas, or with this sign, between them
     row P               numbers side by side, all with P decimals
     count               how many there are
     percent, factor     32.5 %, × 1.7
@@ -225,9 +229,12 @@ def _written(value: Any, how: str, precision: int) -> str:
     match way:
         case "number":
             return show.number(float(value), _decimals(given, precision))
-        case "list" | "sum" | "product":
-            between = {"list": ", ", "sum": " + ", "product": " · "}[way]
-            return between.join(show.number(float(number), _decimals(given, precision)) for number in value)
+        case "list":
+            return ", ".join(show.number(float(number), precision) for number in value)
+        case "joined":
+            return f" {given[0]} ".join(show.number(float(number), precision) for number in value)
+        case "visible":
+            return show.visible(value)
         case "row":
             return " ".join(f"{number:.{given[0]}f}" for number in value)
         case "percent":
