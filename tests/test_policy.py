@@ -46,6 +46,7 @@ ROOMS = (
     "data",
     "score",
     "learn",
+    "interop",
     "look",
     "draw",
     "lessons",
@@ -67,7 +68,7 @@ STILL_WRONG: set[tuple[str, str]] = set()
 LIBRARIES = {
     "numpy": (
         *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "score", "learn"),
-        *("look", "draw", "lessons", "serve", "commands"),
+        *("interop", "look", "draw", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
@@ -75,6 +76,9 @@ LIBRARIES = {
     "safetensors": ("model", "learn", "serve"),
     "ctranslate2": ("fast",),
     "sentencex": ("text.reading",),
+    "sentencepiece": ("text.tokens",),
+    "onnx": ("interop",),
+    "yaml": ("interop",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),
@@ -87,6 +91,8 @@ LIBRARIES = {
     "uvicorn": ("serve",),
     "prometheus_client": ("serve",),
     "py3langid": ("serve",),
+    "justhtml": ("documents",),
+    "markdown_it": ("documents",),
 }
 
 MOST_LINES = 400

@@ -27,6 +27,7 @@ VERBS = {
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
     "keys": ("vidrio.commands.keys", "Make and remove API keys of a server."),
+    "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
     "score": ("vidrio.commands.score", "The model's log-probability of given translations."),
 }
 
@@ -35,7 +36,7 @@ VERBS = {
 OBJECTS = 20_000
 
 # Third-party modules that a light install has not: the extra of pyproject.toml that brings each
-EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train"}
+EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train", "sentencepiece": "interop"}
 
 
 class ReaderLeft(Exception):
