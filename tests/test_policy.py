@@ -75,6 +75,7 @@ LIBRARIES = {
     "tokenizers": ("text.tokens",),
     "safetensors": ("model", "learn", "interop", "serve"),
     "ctranslate2": ("fast",),
+    "sentencex": ("text.reading",),
     "sentencepiece": ("text.tokens",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
