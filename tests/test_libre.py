@@ -15,6 +15,7 @@ from libretranslatepy import LibreTranslateAPI
 
 from serving import Server, server
 from vidrio.commands.keys import keys as keys_command
+from vidrio.documents.polish import as_source
 from vidrio.errors import ConfigError
 from vidrio.model.find import packaged
 from vidrio.serve.app import create_app
@@ -22,7 +23,6 @@ from vidrio.serve.detect import Detector
 from vidrio.serve.keys import Key, Keys
 from vidrio.serve.languages import languages, route
 from vidrio.serve.limits import RequestLimits
-from vidrio.serve.polish import as_source
 from vidrio.serve.refusal import Refusal
 from vidrio.serve.settings import Settings
 

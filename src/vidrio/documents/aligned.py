@@ -1,9 +1,11 @@
 """A translated text with what its words came from, as marked-up text needs it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from vidrio.documents.polish import as_source
 from vidrio.translate.translation import Translation
+from vidrio.translate.translator import Translator
 
 
 class Link(NamedTuple):
@@ -20,11 +22,28 @@ class Aligned(NamedTuple):
     links: tuple[Link, ...] = ()
 
 
-# What translates the texts of a document. Whoever calls it may be anywhere: a server gathers the texts of many.
-TranslateTexts = Callable[[Sequence[str]], list[Aligned]]
+class Ask(NamedTuple):
+    """A text to translate, and whether its words have to be aligned."""
+
+    text: str
+    aligned: bool = False
 
 
-def aligned(translation: Translation) -> Aligned:
-    """A translation whose alignment is known."""
+def answer(translation: Translation, ask: Ask) -> Aligned:
+    """A translation that looks as its source does, with its alignment if that was asked for."""
+    text = as_source(ask.text, translation.text)
+    if not ask.aligned:
+        return Aligned(ask.text, text)
     links = (Link(link.target.start, link.target.end, link.source.start) for link in translation.alignment)
-    return Aligned(translation.source, translation.text, tuple(links))
+    return Aligned(ask.text, text, tuple(link for link in links if link.end <= len(text)))
+
+
+def answers(translator: Translator, asks: Sequence[Ask]) -> list[Aligned]:
+    """The texts of a document, translated by one model."""
+    translations = translator.translate([ask.text for ask in asks])
+    wanted = [translation for translation, ask in zip(translations, asks, strict=True) if ask.aligned]
+    with_links = iter(translator.with_alignment(wanted))
+    return [
+        answer(next(with_links) if ask.aligned else translation, ask)
+        for translation, ask in zip(translations, asks, strict=True)
+    ]

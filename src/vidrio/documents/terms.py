@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from vidrio.documents.aligned import Aligned, Link
+from vidrio.documents.aligned import Aligned, Ask, Link
 from vidrio.errors import DataError
 from vidrio.text.reading.protect import spans
 
@@ -97,6 +97,12 @@ def reveal_aligned(found: Aligned, hidden: Hidden) -> Aligned:
     for placeholder, term, _ in hidden.places:
         whole = whole.replace(placeholder, term)
     return Aligned(whole, reveal(found.text, hidden), links)
+
+
+def with_terms(asks: Sequence[Ask], terms: Terms) -> tuple[list[Ask], list[Hidden]]:
+    """The texts of a document with placeholders for the terms."""
+    hidden = [hide(ask.text, terms) for ask in asks]
+    return [Ask(one.text, ask.aligned) for ask, one in zip(asks, hidden, strict=True)], hidden
 
 
 def _moves(text: str, instead: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from starlette.formparsers import MultiPartException
 from vidrio.serve.refusal import Refusal, bad
 from vidrio.serve.settings import Settings
 
-FORMATS = ("text",)
+FORMATS = ("text", "html", "markdown")
 MOST_FIELDS, MOST_TERMS = 100, 1_000
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 

@@ -11,6 +11,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from vidrio.documents.html import plan_html
+from vidrio.documents.markdown import plan_markdown
+from vidrio.documents.polish import as_source
 from vidrio.documents.terms import Terms
 from vidrio.errors import VidrioError
 from vidrio.model.files import is_plain_file
@@ -20,12 +23,12 @@ from vidrio.serve.detect import Detected, Detector
 from vidrio.serve.keys import Key, Keys
 from vidrio.serve.limits import RequestLimits
 from vidrio.serve.metrics import TYPE, Metrics
-from vidrio.serve.polish import as_source
 from vidrio.serve.refusal import Refusal, bad
 from vidrio.serve.schemas import DETECT, SUGGEST, TRANSLATE, body
 from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
 
+PLANS = {"html": plan_html, "markdown": plan_markdown}
 LARGEST_SUGGESTIONS = 10 << 20  # bytes of the file of suggestions
 
 
@@ -165,6 +168,8 @@ async def _reply(parts: Parts, ask: TranslateAsk, text: str, source: str) -> Rep
     if not way:
         return Reply(text)
     terms = (*ask.glossary, *(parts.terms if way == parts.service.pairs[:1] else ()))
+    if ask.format in PLANS:
+        return Reply(await parts.service.document(way, text, PLANS[ask.format], terms))
     reply = await parts.service.translate(way, text, ask.alternatives, terms)
     alternatives = (as_source(text, other) for other in reply.alternatives)
     best = as_source(text, reply.text)

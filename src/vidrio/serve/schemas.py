@@ -11,7 +11,7 @@ class TRANSLATE(BaseModel):
     q: Annotated[str | list[str], Field(description="A text, or several", examples=["Hello world"])]
     source: Annotated[str, Field(description='Its language, or "auto"', examples=["en"])]
     target: Annotated[str, Field(description="The language to translate into", examples=["es"])]
-    format: Annotated[Literal["text"], Field(description="What q is")] = "text"
+    format: Annotated[Literal["text", "html", "markdown"], Field(description="What q is")] = "text"
     alternatives: Annotated[int, Field(ge=0, description="Other translations, so many at most")] = 0
     glossary: Annotated[dict[str, str], Field(description="Terms, each with its translation")] = {}
     keep: Annotated[list[str], Field(description="Terms that stay as they are")] = []

@@ -2,12 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from vidrio.documents.terms import Terms, hide, reveal
+from vidrio.documents.aligned import Aligned, Ask, answer
+from vidrio.documents.markup import Plan
+from vidrio.documents.terms import Terms, hide, reveal, reveal_aligned, with_terms
 from vidrio.search import Options
 from vidrio.serve.gather import Gatherer
 from vidrio.serve.languages import Pair, known, languages, route
@@ -57,6 +59,25 @@ class Service:
         for number, pair in enumerate(way):
             reply = await self._one(pair, reply.text, alternatives if number == len(way) - 1 else 0)
         return Reply(reveal(reply.text, hidden), tuple(reveal(other, hidden) for other in reply.alternatives))
+
+    async def document(self, way: Sequence[Pair], text: str, planned: Callable[[str], Plan], terms: Terms = ()) -> str:
+        """A marked-up text through all models of the way; terms are put in by the last one."""
+        for number, pair in enumerate(way):
+            plan = planned(text)
+            asks, hidden = with_terms(plan.asks, terms if number == len(way) - 1 else ())
+            found = await self.answers(pair, asks)
+            text = plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
+        return text
+
+    async def answers(self, pair: Pair, asks: Sequence[Ask]) -> list[Aligned]:
+        """The texts of a document. Those that need no alignment are spared it."""
+        found: dict[Ask, Aligned] = {}
+        for aligned in (False, True):
+            some = list(dict.fromkeys(ask for ask in asks if ask.aligned is aligned))
+            if some:
+                translations = await self.translations(pair, [ask.text for ask in some], aligned=aligned)
+                found |= {ask: answer(translation, ask) for ask, translation in zip(some, translations, strict=True)}
+        return [found[ask] for ask in asks]
 
     async def _one(self, pair: Pair, text: str, alternatives: int) -> Reply:
         if alternatives:

@@ -1,0 +1,183 @@
+"""A sentence with marks in it → its translation with the same marks: each lands on the words that it belongs to.
+
+A translated word belongs to the elements around the word that it came from; that is the alignment's to say, or the
+word's own if it stands in both. What stands between words belongs to what both neighbours have in common.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from vidrio.documents.aligned import Aligned
+from vidrio.text.reading.words import worded, words
+
+ID = re.compile(r"""\s(?:xml:)?id\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
+
+Path = tuple[int, ...]  # the elements around something, from outside in
+
+
+class Element(NamedTuple):
+    """An inline element, as it is written."""
+
+    start: str
+    end: str
+
+
+class Piece(NamedTuple):
+    """Some text, or a thing between words: kept as it is, with a placeholder in the text or without."""
+
+    path: Path
+    text: str  # of a thing: its placeholder, or nothing
+    raw: str = ""  # of a thing
+
+
+class Inline(NamedTuple):
+    """What is translated as a whole."""
+
+    pieces: tuple[Piece, ...]
+    elements: tuple[Element, ...]
+    raw: str = ""  # as it is written in the source
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def marked(self) -> bool:
+        """Whether there is anything but text."""
+        return len(self.pieces) > 1 or any(piece.raw or piece.path for piece in self.pieces)
+
+
+def carry(source: Inline, found: Aligned) -> list[Piece]:
+    """The translation in pieces."""
+    if not source.marked:
+        return [Piece((), found.text)]
+    starts = list(accumulate((len(piece.text) for piece in source.pieces), initial=0))
+    placed = [*_placed(source, found)]
+    if not placed:
+        return list(source.pieces)
+    fit = _Fit({piece.path for piece in source.pieces if piece.text})
+    paths = _complete([*_paths(source, placed, fit)], source, placed)
+    things = _things(source.pieces, starts, placed)
+    pieces: list[Piece] = []
+    at, before = 0, source.pieces[0].path
+    for number, (place, path) in enumerate(zip(placed, paths, strict=True)):
+        pieces.append(Piece(fit(before, path, path if number == 0 else before), found.text[at : place.start]))
+        pieces += things.get(number, ())
+        text, piece = found.text[place.start : place.end], source.pieces[place.piece]
+        pieces.append(Piece(path, text, piece.raw if place.piece >= 0 and piece.text == text else ""))
+        at, before = place.end, path
+    pieces.append(Piece(fit(before, source.pieces[-1].path, before), found.text[at:]))
+    return [piece for piece in (*pieces, *things.get(len(placed), ())) if piece.text or piece.raw]
+
+
+class _Fit:
+    """Where text may stand: in the elements that hold some in the source (DOCX has none between runs)."""
+
+    def __init__(self, paths: set[Path]) -> None:
+        self._paths = paths
+
+    def __call__(self, one: Path, other: Path, otherwise: Path) -> Path:
+        """What two paths have in common, if text may stand there."""
+        same = _common(one, other)
+        return same if same in self._paths else otherwise
+
+
+class _Placed(NamedTuple):
+    """A word of the translation, and the place in the source and the piece that it came from; −1: nobody knows."""
+
+    start: int
+    end: int
+    source: int
+    piece: int
+
+
+def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
+    """Every word of the translation. A word, or a sign, that is the n-th of its kind in both came from there."""
+    piece_of = [number for number, piece in enumerate(source.pieces) for _ in piece.text]
+    there: dict[str, list[int]] = defaultdict(list)
+    for start, end in words(source.text):
+        there[source.text[start:end].casefold()].append(start)
+    places = words(found.text)
+    often = Counter(found.text[start:end].casefold() for start, end in places)
+    passed = Counter[str]()
+    links = sorted(found.links)
+    begins = [link.start for link in links]
+    for start, end in places:
+        word = found.text[start:end].casefold()
+        same, number = there.get(word, []), passed[word]
+        passed[word] += 1
+        before = bisect_right(begins, start) - 1
+        link = links[before] if before >= 0 and start < links[before].end else None
+        if link is not None and link.end > end:  # of a term that has several words
+            at = link.source
+        elif number < len(same) and (len(same) == often[word] or not worded(word)):
+            at = same[number]
+        else:
+            at = link.source if link is not None and worded(word) else -1
+        yield _Placed(start, end, at, piece_of[at] if 0 <= at < len(piece_of) else -1)
+
+
+def _paths(source: Inline, placed: Sequence[_Placed], fit: _Fit) -> Iterator[Path]:
+    """The elements around each word; those of a word that came from nowhere are what its neighbours have in common."""
+    known = [source.pieces[place.piece].path if place.piece >= 0 else None for place in placed]
+    following: list[Path] = []
+    after = source.pieces[-1].path
+    for path in reversed(known):
+        following.append(after)
+        after = after if path is None else path
+    before = after if known[0] is None else known[0]
+    for path, after in zip(known, reversed(following), strict=True):
+        before = fit(before, after, before) if path is None else path
+        yield before
+
+
+def _complete(paths: list[Path], source: Inline, placed: Sequence[_Placed]) -> list[Path]:
+    """With every element somewhere: one whose words all went elsewhere takes the word that came from nearest to it, of
+    those that are not the only one of theirs."""
+    at = 0
+    for piece in source.pieces:
+        there = {element for path in paths for element in path}
+        if piece.text.strip() and not piece.raw and not set(piece.path) <= there:
+            free = [n for n, path in enumerate(paths) if paths.count(path) > 1 or not path] or range(len(paths))
+            paths[min(free, key=lambda n: (placed[n].source < 0, abs(placed[n].source - at)))] = piece.path
+        at += len(piece.text)
+    return paths
+
+
+def _things(pieces: Sequence[Piece], starts: Sequence[int], placed: Sequence[_Placed]) -> dict[int, list[Piece]]:
+    """Things without a placeholder, by the number of the word that they stand before: the one that came from what
+    followed them."""
+    found: dict[int, list[Piece]] = defaultdict(list)
+    for piece, start in zip(pieces, starts, strict=False):
+        if piece.raw and not piece.text:
+            after = [(place.source, number) for number, place in enumerate(placed) if place.source >= start]
+            found[min(after)[1] if after else len(placed)].append(piece)
+    return found
+
+
+def _common(one: Path, other: Path) -> Path:
+    same = 0
+    while same < min(len(one), len(other)) and one[same] == other[same]:
+        same += 1
+    return one[:same]
+
+
+def written(pieces: Sequence[Piece], elements: Sequence[Element], escape: Callable[[str], str]) -> str:
+    """Pieces with their elements around them. An element that is begun again has no second `id`."""
+    out: list[str] = []
+    opened: Path = ()
+    begun: set[int] = set()
+    for piece in (*pieces, Piece((), "")):
+        same = len(_common(opened, piece.path))
+        out += (elements[number].end for number in reversed(opened[same:]))
+        for number in piece.path[same:]:
+            start = elements[number].start
+            out.append(ID.sub("", start) if number in begun else start)
+            begun.add(number)
+        out.append(piece.raw or escape(piece.text))
+        opened = piece.path
+    return "".join(out)

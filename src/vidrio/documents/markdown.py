@@ -1,0 +1,154 @@
+"""Markdown as tokens, by markdown-it: what it finds is looked up in the source, and only words are written anew."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from markdown_it import MarkdownIt
+from markdown_it.helpers import parseLinkDestination, parseLinkTitle
+from markdown_it.token import Token as Found
+
+from vidrio.documents.aligned import Aligned
+from vidrio.documents.html import HTML, plan_html
+from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
+from vidrio.errors import DataError
+
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^>]*?(/?)>", re.DOTALL)
+BLOCK = re.compile(r"\s*(?:[#>+-]|\d+[.)])")  # what would begin a block at the start of a line
+SPECIAL = "\\`*[]<_|~"
+MARKDOWN = Dialect(inline=frozenset(("em", "strong", "s", "link", *HTML.inline)), things=HTML.things, kept=HTML.kept)
+
+
+def plan_markdown(source: str) -> Plan:
+    """What to translate of a Markdown text."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.core.ruler.disable("text_join")  # escapes and entities stay by themselves, as they are written
+    source = source.replace("\r\n", "\n").replace("\x00", "\ufffd")
+    front = FRONT_MATTER.match(source)
+    head, source = (front[0], source[front.end() :]) if front else ("", source)
+    lines = list(accumulate(map(len, source.splitlines(keepends=True)), initial=0))
+    parts: list[str | Plan] = [head]
+    at, in_cell = 0, False
+    for found in parser.parse(source):
+        in_cell = found.type in ("th_open", "td_open") or (in_cell and found.type == "inline")
+        if found.map is None or found.type not in ("inline", "html_block"):
+            continue
+        first, last = lines[found.map[0]], lines[min(found.map[1], len(lines) - 1)]
+        if found.type == "html_block":
+            parts += (source[at:first], plan_html(source[first:last]))
+            at = last
+        elif found.content:
+            places = list(_places(source, found.content, max(at, first), last))
+            after = source[places[0][1] + 1 : places[1][0]] if len(places) > 1 else ""
+            parts += (source[at : places[0][0]], _inline(found, after, in_cell=in_cell))
+            at = places[-1][1]
+    return joined([*parts, source[at:]])
+
+
+def _places(source: str, content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where each line of a block stands in the source, what stands before it (> or spaces) left out."""
+    for line in content.split("\n"):
+        for written in (line, line.replace("|", "\\|")):
+            at = source.find(written, start, end)
+            if at >= 0:
+                break
+        else:
+            raise DataError("this Markdown cannot be taken apart", found=line[:80], do="simplify what stands there")
+        start = at + len(written)
+        yield at, start
+
+
+def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
+    """The text of a block; `line_start` is what its further lines begin with."""
+    tokens = list(_tokens(found))
+    plain = "".join(token.raw for token in tokens if token.kind == "text" and token.raw == token.text)
+    special = {sign: f"\\{sign}" for sign in SPECIAL if sign not in plain or (in_cell and sign == "|")}
+
+    def escape(text: str) -> str:
+        return "".join(special.get(sign, sign) for sign in text)
+
+    inner = plan(tokens, replace(MARKDOWN, escape=escape))
+
+    def render(answers: Sequence[Aligned]) -> str:
+        text = inner.render(answers)
+        if BLOCK.match(text) and not BLOCK.match(found.content):
+            text = f"\\{text}" if text[:1] in "#>+-" else text.replace(".", "\\.", 1)
+        return text.replace("\n", f"\n{line_start}")
+
+    return Plan(inner.asks, render)
+
+
+def _tokens(found: Found) -> Iterator[Token]:
+    """The inlines of a block, each as it is written."""
+    content, at, auto = found.content, 0, False
+    for child in found.children or ():
+        kind, markup = child.type, child.markup
+        if kind == "link_open" and markup == "autolink":
+            end = content.index(">", content.index("<", at)) + 1
+            yield Token("thing", content[content.index("<", at) : end], text=" ")
+            at, auto = end, True
+        elif auto:
+            auto = kind != "link_close"
+        elif kind == "text" and child.content:
+            at = content.index(child.content, at) + len(child.content)
+            yield Token("text", child.content, text=child.content)
+        elif kind == "text_special":
+            at = content.index(markup, at) + len(markup)
+            yield Token("text", markup, text=child.content)
+        elif kind == "softbreak":
+            at = content.index("\n", at) + 1
+            yield Token("text", "\n", text=" ")
+        elif kind == "hardbreak":
+            end = content.index("\n", at) + 1
+            yield Token("thing", content[at:end], "br")
+            at = end
+        elif kind == "code_inline":
+            opened = content.index(markup, at)
+            closed = re.compile(rf"(?<!`){markup}(?!`)").search(content, opened + len(markup))
+            end = closed.end() if closed else len(content)
+            yield Token("thing", content[opened:end], text=" ")
+            at = end
+        elif kind == "image":
+            start = content.index("![", at)
+            at = _link_end(content, start + 2 + len(child.content))
+            yield Token("thing", content[start:at], text=" ")
+        elif kind == "link_open":
+            at = content.index("[", at) + 1
+            yield Token("start", "[", "link")
+        elif kind == "link_close":
+            start = content.index("]", at)
+            at = _link_end(content, start)
+            yield Token("end", content[start:at], "link")
+        elif kind == "html_inline":
+            at = content.index(child.content, at) + len(child.content)
+            yield _tag(child.content)
+        elif markup and kind.endswith(("_open", "_close")):
+            at = content.index(markup, at) + len(markup)
+            yield Token("start" if kind.endswith("_open") else "end", markup, kind.partition("_")[0])
+
+
+def _link_end(content: str, at: int) -> int:
+    """Where a link ends whose text ends at the bracket there: ](address "title"), ][name] or ]."""
+    if content[at + 1 : at + 2] == "[":
+        return content.index("]", at + 2) + 1
+    if content[at + 1 : at + 2] != "(":
+        return at + 1
+    end = len(content)
+    at = _past_space(content, at + 2)
+    destination = parseLinkDestination(content, at, end)
+    at = _past_space(content, destination.pos if destination.ok else at)
+    title = parseLinkTitle(content, at, end)
+    return content.index(")", _past_space(content, title.pos if title.ok else at)) + 1
+
+
+def _past_space(content: str, at: int) -> int:
+    return len(content) - len(content[at:].lstrip())
+
+
+def _tag(raw: str) -> Token:
+    tag = TAG.fullmatch(raw)
+    if not tag or tag[3] or tag[2].lower() in HTML.things:
+        return Token("thing", raw, "br" if tag and tag[2].lower() == "br" else "")
+    return Token("end" if tag[1] else "start", raw, tag[2].lower())
