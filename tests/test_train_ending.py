@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from folded import sections
 from small_run import vidrio_train
 from vidrio.commands._progress import Console
 from vidrio.data.progress import Progress, Work
@@ -133,7 +134,7 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
     assert (score["mean"], score["half_width"]) == pytest.approx(interval(score["value"], 36))
     assert f"accuracy {score['value']:.2f}   on the test set" in said
     assert "On 36 held-out texts." in (folder / "README.md").read_text("utf-8")
-    page = (folder / "report.html").read_text("utf-8")
+    page = "\n".join(sections(folder / "report.html").values())
     assert "On 36 held-out texts. Neither training nor the choice" in page
     assert f"tells {right} of 36 rightly" in page
     assert "21 to validation and 36 to the judgement at the end" in page
@@ -152,7 +153,7 @@ def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) ->
     ]
     (score,) = read_config(folder)[1].scores
     assert score["value"] == pytest.approx(-np.concatenate(scores).mean(), rel=1e-5)
-    assert f"<td>{score['value']:.3f}</td>" in (folder / "report.html").read_text("utf-8")
+    assert f" | {score['value']:.3f} | " in sections(folder / "report.html")["scores"]
     assert json.loads((folder / "run" / "data" / "data.json").read_text())["pairs"] == {
         "train": 196,
         "dev": 10,

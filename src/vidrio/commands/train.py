@@ -197,7 +197,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
 def write_report(learned: "Learned", judgement: "Judgement") -> Path:
     """The page on how the model became what it is."""
-    from vidrio.draw.training import write_report as write_page
+    from vidrio.draw.page import write_report as write_page
     from vidrio.learn.run.finish import LIMITS
     from vidrio.look import report
     from vidrio.model.folder import write_atomically
