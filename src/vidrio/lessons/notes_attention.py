@@ -1,6 +1,7 @@
 """The second document on attention: how to hide the future, and what heads do with 512 numbers."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -71,38 +72,19 @@ class Mask:
     leak: float  # how far the first row's prediction moves with the last word: −∞ on the scores
     leak_of_zeros: float  # the same with 0 on the scores
 
-    @property
-    def printed(self) -> Array:
-        return PRINTED_WEIGHTS
-
-    @property
-    def printed_sums(self) -> Array:
-        return PRINTED_WEIGHTS.sum(axis=1)
-
-    @property
-    def share(self) -> float:
-        """By hand: the second word's weight of the first, the others hidden."""
-        return float(PRINTED_WEIGHTS[1, 0] / PRINTED_WEIGHTS[1, :2].sum())
-
-    @property
-    def zero_share(self) -> float:
-        return 0.268 / 5.268
-
-    @property
-    def future(self) -> Array:
-        return future_share(self.table.zero_scores)
-
-    @property
-    def zeroed(self) -> Array:
-        return zero_after(PRINTED_WEIGHTS)
-
-    @property
-    def zeroed_sums(self) -> Array:
-        return self.zeroed.sum(axis=1)
-
-    @property
-    def difference(self) -> float:
-        return largest_difference(self.table.renormalised, self.table.hidden)
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        zeroed = zero_after(PRINTED_WEIGHTS)
+        return {
+            "printed": PRINTED_WEIGHTS,
+            "printed_sums": PRINTED_WEIGHTS.sum(axis=1),
+            "share": PRINTED_WEIGHTS[1, 0] / PRINTED_WEIGHTS[1, :2].sum(),  # by hand, the other words hidden
+            "zero_share": 0.268 / 5.268,
+            "future": future_share(self.table.zero_scores),
+            "zeroed": zeroed,
+            "zeroed_sums": zeroed.sum(axis=1),
+            "difference": largest_difference(self.table.renormalised, self.table.hidden),
+        }
 
 
 def measure_mask() -> Mask:
