@@ -73,12 +73,10 @@ LIBRARIES = {
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
     "tokenizers": ("text.tokens",),
-    "safetensors": ("model", "learn", "serve"),
+    "safetensors": ("model", "learn", "interop", "serve"),
     "ctranslate2": ("fast",),
     "sentencex": ("text.reading",),
     "sentencepiece": ("text.tokens",),
-    "onnx": ("interop",),
-    "yaml": ("interop",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),
@@ -109,9 +107,6 @@ MANY_PARAMETERS = {
 # JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
 JSON_WRITER = "model.json_text"
 JSON_WRITERS = {
-    "data.pairs",
-    "data.prepare",
-    "learn.run.state",
     "lessons.values_file",
     "lessons.values_reader",
 }
