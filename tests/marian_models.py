@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 SIZES = {"d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
 SIZES |= {"encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "encoder_layers": 2, "decoder_layers": 2}
 SPREADS = {"encoder_attn.out_proj.weight": 6, "q_proj.weight": 4, "fc2.weight": 3}
@@ -66,6 +64,7 @@ def write_marian(
 ) -> None:
     """A MarianMT folder. Numbers are larger than a fresh model's, so that its translations are not all alike; `bias`
     is the end token's, so that they end."""
+    import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
     folder.mkdir(parents=True)
@@ -137,6 +136,8 @@ def load_hf(folder: Path) -> tuple[Any, Any]:
 def generated(folder: Path, texts: Sequence[str], beam: int, longest: int, at_once: int = 50) -> list[list[int]]:
     """What `transformers` generates, the end token included. Padding, which is never chosen, gets no probability:
     Marian itself knows no such token."""
+    import torch
+
     model, tokenizer = load_hf(folder)
     found: list[list[int]] = []
     for start in range(0, len(texts), at_once):

@@ -76,6 +76,7 @@ LIBRARIES = {
     "safetensors": ("model", "learn", "interop", "serve"),
     "ctranslate2": ("fast",),
     "sentencepiece": ("text.tokens",),
+    "yaml": ("interop",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),
