@@ -27,7 +27,7 @@ from vidrio.model.folder import read_config, read_parameters
 from vidrio.search import default_options
 from vidrio.text.tokens.steps import steps
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.engines import Glass
+from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 LARGEST_DIFFERENCE = 1e-5  # of a logit

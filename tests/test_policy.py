@@ -75,6 +75,7 @@ LIBRARIES = {
     "tokenizers": ("text.tokens",),
     "safetensors": ("model", "learn", "interop", "serve"),
     "ctranslate2": ("fast",),
+    "sentencex": ("text.reading",),
     "sentencepiece": ("text.tokens",),
     "yaml": ("interop",),
     "torch": ("learn",),
@@ -107,9 +108,6 @@ MANY_PARAMETERS = {
 # JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
 JSON_WRITER = "model.json_text"
 JSON_WRITERS = {
-    "data.pairs",
-    "data.prepare",
-    "learn.run.state",
     "lessons.values_file",
     "lessons.values_reader",
 }

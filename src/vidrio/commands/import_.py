@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from vidrio.commands._options import json_option
-from vidrio.commands._progress import progress
+from vidrio.commands._progress import Console
 
 
 @click.command(name="import", short_help="Make a model folder of another program's model.")
@@ -25,7 +25,8 @@ def import_(source: str, to: Path, target: str, mirror: str, as_json: bool) -> N
     from vidrio.interop.importing import import_model
     from vidrio.model.json_text import json_text
 
-    about = import_model(source, to, target=target, progress=progress, mirror=mirror)
+    with Console() as console:
+        about = import_model(source, to, console.progress, target=target, mirror=mirror)
     if as_json:
         click.echo(json_text({"folder": str(to), "about": asdict(about)}, indent=1))
         return

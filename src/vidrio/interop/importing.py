@@ -5,21 +5,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vidrio.data.progress import Progress, silent
+from vidrio.data.progress import Progress
 from vidrio.errors import ModelError
 from vidrio.interop import hub, huggingface, release
 from vidrio.interop.foreign import Foreign, make_folder
 from vidrio.model.folder import About
 
 
-def import_model(source: str, to: Path, *, target: str = "", progress: Progress = silent, mirror: str = "") -> About:
+def import_model(
+    source: str, to: Path, progress: Progress | None = None, *, target: str = "", mirror: str = ""
+) -> About:
     """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several."""
     path = Path(source)
     with new_folder(to) as (made, beside):
         if path.is_file():
             path = release.unpacked(path, beside / "unpacked")
         elif not path.exists():
-            path = hub.fetched(source, beside / "fetched", progress, mirror=mirror)
+            path = hub.fetched(source, beside / "fetched", progress or Progress(), mirror=mirror)
         return make_folder(opened(path), made, name=Path(source).resolve().name, target=target, origin=source)
 
 
