@@ -3,12 +3,13 @@
 import io
 import json
 import random
+import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
+from vidrio.cli import main
 
 SIZES = {"d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
 SIZES |= {"encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "encoder_layers": 2, "decoder_layers": 2}
@@ -66,6 +67,7 @@ def write_marian(
 ) -> None:
     """A MarianMT folder. Numbers are larger than a fresh model's, so that its translations are not all alike; `bias`
     is the end token's, so that they end."""
+    import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
     folder.mkdir(parents=True)
@@ -137,6 +139,8 @@ def load_hf(folder: Path) -> tuple[Any, Any]:
 def generated(folder: Path, texts: Sequence[str], beam: int, longest: int, at_once: int = 50) -> list[list[int]]:
     """What `transformers` generates, the end token included. Padding, which is never chosen, gets no probability:
     Marian itself knows no such token."""
+    import torch
+
     model, tokenizer = load_hf(folder)
     found: list[list[int]] = []
     for start in range(0, len(texts), at_once):
@@ -188,3 +192,33 @@ def random_unicode(count: int, seed: int = 0) -> list[str]:
         return draw.choice(words) + draw.choice(special) + draw.choice(words)
 
     return ["".join(f"{part()}{draw.choice(['', ' ', '  '])}" for _ in range(draw.randint(1, 8))) for _ in range(count)]
+
+
+def damaged(data: bytes, draw: random.Random) -> bytes:
+    """Cut off, with a bit turned over, a piece put in or taken out."""
+    kind, place = draw.randrange(4), draw.randrange(len(data))
+    if kind == 0:
+        return data[:place]
+    if kind == 1:
+        return data[:place] + bytes([data[place] ^ 1 << draw.randrange(8)]) + data[place + 1 :]
+    return data[:place] + (draw.randbytes(40) + data[place:] if kind == 2 else data[place + 40 :])
+
+
+def import_damaged(release: Path, ours: Path, count: int, say: Callable[[], str]) -> int:
+    """Import a folder so many times, each time with another file damaged: a message, never a traceback, and nothing
+    left behind. How many were refused."""
+    files = {file.name: file.read_bytes() for file in release.iterdir()}
+    draw, refused = random.Random(1), 0
+    for number in range(count):
+        name = draw.choice(list(files))
+        (release / name).write_bytes(damaged(files[name], draw))
+        status = main(["import", str(release), "--to", str(ours)])
+        told = say()
+        assert status in (0, 1), (number, name, told)
+        assert "Traceback" not in told
+        assert (status == 1) == (not ours.exists())
+        refused += status
+        if status == 0:
+            shutil.rmtree(ours)
+        (release / name).write_bytes(files[name])
+    return refused

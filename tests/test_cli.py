@@ -142,6 +142,7 @@ CALLS = {
     "export": ["lesson", "--to", "ctranslate2", "there"],
     "score": ["-m", "lesson", "hello world", "hola mundo"],
     "serve": ["-m", "nothing-of-that-name", "--port", "0"],
+    "keys": ["list", "--keys", "keys.db"],
 }
 
 

@@ -23,7 +23,8 @@ from vidrio.model.folder import About, read_config, read_parameters, write_confi
 from vidrio.model.parameters import random_parameters
 from vidrio.search import default_options
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.engines import Engine, Glass, open_engine
+from vidrio.translate.engines import Engine, open_engine
+from vidrio.translate.glass_engine import Glass
 
 TEXTS = sentences(200)
 SHAPES = {

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import threading
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from marian_models import ENGLISH, SPANISH, generated, load_hf, random_unicode, sentences, write_marian
+from marian_models import ENGLISH, SPANISH, generated, import_damaged, load_hf, random_unicode, sentences, write_marian
 from vidrio.cli import main
 from vidrio.errors import ModelError
 from vidrio.fast.engine import Engine
@@ -295,3 +296,15 @@ def test_a_name_is_fetched_from_the_hub(
     assert read_config(tmp_path / "ours")[1].provenance["imported"] == "Helsinki-NLP/opus-mt-en-es"
     assert (tmp_path / "ours/model.safetensors").read_bytes() == (usual[1] / "model.safetensors").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ours", "served"]
+
+
+def test_damaged_files_are_told(usual: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(usual[0], tmp_path / "hf")
+    assert import_damaged(tmp_path / "hf", tmp_path / "ours", 80, lambda: capsys.readouterr().err) > 20
+    from safetensors.torch import load_file
+
+    state = load_file(usual[0] / "model.safetensors")
+    (tmp_path / "hf/model.safetensors").unlink()
+    for new in (True, False):
+        torch.save(state, tmp_path / "hf/pytorch_model.bin", _use_new_zipfile_serialization=new)
+        assert import_damaged(tmp_path / "hf", tmp_path / "ours", 80, lambda: capsys.readouterr().err) > 20

@@ -77,6 +77,7 @@ LIBRARIES = {
     "ctranslate2": ("fast",),
     "sentencex": ("text.reading",),
     "sentencepiece": ("text.tokens",),
+    "yaml": ("interop",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vidrio.data.progress import Progress
 from vidrio.errors import ModelError
-from vidrio.interop import hub, huggingface
+from vidrio.interop import hub, huggingface, release
 from vidrio.interop.foreign import Foreign, make_folder
 from vidrio.model.folder import About
 
@@ -18,20 +18,24 @@ def import_model(
     """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several."""
     path = Path(source)
     with new_folder(to) as (made, beside):
-        if not path.exists():
+        if path.is_file():
+            path = release.unpacked(path, beside / "unpacked")
+        elif not path.exists():
             path = hub.fetched(source, beside / "fetched", progress or Progress(), mirror=mirror)
         return make_folder(opened(path), made, name=Path(source).resolve().name, target=target, origin=source)
 
 
 def opened(folder: Path) -> Foreign:
     """A folder of another program's model, by what is in it."""
+    if (settings := release.settings_file(folder)) is not None:
+        return release.read_folder(folder, settings)
     if (folder / "config.json").is_file():
         return huggingface.read_folder(folder)
-    names = ", ".join(sorted(path.name for path in folder.iterdir())[:12]) if folder.is_dir() else "a file"
+    names = ", ".join(sorted(path.name for path in folder.iterdir())[:12])
     raise ModelError(
         f"{folder} is no model that can be imported",
-        found=f"no config.json; {names or 'it is empty'}",
-        do="give the folder of a MarianMT model (docs/interop.md)",
+        found=f"neither config.json nor decoder.yml; {names or 'it is empty'}",
+        do="give the folder of a MarianMT model or a Marian release (docs/interop.md)",
     )
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from vidrio.errors import ModelError
 
-TRAINER, MODEL_TYPE = 2, 3  # ModelProto.trainer_spec.model_type
+PIECES, TRAINER = 1, 2  # ModelProto.pieces, .trainer_spec
+PIECE, MODEL_TYPE = 1, 3  # their .piece, .model_type
 UNIGRAM = 1  # where it is not told
 VARINT, EIGHT_BYTES, BYTES, FOUR_BYTES = 0, 1, 2, 5  # how a value stands
 
@@ -72,3 +73,12 @@ def model_type(proto: bytes, path: Path) -> int:
         return int(kinds[-1]) if kinds else UNIGRAM
     except (ValueError, IndexError) as error:
         raise ModelError(f"{path} is no SentencePiece model", found=str(error), do="copy it again") from None
+
+
+def piece_names(proto: bytes, path: Path) -> list[str]:
+    """The pieces of a SentencePiece model, in their order."""
+    try:
+        pieces = [dict(fields(value)) for number, value in fields(proto) if number == PIECES and type(value) is bytes]
+        return [piece[PIECE].decode() for piece in pieces]  # type: ignore[union-attr]
+    except (ValueError, IndexError, KeyError, AttributeError) as error:
+        raise ModelError(f"{path} is no SentencePiece model", found=f"{error!s:.200}", do="copy it again") from None

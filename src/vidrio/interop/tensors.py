@@ -8,7 +8,8 @@ import ast
 import math
 import struct
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,16 +34,34 @@ class Stored:
 
 
 def open_tensors(path: Path) -> Mapping[str, Stored]:
-    """The arrays of a file by name; ModelError if it is damaged."""
+    """The arrays of a file by name; ModelError if it is damaged, now or when numbers are read."""
     kinds = {".safetensors": open_safetensors, ".bin": open_torch_arrays, ".npz": open_npz}
+
+    def guarded(read: Callable[[], np.ndarray]) -> Callable[[], np.ndarray]:
+        def reading() -> np.ndarray:
+            with told_of_damage(path):
+                return read()
+
+        return reading
+
+    if path.suffix not in kinds:
+        raise ModelError(f"{path} is no file of parameters", do=f"give one of {', '.join(kinds)}")
+    with told_of_damage(path):
+        return {name: Stored(of.shape, guarded(of.read)) for name, of in kinds[path.suffix](path).items()}
+
+
+@contextmanager
+def told_of_damage(path: Path) -> Iterator[None]:
+    """What the readers raise, as a message."""
     try:
-        return kinds[path.suffix](path)
-    except (ValueError, KeyError, IndexError, EOFError, RecursionError, struct.error, zipfile.BadZipFile) as error:
-        raise ModelError(
-            f"{path} is damaged, or no {path.suffix} file", found=f"{error!s:.300}", do="copy it again"
-        ) from None
-    except (OSError, NotImplementedError, RuntimeError) as error:  # zip: an encrypted entry, an unknown compression
-        raise ModelError(f"{path} cannot be read", found=f"{error!s:.300}", do="copy it again") from None
+        yield
+    except (ValueError, KeyError, IndexError, TypeError, SyntaxError, EOFError, RecursionError) as error:
+        found = f"{error!s:.300}"
+    except (struct.error, zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+        found = f"{error!s:.300}"  # of a zip: a checksum, an encrypted entry, an unknown compression
+    else:
+        return
+    raise ModelError(f"{path} is damaged, or no {path.suffix} file", found=found, do="copy it again")
 
 
 def open_safetensors(path: Path) -> dict[str, Stored]:

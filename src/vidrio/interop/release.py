@@ -1,0 +1,261 @@
+"""A Marian release, as OPUS-MT distributes it, → a model folder.
+
+decoder.yml              names the files below, and how it searches
+*.npz                    the parameters, with Marian's settings among them (special:model.yml)
+source.spm  target.spm   what texts are split by
+*.vocab.yml              the pieces' ids; where a vocabulary is a SentencePiece model itself, its own ids
+"""
+
+import shutil
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vidrio.errors import ModelError
+from vidrio.interop.foreign import Foreign, Side, check_pieces, need
+from vidrio.interop.names import by_heads, flat_shape, marian_name
+from vidrio.interop.protobuf import piece_names
+from vidrio.interop.tensors import Stored, open_tensors
+from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
+from vidrio.model.parameters import ParameterSpec, parameter_specs
+
+SETTINGS = "special:model.yml"
+LARGEST_SETTINGS = 8 * 1024 * 1024  # bytes of YAML
+LARGEST_RELEASE = 8 << 30  # bytes, unpacked
+MOST_FILES = 1000
+POSITIONS = 512  # Marian makes as many as a text needs
+EPSILON = 1e-6  # of Marian's layer norms
+ACTIVATIONS = ("swish", "relu")  # its gelu is x σ(1.702 x), ours is the exact one
+# Settings that must have one of these values, where they are told.
+SUPPORTED: dict[str, tuple[object, ...]] = {
+    "type": ("transformer",),
+    "transformer-decoder-autoreg": ("self-attention",),
+    "transformer-preprocess": ("", "d"),
+    "transformer-postprocess": ("dan", "an"),
+    "transformer-postprocess-emb": ("", "d"),
+    "transformer-postprocess-top": ("",),
+    "transformer-ffn-activation": ACTIVATIONS,
+    "transformer-train-position-embeddings": (False,),
+    "transformer-train-positions": (False,),
+    "transformer-ffn-depth": (2,),
+    "transformer-decoder-ffn-depth": (0, 2),
+    "transformer-tied-layers": ([], None),
+    "transformer-no-projection": (False,),
+    "transformer-no-affine": (False,),
+    "transformer-no-bias": (False,),
+    "lemma-dim-emb": (0,),
+    "tied-embeddings-src": (False,),
+}
+IN_WORDS = {"rnn": "an SSRU decoder", "average-attention": "a decoder of average attention"}
+PADDING = "<pad>"  # a row of zeros stands before every target; Marian has no token for it
+
+
+@dataclass(frozen=True)
+class Release:
+    """The files of a release, opened."""
+
+    weights: Path
+    tensors: Mapping[str, Stored]
+    settings: Mapping[str, Any]
+    decoder: Mapping[str, Any]
+
+    def need(self, name: str, default: int) -> int:
+        return need(self.settings, name, int, f"{SETTINGS} of {self.weights}", default)
+
+
+def settings_file(folder: Path) -> Path | None:
+    """What tells the files of a release."""
+    return next((path for path in (folder / "decoder.yml", folder / "config.yml") if path.is_file()), None)
+
+
+def read_folder(folder: Path, path: Path) -> Foreign:
+    """Everything of a release that makes a model; of the numbers only the settings are read."""
+    decoder = yaml_object(path.read_bytes() if path.stat().st_size <= LARGEST_SETTINGS else b"", path)
+    models = strings(decoder.get("models"), path)
+    if len(models) != 1:
+        raise ModelError(f"{path} names {len(models)} models", found="an ensemble is not supported")
+    weights = inside(folder, models[0])
+    tensors = open_tensors(weights)
+    stored = tensors.get(SETTINGS)
+    if stored is None or np.prod(stored.shape) > LARGEST_SETTINGS:
+        raise ModelError(f"{weights} does not tell its settings", found=f"no {SETTINGS}", do="copy it again")
+    release = Release(weights, tensors, yaml_object(stored.read().tobytes().rstrip(b"\0"), weights), decoder)
+    refuse_unsupported(release)
+    vocabularies = [inside(folder, name) for name in strings(decoder.get("vocabs"), path)]
+    if len(vocabularies) != 2:
+        raise ModelError(f"{path} names {len(vocabularies)} vocabularies, not two")
+    config, lists = config_of(release, [pieces_of(vocabulary) for vocabulary in vocabularies])
+    spm = [
+        vocabulary if vocabulary.suffix == ".spm" else folder / f"{side}.spm"
+        for vocabulary, side in zip(vocabularies, ("source", "target"), strict=True)
+    ]
+    return Foreign(
+        config=config,
+        source=Side(spm[0], lists[0], config.source_vocabulary),
+        target=Side(spm[1], lists[1], config.target_vocabulary),
+        parameters=lambda: {
+            name: parameter(name, spec, release, config) for name, spec in parameter_specs(config).items()
+        },
+        files=[weights, path, *dict.fromkeys([*vocabularies, *spm])],
+    )
+
+
+def refuse_unsupported(release: Release) -> None:
+    """What we have no word for, by its name."""
+    settings = release.settings
+    problems = []
+    for name, values in SUPPORTED.items():
+        value = settings.get(name, values[0])
+        if value not in values:
+            problems.append(IN_WORDS.get(str(value), f"{name} {value!r:.60}"))
+    if any("_rnn_" in name for name in release.tensors) and IN_WORDS["rnn"] not in problems:
+        problems.append(IN_WORDS["rnn"])
+    if any("factor" in name.lower() for name in release.tensors) or "factors-dim-emb" in settings:
+        problems.append("a factored vocabulary")
+    if any("QuantMult" in name or name.endswith("_QScale") for name in release.tensors):
+        problems.append("parameters in eight bits")
+    for name in ("transformer-dim-ffn", "transformer-ffn-activation"):
+        own = settings.get(name.replace("transformer-", "transformer-decoder-"), 0)
+        if own not in (0, None, "", settings.get(name)):
+            problems.append(f"another {name} in the decoder")
+    if problems:
+        raise ModelError(
+            f"{release.weights} is of an unsupported kind", found="; ".join(problems), do="see docs/interop.md"
+        )
+
+
+def config_of(release: Release, lists: list[dict[str, int]]) -> tuple[ModelConfig, list[dict[str, int]]]:
+    """Sizes and choices in our words; and the lists of pieces, padding among them."""
+    tensors, settings, need_ = release.tensors, release.settings, release.need
+    shared = "Wemb" in tensors
+    tables = ["Wemb", "Wemb"] if shared else ["encoder_Wemb", "decoder_Wemb"]
+    missing = [name for name in tables if name not in tensors or len(tensors[name].shape) != 2]
+    if missing:
+        raise ModelError(f"{release.weights} has no {missing[0]}", found=", ".join(list(tensors)[:8])[:200])
+    rows = [tensors[name].shape[0] for name in tables]
+    start = min(rows)  # the row of zeros, the same in both: after the last of the shorter
+    if not shared and rows[0] != rows[1]:
+        raise ModelError(
+            f"{release.weights} is of an unsupported kind", found=f"vocabularies of {rows[0]} and {rows[1]} pieces"
+        )
+    heads, width = need_("transformer-heads", 8), tensors[tables[0]].shape[1]
+    if heads < 1 or width % heads:
+        raise ModelError(f"{release.weights} has {heads} heads in a width of {width}")
+    for pieces in lists:
+        pieces[PADDING] = start
+    penalty = need(release.decoder, "normalize", float, "decoder.yml", 0.0)
+    config = ModelConfig(
+        source_vocabulary=rows[0] + 1,
+        target_vocabulary=rows[1] + 1,
+        d_model=width,
+        n_heads=heads,
+        d_head=width // heads,
+        d_ff=need_("transformer-dim-ffn", 2048),
+        n_encoder_layers=need_("enc-depth", 6),
+        n_decoder_layers=need_("dec-depth", 6),
+        max_positions=POSITIONS,
+        norm="post",
+        norm_epsilon=EPSILON,
+        activation=str(settings.get("transformer-ffn-activation", "swish")),
+        positions="learned",  # a table like any other: see `sines`
+        tying="none" if "decoder_ff_logit_out_W" in tensors else "all" if shared else "output",
+        scale_embeddings=True,
+        attention_bias=True,
+        output_bias=True,
+        special=SpecialIds(pad=start, unk=-1, start=start, end=lists[1].get("</s>", 0)),
+        decoding=DecodingDefaults(
+            beam=min(max(1, need(release.decoder, "beam-size", int, "decoder.yml", 4)), LARGEST_BEAM),
+            length_penalty=penalty,
+            max_length=256,
+        ),
+    )
+    return config, lists
+
+
+def parameter(name: str, spec: ParameterSpec, release: Release, config: ModelConfig) -> np.ndarray:
+    """One parameter, out of the file and turned as ours stand; the tables get their row of zeros."""
+    if spec.axes == "PD":
+        return sines(*spec.shape)
+    foreign, tensors = marian_name(name), release.tensors
+    if foreign not in tensors and name in ("src.embed", "tgt.embed"):
+        foreign = "Wemb"
+    new_row = spec.axes in ("VD", "DV", "V")
+    shape = flat_shape(spec)
+    axis = spec.axes.index("V") if new_row else 0
+    expected = tuple(n - (new_row and i == axis) for i, n in enumerate(shape))
+    stored = tensors.get(foreign)
+    if stored is None or tuple(n for n in stored.shape if n != 1) != tuple(n for n in expected if n != 1):
+        found = "it is not there" if stored is None else f"it has the shape {stored.shape}, not {expected}"
+        raise ModelError(f"{release.weights} does not fit its settings", found=f"{foreign}: {found}")
+    value = stored.read().astype(np.float32).reshape(expected)
+    if new_row:
+        value = np.concatenate([value, np.zeros((*expected[:axis], 1, *expected[axis + 1 :]), np.float32)], axis)
+    return np.ascontiguousarray(by_heads(value, spec, config))
+
+
+def sines(n_positions: int, d_model: int) -> np.ndarray:
+    """Marian's table, which differs from §3.5 and from that of `transformers`: sines, then cosines, the longest wave
+    10000 in place of 10000^(1 − 2/D)."""
+    pair = np.arange(d_model // 2) / max(1, d_model // 2 - 1)
+    angle = np.arange(n_positions)[:, None] / 10000.0**pair
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1).astype(np.float32)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def pieces_of(path: Path) -> dict[str, int]:
+    """The ids of pieces: of a list in YAML, or a SentencePiece model's own."""
+    if path.stat().st_size > 2 * LARGEST_SETTINGS:
+        raise ModelError(f"{path} is too large", found=f"{path.stat().st_size:,} bytes")
+    if path.suffix == ".spm":
+        return {piece: i for i, piece in enumerate(piece_names(path.read_bytes(), path))}
+    return check_pieces(yaml_object(path.read_bytes(), path), path)
+
+
+def yaml_object(data: bytes, path: Path) -> dict[str, Any]:
+    """An object in YAML, without anything that YAML could make but texts, numbers and lists."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        told = yaml.load(data, Loader=loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is no YAML", found=f"{error!s:.200}", do="copy it again") from None
+    if not isinstance(told, dict):
+        raise ModelError(f"{path} holds no settings", found=f"a {type(told).__name__}", do="copy it again")
+    return {str(name): value for name, value in told.items()}
+
+
+def strings(value: object, path: Path) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise ModelError(f"{path} names no files", found=f"{value!r:.80}")
+    return value
+
+
+def inside(folder: Path, name: str) -> Path:
+    """A file of the release, and of nowhere else."""
+    path = folder / Path(name).name  # some tell the path on the machine of those who trained it
+    if not path.is_file():
+        raise ModelError(f"{path} is missing", found=f"decoder.yml names {name!r:.80}", do="copy all of the release")
+    return path
+
+
+def unpacked(path: Path, to: Path) -> Path:
+    """The files of a zip, in the folder `to`; none of them lies elsewhere, and all together are of a bearable size."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > LARGEST_RELEASE:
+                raise ModelError(f"{path} is too large", found=f"{len(entries):,} files")
+            to.mkdir()
+            for entry in entries:
+                with archive.open(entry) as source, (to / Path(entry.filename).name).open("wb") as file:
+                    shutil.copyfileobj(source, file)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise ModelError(f"{path} cannot be unpacked", found=f"{error!s:.200}", do="copy it again") from None
+    return to
