@@ -26,8 +26,10 @@ def test_building_again_gives_the_same_bytes(repository: Path, tmp_path: Path) -
     """Where Node and the page's libraries are; elsewhere the hash above has to do."""
     if not shutil.which("npx") or not (repository / "page" / "node_modules" / ".bin" / "vite").exists():
         return
-    command = ["npx", "--offline", "vite", "build", "--outDir", str(tmp_path / "page"), "--emptyOutDir"]
-    subprocess.run(command, cwd=repository / "page", check=True, capture_output=True, timeout=300)
+    build, to = ["npx", "--offline", "vite", "build"], tmp_path / "page"
+    alone = ([*build, "--mode", f"alone-{name}", "--outDir", str(to / "alone")] for name in ("page", "blocks"))
+    for command in ([*build, "--outDir", str(to), "--emptyOutDir"], *alone):
+        subprocess.run(command, cwd=repository / "page", check=True, capture_output=True, timeout=300)
 
     def contents(folder: Path) -> dict[str, bytes]:
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
