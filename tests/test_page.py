@@ -318,7 +318,7 @@ def test_the_lesson_as_a_tour(open_page: Open) -> None:
         settled(page)
         assert page.locator(".refused").count() == 0, f"stop {stop}"
         if stop < count:
-            card.get_by_role("button", name="On").click()
+            card.get_by_role("button", name="On →").click()
     assert (count, revealed) == (18, 8)
     card.get_by_role("button", name="End").click()
     expect(card).to_have_count(0)
