@@ -22,7 +22,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from inspect import CO_COROUTINE, CO_GENERATOR
+from inspect import CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
@@ -84,6 +84,8 @@ def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
     def note(frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
         if event != "call" or code.co_name.startswith("<") or not file_of(code):
+            return
+        if not code.co_flags & CO_OPTIMIZED:  # the body of a class, while its file is imported
             return
         if code.co_flags & (CO_GENERATOR | CO_COROUTINE):
             if id(frame) in generators:

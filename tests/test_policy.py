@@ -46,6 +46,7 @@ ROOMS = (
     "data",
     "score",
     "learn",
+    "interop",
     "look",
     "draw",
     "lessons",
@@ -67,13 +68,15 @@ STILL_WRONG: set[tuple[str, str]] = set()
 LIBRARIES = {
     "numpy": (
         *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "score", "learn"),
-        *("look", "draw", "lessons", "serve", "commands"),
+        *("interop", "look", "draw", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
     "tokenizers": ("text.tokens",),
-    "safetensors": ("model", "learn", "serve"),
+    "safetensors": ("model", "learn", "interop", "serve"),
     "ctranslate2": ("fast",),
+    "sentencex": ("text.reading",),
+    "sentencepiece": ("text.tokens",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),
@@ -104,9 +107,6 @@ MANY_PARAMETERS = {
 # JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
 JSON_WRITER = "model.json_text"
 JSON_WRITERS = {
-    "data.pairs",
-    "data.prepare",
-    "learn.run.state",
     "lessons.values_file",
     "lessons.values_reader",
 }

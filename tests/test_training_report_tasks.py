@@ -2,8 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
@@ -14,6 +12,7 @@ import pytest
 from chromium import open_page
 from folded import sections
 from folded import text as text_of
+from small_run import vidrio_train
 from vidrio.draw.page import blocks_page
 from vidrio.learn.run.finish import interval
 from vidrio.learn.run.prepare import DataFolder
@@ -33,10 +32,9 @@ USUAL = (
 
 def train(folder: Path, task: str, lines: Sequence[str]) -> Path:
     (folder / "texts.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "vidrio", "train", "texts.tsv", "--to", "model", "--task", task, *USUAL.split()]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "report: model/report.html" in done.stderr
+    code, said = vidrio_train(folder, "texts.tsv", "--to", "model", "--task", task, *USUAL.split())
+    assert code == 0, said
+    assert "report: model/report.html" in said
     return folder / "model"
 
 

@@ -8,6 +8,8 @@ the message explains, 2 a mistyped command, 130 interrupted.
 import gc
 import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
@@ -27,6 +29,8 @@ VERBS = {
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
     "keys": ("vidrio.commands.keys", "Make and remove API keys of a server."),
+    "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
+    "export": ("vidrio.commands.export", "Make of a model what another program loads."),
     "score": ("vidrio.commands.score", "The model's log-probability of given translations."),
 }
 
@@ -35,7 +39,7 @@ VERBS = {
 OBJECTS = 20_000
 
 # Third-party modules that a light install has not: the extra of pyproject.toml that brings each
-EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train"}
+EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train", "sentencepiece": "interop"}
 
 
 class ReaderLeft(Exception):
@@ -81,6 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("vidrio: interrupted", err=True)
+        if arguments is None:
+            _leave_at_once(130)
         return 130
     except ReaderLeft:
         _drop_what_is_left()
@@ -101,6 +107,15 @@ def main(arguments: list[str] | None = None) -> int:
             err=True,
         )
         return 1
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """Python would wait for threads first, and one of them may be at work on a line of megabytes."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _flush_stdout() -> None:

@@ -146,7 +146,7 @@ def _table(found: "Evaluation", against: str | None) -> list[str]:
             sure = "" if score.p is None or score.p < CERTAIN else "  may be chance"
             line += f"  against {other.value:7.2f} ± {other.half_width:<5.2f}  p = {score.p:.3f}{sure}"
         lines.append(line)
-    left_out = f"  (without {found.left_out:,} lines that are too long)" if found.left_out else ""
+    left_out = f"  (without {found.left_out:,} lines that are empty or too long)" if found.left_out else ""
     speed = f"{run.tokens_per_second:,.0f} tokens/s, {found.lines / max(run.seconds, 1e-9):,.0f} lines/s"
     lines += [
         "",

@@ -44,7 +44,7 @@ def score(
     else:
         sources, targets = [pair[0]], [pair[1]]
     translator = Translator.load(model_name, engine=engine)
-    _refuse_too_long(translator, sources, targets)
+    _refuse_what_does_not_fit(translator, sources, targets)
     for first in range(0, len(sources), AT_ONCE):
         pairs = list(zip(sources[first : first + AT_ONCE], targets[first : first + AT_ONCE], strict=True))
         for (text, translation), told in zip(pairs, translator.score(pairs), strict=True):
@@ -56,15 +56,15 @@ def score(
                 click.echo(f"{told.log_prob:.4f}\t{told.log_prob / len(told.tokens):.4f}")
 
 
-def _refuse_too_long(translator: "Translator", sources: list[str], targets: list[str]) -> None:
+def _refuse_what_does_not_fit(translator: "Translator", sources: list[str], targets: list[str]) -> None:
     """Before anything is printed."""
     pairs = enumerate(zip(sources, targets, strict=True), start=1)
     long = [str(number) for number, pair in pairs if not translator.fits(*pair)]
     if long:
         raise DataError(
-            "a pair is scored as one sentence, and some are longer than the model's positions",
+            "a pair is scored as one sentence, and some are empty or longer than the model's positions",
             found=f"lines {', '.join(long[:8])}{' …' if len(long) > 8 else ''}",
-            do=f"split them; the model holds {translator.config.max_positions} tokens",
+            do=f"split them or leave them out; the model holds {translator.config.max_positions} tokens",
         )
 
 

@@ -48,6 +48,7 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     from vidrio.draw.terminal import text as plain
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
+    from vidrio.look.overview import otherwise
     from vidrio.look.translated import COPIED
 
     request = RunRequest.take(text, given)
@@ -57,6 +58,8 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     model = request.open()
     tried = request.run(model)
     tell_unknown(tried.after)
+    if tried.after.otherwise is not None:
+        click.echo(f"note: {otherwise(tried.after, precision)}", err=True)
     trace, file = tried.after.trace, model.path / "model.safetensors"
     if tried.after.copied:
         raise InputError(f"{COPIED}: the model reads nothing of it", do="give a text with words, or --as-typed")

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from vidrio._version import __version__
-from vidrio.data.progress import Progress, silent
 from vidrio.draw.blocks_data import as_data
 from vidrio.draw.packed import as_text, packed
 from vidrio.look import blocks as b
@@ -94,11 +93,11 @@ def blocks_page(page: b.Page, precision: int = PRECISION) -> str:
     return _file(page.title, [*_bundle("blocks"), _deflated(json_text(data))])
 
 
-def write_report(folder: Path, ending: Ending, data: Path | None = None, progress: Progress = silent) -> Path:
+def write_report(folder: Path, ending: Ending, data: Path | None = None) -> Path:
     """The report of a training run, in its model's folder; `data` is the data.json of its pairs. The same run gives the
     same bytes."""
     path = folder / "report.html"
-    write_atomically(path, blocks_page(report(folder, ending, data, progress)).encode())
+    write_atomically(path, blocks_page(report(folder, ending, data)).encode())
     return path
 
 

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,30 +32,18 @@ class Chosen:
     prob_V: Array
     by_temperature: dict[float, Array]
 
-    @property
-    def order(self) -> Array:
-        """The likeliest words."""
-        return np.argsort(-self.logits_V)[:10]
-
-    @property
-    def best(self) -> int:
-        return int(self.order[0])
-
-    @property
-    def exps(self) -> Array:
-        return np.exp(self.logits_V - self.logits_V.max())
-
-    @property
-    def exp_sum(self) -> float:
-        return float(self.exps.sum())
-
-    @property
-    def probabilities(self) -> list[Array]:
-        return list(self.by_temperature.values())
-
-    @property
-    def sums(self) -> list[float]:
-        return [prob_V.sum() for prob_V in self.probabilities]
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        order, exps = np.argsort(-self.logits_V)[:10], np.exp(self.logits_V - self.logits_V.max())
+        probabilities = list(self.by_temperature.values())
+        return {
+            "order": order,
+            "best": order[0],
+            "exps": exps,
+            "exp_sum": exps.sum(),
+            "probabilities": probabilities,
+            "sums": [prob_V.sum() for prob_V in probabilities],
+        }
 
 
 def measure_probabilities() -> Chosen:
@@ -174,31 +162,19 @@ class Greedy:
     counted: Compared
     missed: dict[int, float]  # by the width of the beam
 
-    @property
-    def corpus(self) -> dict[str, int]:
-        return {line: CORPUS.count(line) for line in CORPUS}
-
-    @property
-    def hypotheses(self) -> dict[str, Hypothesis]:
-        return {**self.counted.found, "best": self.counted.best}
-
-    @property
-    def sentence(self) -> dict[str, str]:
-        words = self.counted.words
-        return {search: " ".join(words[i] for i in found.ids) for search, found in self.hypotheses.items()}
-
-    @property
-    def probability(self) -> dict[str, float]:
-        return {search: float(np.exp(found.log_prob)) for search, found in self.hypotheses.items()}
-
-    @property
-    def factors(self) -> Array:
-        """The probability of each word that greedy chose."""
-        return np.exp(self.counted.found["greedy"].token_log_probs)
-
-    @property
-    def tree(self) -> dict[str, list[Branch]]:
-        return {search: list(branches(tree, self.counted.words)) for search, tree in self.counted.trees.items()}
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        words, greedy = self.counted.words, self.counted.found["greedy"]
+        hypotheses = {**self.counted.found, "best": self.counted.best}
+        return {
+            "corpus": {line: CORPUS.count(line) for line in CORPUS},
+            "sentence": {
+                search: " ".join(words[i] for i in hypothesis.ids) for search, hypothesis in hypotheses.items()
+            },
+            "probability": {search: np.exp(hypothesis.log_prob) for search, hypothesis in hypotheses.items()},
+            "factors": np.exp(greedy.token_log_probs),  # the probability of each word that greedy chose
+            "tree": {search: list(branches(tree, words)) for search, tree in self.counted.trees.items()},
+        }
 
 
 def measure_greedy() -> Greedy:

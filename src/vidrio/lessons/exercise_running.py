@@ -6,6 +6,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,23 +32,16 @@ class Speed:
     seconds: dict[str, float]
     disagreement: float  # between the logits with kept keys and values and those computed anew
 
-    @property
-    def milliseconds(self) -> dict[str, float]:
-        return {way: 1000 * seconds for way, seconds in self.seconds.items()}
-
-    @property
-    def slower(self) -> dict[str, float]:
-        """How many times the encoder's time."""
-        return {way: seconds / self.seconds["encoder"] for way, seconds in self.seconds.items()}
-
-    @property
-    def saved(self) -> float:
-        """How many times fewer multiplications, with keys and values kept."""
-        return self.multiplications["decoder, anew"] / self.multiplications["decoder, kept"]
-
-    @property
-    def rows_anew(self) -> int:
-        return self.n_target * (self.n_target + 1) // 2
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        return {
+            "milliseconds": {way: 1000 * seconds for way, seconds in self.seconds.items()},
+            # How many times the encoder's time.
+            "slower": {way: seconds / self.seconds["encoder"] for way, seconds in self.seconds.items()},
+            # How many times fewer multiplications, with keys and values kept.
+            "saved": self.multiplications["decoder, anew"] / self.multiplications["decoder, kept"],
+            "rows_anew": self.n_target * (self.n_target + 1) // 2,
+        }
 
 
 def measure_speed(n_source: int = 24, n_target: int = 24, repeats: int = 3) -> Speed:
@@ -165,17 +159,13 @@ class Depths:
     depth: dict[str, Depth]
     apart: dict[str, list[float | None]]  # how far two rows are apart, block by block, with small matrices
 
-    @property
-    def values(self) -> list[tuple[int, list[float]]]:
-        return [(n, [depth.values[i] for depth in self.depth.values()]) for i, n in enumerate(MEASURED)]
-
-    @property
-    def gradients(self) -> list[tuple[int, list[float]]]:
-        return [(n, [depth.gradients[i] for depth in self.depth.values()]) for i, n in enumerate(MEASURED)]
-
-    @property
-    def apart_by_block(self) -> list[tuple[int, list[float | None]]]:
-        return list(enumerate(map(list, zip(*self.apart.values(), strict=True)), 1))
+    def named(self) -> dict[str, Any]:
+        """What its page names besides, layer by layer and block by block."""
+        return {
+            "values": [(n, [depth.values[i] for depth in self.depth.values()]) for i, n in enumerate(MEASURED)],
+            "gradients": [(n, [depth.gradients[i] for depth in self.depth.values()]) for i, n in enumerate(MEASURED)],
+            "apart_by_block": list(enumerate(map(list, zip(*self.apart.values(), strict=True)), 1)),
+        }
 
 
 def measure_depths() -> Depths:

@@ -35,9 +35,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def section_text(section: str, precision: int) -> str:
     """A section, measured and told."""
     measured = SECTIONS[section]()
-    if section == "structure":
-        measured = notes_text.FirstWord(measured)
-    values = pages.public(measured) | {"cat": notes_positions.CAT_SENTENCE} | SETTINGS.get(section, {})
+    named = notes_text.named_of_first_step(measured) if section == "structure" else pages.public(measured)
+    values = named | {"cat": notes_positions.CAT_SENTENCE} | SETTINGS.get(section, {})
     return pages.text(pages.pages("notes")[section]["page"], values, precision)
 
 
@@ -69,5 +68,5 @@ def command(section: str | None, precision: int, as_json: bool) -> None:
     if as_json:
         click.echo(json_text({name: SECTIONS[name]() for name in chosen}))
     else:
-        told = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
-        click.echo("\n\n\n".join(told))
+        sections = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
+        click.echo("\n\n\n".join(sections))

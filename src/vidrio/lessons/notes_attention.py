@@ -1,6 +1,7 @@
 """The second document on attention: how to hide the future, and what heads do with 512 numbers."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -57,8 +58,8 @@ def future_share(weights_LL: Array) -> Array:
 def leak(kind: str, seed: int = 0) -> float:
     """How far the first row's prediction moves when the last target word is changed, in an untrained decoder."""
     machine = with_mask(random_machine(CAT_SENTENCE, seed, shape="decoder"), kind)
-    one, other = (predict(machine, decode(machine, ids, None))[0] for ids in ((0, 1, 2, 3), (0, 1, 2, 4)))
-    return largest_difference(one, other)
+    first, other = (predict(machine, decode(machine, ids, None))[0] for ids in ((0, 1, 2, 3), (0, 1, 2, 4)))
+    return largest_difference(first, other)
 
 
 @dataclass(frozen=True)
@@ -71,38 +72,19 @@ class Mask:
     leak: float  # how far the first row's prediction moves with the last word: −∞ on the scores
     leak_of_zeros: float  # the same with 0 on the scores
 
-    @property
-    def printed(self) -> Array:
-        return PRINTED_WEIGHTS
-
-    @property
-    def printed_sums(self) -> Array:
-        return PRINTED_WEIGHTS.sum(axis=1)
-
-    @property
-    def share(self) -> float:
-        """By hand: the second word's weight of the first, the others hidden."""
-        return float(PRINTED_WEIGHTS[1, 0] / PRINTED_WEIGHTS[1, :2].sum())
-
-    @property
-    def zero_share(self) -> float:
-        return 0.268 / 5.268
-
-    @property
-    def future(self) -> Array:
-        return future_share(self.table.zero_scores)
-
-    @property
-    def zeroed(self) -> Array:
-        return zero_after(PRINTED_WEIGHTS)
-
-    @property
-    def zeroed_sums(self) -> Array:
-        return self.zeroed.sum(axis=1)
-
-    @property
-    def difference(self) -> float:
-        return largest_difference(self.table.renormalised, self.table.hidden)
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        zeroed = zero_after(PRINTED_WEIGHTS)
+        return {
+            "printed": PRINTED_WEIGHTS,
+            "printed_sums": PRINTED_WEIGHTS.sum(axis=1),
+            "share": PRINTED_WEIGHTS[1, 0] / PRINTED_WEIGHTS[1, :2].sum(),  # by hand, the other words hidden
+            "zero_share": 0.268 / 5.268,
+            "future": future_share(self.table.zero_scores),
+            "zeroed": zeroed,
+            "zeroed_sums": zeroed.sum(axis=1),
+            "difference": largest_difference(self.table.renormalised, self.table.hidden),
+        }
 
 
 def measure_mask() -> Mask:
@@ -160,7 +142,7 @@ def measure_heads(seed: int = 0) -> Heads:
         quarters[h, h * D_HEAD : (h + 1) * D_HEAD] = np.eye(D_HEAD)
     sliced = {**full, **{f"self.W{letter}": quarters for letter in "QKV"}}
     unmixed = {**full, "self.WO": np.eye(WIDTH)}
-    seen, moved = run(full, x_LD), run(full, changed_LD)
+    before, moved = run(full, x_LD), run(full, changed_LD)
     cut, cut_moved = run(sliced, x_LD), run(sliced, changed_LD)
     queries = [f"self.Q.h{h}" for h in range(HEADS)]
     slices = [x_LD[:, h * D_HEAD : (h + 1) * D_HEAD] for h in range(HEADS)]
@@ -170,8 +152,8 @@ def measure_heads(seed: int = 0) -> Heads:
         return float((before["self.out"] != after["self.out"]).any(axis=0).mean())
 
     return Heads(
-        seen.values,
-        [largest_difference(seen[name], moved[name]) for name in queries],
+        before.values,
+        [largest_difference(before[name], moved[name]) for name in queries],
         [largest_difference(cut[name], cut_moved[name]) for name in queries],
         max(largest_difference(cut[name], part) for name, part in zip(queries, slices, strict=True)),
         reached(full),

@@ -94,22 +94,15 @@ class Positions:
     seven_tokens: dict[str, str]  # what a machine that holds 6 says to 7, by its table
     orders: dict[str, Orders]
 
-    @property
-    def first_six(self) -> Array:
-        return self.table_PD[:6]
-
-    @property
-    def turn(self) -> Array:
-        """From any position to the next, in the first two columns."""
-        return rotation(0, 1, WIDTH)
-
-    @property
-    def turned(self) -> float:
-        return float(self.turn[0] @ self.table_PD[2, :2])
-
-    @property
-    def product_rows(self) -> Array:
-        return np.array(list(self.products.values()))
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        turn = rotation(0, 1, WIDTH)  # from any position to the next, in the first two columns
+        return {
+            "first_six": self.table_PD[:6],
+            "turn": turn,
+            "turned": turn[0] @ self.table_PD[2, :2],
+            "product_rows": np.array(list(self.products.values())),
+        }
 
 
 def measure_positions() -> Positions:
@@ -158,17 +151,13 @@ class Sums:
     positions: Array  # of CAT at 1 and CAT at 5, at PLACES
     scaled: Array  # an embedding times √D, at PLACES
 
-    @property
-    def largest_printed(self) -> float:
-        return max(row["position"] for row in self.rows)
-
-    @property
-    def embedding(self) -> Array:
-        return self.scaled[None]
-
-    @property
-    def sums(self) -> Array:
-        return self.scaled + self.positions
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        return {
+            "largest_printed": max(row["position"] for row in self.rows),
+            "embedding": self.scaled[None],
+            "sums": self.scaled + self.positions,
+        }
 
 
 PLACES = (0, 1, 2, 510, 511)

@@ -1,6 +1,6 @@
 """The second document on words in and words out: special tokens, teacher forcing, and the way from end to end."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,25 +36,17 @@ class Tokens:
     tokens: list[str]
     ids: list[int]
 
-    @property
-    def aligned(self) -> str:
-        """Each token above its id."""
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        tokenizer = small_tokenizer()
         rows = [["token", *self.tokens], ["id", *map(str, self.ids)]]
-        return show.table(rows, align="l" + "r" * len(self.ids), gap=" ")
-
-    @property
-    def known(self) -> str:
-        return ", ".join(f"{i}{show.NO_BREAK}{token}" for i, token in enumerate(self.vocabulary))
-
-    @property
-    def text(self) -> str:
-        return small_tokenizer().decode(self.ids)
-
-    @property
-    def padded(self) -> Array:
-        """The question in one batch with a shorter sentence."""
-        long, short = self.ids[1:-1], small_tokenizer().encode("el domingo")
-        return np.array([long, [*short, *[small_tokenizer().special.pad] * (len(long) - len(short))]])
+        long, short = self.ids[1:-1], tokenizer.encode("el domingo")
+        return {
+            "aligned": show.table(rows, align="l" + "r" * len(self.ids), gap=" "),
+            "known": ", ".join(f"{i}{show.NO_BREAK}{token}" for i, token in enumerate(self.vocabulary)),
+            "text": tokenizer.decode(self.ids),
+            "padded": np.array([long, [*short, *[tokenizer.special.pad] * (len(long) - len(short))]]),
+        }
 
 
 def measure_tokens() -> Tokens:
@@ -87,30 +79,18 @@ class Forced:
     prob_T: Array  # of the expected word after each row
     moved_T: Array  # how far each row's probabilities move when the last input word is another one
 
-    @property
-    def rows(self) -> range:
-        return range(len(self.expected))
-
-    @property
-    def losses_T(self) -> Array:
-        return -np.log(self.prob_T)
-
-    @property
-    def loss(self) -> float:
-        return float(self.losses_T.sum())
-
-    @property
-    def mean_loss(self) -> float:
-        return float(self.losses_T.mean())
-
-    @property
-    def inputs(self) -> Sequence[str]:
-        return self.trace.target_tokens
-
-    @property
-    def probabilities(self) -> Array:
-        """Of the expected words, in every row."""
-        return self.trace.values["out.prob"][:, [self.trace.vocabulary.index(word) for word in self.expected]]
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        expected = [self.trace.vocabulary.index(word) for word in self.expected]
+        losses_T = -np.log(self.prob_T)
+        return {
+            "rows": range(len(expected)),
+            "losses_T": losses_T,
+            "loss": losses_T.sum(),
+            "mean_loss": losses_T.mean(),
+            "inputs": self.trace.target_tokens,
+            "probabilities": self.trace.values["out.prob"][:, expected],
+        }
 
 
 def measure_forcing() -> Forced:
@@ -138,54 +118,27 @@ def first_step() -> Trace:
     return Lesson("trained", trained()).run("whole").as_of(0)
 
 
-@dataclass(frozen=True)
-class FirstWord:
+def named_of_first_step(trace: Trace) -> dict[str, Any]:
     """What the page tells of that step."""
+    prob_V = trace.values["out.prob"][0]
+    likeliest = np.argsort(-prob_V)[:5]
+    best, parameters = int(likeliest[0]), trace.machine.parameters
+    return {
+        "steps": list(_document_steps(trace)),
+        "words": trace.vocabulary,
+        "likeliest": likeliest,
+        "prob_V": prob_V,
+        "logits_V": trace.values["out.logits"][0],
+        # one logit by hand
+        "best": best,
+        "row_D": trace.values["dec.out"][0],
+        "column_D": parameters["out.W"][:, best],
+        "bias": parameters["out.b"][best],
+    }
 
-    trace: Trace
 
-    @property
-    def steps(self) -> list[dict[str, Any]]:
-        """The document's ten steps: its words, what really happens, and the shapes of the numbers."""
-        return [
-            {**step, "number": number, "shapes": list(self._shapes(step["addresses"]))}
-            for number, step in enumerate(pages("notes")["structure"]["step"], 1)
-        ]
-
-    def _shapes(self, addresses: Sequence[str]) -> Iterator[Note]:
-        if addresses:
-            yield Note(", ".join(f"{name} {show.shape(self.trace.values[name])}" for name in addresses), indent=6)
-
-    @property
-    def words(self) -> Sequence[str]:
-        return self.trace.vocabulary
-
-    @property
-    def likeliest(self) -> Array:
-        return np.argsort(-self.prob_V)[:5]
-
-    @property
-    def best(self) -> int:
-        return int(self.likeliest[0])
-
-    @property
-    def prob_V(self) -> Array:
-        return self.trace.values["out.prob"][0]
-
-    @property
-    def logits_V(self) -> Array:
-        return self.trace.values["out.logits"][0]
-
-    # one logit by hand
-
-    @property
-    def row_D(self) -> Array:
-        return self.trace.values["dec.out"][0]
-
-    @property
-    def column_D(self) -> Array:
-        return self.trace.machine.parameters["out.W"][:, self.best]
-
-    @property
-    def bias(self) -> float:
-        return float(self.trace.machine.parameters["out.b"][self.best])
+def _document_steps(trace: Trace) -> Iterator[dict[str, Any]]:
+    """The document's ten steps: its words, what really happens, and the shapes of the numbers."""
+    for number, step in enumerate(pages("notes")["structure"]["step"], 1):
+        shapes = ", ".join(f"{name} {show.shape(trace.values[name])}" for name in step["addresses"])
+        yield {**step, "number": number, "shapes": [Note(shapes, indent=6)] if shapes else []}

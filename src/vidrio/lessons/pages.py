@@ -65,9 +65,9 @@ def blocks(page: str, values: Values, precision: int = show.PRECISION) -> Iterat
 
 
 def public(measured: Any) -> dict[str, Any]:
-    """What a page may name of an experiment's result: its fields and properties."""
+    """What a page may name of an experiment's result: its fields and properties, and what `named()` tells besides."""
     named = {name: getattr(measured, name) for name in dir(measured) if not name.startswith("_")}
-    return named | {"measured": measured}
+    return named | (measured.named() if "named" in named else {}) | {"measured": measured}
 
 
 # --- lines and parts --------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def _chosen(lines: Sequence[str], values: Values) -> Iterator[Line]:
             for item in value_of(path, values):
                 own = dict(zip(names.split(", "), item, strict=True)) if "," in names else {names: item}
                 yield from _chosen(inner, {**values, **own})
-        elif bool(value_of(line.split()[-1], values)) != line.startswith("% if not "):
+        elif bool(value_of(line.removeprefix("% if ").removeprefix("not "), values)) != line.startswith("% if not "):
             yield from _chosen(inner, values)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vidrio.data.progress import Progress, silent
+from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
 from vidrio.model.folder import sha256
 from vidrio.score.metrics import Metrics, Score, chrf_of_each, chrf_signature, corpus_scores
@@ -44,7 +44,7 @@ class Evaluation:
     scores: list[Score]
     other_scores: list[Score]  # of the system that it was compared with
     bits_per_character: float
-    left_out: int  # pairs that are too long for the bits
+    left_out: int  # pairs that are empty or too long for the bits
     run: Run
 
 
@@ -84,19 +84,21 @@ def calibrate(
     options: Options | None = None,
     *,
     told: Mapping[str, Any] | None = None,
-    progress: Progress = silent,
+    progress: Progress | None = None,
 ) -> Confidence:
     """How far the model's probabilities tell the quality of its translations. Pairs that it has not learned from are
     translated; one half fits the curves of confidence.py, the other measures them. Only single sentences count.
 
     `told` is kept with it, for people: which files these are.
     """
-    with progress("measuring confidence", len(sources)) as advance:
-        found = []
-        for one in translator.stream(sources, options):
-            found.append(one)
-            advance(1)
-        translations = translator.annotator.with_token_scores(found)
+    measuring = Work("measuring confidence", len(sources))
+    if progress:
+        progress.work = measuring
+    plain = []
+    for translation in translator.stream(sources, options):
+        plain.append(translation)
+        measuring.done += 1
+    translations = translator.annotator.with_token_scores(plain)
     pairs = zip(translations, references, strict=True)
     single = [(one, reference) for one, reference in pairs if len(one.sentences) == 1]
     qualities = chrf_of_each([one.text for one, _ in single], [reference for _, reference in single])
@@ -113,7 +115,7 @@ def calibrate(
 
 
 def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
-    """How many bits the model needs for a character of the references: (bits, pairs that were too long for it).
+    """How many bits the model needs for a character of the references: (bits, pairs that were empty or too long).
 
     Lower is better, and unlike a loss per token it compares models with different vocabularies.
     """
@@ -125,15 +127,17 @@ def bits_per_character(translator: Translator, sources: Sequence[str], reference
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a test set's file."""
-    raw = path.read_bytes().removesuffix(b"\n")
-    decode = Decoder(str(path))
-    return [decode(line).removesuffix("\r") for line in raw.split(b"\n")] if raw else []
+    raw, decode = path.read_bytes(), Decoder(str(path))
+    lines = raw.removesuffix(b"\n").split(b"\n") if raw else []
+    return [decode(line).removesuffix("\r") for line in lines]
 
 
 def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
     """Files whose lines belong together."""
     files = [read_lines(path) for path in paths]
-    if len({len(lines) for lines in files}) > 1 or not files[0]:
+    if not any(files):
+        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="give a line for each sentence")
+    if len({len(lines) for lines in files}) > 1:
         counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
         raise DataError(
             "the lines of these files do not belong together", found=counts, do="give as many lines in each"

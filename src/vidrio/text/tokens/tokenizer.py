@@ -1,4 +1,4 @@
-"""Text to tokens and ids, and back: one class around a Hugging Face `tokenizers` file.
+"""Text to tokens and ids, and back: one class around a Hugging Face `tokenizers` file, or a SentencePiece model.
 
 `decode(encode(text)) == normalise(text)` for every text and every kind but `word` (normalise.py says what is altered).
 Pieces read like `▁Hello`; a character that the vocabulary does not hold becomes its bytes, `<0xF0>` and so on.
@@ -6,11 +6,9 @@ Pieces read like `▁Hello`; a character that the vocabulary does not hold becom
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, final
 
@@ -23,6 +21,9 @@ from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
+from vidrio.text.tokens.panics import told_of_panics, without_its_own_words
+from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
+from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
 
 REMEMBERED = 20_000  # words whose number of tokens is kept
@@ -49,10 +50,11 @@ def is_number_sign(sign: str) -> bool:
 class Tokenizer:
     """Splits text into tokens of a fixed vocabulary. Immutable; safe to use from several threads."""
 
-    def __init__(self, engine: tokenizers.Tokenizer, special: SpecialIds) -> None:
-        engine.encode_special_tokens = True  # a text that says "</s>" is text
-        engine.no_padding()
-        engine.no_truncation()
+    def __init__(self, engine: tokenizers.Tokenizer | SentencePieces, special: SpecialIds) -> None:
+        if isinstance(engine, tokenizers.Tokenizer):
+            engine.encode_special_tokens = True  # a text that says "</s>" is text
+            engine.no_padding()
+            engine.no_truncation()
         self._engine = engine
         self._specials = {i for i in (special.pad, special.unk, special.start, special.end) if i != NONE}
         self._hidden = self._specials - {special.unk}
@@ -102,8 +104,12 @@ class Tokenizer:
         except (OSError, UnicodeDecodeError) as error:
             raise TokenizerError(f"{path} cannot be read", found=str(error), do="use an undamaged file") from None
         try:
-            with _told_of_panics():
+            if text.startswith(BEGINNING):
+                return Tokenizer(SentencePieces.from_json(text), special or SpecialIds())
+            with told_of_panics(), without_its_own_words():
                 engine = tokenizers.Tokenizer.from_str(text)
+        except (TokenizerError, ModuleNotFoundError):
+            raise
         except Exception as error:  # the library raises nothing more precise
             raise TokenizerError(
                 f"{path} is damaged, or no tokenizer",
@@ -118,7 +124,12 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, whole or not at all."""
-        write_atomically(Path(path), (self._engine.to_str(pretty=True) + "\n").encode())
+        write_atomically(Path(path), f"{self.file_text(pretty=True)}\n".encode())
+
+    def file_text(self, *, pretty: bool = False) -> str:
+        """What stands in its file."""
+        engine = self._engine
+        return engine.to_json() if isinstance(engine, SentencePieces) else str(engine.to_str(pretty=pretty))
 
     @cached_property
     def model(self) -> dict[str, Any]:
@@ -139,6 +150,16 @@ class Tokenizer:
         """Whether it is of the kind word; `kind` takes longer to tell, for a large vocabulary."""
         return not isinstance(self._engine.model, models.BPE | models.Unigram)
 
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """What stands before every text: >>spa<<, where a model translates into several languages."""
+        return self._engine.openings if isinstance(self._engine, SentencePieces) else ()
+
+    @property
+    def sentence_pieces(self) -> SentencePieces | None:
+        """The SentencePiece model that splits, if it is one."""
+        return self._engine if isinstance(self._engine, SentencePieces) else None
+
     @cached_property
     def byte_ids(self) -> frozenset[int]:
         """The tokens that stand for one byte each."""
@@ -151,14 +172,21 @@ class Tokenizer:
 
     def prepared(self, text: str) -> str:
         """The text as it is when it is split: normalised, escaped, its spaces written as `▁`."""
-        with _told_of_panics():
+        with told_of_panics():
             return str(self._engine.normalizer.normalize_str(valid(text)))
 
     def words(self, text: str) -> list[tuple[str, int]]:
         """What tokens never reach across: each part of the prepared text, with the number of its tokens."""
-        counts = Counter(self._encode(text).word_ids)
-        parts = self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))
-        return [(part, counts[i]) for i, (part, _) in enumerate(parts)]
+        if isinstance(self._engine, SentencePieces):
+            return self._engine.words(text)
+        encoding = self._encode(text)
+        assert isinstance(encoding, tokenizers.Encoding)
+        counts = Counter(encoding.word_ids)
+        return [(part, counts[i]) for i, part in enumerate(self._parts(text))]
+
+    def _parts(self, text: str) -> list[str]:
+        assert not isinstance(self._engine, SentencePieces)
+        return [part for part, _ in self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))]
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text's tokens, without any special token."""
@@ -167,13 +195,13 @@ class Tokenizer:
     def count(self, text: str) -> int:
         """How many tokens a text has. Where tokens never reach across spaces, words are counted, and remembered."""
         if not text or not self._splits_at_spaces:
-            return len(self.encode(text))
+            return len(self.encode(text)) - len(self.opening)
         return sum(map(self._count_word, text.split(" ")))
 
     @cached_property
     def _splits_at_spaces(self) -> bool:
         """Whether a text has the tokens of its words, each with the space before it: so it is in files of our own."""
-        if self.of_whole_words:
+        if self.of_whole_words or isinstance(self._engine, SentencePieces):
             return False
         mine, ours = (one.__getstate__() for one in (self._engine.pre_tokenizer, pre_tokenizer("bpe")))  # as JSON
         return bool(mine == ours and self.prepared("a") == f"{SPACE}a")
@@ -186,7 +214,7 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts, on all cores."""
         try:
-            with _told_of_panics():
+            with told_of_panics():
                 return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
         except Exception:
             return [self.encode(text) for text in texts]  # says which text is wrong, and why
@@ -201,7 +229,7 @@ class Tokenizer:
         A character written as bytes has several pieces, all with its place.
         """
         encoding = self._encode(text)
-        spans = _exact_spans(text, encoding.tokens, encoding.offsets)
+        spans = exact_spans(text, encoding.tokens, encoding.offsets)
         if spans and encoding.tokens[0] == SPACE and self.kind in ("bpe", "unigram"):
             spans[0] = (0, 0)  # the space put before the text
         return [
@@ -211,7 +239,7 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
-        with _told_of_panics():
+        with told_of_panics():
             return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
 
     def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
@@ -222,7 +250,7 @@ class Tokenizer:
             return not ids or (hidden.isdisjoint(ids) and min(ids) >= 0 and max(ids) < size)
 
         shown = [ids if is_shown(ids) else self._shown(ids) for ids in many]
-        with _told_of_panics():
+        with told_of_panics():
             return list(self._engine.decode_batch(shown, skip_special_tokens=False))
 
     def id(self, token: str) -> int | None:
@@ -252,7 +280,7 @@ class Tokenizer:
         """A checksum (sha256) of everything that decides how texts are split."""
         import hashlib
 
-        return hashlib.sha256(self._engine.to_str().encode()).hexdigest()
+        return hashlib.sha256(self.file_text().encode()).hexdigest()
 
     def _shown(self, ids: Iterable[int]) -> list[int]:
         kept = [int(i) for i in ids]
@@ -261,9 +289,9 @@ class Tokenizer:
             raise TokenizerError(f"there is no token {wrong[0]}", found=f"a vocabulary of {self.size} tokens")
         return [i for i in kept if i not in self._hidden]
 
-    def _encode(self, text: str) -> tokenizers.Encoding:
+    def _encode(self, text: str) -> tokenizers.Encoding | Encoding:
         try:
-            with _told_of_panics():
+            with told_of_panics():
                 return self._engine.encode(text, add_special_tokens=False)
         except TokenizerError:
             raise
@@ -273,8 +301,7 @@ class Tokenizer:
 
     def _unknown(self, text: str, error: Exception) -> TokenizerError:
         """A vocabulary without a token for the unknown met a word that it does not hold."""
-        words = self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))
-        missing = [word for word, _ in words if self.id(word) is None]
+        missing = [word for word in self._parts(text) if self.id(word) is None]
         if not missing:
             return TokenizerError("this text cannot be split into tokens", found=str(error))
         return TokenizerError(
@@ -317,42 +344,10 @@ def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Token
     return source, target
 
 
-@contextmanager
-def _told_of_panics() -> Iterator[None]:
-    """A tokenizer file can hold what its library does not expect of itself; what it raises then is no Exception."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise TokenizerError(
-            "this tokenizer cannot be used", found=f"{error!s:.200}", do="use an undamaged model folder"
-        ) from None
-
-
 def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
     ids = engine.get_vocab()
     pad, unk, start, end = (NONE if name is None else ids[name] for name in names)
     return SpecialIds(pad=pad, unk=unk, start=start, end=end)
-
-
-def _exact_spans(text: str, tokens: list[str], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans where the library's are coarse: a byte at its own character, an accent with what it was composed to."""
-    exact: list[tuple[int, int]] = []
-    for (start, end), group in groupby(zip(spans, tokens, strict=True), key=lambda pair: pair[0]):
-        run = [token for _, token in group]
-        firsts = [token in BYTES and not 0x80 <= int(token[3:5], 16) < 0xC0 for token in run]  # of a character
-        if end - start > 1 and sum(firsts) == end - start:
-            exact += [(start + n - 1, start + n) for n in accumulate(firsts)]
-        else:
-            exact += [(start, end)] * len(run)
-    following = len(text)
-    for i, (start, end) in reversed(list(enumerate(exact))):
-        following = exact[i + 1][0] if i + 1 < len(exact) and exact[i + 1][0] > start else following
-        while end < following and not text[end].isspace():
-            end += 1
-        exact[i] = (start, end)
-    return exact
 
 
 def _told(engine: tokenizers.Tokenizer, path: Path) -> SpecialIds:
