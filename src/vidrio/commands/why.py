@@ -9,6 +9,7 @@ from vidrio.commands._options import (
     json_option,
     model_option,
     precision_option,
+    print_json,
     tell_unknown,
     text_argument,
 )
@@ -66,10 +67,8 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     if tried.after.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     if as_json:
-        from vidrio.model.json_text import json_text
-
         data = report.deep_data(trace, address, limit) if deep else report.as_data(trace, address, file)
-        click.echo(json_text(data, indent=1))
+        print_json(data)
     elif kind:
         line = report.copied(trace, address, kind)
         click.echo(line)

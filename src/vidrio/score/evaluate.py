@@ -69,12 +69,12 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
     options = replace(options or translator.options, scores=False)
     translator.translate(sources[:1], options)
     began = time.perf_counter()
-    found = list(translator.stream(sources, options))
+    translated = list(translator.stream(sources, options))
     seconds = time.perf_counter() - began
     # A sentence that comes again is not translated again, and must not count as work done.
-    best = {sentence.source: sentence.best for translation in found for sentence in translation.sentences}.values()
+    best = {sentence.source: sentence.best for translation in translated for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
-    return Run([one.text for one in found], seconds, tokens, sum(not hypothesis.ended for hypothesis in best))
+    return Run([one.text for one in translated], seconds, tokens, sum(not hypothesis.ended for hypothesis in best))
 
 
 def calibrate(
