@@ -33,6 +33,7 @@ help: ## this list
 
 hello: $(READY) ## install Vidrio and translate TEXT="Hello world"
 	@"$(VENV)/bin/vidrio" translate "$$TEXT"
+	@printf '\nTo see it in a browser, from the sentence down to one multiplication:\n  %s serve --open\n' "$(VENV)/bin/vidrio"
 	@printf '\nTo look inside that translation, every number of it:\n  '
 	@"$(VENV)/bin/python" -c 'import os, shlex, sys; text = os.environ["TEXT"]; print(shlex.join([sys.argv[1], "look"]), f"\"{text}\"" if not set(text) & set("\"$$`\\!") else shlex.quote(text))' "$(VENV)/bin/vidrio"
 

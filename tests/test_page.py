@@ -279,3 +279,46 @@ def test_a_matrix_is_saved_as_csv_to_the_last_digit(open_page: Open, server: str
         page.locator(f"[id='q-{name}']").get_by_role("button", name="CSV").click()
     rows = [line.split(",") for line in download.value.path().read_text("utf-8").splitlines()]
     assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
+
+
+def test_how_a_model_learned(open_page: Open, server: str) -> None:
+    page = open_page(text="hello world", model="lesson", at="enc.0.self.WQ.h0[0,1]")
+    page.locator(".unfold", has_text="How it learned").click()
+    learning = page.locator("section", has=page.locator("#learning-title"))
+    expect(learning.locator(".says")).to_have_text("hola mundo", timeout=30_000)
+    learning.locator("input[type=range]").fill("0")
+    expect(learning.locator(".scrub b")).to_have_text("after 0 steps")
+    expect(learning.locator(".says")).not_to_have_text("hola mundo")
+    learning.get_by_text("take its own answer").click()
+    learning.get_by_text("Work it out", exact=True).click()
+    expect(learning.locator(".forcing tbody tr")).to_have_count(3)
+    asked = {"text": "hello world", "model": "lesson", "answer": "hola mundo"}
+    truth = httpx.post(f"{server}api/forced", json=asked, timeout=60).json()
+    assert truth["mean"] == pytest.approx(sum(token["loss"] for token in truth["tokens"]) / 3)
+    expect(learning.locator(".forcing p b")).to_have_text(f"{truth['mean']:.4f}")
+    expect(learning.locator(".values li")).to_have_count(10)
+    page.evaluate(AXE.read_text("utf-8"))
+    assert not page.evaluate("axe.run()")["violations"]
+
+
+def test_the_lesson_as_a_tour(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_role("button", name="Lesson").click()
+    card = page.locator("section", has=page.locator("#tour-title"))
+    expect(page.locator("#translation")).to_have_text("hola mundo", timeout=30_000)
+    count = int(card.locator("p").first.inner_text().split()[-1])
+    revealed = 0
+    for stop in range(1, count + 1):
+        expect(card.locator("p").first).to_have_text(f"Lesson, {stop} of {count}")
+        if card.get_by_role("button", name="Reveal").count():
+            card.locator("input").fill("I do not know")
+            card.get_by_role("button", name="Reveal").click()
+            expect(card).to_contain_text("I do not know")
+            revealed += 1
+        settled(page)
+        assert page.locator(".refused").count() == 0, f"stop {stop}"
+        if stop < count:
+            card.get_by_role("button", name="On →").click()
+    assert (count, revealed) == (18, 8)
+    card.get_by_role("button", name="End").click()
+    expect(card).to_have_count(0)

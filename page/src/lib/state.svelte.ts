@@ -123,6 +123,12 @@ class Page {
     this.refresh();
   }
 
+  /** Another view, with all that it needs computed. */
+  visit(view: Partial<View>): void {
+    this.show({ ...view, sentence: 0 }, true);
+    this.refresh();
+  }
+
   asked(): Asked {
     const { text, model, sentence, changes, numbers } = $state.snapshot(this.view);
     return { text, model, sentence, changes, numbers };
