@@ -19,9 +19,9 @@ from urllib.request import urlopen
 import pytest
 
 from serving import server
+from vidrio.documents.plain import PIECE, pieces
 from vidrio.serve.gather import BATCH, FEWEST, Gatherer
 from vidrio.serve.refusal import Refusal
-from vidrio.serve.service import PIECE, pieces
 from vidrio.translate.translator import Translator
 
 

@@ -77,7 +77,7 @@ LIBRARIES = {
     "zstandard": ("data",),
     "pyarrow": ("data",),
     "datasets": ("data",),
-    "filelock": ("data",),
+    "filelock": ("data", "serve"),
     "fastapi": ("serve",),
     "pydantic": ("serve",),
     "starlette": ("serve",),
@@ -86,6 +86,7 @@ LIBRARIES = {
     "py3langid": ("serve",),
     "justhtml": ("documents",),
     "markdown_it": ("documents",),
+    "polib": ("documents",),
 }
 
 MOST_LINES = 400

@@ -30,7 +30,7 @@ VERBS = {
 }
 
 # Third-party modules that a light install has not: the extra of pyproject.toml that brings each
-EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train"}
+EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train", "polib": "documents"}
 
 
 class ReaderLeft(Exception):

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from vidrio.documents.formats import SUFFIXES
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
 from vidrio.documents.polish import as_source
@@ -112,7 +113,7 @@ def libre_router(parts: Parts) -> APIRouter:
             "keyRequired": settings.key_required,
             "suggestions": settings.suggestions is not None,
             "filesTranslation": settings.files is not None,
-            "supportedFilesFormat": [],
+            "supportedFilesFormat": list(SUFFIXES) if settings.files is not None else [],
             "language": {
                 "source": {"code": source, "name": known[source].name if source in known else source},
                 "target": {"code": target, "name": known[target].name if target in known else target},

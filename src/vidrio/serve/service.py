@@ -1,7 +1,6 @@
 """What the routes ask for: a text in another language, through one model or several."""
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,6 +8,7 @@ from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned, Ask, answer
 from vidrio.documents.markup import Plan
+from vidrio.documents.plain import pieces
 from vidrio.documents.terms import Terms, hide, reveal, reveal_aligned, with_terms
 from vidrio.search import Options
 from vidrio.serve.gather import Gatherer
@@ -17,11 +17,6 @@ from vidrio.serve.pool import Pool
 from vidrio.serve.refusal import Refusal, bad
 from vidrio.translate.translation import Translation
 from vidrio.translate.translator import Translator
-
-# A long text is translated in pieces: none holds others up, and each can be sent when it is there. No sentence goes
-# over an empty line, so what comes out is the same.
-BREAK = re.compile(r"(?:[^\S\n]*\n){2,}")
-PIECE = 1_000  # characters, from which on the next empty line ends a piece
 
 
 class Reply(NamedTuple):
@@ -106,13 +101,3 @@ def with_alternatives(options: Options, alternatives: int) -> Options:
 def _translate(translator: Translator, options: Options, aligned: bool, texts: list[str]) -> list[Translation]:
     translations = translator.translate(texts, options)
     return translator.with_alignment(translations) if aligned else translations
-
-
-def pieces(text: str) -> list[str]:
-    """A text cut at empty lines into pieces that make it up again."""
-    found, start = [], 0
-    for gap in BREAK.finditer(text) if len(text) > PIECE else ():
-        if gap.end() - start >= PIECE:
-            found.append(text[start : gap.end()])
-            start = gap.end()
-    return [*found, text[start:]] if start < len(text) or not found else found
