@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from vidrio.learn.net import model
-from vidrio.learn.net.decode import translate
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run.request import Start
+from vidrio.learn.run.validate import translate
 from vidrio.score.evaluate import read_aligned
 from vidrio.score.metrics import corpus_scores, usual_metrics
 

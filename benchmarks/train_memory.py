@@ -113,12 +113,12 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
     import numpy as np
     import torch
 
-    from vidrio.learn.batches import in_memory
+    from vidrio.data.store import in_memory
     from vidrio.learn.net.parameters import Parameters
-    from vidrio.learn.processes.processes import join, leave
+    from vidrio.learn.processes import join, leave
     from vidrio.learn.run.choose import sized
     from vidrio.learn.run.loop import Training, loop
-    from vidrio.learn.run.recipe import Recipe, Stop
+    from vidrio.learn.run.plan import Recipe, Stop
     from vidrio.learn.run.state import State, share_state
     from vidrio.model.config import SpecialIds
     from vidrio.model.parameters import count, random_parameters
@@ -147,7 +147,7 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
         peaks.append(memory("VmHWM"))
         return {"loss": 1.0}
 
-    loop(Training(in_memory(pairs), recipe, note, processes=processes), state)
+    list(loop(Training(in_memory(pairs), recipe, note, processes=processes), state))
     peak = torch.tensor([kept, (peaks[0] if peaks else memory("VmHWM")) - before], dtype=torch.float64)
     for rank in range(processes.size):
         own = processes.sum(peak * (processes.rank == rank)) / n

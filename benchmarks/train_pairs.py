@@ -14,21 +14,19 @@ model, a batch) is in there too, so few pairs look expensive. Needs Linux, and s
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.run.machine import settle
+from vidrio.learn.run.machine import settle, use
 
 settle()  # before PyTorch is imported
 
 import numpy as np  # noqa: E402
 
-from vidrio.data.progress import Advance  # noqa: E402
+from vidrio.data.progress import Progress, Work  # noqa: E402
 from vidrio.learn import train as training  # noqa: E402
-from vidrio.learn.run.recipe import Stop  # noqa: E402
+from vidrio.learn.run.plan import Stop  # noqa: E402
 from vidrio.learn.run.request import Choices, Material, Reporter, Request  # noqa: E402
 
 WORDS = 50_000  # of each language
@@ -59,10 +57,11 @@ class Cost:
     mapped: int  # of them, at its end
 
 
-class Stages:
+class Stages(Progress):
     """What the process is at, and what each part has cost; it is what a run tells its progress to."""
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.costs: list[Cost] = []
         self.begin(name)
 
@@ -76,11 +75,13 @@ class Stages:
         print(told(self.costs[-1]), flush=True)
         self.begin(following)
 
-    @contextmanager
-    def __call__(self, title: str, total: int) -> Iterator[Advance]:
-        self.end(title)
-        yield lambda done: None
-        self.end(THEN[title])
+    def __setattr__(self, name: str, value: object) -> None:
+        before = getattr(self, "work", None) if name == "work" else None
+        super().__setattr__(name, value)
+        if before is not None:
+            self.end(THEN[before.title])
+        if isinstance(value, Work):
+            self.end(value.title)
 
 
 def main() -> None:
@@ -91,7 +92,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--to", type=Path, help="where to make it")
     given = parser.parse_args()
-    training.use_machine(given.threads)
+    use(given.threads)
     with tempfile.TemporaryDirectory(prefix="vidrio-pairs-", dir=given.to) as home:
         costs = measure(Path(home), given.pairs, given.words, given.steps)
         size = sum(path.stat().st_size for path in (Path(home) / "model" / "run" / "data").rglob("*") if path.is_file())

@@ -19,6 +19,7 @@ an environment of its own, which stays in --work.
 
 import argparse
 import json
+import math
 import os
 import shutil
 import signal
@@ -26,17 +27,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
 import joeynmt_peer as peer
 from train_speed import cpu, sentences
-from vidrio.draw.svg import at, ticks
 from vidrio.learn.run.plan import Plan, read_plan
 from vidrio.learn.run.prepare import JUDGED
 from vidrio.learn.run.validate import translated
 from vidrio.look.curves import metrics, when
+from vidrio.look.writing import minute_at
 from vidrio.model.folder import read_config
 from vidrio.model.parameters import count
 from vidrio.score.evaluate import read_lines
@@ -119,7 +121,7 @@ def ours(home: Path, given: argparse.Namespace) -> Found:
     subprocess.run(command, check=True)
     records, plan = metrics(folder / "run"), plan_of(home)
     minutes = when([record for record in records if record["kind"] == "step"])
-    curve = [(at(minutes, r["step"]), r["bleu"]) for r in records if r["kind"] == "validation"]
+    curve = [(minute_at(minutes, r["step"]), r["bleu"]) for r in records if r["kind"] == "validation"]
     (bleu, *_) = read_config(folder)[1].scores
     steps = max(record["step"] for record in records)
     told = f"{steps:,} steps of {plan.recipe.batch_tokens:,} tokens, {plan.recipe.precision}; {sizes(plan)}"
@@ -258,6 +260,16 @@ def table(found: dict[str, Found]) -> list[str]:
 
 def rows(curve: list[tuple[float, float]]) -> list[list[tuple[float, float]]]:
     return [curve[i : i + 10] for i in range(0, len(curve), 10)]
+
+
+def ticks(low: float, high: float, most: int = 5) -> Iterator[float]:
+    """Round numbers from below `low` to above `high`, at equal distances of 1, 2 or 5 · 10ⁿ."""
+    if high - low <= 1e-12 * max(abs(low), abs(high), 1e-12):
+        low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    distance = next(power * n for n in (1, 2, 5, 10) if (high - low) / (power * n) <= most)
+    first, last = math.floor(low / distance + 1e-9), math.ceil(high / distance - 1e-9)
+    yield from (n * distance for n in range(first, last + 1))
 
 
 def picture(found: dict[str, Found]) -> str:

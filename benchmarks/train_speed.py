@@ -33,11 +33,11 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 import joeynmt_peer as peer  # noqa: E402
-from vidrio.learn.batches import Examples, in_memory  # noqa: E402
+from vidrio.data.store import Examples, in_memory  # noqa: E402
 from vidrio.learn.net.parameters import Parameters  # noqa: E402
 from vidrio.learn.run.choose import choose_precision, sized  # noqa: E402
 from vidrio.learn.run.loop import Training, loop  # noqa: E402
-from vidrio.learn.run.recipe import Recipe, Stop  # noqa: E402
+from vidrio.learn.run.plan import Recipe, Stop  # noqa: E402
 from vidrio.learn.run.state import State  # noqa: E402
 from vidrio.model.config import ModelConfig  # noqa: E402
 from vidrio.model.parameters import count, random_parameters  # noqa: E402
@@ -72,7 +72,7 @@ def ours(examples: Examples, config: ModelConfig, seconds: float, extra_dropout:
     parameters = Parameters.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
     told: list[dict[str, Any]] = []
     how = recipe(seconds + WARM, extra_dropout)
-    loop(Training(examples, how, lambda net: {"loss": 0.0}, watch=told.append), State.start(parameters))
+    told += loop(Training(examples, how, lambda net: {"loss": 0.0}), State.start(parameters))
     steps = [record for record in told if record["kind"] == "step"]
     return mean_speed([(r["seconds"], r["tokens_per_second"]) for r in steps])
 

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from inspect import CO_COROUTINE, CO_GENERATOR
+from inspect import CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
@@ -85,6 +85,8 @@ def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
         code = frame.f_code
         if event != "call" or code.co_name.startswith("<") or not file_of(code):
             return
+        if not code.co_flags & CO_OPTIMIZED:  # the body of a class, while its file is imported
+            return
         if code.co_flags & (CO_GENERATOR | CO_COROUTINE):
             if id(frame) in generators:
                 return
@@ -105,6 +107,7 @@ def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
 
 def translating() -> dict[str, Walk]:
     """The walk of each text through `Translator.translate`."""
+    vidrio.load("en-es", workers=1).translate(list(TEXTS.values()))  # regular expressions are compiled at first use
     translator = vidrio.load("en-es", workers=1)
     translator.translate(['A first one, with 1 "quotation" (and brackets).', "Hello there"])  # what is done only once
     walks = {}

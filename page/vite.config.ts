@@ -23,6 +23,8 @@ function sourcesHash(): Plugin {
       const hash = createHash("sha256");
       for (const [name, file] of named) hash.update(`${name}\0`).update(readFileSync(file)).update("\0");
       this.emitFile({ type: "asset", fileName: "built-from.txt", source: `${hash.digest("hex")}\n` });
+      const unfold = readFileSync(join(here, "src/alone/unfold.js"), "utf8").replace(/^\s*\/\/.*\n/gm, "");
+      this.emitFile({ type: "asset", fileName: "alone/unfold.js", source: unfold });
     },
   };
 }
@@ -39,7 +41,47 @@ function onlyWoff2(): Plugin {
   };
 }
 
-export default defineConfig({
+const UNUSED =
+  /KaTeX_(?:Caligraphic|Fraktur|SansSerif|Script|Typewriter|Main-BoldItalic|Math-BoldItalic|AMS)|latin-ext/;
+
+/** What a page that is one file does without: letters that no formula here has. */
+function fewFonts(): Plugin {
+  return {
+    name: "few-fonts",
+    enforce: "pre",
+    transform(code, id) {
+      if (!id.includes(".css")) return null;
+      return code.replace(/@font-face\s*\{[^}]*\}/g, (face) => (UNUSED.test(face) ? "" : face));
+    },
+  };
+}
+
+/** The same page for a file that needs no server: everything in one script and one style (npm run build makes both). */
+function alone(name: string) {
+  return defineConfig({
+    plugins: [onlyWoff2(), fewFonts(), svelte()],
+    publicDir: false,
+    build: {
+      outDir: "../src/vidrio/serve/page/alone",
+      emptyOutDir: false,
+      assetsInlineLimit: 1 << 20,
+      cssCodeSplit: false,
+      modulePreload: false,
+      target: "es2022",
+      rollupOptions: {
+        input: join(here, `src/alone/${name}.ts`),
+        output: {
+          format: "iife",
+          codeSplitting: false,
+          entryFileNames: `${name}.js`,
+          assetFileNames: `${name}[extname]`,
+        },
+      },
+    },
+  });
+}
+
+const served = defineConfig({
   base: "./",
   plugins: [onlyWoff2(), svelte(), sourcesHash()],
   build: {
@@ -51,3 +93,5 @@ export default defineConfig({
   },
   test: { include: ["tests/**/*.test.ts"] },
 });
+
+export default defineConfig(({ mode }) => (mode.startsWith("alone-") ? alone(mode.slice(6)) : served));

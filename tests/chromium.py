@@ -30,7 +30,7 @@ def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Opened:
         command = [browser, "--headless", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
         command += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"]
         command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"]
-        command += [f"--window-size={width},{height}", "--dump-dom", path.as_uri()]
+        command += [f"--window-size={width},{height}", "--virtual-time-budget=15000", "--dump-dom", path.as_uri()]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.insert(1, "--no-sandbox")  # Chromium refuses to sandbox for root
         done = subprocess.run(command, capture_output=True, text=True, timeout=180)

@@ -22,7 +22,7 @@ from vidrio.text.reading.protect import protected
 from vidrio.text.reading.words import word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.alignment import links, shares, source_tokens, target_tokens
-from vidrio.translate.engines import Glass
+from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.data import split as splitting
-from vidrio.data.clean import Limits, fault, scripts_of, suited, tidy
+from vidrio.data.clean import REASONS, Limits, Tally, fault, scripts_of, suited, tidy
 from vidrio.data.pairs import corpora
-from vidrio.data.select import Kept, Wishes, sift
-from vidrio.data.skipped import REASONS, Tally
+from vidrio.data.prepare import Kept, Wishes, select
+from vidrio.data.progress import Progress
 from vidrio.data.split import DROPPED, TRAIN, Apart, families, first_of_each, held_out, key
 from vidrio.errors import DataError
 from vidrio.text.fold import fold
@@ -212,7 +212,7 @@ def sieve(tmp_path: Path) -> Callable[..., tuple[list[Kept], Tally]]:
         path.write_text("".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
         tally = Tally()
         columns = corpora([str(path)], columns=("1", "2"))
-        kept = list(sift(columns, Wishes(**wishes), tally, tmp_path / "work"))  # type: ignore[arg-type]
+        kept = list(select(columns, Wishes(**wishes), tally, tmp_path / "work", Progress()))  # type: ignore[arg-type]
         assert not (tmp_path / "work").exists()
         assert tally.read == tally.kept + tally.skipped
         assert set(tally.counts) <= set(REASONS)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 from vidrio.cli import main
 from vidrio.data import download
 from vidrio.data.download import fetch
-from vidrio.data.progress import silent
+from vidrio.data.progress import Progress
 from vidrio.data.sources import origin_of, origin_path
 from vidrio.errors import DataError
 
@@ -292,7 +292,7 @@ def test_what_is_no_archive(server: Server, tmp_path: Path, capsys: pytest.Captu
 def test_a_fetch_goes_on_where_it_stopped(server: Server, tmp_path: Path, at_once: None) -> None:
     data = server.files["/host/f.bin"] = bytes(range(256)) * 4000
     server.break_after = [300_000, 200_000]
-    fetch("https://host/f.bin", tmp_path / "f.bin", mirror=server.url)
+    fetch("https://host/f.bin", tmp_path / "f.bin", Progress(), mirror=server.url)
     assert (tmp_path / "f.bin").read_bytes() == data
     assert [range_ for _, range_ in server.asked] == [None, "bytes=300000-", "bytes=500000-"]
     assert [path.name for path in tmp_path.iterdir()] == ["f.bin"]
@@ -302,11 +302,11 @@ def test_a_later_command_goes_on_too_unless_the_file_changed(server: Server, tmp
     server.files["/host/f.bin"] = b"a" * 500_000
     server.break_after = [100_000] * 1 + [50_000] * 3
     with pytest.raises(DataError, match="the same command goes on"):
-        fetch("https://host/f.bin", tmp_path / "f.bin", mirror=server.url)
+        fetch("https://host/f.bin", tmp_path / "f.bin", Progress(), mirror=server.url)
     assert (tmp_path / "f.bin.part").stat().st_size == 250_000
     assert not (tmp_path / "f.bin").exists()
     server.files["/host/f.bin"] = b"b" * 400_000
-    fetch("https://host/f.bin", tmp_path / "f.bin", mirror=server.url)
+    fetch("https://host/f.bin", tmp_path / "f.bin", Progress(), mirror=server.url)
     assert (tmp_path / "f.bin").read_bytes() == b"b" * 400_000
 
 
@@ -314,7 +314,7 @@ def test_a_part_longer_than_the_file_is_thrown_away(server: Server, tmp_path: Pa
     data = server.files["/host/f.bin"] = b"c" * 1000
     (tmp_path / "f.bin.part").write_bytes(b"c" * 1000)
     (tmp_path / "f.bin.tag").write_text(f'"{hashlib.md5(data).hexdigest()}"')
-    fetch("https://host/f.bin", tmp_path / "f.bin", mirror=server.url)
+    fetch("https://host/f.bin", tmp_path / "f.bin", Progress(), mirror=server.url)
     assert (tmp_path / "f.bin").read_bytes() == data
     assert [range_ for _, range_ in server.asked] == ["bytes=1000-", None]
 
@@ -322,19 +322,19 @@ def test_a_part_longer_than_the_file_is_thrown_away(server: Server, tmp_path: Pa
 def test_a_server_that_is_busy_is_asked_again(server: Server, tmp_path: Path, at_once: None) -> None:
     server.files["/host/f"] = b"x"
     server.fail = [503, 500]
-    fetch("https://host/f", tmp_path / "f", silent, mirror=server.url)
+    fetch("https://host/f", tmp_path / "f", Progress(), mirror=server.url)
     server.fail = [503] * 10
     with pytest.raises(DataError, match="503"):
-        fetch("https://host/f", tmp_path / "g", silent, mirror=server.url)
+        fetch("https://host/f", tmp_path / "g", Progress(), mirror=server.url)
     assert not (tmp_path / "g").exists()
 
 
 def test_no_server_and_no_web_address(tmp_path: Path, at_once: None) -> None:
     with pytest.raises(DataError, match=r"cannot be fetched(.|\n)*refused"):
-        fetch("https://host/f", tmp_path / "f", mirror="http://127.0.0.1:9")
+        fetch("https://host/f", tmp_path / "f", Progress(), mirror="http://127.0.0.1:9")
     for url, mirror in (("file:///etc/passwd", ""), ("https://host/f", "file:///etc")):
         with pytest.raises(DataError, match="is no"):
-            fetch(url, tmp_path / "f", mirror=mirror)
+            fetch(url, tmp_path / "f", Progress(), mirror=mirror)
 
 
 def test_origins_that_are_none(tmp_path: Path) -> None:
@@ -360,23 +360,3 @@ def test_inspect_works_without_torch(pairs: Path) -> None:
     code += f"sys.exit(main(['data', 'inspect', {str(pairs)!r}]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_bar_shows_after_two_seconds_on_a_terminal_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from vidrio.commands import _progress
-
-    now = [0.0]
-    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
-    steps: list[Callable[[int], None]] = []
-    for terminal in (False, True):
-        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)
-        for seconds in (1.0, 3.0):
-            now[0] = 0.0
-            with _progress.progress("reading", 10) as advance:
-                now[0] = seconds
-                advance(5)
-                steps.append(advance)
-            shown = "reading" in capsys.readouterr().err
-            assert shown == (terminal and seconds > 2)

@@ -7,8 +7,9 @@ import torch
 from parity_models import make_config, make_parameters
 from vidrio import search
 from vidrio.glass.paper import decoding, transformer
-from vidrio.learn.net import decode, model
+from vidrio.learn.net import model
 from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.run.validate import translate
 
 
 def engines(seed: int) -> tuple[transformer.Machine, model.Network]:
@@ -28,7 +29,7 @@ def sources() -> list[np.ndarray]:
 def test_same_translations_as_search_over_glass(beam: int, seed: int) -> None:
     machine, net = engines(seed)
     special = machine.config.special
-    ours = decode.translate(net, sources(), beam=beam, length_penalty=1.0)
+    ours = translate(net, sources(), beam=beam, length_penalty=1.0)
     compared = 0
     for source, ids in zip(sources(), ours, strict=True):
         ended = [*source.tolist(), special.end]
@@ -44,9 +45,9 @@ def test_same_translations_as_search_over_glass(beam: int, seed: int) -> None:
 
 def test_company_changes_nothing() -> None:
     _, net = engines(1)
-    together = decode.translate(net, sources(), beam=2)
-    alone = [decode.translate(net, [source], beam=2)[0] for source in sources()]
-    few_at_a_time = decode.translate(net, sources(), beam=2, room=12)
+    together = translate(net, sources(), beam=2)
+    alone = [translate(net, [source], beam=2)[0] for source in sources()]
+    few_at_a_time = translate(net, sources(), beam=2, room=12)
     assert together == few_at_a_time
     assert together == alone
 
@@ -54,5 +55,5 @@ def test_company_changes_nothing() -> None:
 def test_empty_source_gives_empty_translation() -> None:
     config = make_config(source_end=False)
     net = model.build(Parameters.from_arrays(config, make_parameters(config), torch.float64))
-    assert decode.translate(net, [np.zeros(0, np.int64), np.array([5, 6])], beam=2)[0] == []
-    assert decode.translate(net, [], beam=2) == []
+    assert translate(net, [np.zeros(0, np.int64), np.array([5, 6])], beam=2)[0] == []
+    assert translate(net, [], beam=2) == []

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vidrio.data.lock import LOCK, leaving_nothing, locked, only_one
+from vidrio.data.lock import LOCK, locked, only_one
 from vidrio.errors import DataError, RunError
+from vidrio.learn.train import leaving_nothing
 
 HOLD = """
 import sys

@@ -14,12 +14,11 @@ import torch
 from test_learn_run import QUICK, number_pairs
 from vidrio.errors import RunError
 from vidrio.learn import train as training
-from vidrio.learn.run.choose import sized
-from vidrio.learn.run.machine import settle
-from vidrio.learn.run.ram import SHARE, Need, free_memory, free_on_cpu, need
-from vidrio.learn.run.recipe import Recipe, Stop
+from vidrio.learn.run.choose import SHARE, Need, need, sized
+from vidrio.learn.run.finish import Learned
+from vidrio.learn.run.machine import free_memory, free_on_cpu, settle
+from vidrio.learn.run.plan import Recipe, Stop
 from vidrio.learn.run.request import Material, Reporter, Request
-from vidrio.learn.train import Learned
 from vidrio.model.config import SpecialIds
 
 # Two steps and a saved state, in a process of its own; prints by how many bytes it has grown at most.
@@ -31,9 +30,9 @@ import torch
 from vidrio.model.config import SpecialIds
 from vidrio.learn.run.loop import Training, loop
 from vidrio.learn.run.machine import keep_memory
-from vidrio.learn.batches import in_memory
+from vidrio.data.store import in_memory
 from vidrio.learn.run.choose import sized
-from vidrio.learn.run.recipe import Recipe, Stop
+from vidrio.learn.run.plan import Recipe, Stop
 from vidrio.learn.run.state import State
 from vidrio.learn.net.parameters import Parameters
 from vidrio.model.parameters import random_parameters
@@ -53,7 +52,7 @@ before = peak()
 config = sized(preset, vocabulary, SpecialIds())
 state = State.start(Parameters.from_arrays(config, random_parameters(config, random)))
 with tempfile.TemporaryDirectory() as folder:
-    loop(Training(examples, recipe, lambda net: {"loss": 1.0}, Path(folder)), state)
+    list(loop(Training(examples, recipe, lambda net: {"loss": 1.0}, Path(folder)), state))
 print(peak() - before)
 """
 
@@ -119,7 +118,7 @@ def learn_with(memory: int | None, folder: Path, pairs: Path, **recipe: Any) -> 
     own = {name: value for name, value in QUICK.recipe.items() if name != "batch_tokens"}
     choices = replace(QUICK, recipe={**own, "validations": 1, **recipe}, stop=Stop(steps=2))
     material = Material(names=(str(pairs),), tokenizer="word", vocabulary=60)
-    learned = training.train(Request(folder, material, choices, memory=memory), Reporter(said.append))
+    learned = training.learn(Request(folder, material, choices, memory=memory), Reporter(said.append))
     assert learned is not None
     return learned, said
 
@@ -282,7 +281,7 @@ def test_settings_of_the_process_leave_the_users_own_alone(monkeypatch: pytest.M
 MANY_SHAPES = """
 import sys
 from pathlib import Path
-from vidrio.learn.run.machine import settle
+from vidrio.learn.run.machine import free_memory, free_on_cpu, settle
 if "settle" in sys.argv:
     settle()
 import torch

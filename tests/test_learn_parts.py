@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from parity_models import make_config, make_parameters
 from tolerances import BFLOAT16, FLOAT32, FLOAT64, SAME_CODE
+from vidrio.data.store import in_memory
 from vidrio.learn import batches
-from vidrio.learn.batches import IGNORE, Position, collate, in_memory, plan, stream
+from vidrio.learn.batches import IGNORE, Position, collate, plan, stream
 from vidrio.learn.net import loss, model
-from vidrio.learn.net.attention import attend_elsewhere, attend_on_cpu
 from vidrio.learn.net.dropout import KeepAll, dropout
-from vidrio.learn.net.objective import objective, objective_twice, predict
+from vidrio.learn.net.loss import objective, objective_twice, predict
+from vidrio.learn.net.model import attend_elsewhere, attend_on_cpu
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.optimiser import Adam, Schedule, clip
 from vidrio.model.config import ModelConfig

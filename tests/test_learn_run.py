@@ -18,7 +18,6 @@ from vidrio.errors import ConfigError, DataError, RunError
 from vidrio.glass.paper import transformer
 from vidrio.learn import train as training
 from vidrio.learn.net import model
-from vidrio.learn.net.decode import translate
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run.choose import (
     BATCH_FOR,
@@ -32,13 +31,12 @@ from vidrio.learn.run.choose import (
     describe_plan,
     new_plan,
 )
-from vidrio.learn.run.finish import write_model
-from vidrio.learn.run.plan import Plan
+from vidrio.learn.run.finish import Learned, write_model
+from vidrio.learn.run.plan import Plan, Recipe, Stop, duration
 from vidrio.learn.run.prepare import VOCABULARY_FOR, DataFolder
-from vidrio.learn.run.recipe import Recipe, Stop, duration
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
 from vidrio.learn.run.run_files import mean
-from vidrio.learn.train import Learned
+from vidrio.learn.run.validate import translate
 from vidrio.look.curves import metrics, panels
 from vidrio.model.folder import About, read_config, read_parameters
 from vidrio.score.metrics import corpus_scores, usual_metrics
@@ -77,7 +75,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def learn(folder: Path, pairs: Path, choices: Choices = QUICK, **changes: Any) -> tuple[Learned, list[str]]:
     said: list[str] = []
     material = Material(names=(str(pairs),), **{"tokenizer": "word", "vocabulary": 60, **changes})
-    learned = training.train(Request(folder, material, choices), Reporter(said.append))
+    learned = training.learn(Request(folder, material, choices), Reporter(said.append))
     assert learned is not None
     return learned, said
 

@@ -2,13 +2,11 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from small_run import PAIRS, train_small
+from small_run import PAIRS, train_small, vidrio_train
 from vidrio.errors import RunError
 from vidrio.learn.run.choose import SHARE_OF_RATE, refuse_nonsense
 from vidrio.learn.run.request import Choices, Material, Request, Start
@@ -24,8 +22,7 @@ def train_on(folder, *options):
     pairs = [(f"{source} now", f"{target} ahora") for source, target in PAIRS]
     if not (folder / "more.tsv").exists():  # a file that is written again is another one
         (folder / "more.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
-    command = [sys.executable, "-m", "vidrio", "train", "more.tsv", "--to", "second", "--languages", "en,es", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    return vidrio_train(folder, "more.tsv", "--to", "second", "--languages", "en,es", *options)
 
 
 def losses(folder):
@@ -37,9 +34,9 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     config, about = read_config(learned)
     write_config(learned, config, about := type(about)(**{**vars(about), "symbols": "①②"}))
     options = ("--steps", "30", "--rate", "0.001", "--precision", "float32", "--threads", "1", "--dropout", "0")
-    done = train_on(tmp_path, "--from", str(learned), *options)
-    assert done.returncode == 0, done.stderr
-    assert f"beginning with the parameters of {learned.name}" in done.stderr
+    code, said = train_on(tmp_path, "--from", str(learned), *options)
+    assert code == 0, said
+    assert f"beginning with the parameters of {learned.name}" in said
     second = tmp_path / "second"
     config_now, about_now = read_config(second)
     assert config_now == config
@@ -49,8 +46,7 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     before, after = read_parameters(learned), read_parameters(second)
     assert any((before[name] != after[name]).any() for name in before)
     assert losses(second)[0] < 0.7 * losses(learned)[0]  # the first pairs are known
-    again = train_on(tmp_path, "--from", str(learned), *options)
-    assert "going on from step 30" in again.stderr
+    assert "going on from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
 
 
 def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
@@ -58,8 +54,8 @@ def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         sizes = () if options else ("--d-model", "24", "--heads", "2", "--d-ff", "48", "--tokenizer", "word")
-        done = train_on(folder, *options, *sizes, "--steps", "1", "--threads", "1")
-        assert done.returncode == 0, done.stderr
+        code, said = train_on(folder, *options, *sizes, "--steps", "1", "--threads", "1")
+        assert code == 0, said
     rates = [
         read_json(tmp_path / name / "second" / "run" / "plan.json", what="plan")["recipe"]["rate"]
         for name in ("usual", "second")
@@ -78,17 +74,17 @@ def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
     ],
 )
 def test_what_the_model_decides_cannot_be_chosen(learned, tmp_path, options, told):
-    done = train_on(tmp_path, "--from", str(learned), *options)
-    assert done.returncode in (1, 2)
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
+    code, said = train_on(tmp_path, "--from", str(learned), *options)
+    assert code in (1, 2)
+    assert told in said
+    assert "Traceback" not in said
     assert not (tmp_path / "second").exists()
 
 
 def test_what_is_no_translator_is_refused(learned, tmp_path):
-    done = train_on(tmp_path, "--from", "nowhere")
-    assert done.returncode == 1
-    assert "nowhere is not a model" in done.stderr
+    code, said = train_on(tmp_path, "--from", "nowhere")
+    assert code == 1
+    assert "nowhere is not a model" in said
     writer = tmp_path / "writer"
     shutil.copytree(learned, writer)
     data = json.loads((writer / "config.json").read_text(encoding="utf-8"))

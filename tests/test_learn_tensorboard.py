@@ -10,12 +10,12 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from test_learn_train import STEPS, backwards, begin, go_on, small_config, train
-from vidrio.learn.batches import in_memory
+from vidrio.data.store import in_memory
 from vidrio.learn.net.model import Network
 from vidrio.learn.run import loop
-from vidrio.learn.run.recipe import Recipe
+from vidrio.learn.run.plan import Recipe
+from vidrio.learn.run.run_files import CURVES
 from vidrio.learn.run.state import State
-from vidrio.learn.run.tensorboard import FOLDER, drawing
 
 Curves = dict[str, list[tuple[int, float]]]
 
@@ -25,13 +25,12 @@ def scores(net: Network) -> dict[str, float]:
 
 
 def learn(run: Path, state: State, recipe: Recipe = STEPS) -> State:
-    with drawing(run, state, lambda record: None) as draw:
-        return train(in_memory(backwards(500)), state, recipe, scores, run=run, watch=draw)
+    return train(in_memory(backwards(500)), state, recipe, scores, run=run)
 
 
 def read(run: Path) -> Curves:
     """What TensorBoard shows."""
-    found = EventAccumulator(str(run / FOLDER))
+    found = EventAccumulator(str(run / CURVES))
     found.Reload()
     return {tag: [(event.step, event.value) for event in found.Scalars(tag)] for tag in found.Tags()["scalars"]}
 
@@ -69,7 +68,7 @@ def test_a_run_that_goes_on_goes_on_in_the_same_curves(tmp_path: Path, monkeypat
 
     config, often = small_config(), replace(STEPS, validations=2)
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "TELL", 1)
+        patch.setattr(loop, "EVERY", 1)
         patch.setattr(loop, "take_step", cut)
         with pytest.raises(OSError, match="plug"):
             learn(tmp_path, begin(config), often)
@@ -84,4 +83,4 @@ def test_without_tensorboard_there_is_nothing(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     learn(tmp_path, begin(small_config()))
     assert (tmp_path / "metrics.jsonl").exists()
-    assert not (tmp_path / FOLDER).exists()
+    assert not (tmp_path / CURVES).exists()

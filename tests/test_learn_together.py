@@ -20,14 +20,12 @@ from small_run import SIZES as SIZES_OF_ONE
 from test_learn_run import QUICK, learn
 from test_learn_train import STEPS, backwards, begin, go_on, losses, no_scores, small_config, train
 from tolerances import FLOAT32
+from vidrio.data.store import in_memory
 from vidrio.errors import RunError
-from vidrio.learn.batches import in_memory
 from vidrio.learn.optimiser import clip
-from vidrio.learn.processes.data_owner import checksum
-from vidrio.learn.processes.processes import Processes, join
+from vidrio.learn.processes import Processes, checksum, join
 from vidrio.learn.run.choose import Room, choose_plan
-from vidrio.learn.run.plan import Plan
-from vidrio.learn.run.recipe import Stop
+from vidrio.learn.run.plan import Plan, Stop
 from vidrio.learn.run.state import TENSORS
 from vidrio.model.folder import read_config
 
@@ -39,7 +37,7 @@ BEGINNING = """
 import json, sys
 from test_learn_train import *
 from vidrio.learn.run.state import share_state
-from vidrio.learn.processes.processes import join, leave
+from vidrio.learn.processes import join, leave
 torch.set_num_threads(1)
 out = Path(sys.argv[1])
 examples = in_memory(backwards(500))

@@ -17,20 +17,19 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from vidrio.data.store import Examples, in_memory
 from vidrio.errors import ConfigError, RunError
-from vidrio.learn.batches import Examples, in_memory
-from vidrio.learn.net.decode import translate
 from vidrio.learn.net.dropout import dropout
+from vidrio.learn.net.loss import gradient_of, objective_twice
 from vidrio.learn.net.model import NO_DROPOUT, Network, build
-from vidrio.learn.net.objective import objective_twice
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run import loop, run_files
 from vidrio.learn.run import state as states
 from vidrio.learn.run.choose import sized
-from vidrio.learn.run.recipe import Recipe, Stop
+from vidrio.learn.run.plan import Recipe, Stop
 from vidrio.learn.run.run_files import mean
 from vidrio.learn.run.state import State, resume
-from vidrio.learn.run.validate import Validate
+from vidrio.learn.run.validate import Validate, translate
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.folder import read_parameters
 from vidrio.model.parameters import random_parameters
@@ -47,7 +46,10 @@ def backwards(count: int, seed: int = 0) -> list[tuple[list[int], list[int]]]:
 
 
 def train(examples: Examples, state: State, recipe: Recipe, validate: Validate, **others: Any) -> State:
-    return loop.loop(loop.Training(examples, recipe, validate, **others), state)
+    watch = others.pop("watch", lambda record: None)
+    for record in loop.loop(loop.Training(examples, recipe, validate, **others), state):
+        watch(record)
+    return state
 
 
 def small_config(**changes: Any) -> ModelConfig:
@@ -132,7 +134,7 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
     together = np.concatenate(next(steps).batches)
     weights = begin(config).parameters
     batch = loop.collate(examples, together, config)
-    gradient, _ = loop.gradient_of(weights, batch, recipe, (1, 1, 0))
+    gradient, _ = gradient_of(build(weights), batch, recipe.smoothing)
     gradient /= batch.n_predictions
     loop.clip(gradient, recipe.clip)
     torch.testing.assert_close(state.adam.mean, gradient * 0.1, rtol=1e-4, atol=1e-7)
@@ -472,4 +474,4 @@ def test_an_impossible_recipe_is_refused(changes: dict[str, Any], word: str) -> 
 def test_exactly_one_end() -> None:
     for wrong in ({}, {"steps": 5, "seconds": 3.0}, {"steps": -1}):
         with pytest.raises(ConfigError):
-            Stop(**wrong)  # type: ignore[arg-type]
+            replace(STEPS, stop=Stop(**wrong))  # type: ignore[arg-type]

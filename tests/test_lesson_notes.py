@@ -129,7 +129,7 @@ def test_forced_rows_are_aligned_and_blind_to_the_future() -> None:
 def test_special_tokens() -> None:
     tokenizer = notes_text.small_tokenizer()
     special = tokenizer.special
-    assert [tokenizer.id(name) for _, name, _ in notes_text.PURPOSES] == [
+    assert [tokenizer.id(name) for name in ("[pad]", "[unk]", "[start]", "[end]")] == [
         special.pad,
         special.unk,
         special.start,
@@ -141,8 +141,9 @@ def test_special_tokens() -> None:
 
 def test_every_step_names_numbers_that_there_are() -> None:
     trace = notes_text.first_step()
-    assert len(notes_text.document_steps()) == 10
-    for step in notes_text.document_steps():
+    steps = pages("notes")["structure"]["step"]
+    assert len(steps) == 10
+    for step in steps:
         for address in step["addresses"]:
             assert address in trace.values
 
@@ -150,8 +151,10 @@ def test_every_step_names_numbers_that_there_are() -> None:
 def test_the_logit_by_hand_is_the_logit(capsys: pytest.CaptureFixture[str]) -> None:
     trace = notes_text.first_step()
     word = int(trace.values["out.logits"][0].argmax())
-    text = notes_text._logit_by_hand(trace, word, 12)
-    product = text[text.index("it =") + 4 : text.rindex("=")].replace("\n", " ")
+    text = section_text("structure", 12)
+    text = text[text.index("By hand") : text.index("From the second word")].replace("\n", " ")
+    assert f"logit of {trace.vocabulary[word]} " in text
+    product = text[text.index("it =") + 4 : text.rindex("=")]
     terms = [[float(f) for f in term.strip(" ()").split(")(")] for term in product.split(" + ")]
     assert sum(math.prod(term) for term in terms) == pytest.approx(trace.values["out.logits"][0, word], abs=1e-9)
 

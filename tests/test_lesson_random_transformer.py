@@ -23,10 +23,10 @@ from vidrio.glass.proof.receipts import At
 from vidrio.lessons import printed, values_file
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.runs import MODES, Lesson
-from vidrio.lessons.sidelights import cosine
 from vidrio.lessons.step import steps
 from vidrio.lessons.values import Values, trained
 from vidrio.lessons.walk_report import receipt_text, step_data, step_text
+from vidrio.look.measures import cosines
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.parameters import random_parameters
 
@@ -162,7 +162,7 @@ def test_the_position_that_is_cut_off() -> None:
 
 
 def test_the_first_score_by_hand() -> None:
-    told = list(receipt_text(PRINTED.run("whole"), "enc.0.self.scores.h0[0,0]", 4))
+    told = receipt_text(PRINTED.run("whole"), "enc.0.self.scores.h0[0,0]", 4).splitlines()
     assert "  = 8*4 + 3*8 + 3*4" in told
     assert "  = 32 + 24 + 12" in told
     assert "  = 68" in told
@@ -174,12 +174,14 @@ def test_softmax_of_one_two_three() -> None:
 
 def test_cosines() -> None:
     first = PRINTED.run("whole").array("src.embedding")
-    assert_printed([cosine(*first)], ["0.993807990"])
+    assert_printed([cosines(first, first)[0, 1]], ["0.993807990"])
     assert "  = 40.0000 / (5.4772 * 7.3485) = 0.9938" in told(PRINTED, "How alike")
     table, words = PRINTED.generating.parameters["src.embed"], PRINTED.values.vocabulary
     rows = {word: table[words.index(word)] for word in words}
     pairs = [("hello", "world"), ("hello", "hola"), ("world", "mundo")]
-    assert_printed([cosine(rows[a], rows[b]) for a, b in pairs], ["-0.242946", "-0.448763", "0.451260"])
+    assert_printed(
+        [cosines(rows[a][None], rows[b][None])[0, 0] for a, b in pairs], ["-0.242946", "-0.448763", "0.451260"]
+    )
 
 
 def test_the_vocabulary_is_given() -> None:
@@ -385,7 +387,7 @@ def test_the_posts_program_has_no_positions_and_no_mask() -> None:
 def told(one: Lesson, title: str, precision: int = 4) -> list[str]:
     every = steps(one.values.config)
     n = next(n for n, step in enumerate(every, 1) if title in step.title)
-    return "\n".join(step_text(one, every, n, precision, "AGAIN")).splitlines()
+    return step_text(one, every, n, precision, "AGAIN").splitlines()
 
 
 def some_values(**sizes: object) -> Values:
@@ -423,7 +425,7 @@ def test_the_walk_goes_through_any_values(sizes: dict[str, object], mode: str) -
         one = Lesson(mode, replace(values, sentence=sentence), own=True)
         every = steps(values.config)
         for n, step in enumerate(every, 1):
-            text = "\n".join(step_text(one, every, n, 3, "AGAIN"))
+            text = step_text(one, every, n, 3, "AGAIN")
             assert step.title in text
             assert "Slip" not in text, "the post's slips are not the reader's"
             json_text(step_data(one, n, step))
@@ -436,7 +438,7 @@ def test_every_step_tells_where_what_and_how(mode: str) -> None:
     assert len(every) == 42
     assert len({step.title for step in every}) == 42
     for n, step in enumerate(every, 1):
-        lines = "\n".join(step_text(one, every, n, 4, "AGAIN")).splitlines()
+        lines = step_text(one, every, n, 4, "AGAIN").splitlines()
         assert lines[0] == f"{n} of 42  {step.title}"
         assert lines[2].startswith("In the post: ")
         assert max(map(text_width, lines)) <= 80
@@ -610,7 +612,7 @@ def test_a_lesson_needs_a_name_that_there_is(call_vidrio: Run) -> None:
 
 def test_errors_are_the_projects_own() -> None:
     with pytest.raises(VidrioError, match="needs 2 indices"):
-        list(receipt_text(PRINTED.run("whole"), "enc.in[0]", 4))
+        receipt_text(PRINTED.run("whole"), "enc.in[0]", 4)
 
 
 def test_own_numbers_are_never_said_to_be_the_posts(call_vidrio: Run, tmp_path: Path) -> None:
@@ -642,7 +644,7 @@ def test_a_step_tells_its_run_once_runs_differ() -> None:
         every = steps(one.values.config)
         first = next(n for n, step in enumerate(every, 1) if step.run_in(one) != "whole")
         for n in range(1, 43):
-            lines = "\n".join(step_text(one, every, n, 4, "AGAIN")).splitlines()
+            lines = step_text(one, every, n, 4, "AGAIN").splitlines()
             assert any(line.startswith("Computed: ") for line in lines) == (n >= first), n
 
 

@@ -11,7 +11,7 @@ from vidrio.look import translated
 from vidrio.look.run import LoadedModel, Printed, look, open_model
 from vidrio.look.translated import look_at, read_as_translated, reading
 from vidrio.search import Hypothesis, Options, default_options
-from vidrio.translate.engines import Glass
+from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 # The fast engine rounds to eight bits, and so says something else than the glass of some of these.

@@ -15,9 +15,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vidrio.data.clean import REASONS, SAMPLES, Tally
 from vidrio.data.lines import LONGEST_LINE, read_lines
 from vidrio.data.pairs import Pair, corpora, read
-from vidrio.data.skipped import REASONS, SAMPLES, Tally
+from vidrio.data.progress import Work
 from vidrio.errors import DataError
 
 PAIRS = [("Hello world", "Hola mundo"), ("How are you?", "¿Qué tal?"), ("I see 2 dogs.", "Veo 2 perros.")]
@@ -319,9 +320,9 @@ def test_any_bytes_give_lines_or_a_data_error(tmp_path_factory: pytest.TempPathF
 def test_progress_adds_up_to_the_size(tmp_path: Path) -> None:
     for name, data in (("p.tsv", tsv(PAIRS * 5000).encode()), ("p.tsv.gz", gzip.compress(tsv(PAIRS * 5000).encode()))):
         [corpus] = corpora([str(write(tmp_path / name, data))])
-        steps: list[int] = []
-        assert len(list(read(corpus, Tally(), steps.append))) == 15_000
-        assert sum(steps) == corpus.bytes == len(data)
+        work = Work("reading", corpus.bytes)
+        steps = {work.done for _ in read(corpus, Tally(), work)}
+        assert work.done == corpus.bytes == len(data)
         assert len(steps) > 1
 
 

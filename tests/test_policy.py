@@ -31,8 +31,10 @@ ROOMS = (
     "model",
     "text.fold",
     "text.utf8",
+    "text.pattern",
     "text.tokens",
     "text.reading",
+    "hypothesis",
     "search",
     "glass.paper",
     "glass.numbers",
@@ -44,6 +46,7 @@ ROOMS = (
     "data",
     "score",
     "learn",
+    "interop",
     "look",
     "draw",
     "lessons",
@@ -53,7 +56,7 @@ ROOMS = (
     "__main__",
     "__init__",  # offers `vidrio.load`; nobody imports it
 )
-AT_THE_ROOT = {"__init__", "__main__", "_version", "cli", "errors", "search"}
+AT_THE_ROOT = {"__init__", "__main__", "_version", "cli", "errors", "hypothesis", "search"}
 
 # Their agreement means something only while neither reads the other.
 STRANGERS = (("glass", "learn"), ("fast", "learn"))
@@ -65,13 +68,16 @@ STILL_WRONG: set[tuple[str, str]] = set()
 LIBRARIES = {
     "numpy": (
         *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "score", "learn"),
-        *("look", "draw", "lessons", "serve", "commands"),
+        *("interop", "look", "draw", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
     "tokenizers": ("text.tokens",),
     "safetensors": ("model", "learn", "serve"),
     "ctranslate2": ("fast",),
+    "sentencepiece": ("text.tokens",),
+    "onnx": ("interop",),
+    "yaml": ("interop",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),
@@ -103,9 +109,6 @@ MANY_PARAMETERS = {
 # JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
 JSON_WRITER = "model.json_text"
 JSON_WRITERS = {
-    "data.pairs",
-    "data.prepare",
-    "learn.run.state",
     "lessons.values_file",
     "lessons.values_reader",
 }

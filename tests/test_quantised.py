@@ -18,7 +18,7 @@ from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config, read_parameters, write_parameters
 from vidrio.model.parameters import parameter_specs
 from vidrio.model.quantised import LARGEST, SCALE, SUMMED, dequantise, quantise
-from vidrio.translate.engines import Glass
+from vidrio.translate.glass_engine import Glass
 
 
 @pytest.fixture(scope="module")

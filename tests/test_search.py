@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.errors import ConfigError
+from vidrio.hypothesis import diverging
 from vidrio.search import (
     Options,
     Sampling,
     Tree,
     beam_search,
-    diverging,
     draw,
     finish,
     greedy,

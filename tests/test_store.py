@@ -15,10 +15,9 @@ import pytest
 from vidrio.data import store as storing
 from vidrio.data.clean import Limits
 from vidrio.data.pairs import corpora
-from vidrio.data.prepare import PARTS, Prepared, prepare
-from vidrio.data.progress import Advance
-from vidrio.data.select import Wishes
-from vidrio.data.store import store
+from vidrio.data.prepare import PARTS, Prepared, Wishes, prepare
+from vidrio.data.progress import Progress, Work
+from vidrio.data.store import Examples, Ids, store
 from vidrio.errors import DataError
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -37,7 +36,7 @@ def write_pairs(path: Path, count: int = 300, seed: int = 1) -> Path:
 @pytest.fixture
 def prepared(tmp_path: Path) -> Prepared:
     one, two = write_pairs(tmp_path / "one.tsv"), write_pairs(tmp_path / "two.tsv", 50, seed=2)
-    return prepare(tmp_path / "data", corpora([str(one), f"{two}@3"]), WISHES)
+    return prepare(tmp_path / "data", corpora([str(one), f"{two}@3"]), WISHES, Progress())
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def test_prepared_pairs_lie_in_three_files_with_a_report(prepared: Prepared) -> 
 def test_nothing_is_prepared_twice(prepared: Prepared, tmp_path: Path) -> None:
     before = stamps(prepared.folder)
     names = [str(tmp_path / "one.tsv"), f"{tmp_path / 'two.tsv'}@3"]
-    again = prepare(prepared.folder, corpora(names), WISHES)
+    again = prepare(prepared.folder, corpora(names), WISHES, Progress())
     assert again == prepared
     assert stamps(prepared.folder) == before
 
@@ -91,7 +90,7 @@ def test_what_changed_is_prepared_again(prepared: Prepared, tmp_path: Path, chan
     else:
         (prepared.folder / "data.json").write_text("{", encoding="utf-8")
     before = (prepared.folder / "data.json").read_bytes()
-    again = prepare(prepared.folder, corpora(names), wishes)
+    again = prepare(prepared.folder, corpora(names), wishes, Progress())
     assert (again.key != prepared.key) == (change in ("file", "weight", "wishes"))
     assert again.path("test").is_file()
     if change == "damaged":
@@ -100,7 +99,7 @@ def test_what_changed_is_prepared_again(prepared: Prepared, tmp_path: Path, chan
 
 def test_preparing_again_gives_the_same_pairs(prepared: Prepared, tmp_path: Path) -> None:
     names = [str(tmp_path / "one.tsv"), f"{tmp_path / 'two.tsv'}@3"]
-    other = prepare(tmp_path / "other", corpora(names), WISHES)
+    other = prepare(tmp_path / "other", corpora(names), WISHES, Progress())
     for part in PARTS:
         assert other.path(part).read_bytes() == prepared.path(part).read_bytes()
 
@@ -109,7 +108,7 @@ def test_an_error_leaves_nothing_that_looks_finished(tmp_path: Path) -> None:
     path = tmp_path / "p.tsv"
     path.write_text("a\tb\n", encoding="utf-8")
     with pytest.raises(DataError, match="too few"):
-        prepare(tmp_path / "data", corpora([str(path)]), Wishes(least=100))
+        prepare(tmp_path / "data", corpora([str(path)]), Wishes(least=100), Progress())
     assert list((tmp_path / "data").iterdir()) == []
 
 
@@ -129,55 +128,67 @@ def test_a_full_disk_is_told(tmp_path: Path, room: int) -> None:
     path = write_pairs(tmp_path / "p.tsv", 1000)
     found = corpora([str(path)])
     with disk_full_after(room), pytest.raises(DataError, match=r"cannot be written to .*data(.|\n)*File too large"):
-        prepare(tmp_path / "data", found, WISHES)
+        prepare(tmp_path / "data", found, WISHES, Progress())
     assert list((tmp_path / "data").iterdir()) == []
-    assert prepare(tmp_path / "data", found, WISHES).pairs["dev"] == 10
+    assert prepare(tmp_path / "data", found, WISHES, Progress()).pairs["dev"] == 10
 
 
 # --- their ids --------------------------------------------------------------------------------------------------------
 
 
+def pair(ids: Examples, i: int) -> tuple[Ids, Ids]:
+    source, target = (side.gather(np.array([i]))[0] for side in (ids.source, ids.target))
+    return source, target
+
+
+def folder_of(prepared: Prepared) -> Path:
+    [folder] = prepared.folder.glob("tokens-*")
+    return folder
+
+
 def test_the_store_holds_every_pair(prepared: Prepared, bpe: Tokenizer) -> None:
-    ids = store(prepared, bpe, bpe)
+    ids = store(prepared, bpe, bpe, Progress())
     assert len(ids) == prepared.pairs["train"]
     for i, (source, target) in enumerate(texts(prepared, "train")):
-        source_ids, target_ids = ids.pair(i)
+        source_ids, target_ids = pair(ids, i)
         assert (source_ids.tolist(), target_ids.tolist()) == (bpe.encode(source), bpe.encode(target))
         assert (ids.source.lengths[i], ids.target.lengths[i]) == (len(source_ids), len(target_ids))
     assert ids.source.ids.dtype == np.uint16
     assert isinstance(ids.source.ids.base, np.memmap)
     assert not ids.source.ids.flags.writeable
-    assert ids.shares == prepared.shares
+    assert ids.repeats == [(share.pairs, share.weight) for share in prepared.shares]
 
 
 def test_some_pairs_at_once(prepared: Prepared, bpe: Tokenizer) -> None:
-    ids = store(prepared, bpe, bpe)
+    ids = store(prepared, bpe, bpe, Progress())
     which = np.array([5, 0, 200, 5])
     flat, lengths = ids.target.gather(which)
-    assert flat.tolist() == [i for w in which for i in ids.pair(w)[1].tolist()]
-    assert lengths.tolist() == [len(ids.pair(w)[1]) for w in which]
+    assert flat.tolist() == [i for w in which for i in pair(ids, w)[1].tolist()]
+    assert lengths.tolist() == [len(pair(ids, w)[1]) for w in which]
     assert ids.target.gather(np.array([], dtype=np.int64))[0].tolist() == []
 
 
 def test_two_vocabularies(prepared: Prepared, bpe: Tokenizer) -> None:
     char = Tokenizer.learn(["abc"], "char", 300)
-    ids = store(prepared, char, bpe)
+    ids = store(prepared, char, bpe, Progress())
     source, target = texts(prepared, "train")[7]
-    assert (ids.pair(7)[0].tolist(), ids.pair(7)[1].tolist()) == (char.encode(source), bpe.encode(target))
+    assert (pair(ids, 7)[0].tolist(), pair(ids, 7)[1].tolist()) == (char.encode(source), bpe.encode(target))
 
 
 def test_large_vocabularies_take_more_bytes(prepared: Prepared) -> None:
     words = Tokenizer.of_words([f"w{i}" for i in range(70_000)])
-    assert store(prepared, words, words).source.ids.dtype == np.uint32
+    assert store(prepared, words, words, Progress()).source.ids.dtype == np.uint32
 
 
 def test_the_store_is_made_once(prepared: Prepared, bpe: Tokenizer) -> None:
-    first = store(prepared, bpe, bpe)
-    before = stamps(first.folder)
-    assert stamps(store(prepared, bpe, bpe).folder) == before
-    other = store(prepared, Tokenizer.learn(["abc"], "char", 300), bpe)
-    assert other.folder != first.folder
-    assert not first.folder.exists(), "what nobody needs any more is removed"
+    store(prepared, bpe, bpe, Progress())
+    first = folder_of(prepared)
+    before = stamps(first)
+    store(prepared, bpe, bpe, Progress())
+    assert stamps(first) == before
+    store(prepared, Tokenizer.learn(["abc"], "char", 300), bpe, Progress())
+    assert folder_of(prepared) != first
+    assert not first.exists(), "what nobody needs any more is removed"
 
 
 def test_a_kill_leaves_no_half_store(prepared: Prepared, bpe: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,41 +198,48 @@ def test_a_kill_leaves_no_half_store(prepared: Prepared, bpe: Tokenizer, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(storing._Writer, "add", killed)
         with pytest.raises(KeyboardInterrupt):
-            store(prepared, bpe, bpe)
-    assert len(store(prepared, bpe, bpe)) == prepared.pairs["train"]
+            store(prepared, bpe, bpe, Progress())
+    assert len(store(prepared, bpe, bpe, Progress())) == prepared.pairs["train"]
     assert [p.name for p in prepared.folder.iterdir() if p.name.endswith(".part")] == []
 
 
 @pytest.mark.parametrize("room", [0, 5000])
 def test_a_full_disk_while_encoding_is_told(prepared: Prepared, bpe: Tokenizer, room: int) -> None:
     with disk_full_after(room), pytest.raises(DataError, match=r"tokens cannot be written(.|\n)*File too large"):
-        store(prepared, bpe, bpe)
+        store(prepared, bpe, bpe, Progress())
     assert not list(prepared.folder.glob("tokens-*"))
-    assert len(store(prepared, bpe, bpe)) == prepared.pairs["train"]
+    assert len(store(prepared, bpe, bpe, Progress())) == prepared.pairs["train"]
 
 
 @pytest.mark.parametrize("name", ["source.ids", "target.starts", "store.json"])
 def test_a_damaged_store_is_refused(prepared: Prepared, bpe: Tokenizer, name: str) -> None:
-    folder = store(prepared, bpe, bpe).folder
-    path = folder / name
+    store(prepared, bpe, bpe, Progress())
+    path = folder_of(prepared) / name
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(DataError, match=r"(is damaged|no readable tokens)(.|\n)*remove it"):
-        store(prepared, bpe, bpe)
+        store(prepared, bpe, bpe, Progress())
+
+
+class Watched(Progress):
+    """A progress that keeps every work there has been."""
+
+    def __init__(self) -> None:
+        self.works: list[Work] = []
+        super().__init__()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if isinstance(value, Work):
+            self.works.append(value)
 
 
 def test_progress_counts_every_pair(prepared: Prepared, bpe: Tokenizer) -> None:
-    told: list[tuple[str, int, list[int]]] = []
-
-    @contextmanager
-    def progress(title: str, total: int) -> Iterator[Advance]:
-        told.append((title, total, []))
-        yield told[-1][2].append
-
+    progress = Watched()
     store(prepared, bpe, bpe, progress)
     prepare(prepared.folder.parent / "more", corpora([str(prepared.path("train"))]), WISHES, progress)
-    assert [title for title, _, _ in told] == ["encoding pairs", "reading pairs", "comparing pairs"]
-    for _, total, steps in told:
-        assert sum(steps) == total > 0
+    assert [work.title for work in progress.works] == ["encoding pairs", "reading pairs", "comparing pairs"]
+    assert all(work.done == work.total > 0 for work in progress.works)
+    assert progress.work is None
 
 
 def test_stores_need_no_torch() -> None:

@@ -1,11 +1,9 @@
 """The end of `vidrio train`: what is told meanwhile, and classifiers and writers judged on texts set apart for it."""
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,14 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vidrio.commands import _progress
-from vidrio.data.progress import Advance
+from folded import sections
+from small_run import vidrio_train
+from vidrio.commands._progress import Console
+from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError, RunError
 from vidrio.learn.run.choose import sized
 from vidrio.learn.run.finish import interval, measure_confidence
-from vidrio.learn.run.plan import Plan
+from vidrio.learn.run.plan import Plan, Recipe, Stop
 from vidrio.learn.run.prepare import DataFolder, Task
-from vidrio.learn.run.recipe import Recipe, Stop
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
 from vidrio.learn.train import prepare
 from vidrio.look.run import look, open_model
@@ -39,78 +38,65 @@ LINES_OF_THEIR_OWN = [f"text {n}\tclass {n}" for n in range(40)]
 USUAL = "--validations 2 --d-model 32 --heads 4 --d-ff 64 --encoder-layers 1 --decoder-layers 1 --rate 0.01 --dropout 0"
 
 
-class Told:
-    """A `progress` that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.of: dict[str, list[int]] = {}
-
-    @contextmanager
-    def __call__(self, title: str, total: int) -> Iterator[Advance]:
-        self.of[title] = [total, 0]
-
-        def advance(done: int) -> None:
-            self.of[title][1] += done
-
-        yield advance
-
-
 def train(folder: Path, lines: Sequence[str], *options: str) -> tuple[Path, str]:
     (folder / "texts.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    command = [sys.executable, "-m", "vidrio", "train", "texts.tsv", "--to", "model", *options, *USUAL.split()]
-    command += ["--tokenizer", "word", "--precision", "float32", "--threads", "1"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return folder / "model", done.stderr
+    usual = ("--tokenizer", "word", "--precision", "float32", "--threads", "1")
+    code, said = vidrio_train(folder, "texts.tsv", "--to", "model", *options, *USUAL.split(), *usual)
+    assert code == 0, said
+    return folder / "model", said
 
 
 # --- telling how far it is --------------------------------------------------------------------------------------------
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = [0.0]
-    monkeypatch.setattr(_progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
-    with _progress.progress("reading", 200) as advance:
-        for _ in range(100):
-            now[0] += 0.25
-            advance(2)
-    assert capsys.readouterr().err.splitlines() == ["reading: 41%", "reading: 82%"]
-    with _progress.progress("writing", 0) as advance:
-        now[0] += 11
-        advance(1)
-    assert capsys.readouterr().err == "writing …\n"
+def shown(console: Console, capsys: pytest.CaptureFixture[str], *moments: float) -> str:
+    """What it shows by itself, looking at these moments; they are seconds from now."""
+    now = time.monotonic()
+    for moment in moments:
+        console.look(now + moment)
+    return capsys.readouterr().err
 
 
-def test_on_a_terminal_what_does_not_advance_is_shown_too(
+def test_without_a_terminal_there_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console()
+    assert shown(console, capsys, 0, 100) == ""
+    work = console.progress.work = Work("reading", 200)
+    assert shown(console, capsys, 100, 109) == ""
+    work.done = 82
+    assert shown(console, capsys, 111, 112, 120) == "reading: 41%\n"
+    work.done = 164
+    assert shown(console, capsys, 122) == "reading: 82%\n"
+    work.done = 200
+    assert shown(console, capsys, 140) == ""
+    console.progress.work = Work("writing")
+    assert shown(console, capsys, 150, 161) == "writing …\n"
+
+
+def test_on_a_terminal_work_that_takes_more_than_two_seconds_is_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(_progress, "_PATIENCE", 0.05)
-    shown = ""
-    with _progress.progress("scoring", 0):
-        for _ in range(1000):
-            time.sleep(0.01)
-            shown += capsys.readouterr().err
-            if "scoring" in shown:
-                break
-    assert "scoring" in shown
-    with _progress.progress("soon over", 0):
-        pass
-    time.sleep(0.2)
-    assert "soon over" not in capsys.readouterr().err
+    with Console() as console:
+        console.progress.work = Work("soon over")
+        assert "soon over" not in shown(console, capsys, 0, 1)
+        console.progress.work = Work("scoring")  # it does not advance, and is shown too
+        deadline, text = time.monotonic() + 60, ""
+        while "scoring" not in text:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+            text += capsys.readouterr().err
+        console.progress.work = None
+    assert console._bar is None
 
 
 def test_scoring_and_calibrating_tell_how_far_they_are() -> None:
-    told, rights = Told(), [f"a b c d {n}" for n in range(30)]
-    scores, _ = corpus_scores(rights, [rights], usual_metrics(), progress=told)
+    progress, rights = Progress(), [f"a b c d {n}" for n in range(30)]
+    scores, _ = corpus_scores(rights, [rights], usual_metrics(), progress=progress)
     assert [score.metric for score in scores] == ["BLEU", "chrF2", "TER"]
-    assert told.of == {"scoring": [3, 3]}
+    assert progress.work == Work("scoring", 3, done=3)
     sources = [f"{start} house." for start in ("My", "Your", "This", "A", "The", "One", "Our", "Her", "His", "Their")]
-    calibrate(Translator.load(workers=1), sources * 5, ["la casa"] * 50, progress=told)
-    assert told.of["measuring confidence"] == [50, 50]
+    calibrate(Translator.load(workers=1), sources * 5, ["la casa"] * 50, progress=progress)
+    assert progress.work == Work("measuring confidence", 50, done=50)
 
 
 class Babbling:
@@ -128,9 +114,7 @@ def test_a_model_that_says_nothing_has_no_confidence_to_measure(monkeypatch: pyt
     monkeypatch.setattr(evaluation, "sha256", lambda path: "")
     with pytest.raises(DataError, match="0 pairs that are one sentence each"):
         calibrate(Babbling(), ["one"] * 30, ["uno"] * 30)  # type: ignore[arg-type]
-    said: list[str] = []
-    measure_confidence(Babbling(), [("one", "uno")] * 30, Reporter(said.append))  # type: ignore[arg-type]
-    assert not said
+    assert measure_confidence(Babbling(), [("one", "uno")] * 30, Progress()) == []  # type: ignore[arg-type]
 
 
 # --- judged on texts set apart ----------------------------------------------------------------------------------------
@@ -150,7 +134,7 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
     assert (score["mean"], score["half_width"]) == pytest.approx(interval(score["value"], 36))
     assert f"accuracy {score['value']:.2f}   on the test set" in said
     assert "On 36 held-out texts." in (folder / "README.md").read_text("utf-8")
-    page = (folder / "report.html").read_text("utf-8")
+    page = "\n".join(sections(folder / "report.html").values())
     assert "On 36 held-out texts. Neither training nor the choice" in page
     assert f"tells {right} of 36 rightly" in page
     assert "21 to validation and 36 to the judgement at the end" in page
@@ -169,7 +153,7 @@ def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) ->
     ]
     (score,) = read_config(folder)[1].scores
     assert score["value"] == pytest.approx(-np.concatenate(scores).mean(), rel=1e-5)
-    assert f"<td>{score['value']:.3f}</td>" in (folder / "report.html").read_text("utf-8")
+    assert f" | {score['value']:.3f} | " in sections(folder / "report.html")["scores"]
     assert json.loads((folder / "run" / "data" / "data.json").read_text())["pairs"] == {
         "train": 196,
         "dev": 10,

@@ -2,8 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
@@ -12,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from chromium import open_page
-from test_training_report import parsed
-from vidrio.draw import html
+from folded import sections
+from folded import text as text_of
+from small_run import vidrio_train
+from vidrio.draw.page import blocks_page
 from vidrio.learn.run.finish import interval
 from vidrio.learn.run.prepare import DataFolder
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
@@ -32,10 +32,9 @@ USUAL = (
 
 def train(folder: Path, task: str, lines: Sequence[str]) -> Path:
     (folder / "texts.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "vidrio", "train", "texts.tsv", "--to", "model", "--task", task, *USUAL.split()]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "report: model/report.html" in done.stderr
+    code, said = vidrio_train(folder, "texts.tsv", "--to", "model", "--task", task, *USUAL.split())
+    assert code == 0, said
+    assert "report: model/report.html" in said
     return folder / "model"
 
 
@@ -60,18 +59,12 @@ def asked(classifier: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tu
     return held_out(classifier, "classify", tmp_path_factory.mktemp("again"))
 
 
-def section(page: str, name: str) -> str:
-    return page.partition(f'<section id="{name}">')[2].partition("</section>")[0]
-
-
 def test_the_page_of_a_classifier_is_whole(classifier: Path) -> None:
-    page = (classifier / "report.html").read_text("utf-8")
-    told = parsed(page)
-    assert list(told.ids) == ["scores", "confusion", "samples", "curves", "data", "run", "limits"]
-    assert told.tags["script"] == told.tags["link"] == told.tags["img"] == 0
-    assert "344 texts were read, 343 kept, 1 left out" in section(page, "data")
-    assert "<pre>vidrio train texts.tsv --to model --task classify" in section(page, "run")
-    assert section(page, "curves").count("<svg") == 4  # loss, accuracy, rate, tokens a second
+    told = sections(classifier / "report.html")
+    assert list(told) == ["header", "scores", "confusion", "samples", "curves", "data", "run", "limits"]
+    assert "344 texts were read, 343 kept, 1 left out" in told["data"]
+    assert "vidrio train texts.tsv --to model --task classify" in told["run"]
+    assert told["curves"].count("curves: ") == 4  # loss, accuracy, rate, tokens a second
     assert open_page(classifier / "report.html").console == []
 
 
@@ -79,27 +72,27 @@ def test_the_table_of_classes_counts_what_glass_says(classifier: Path, asked: li
     model = open_model(classifier)
     said = [look(model, text).translation for text, _ in asked]
     wanted = Counter((label, told) for (_, label), told in zip(asked, said, strict=True))
-    page = (classifier / "report.html").read_text("utf-8")
-    rows = re.findall(r'<tr><th scope="row" class="word">(\w+)</th>(.*?)</tr>', section(page, "confusion"))
-    names = [name for name, _ in rows]
+    page = sections(classifier / "report.html")
+    rows = [line.split(" | ") for line in page["confusion"].split("\n")[2:]]
+    names = [name for name, *_ in rows]
     assert names == sorted({label for pair in wanted for label in pair})
     found = {
         (name, other): int(cell)
-        for name, cells in rows
-        for other, cell in zip(names, re.findall(r"<td>(?:<b>)?(\d+)(?:</b>)?</td>", cells), strict=True)
+        for name, *cells in rows
+        for other, cell in zip(names, cells[: len(names)], strict=True)
     }
     assert {pair: count for pair, count in found.items() if count} == wanted
     right = sum(a == b for a, b in wanted.elements())
-    assert f"tells {right} of {len(asked)} rightly" in page
+    assert f"tells {right} of {len(asked)} rightly" in page["scores"]
 
 
 def test_the_score_stands_beside_what_needs_no_reading(classifier: Path, asked: list[tuple[str, str]]) -> None:
     (score,) = read_config(classifier)[1].scores
-    page = section((classifier / "report.html").read_text("utf-8"), "scores")
+    page = sections(classifier / "report.html")["scores"]
     label, times = Counter(label for _, label in asked).most_common(1)[0]
-    assert f"always “{label}”</th><td>{100 * times / len(asked):.2f}<" in page
+    assert f"always “{label}” | {100 * times / len(asked):.2f} |" in page
     low, high = score["mean"] - score["half_width"], score["mean"] + score["half_width"]
-    assert f"<td>{score['value']:.2f}</td><td>{low:.2f} to {high:.2f}</td>" in page
+    assert f"{score['value']:.2f} | {low:.2f} to {high:.2f}" in page
 
 
 @pytest.mark.parametrize(
@@ -117,29 +110,25 @@ def test_texts_that_do_not_fit_are_told_and_counted_as_wrong(classifier: Path) -
     told = answers(model, [long, "one two three"], ["one", "two"])
     assert (told[0].said, told[0].right) == ("", False)
     assert told[1].said in NUMBERS
-    drawn = html.page(report(classifier, Ending(sources=[long], references=["one"])))
+    drawn = sections(blocks_page(report(classifier, Ending(sources=[long], references=["one"]))))["scores"]
     assert "tells 0 of 1 rightly; 1 are longer than the model and count as wrong" in drawn
 
 
 def test_rare_classes_share_a_row() -> None:
     some = [Answer(f"text {n}", f"class{n % 20:02}", f"class{(n * 3) % 20:02}", 0.5, 0.5) for n in range(400)]
-    drawn = html.fragment(confusion(some))
-    parsed(drawn)
-    rows = re.findall(r'<tr><th scope="row" class="word">([^<]+)</th>(.*?)</tr>', drawn)
+    rows = [line.split(" | ") for line in text_of(confusion(some)).split("\n")[2:]]
     assert len(rows) == 13
     assert rows[-1][0] == OTHERS
-    assert sum(int(n) for _, cells in rows for n in re.findall(r"<td>(?:<b>)?(\d+)(?:</b>)?</td>", cells)) == 400
+    assert sum(int(n) for _, *cells in rows for n in cells[: len(rows)]) == 400
     # Of the others, 8 classes of 20 texts; right are those of class 10 · n, where n · 3 ≡ n (mod 20).
     others = [answer for answer in some if answer.expected >= "class12"]
-    assert f"<td>{100 * sum(answer.right for answer in others) / len(others):.1f} %</td>" in rows[-1][1]
+    assert f"{100 * sum(answer.right for answer in others) / len(others):.1f} %" in rows[-1]
 
 
 def test_the_samples_are_the_surest_and_the_least_sure() -> None:
     some = [Answer(f"<b>{n}", "yes", "yes" if n % 2 else "no", 0.5 + n / 200, 0.5) for n in range(40)]
-    drawn = html.fragment(class_samples(some))
-    parsed(drawn)
-    parts = drawn.split("<h3>")[1:]
-    found = {part.partition("<")[0]: [int(n) for n in re.findall(r"&lt;b&gt;(\d+)", part)] for part in parts}
+    parts = re.split(r"^(?=Wrong|Right)", text_of(class_samples(some)), flags=re.MULTILINE)[1:]
+    found = {part.partition("\n")[0]: [int(n) for n in re.findall(r"<b>(\d+)", part)] for part in parts}
     assert found == {
         "Wrong, and sure of it": [38, 36, 34, 32, 30],
         "Right, but hardly": [1, 3, 5, 7, 9],
@@ -164,22 +153,22 @@ def unread(writer: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_the_page_of_a_writer_is_whole(writer: Path) -> None:
-    page = (writer / "report.html").read_text("utf-8")
-    told = parsed(page)
-    assert list(told.ids) == ["scores", "samples", "curves", "data", "run", "limits"]
-    assert "240 texts were read, 240 kept, 0 left out" in section(page, "data")
-    assert "<pre>vidrio train texts.tsv --to model --task generate" in section(page, "run")
+    told = sections(writer / "report.html")
+    assert list(told) == ["header", "scores", "samples", "curves", "data", "run", "limits"]
+    assert "240 texts were read, 240 kept, 0 left out" in told["data"]
+    assert "vidrio train texts.tsv --to model --task generate" in told["run"]
     (score,) = read_config(writer)[1].scores
     for value in (score["value"], score["value"] / math.log(2)):
-        assert f"<td>{value:.3f}</td>" in section(page, "scores")
-    assert f"<td>{math.exp(score['value']):,.2f}</td>" in section(page, "scores")
+        assert f" | {value:.3f} | " in told["scores"]
+    assert f" | {math.exp(score['value']):,.2f} | " in told["scores"]
 
 
 def test_the_same_run_gives_the_same_page(writer: Path, unread: list[str]) -> None:
     _, about = read_config(writer)
-    pages = [html.page(report(writer, Ending(sources=unread, references=[""] * len(unread)))) for _ in range(2)]
+    ending = Ending(sources=unread, references=[""] * len(unread))
+    pages = [blocks_page(report(writer, ending)) for _ in range(2)]
     assert pages[0] == pages[1]
-    assert section(pages[0], "samples") == section((writer / "report.html").read_text("utf-8"), "samples")
+    assert sections(pages[0])["samples"] == sections(writer / "report.html")["samples"]
     assert about.name == "model"
 
 

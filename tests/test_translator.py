@@ -29,7 +29,8 @@ from vidrio.text.reading import protect
 from vidrio.text.reading.repetition import repeats, repetitions
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import engines
-from vidrio.translate.engines import Glass, cache_place, open_engine
+from vidrio.translate.engines import cache_place, open_engine
+from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 

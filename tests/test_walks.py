@@ -1,4 +1,5 @@
-"""How far a text walks through the code to its translation: the ways stay short (benchmarks/walks.py counts them)."""
+"""How far a text walks through the code to its translation, and a batch of pairs to a model: the ways stay short
+(benchmarks/walks.py counts them)."""
 
 import json
 import subprocess
@@ -8,10 +9,21 @@ from pathlib import Path
 BENCHMARK = Path(__file__).resolve().parent.parent / "benchmarks" / "walks.py"
 
 
+def walks_of(what: str) -> dict[str, dict[str, int]]:
+    command = [sys.executable, str(BENCHMARK), "--json", "--what", what]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    walks: dict[str, dict[str, int]] = json.loads(done.stdout)
+    return walks
+
+
 def test_a_text_walks_through_few_files() -> None:
-    command = [sys.executable, str(BENCHMARK), "--json", "--what", "translate"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    walks = json.loads(done.stdout)
+    walks = walks_of("translate")
     assert walks["hello"]["files"] <= 9
     assert walks["hello"]["changes"] <= 12
     assert walks["marks"]["changes"] <= 60
+
+
+def test_a_batch_walks_from_phase_to_phase() -> None:
+    walk = walks_of("train")["train"]
+    assert walk["files"] <= 30
+    assert walk["hops"] <= 45

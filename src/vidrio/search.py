@@ -1,116 +1,25 @@
 """From probabilities to a translation: greedy, beam and sampling over `step(prefixes) → logits of the next token`.
 
-Knows ids only: no model, no text. A hypothesis is judged by
-
-    score = log p / length ^ length_penalty
-
-where log p sums over the chosen tokens and length counts them, the end token included in both.
-That is CTranslate2's form, not the ((5 + length) / 6)^α of §6.1, so that every engine ranks alike (docs/departures.md).
-The order of the restrictions, the 2 · beam candidates of a step and the moment when the search stops are its own too.
+Knows ids only: no model, no text. What is asked for, and what is found: `hypothesis.py`. The order of the restrictions,
+the 2 · beam candidates of a step and the moment when the search stops are CTranslate2's.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from vidrio.errors import ConfigError
-from vidrio.model.config import ModelConfig
+from vidrio.hypothesis import Hypothesis as Hypothesis
+from vidrio.hypothesis import Ids as Ids
+from vidrio.hypothesis import Options as Options
+from vidrio.hypothesis import Sampling as Sampling
+from vidrio.hypothesis import best_first, score_of
+from vidrio.hypothesis import default_options as default_options
 
-Ids = tuple[int, ...]
-LARGEST_SEED = 2**32 - 1  # that every engine takes
 # One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after
 # the restrictions; log-probabilities do as well, unless there is a repetition penalty, which is defined on logits.
 Step = Callable[[Sequence[Ids]], np.ndarray]
-# An engine's search: some sources → for each its hypotheses.
-SearchAll = Callable[[Sequence[Sequence[int]], "Options"], list[list["Hypothesis"]]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """Draw each token at random instead of searching for the best. Log-probabilities told stay untempered."""
-
-    temperature: float = 1.0  # below 1 bolder, above 1 more even
-    top_k: int = 0  # only the k likeliest tokens; 0: all
-    top_p: float = 1.0  # only the likeliest tokens that together have probability p
-    min_p: float = 0.0  # only tokens with at least this share of the likeliest one's probability
-    seed: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How to search. The same options mean the same in every engine."""
-
-    beam: int = 4
-    length_penalty: float = 1.0
-    min_length: int = 1  # tokens before the end token is allowed; 0 allows an empty result
-    max_length: int = 256  # steps; a hypothesis that has not ended by then is cut
-    n_best: int = 1
-    repetition_penalty: float = 1.0  # above 1: tokens that stand in the hypothesis become less likely
-    no_repeat_ngram: int = 0  # n: no n tokens in a row twice; 0: off
-    prefix: Ids = ()  # forced first tokens; they count in the length and, being forced, have log p 0
-    suppressed: Ids = ()  # never chosen: padding, start, perhaps unknown
-    sampling: Sampling | None = None
-    scores: bool = True  # tell log-probabilities; an engine that finds the likeliest token sooner without may tell NaN
-
-    def __post_init__(self) -> None:
-        problems = [text for text, wrong in self._problems() if wrong]
-        if problems:
-            raise ConfigError(
-                "these search options cannot be used", found="; ".join(problems), do="change the ones named"
-            )
-
-    def _problems(self) -> list[tuple[str, bool]]:
-        draw = self.sampling or Sampling()
-        return [
-            (f"beam {self.beam} is below 1", self.beam < 1),
-            (f"max_length {self.max_length} is below 1", self.max_length < 1),
-            (f"min_length {self.min_length} is below 0", self.min_length < 0),
-            (f"max_length {self.max_length} is below min_length {self.min_length}", self.max_length < self.min_length),
-            (f"n_best {self.n_best} is below 1", self.n_best < 1),
-            (f"n_best {self.n_best} is above beam {self.beam}", not self.sampling and self.n_best > self.beam >= 1),
-            (
-                f"beam {self.beam} with sampling: a draw has no beam, so it must be 1",
-                bool(self.sampling) and self.beam > 1,
-            ),
-            (f"length_penalty {self.length_penalty} is not finite", not np.isfinite(self.length_penalty)),
-            (
-                f"repetition_penalty {self.repetition_penalty} is not above 0, or not finite",
-                not 0 < self.repetition_penalty < np.inf,
-            ),
-            (f"no_repeat_ngram {self.no_repeat_ngram} is below 0", self.no_repeat_ngram < 0),
-            (
-                f"temperature {draw.temperature} is not above 0 (beam 1 is greedy), or not finite",
-                not 0 < draw.temperature < np.inf,
-            ),
-            (f"seed {draw.seed} is not from 0 to {LARGEST_SEED}", not 0 <= draw.seed <= LARGEST_SEED),
-            (f"top_k {draw.top_k} is below 0", draw.top_k < 0),
-            (f"top_p {draw.top_p} is not above 0 and at most 1", not 0 < draw.top_p <= 1),
-            (f"min_p {draw.min_p} is not from 0 to 1", not 0 <= draw.min_p <= 1),
-            (f"the forced prefix of {len(self.prefix)} tokens fills max_length", len(self.prefix) >= self.max_length),
-        ]
-
-
-def default_options(config: ModelConfig) -> Options:
-    """How a model of this config searches unless told otherwise."""
-    own = config.decoding
-    return Options(
-        beam=own.beam,
-        length_penalty=own.length_penalty,
-        max_length=min(own.max_length, config.max_positions),
-        suppressed=tuple(i for i in (config.special.pad, config.special.start) if i >= 0),
-    )
-
-
-class Hypothesis(NamedTuple):
-    """A translation found: ids without start and end."""
-
-    ids: Ids
-    log_prob: float
-    score: float
-    token_log_probs: tuple[float, ...]  # one for each id, and one for the end token if it ended
-    ended: bool  # False: cut at max_length
 
 
 @dataclass
@@ -168,27 +77,6 @@ def search(step: Step, start: int, end: int, options: Options, tree: Tree | None
         )
     generator = np.random.default_rng(options.sampling.seed)
     return best_first([sample(step, start, end, options, generator) for _ in range(options.n_best)])
-
-
-def diverging(search_all: SearchAll, source: Sequence[int], options: Options) -> list[Hypothesis]:
-    """The `n_best` likeliest tokens after the prefix, each gone on with by itself: what else could stand there."""
-    here = len(options.prefix) + 1
-    one_step = replace(
-        options,
-        beam=max(options.beam, options.n_best),
-        length_penalty=0.0,
-        min_length=min(options.min_length, here),
-        max_length=here,
-    )
-    found = []
-    for first in search_all([source], one_step)[0]:
-        whole = first
-        if not first.ended and here < options.max_length:
-            rest = search_all([source], replace(options, prefix=first.ids, n_best=1))[0][0]
-            log_probs = (*first.token_log_probs, *rest.token_log_probs[here:])
-            whole = rest._replace(log_prob=first.log_prob + rest.log_prob, token_log_probs=log_probs)
-        found.append(whole._replace(score=score_of(whole.log_prob, len(whole.ids) + whole.ended, options)))
-    return found  # the likeliest token first, whatever became of it
 
 
 def greedy(step: Step, start: int, end: int, options: Options) -> Hypothesis:
@@ -263,22 +151,12 @@ def expand(step: Step, start: int, end: int, options: Options, beam: list[_Alive
     return candidates
 
 
-def score_of(log_prob: float, length: int, options: Options) -> float:
-    """What hypotheses are ranked by."""
-    return float(log_prob / length**options.length_penalty)
-
-
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
     """A hypothesis that goes no further: it has ended, or it is cut."""
     ended = ids[-1] == end
     log_prob = float(sum(token_log_probs))
     score = score_of(log_prob, len(ids), options)
     return Hypothesis(ids[:-1] if ended else ids, log_prob, score, tuple(token_log_probs), ended)
-
-
-def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    """By score; equals stay in the order in which they were found."""
-    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
 
 
 def restrict(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:

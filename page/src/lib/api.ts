@@ -1,5 +1,17 @@
 import { readTensors, type Tensor } from "./tensors";
-import type { Agreement, Asked, Kept, Machine, Receipt, Run, Search, Tokenising } from "./types";
+import type {
+  Agreement,
+  Asked,
+  Forced,
+  Kept,
+  Learning,
+  Life,
+  Machine,
+  Receipt,
+  Run,
+  Search,
+  Tokenising,
+} from "./types";
 
 /** What the server refused, in its words: what is wrong, what was found, what to do. */
 export class Refused extends Error {
@@ -11,6 +23,10 @@ export class Refused extends Error {
     super(what);
   }
 }
+
+/** The page is one file: its answers stand in it. */
+export const alone = "vidrio" in globalThis;
+const filed = () => import("./filed");
 
 async function post(path: string, body: object, signal?: AbortSignal): Promise<Response> {
   const answer = await fetch(`api/${path}`, {
@@ -25,10 +41,12 @@ async function post(path: string, body: object, signal?: AbortSignal): Promise<R
 }
 
 const json = async <T>(path: string, body: object, signal?: AbortSignal): Promise<T> =>
-  (await (await post(path, body, signal)).json()) as T;
+  (alone ? await (await filed()).answer(path, body) : await (await post(path, body, signal)).json()) as T;
 
 export const models = async (): Promise<{ default: string; models: string[] }> =>
-  (await (await fetch("api/models")).json()) as { default: string; models: string[] };
+  alone
+    ? { default: "", models: [] }
+    : ((await (await fetch("api/models")).json()) as { default: string; models: string[] });
 export const machine = (asked: Asked, signal?: AbortSignal) => json<Machine>("machine", asked, signal);
 export const translate = (asked: Asked, signal?: AbortSignal) =>
   json<{ translation: string | null }>("translate", asked, signal);
@@ -40,12 +58,20 @@ export const kept = (asked: Asked, step: number, signal?: AbortSignal) =>
 export const tokenising = (asked: Asked, signal?: AbortSignal) => json<Tokenising>("tokens", asked, signal);
 export const receipt = (asked: Asked, address: string, signal?: AbortSignal) =>
   json<Receipt>("receipt", { ...asked, address }, signal);
+export const learning = (asked: Asked, signal?: AbortSignal) => json<Learning>("learning", asked, signal);
+export const forced = (asked: Asked, answer: string, signal?: AbortSignal) =>
+  json<Forced>("forced", { ...asked, answer }, signal);
+export const life = (asked: Asked, address: string, signal?: AbortSignal) =>
+  json<Life>("life", { ...asked, address }, signal);
 export const notebook = async (asked: Asked): Promise<Blob> => (await post("notebook", asked)).blob();
 export const copy = async (asked: Asked, address: string, kind: string): Promise<string> =>
-  (await post("copy", { ...asked, address, kind })).text();
+  alone
+    ? `${await (await filed()).answer("copy", { address, kind })}`
+    : (await post("copy", { ...asked, address, kind })).text();
 
 /** Those of the quantities that the run has. */
 export async function tensors(asked: Asked, addresses: string[], signal?: AbortSignal): Promise<Map<string, Tensor>> {
   if (!addresses.length) return new Map();
+  if (alone) return (await filed()).tensors(addresses);
   return readTensors(await (await post("tensors", { ...asked, addresses, if_there: true }, signal)).arrayBuffer());
 }

@@ -37,6 +37,17 @@ export const percent = (p: Num): string => {
   return x > 0 && x < 0.1 ? "< 0.1 %" : `${x.toFixed(1)} %`;
 };
 
+/** A number in few characters: 1.2M, 25k, 3.5, 0.0012. */
+export function short(value: number): string {
+  for (const [size, letter, unit] of [
+    [1e9, "G", 1e9],
+    [1e6, "M", 1e6],
+    [1e4, "k", 1e3],
+  ] as const)
+    if (Math.abs(value) >= size) return `${Number((value / unit).toPrecision(3))}${letter}`;
+  return Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3)));
+}
+
 /** How a token is shown: the mark that begins a word becomes a space that can be seen. */
 export const tokenText = (token: string): string => token.replaceAll("▁", "");
 export const beginsWord = (token: string): boolean => token.startsWith("▁");

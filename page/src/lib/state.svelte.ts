@@ -31,6 +31,8 @@ class Page {
   receipt: Receipt | null = $state.raw(null);
   refusal: Refusal | null = $state.raw(null);
   busy = $state(false);
+  readonly alone = api.alone; // one file, without a server
+  missing: Record<string, boolean> = $state({}); // not in this file
   milliseconds = $state(0); // from key press to a new overview
   language: Language = $state("en");
   theme: "light" | "dark" = $state("light");
@@ -50,13 +52,20 @@ class Page {
   #later = 0;
   #shown: Asked | null = null; // what `run` answers
 
-  async start(): Promise<void> {
+  /** Language and light as the reader chose them, or as the system has them. */
+  dress(): void {
     this.language = this.#remembered("language", navigator.language.startsWith("es") ? "es" : "en") as Language;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     this.theme = this.#remembered("theme", dark ? "dark" : "light") as "light" | "dark";
+    document.documentElement.lang = this.language;
+    document.documentElement.dataset.theme = this.theme;
+  }
+
+  async start(): Promise<void> {
+    this.dress();
     const told = await api.models();
-    this.models = told.models;
-    this.defaultModel = told.default;
+    this.defaultModel = told.default || (this.#filed().model ?? "");
+    this.models = told.models.length ? told.models : [this.defaultModel];
     this.#read();
     addEventListener("popstate", () => this.#read());
     addEventListener("hashchange", () => this.#read());
@@ -65,17 +74,30 @@ class Page {
   /** The view that the address bar tells. */
   #read(): void {
     const told = readFragment(location.hash);
-    const view = { ...EMPTY, model: this.defaultModel, text: EXAMPLE, ...told };
+    const view = { ...EMPTY, model: this.defaultModel, text: EXAMPLE, ...told, ...this.#filed() };
     if (JSON.stringify(view) === JSON.stringify($state.snapshot(this.view))) return;
     this.view = view;
     this.refresh();
+  }
+
+  /** What a file is about cannot be told by its address. */
+  #filed(): Partial<View> {
+    const { data } =
+      (globalThis as { vidrio?: { data: { run: Run; changes: Change[]; machine: Machine } } }).vidrio ?? {};
+    return data
+      ? { text: data.run.text, changes: data.changes, model: data.machine.name, numbers: "", sentence: 0 }
+      : {};
   }
 
   /** Change what is shown; `remember` makes it a place that the browser's Back returns to. */
   show(change: Partial<View>, remember = false): void {
     Object.assign(this.view, change);
     const address = writeFragment($state.snapshot(this.view), this.defaultModel);
-    if (address !== location.hash) history[remember ? "pushState" : "replaceState"](null, "", address);
+    try {
+      if (address !== location.hash) history[remember ? "pushState" : "replaceState"](null, "", address);
+    } catch {
+      // A page within another page has no address of its own.
+    }
     if ("at" in change) void this.#fetchReceipt();
   }
 
@@ -184,6 +206,7 @@ class Page {
       const tensors = await api.tensors(asked, addresses, this.#running?.signal);
       if (asked !== this.#shown) return;
       for (const [address, tensor] of tensors) this.#tensors.set(address, tensor);
+      if (this.alone) for (const address of addresses) if (!tensors.has(address)) this.missing[address] = true;
     } catch {
       // Another run came in between, and asks for its own.
     }
@@ -226,11 +249,13 @@ class Page {
 
   speak(language: Language): void {
     this.language = language;
+    document.documentElement.lang = language;
     this.#remember("language", language);
   }
 
   light(theme: "light" | "dark"): void {
     this.theme = theme;
+    document.documentElement.dataset.theme = theme;
     this.#remember("theme", theme);
   }
 

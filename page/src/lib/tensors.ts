@@ -32,3 +32,16 @@ export function cellAddress(address: string, t: Tensor, row: number, column: num
   const [name, step] = address.split("@");
   return `${name}[${t.shape.length === 2 ? `${row},${column}` : column}]${step === undefined ? "" : `@${step}`}`;
 }
+
+export const cellText = (name: string, place: (number | string)[], step: number | null = null): string =>
+  `${name}[${place.join(",")}]${step === null ? "" : `@${step}`}`;
+
+/** `out.prob[5]@3` taken apart. */
+export function readAddress(address: string): { name: string; place: number[]; step: number | null } {
+  const [, name = address, inside, step] = /^([^[@]+)(?:\[([^\]]*)\])?(?:@(\d+))?$/.exec(address) ?? [];
+  return {
+    name,
+    place: inside ? inside.split(",").map(Number) : [],
+    step: step === undefined ? null : Number(step),
+  };
+}

@@ -125,7 +125,7 @@ export interface Receipt {
   computed: Num;
   recomputed: Num;
   difference: Num;
-  tolerance: Num;
+  tolerance: Num | null; // null where only the numbers are here, and not what rounding may do to them
   agrees: boolean;
   edited: boolean;
   facts: { what: string; value: Num }[];
@@ -140,6 +140,7 @@ export interface Receipt {
   used_by: string[];
   copies: string[];
   stored: Record<string, unknown> | null;
+  missing?: string; // a quantity that it is made from is not in this file
 }
 
 export interface SearchNode {
@@ -205,4 +206,105 @@ export interface Asked {
   sentence: number;
   changes: Change[];
   numbers: string;
+}
+
+// --- blocks: what a report or a lesson shows -------------------------------------------------------------------------
+
+export type CellData =
+  | string
+  | { value: Num; address: string; share: boolean; label: string }
+  | { bar: Num }
+  | { words: string; kind: string; bold: boolean };
+
+export interface NumbersBlock {
+  kind: "numbers";
+  address: string;
+  vector: boolean;
+  rows: [number | null, string][];
+  columns: [number | null, string][];
+  values: Num[][];
+  shares: boolean;
+  caption: string;
+  left_out: { count: number; of: number; from: Num; to: Num } | null;
+}
+
+export interface CurvesBlock {
+  kind: "curves";
+  title: string;
+  lines: { name: string; points: [Num, Num][]; marked: boolean }[];
+  minutes: [Num, Num][];
+  from_zero: boolean;
+  names?: string[]; // of the whole numbers along the axis, where they are not steps
+}
+
+export interface HeatBlock {
+  kind: "heat";
+  weights: Num[][];
+  rows: string[];
+  columns: string[];
+  caption: string;
+}
+
+export type Block =
+  | { kind: "title"; text: string }
+  | { kind: "note"; text: string; tone: string }
+  | { kind: "text"; text: string }
+  | { kind: "table"; name: string; heads: string[]; rows: CellData[][]; row_heads: boolean }
+  | NumbersBlock
+  | {
+      kind: "quantity";
+      address: string;
+      axes: string;
+      shape: string;
+      says: string;
+      formula: string;
+      place: string;
+      inputs: string[];
+      numbers: Block;
+    }
+  | { kind: "beside"; blocks: Block[] }
+  | { kind: "fold"; title: string; about: string; blocks: Block[]; anchor: string }
+  | { kind: "pairs"; pairs: [string, string][] }
+  | CurvesBlock
+  | HeatBlock;
+
+/** A page of blocks: a report, a lesson, a part of a notebook. */
+export interface Sheet {
+  kind: "blocks";
+  vidrio: string;
+  title: string;
+  precision: number;
+  header: Block[];
+  sections: { anchor: string; title: string; blocks: Block[] }[];
+  footer: string;
+  checksums: [string, string][];
+}
+
+// --- learning --------------------------------------------------------------------------------------------------------
+
+export interface Age {
+  step: number | null; // null: the model that was kept
+  says: string;
+  ended: boolean;
+  log_p: Num;
+  p: Num[];
+  reads: string[];
+  share: Num[];
+}
+
+export interface Learning {
+  ages: { text: string; tokens: string[]; left_out: number; ages: Age[] } | null;
+  curves: Block[];
+}
+
+export interface Forced {
+  tokens: { reads: string; should_say: string; address: string; p: Num; loss: Num; rank: number; instead: string }[];
+  sum: Num;
+  mean: Num;
+  nothing: Num;
+}
+
+export interface Life {
+  address: string;
+  ages: { step: number | null; value: Num }[];
 }

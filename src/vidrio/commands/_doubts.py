@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from vidrio.translate.alignment import Word
     from vidrio.translate.confidence import Confidence
-    from vidrio.translate.translation import Translation
+    from vidrio.translate.translation import Translation, Word
 
 WIDTH = 80
 

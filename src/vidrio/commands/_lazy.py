@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from keyword import iskeyword
 from typing import ClassVar
 
 import click
@@ -21,7 +22,8 @@ class Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in self.table:
             return None
-        command: click.Command = getattr(import_module(self.table[name][0]), self.attribute or name)
+        attribute = self.attribute or name + "_" * iskeyword(name)
+        command: click.Command = getattr(import_module(self.table[name][0]), attribute)
         return command
 
     def resolve_command(

@@ -1,14 +1,17 @@
 """Options that several verbs share, spelled and explained once."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from vidrio.data.pairs import Corpus
+    from vidrio.data.prepare import Wishes
+    from vidrio.hypothesis import Options
     from vidrio.look.run import LoadedModel, Look
     from vidrio.model.config import ModelConfig
-    from vidrio.search import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,7 +61,7 @@ def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
     """The model's own way to search, with what was given on the command line."""
     from dataclasses import replace
 
-    from vidrio.search import Sampling, default_options
+    from vidrio.hypothesis import Sampling, default_options
 
     told = {name: value for name, value in given.items() if value is not None}
     draw = {name: told.pop(name) for name in ("temperature", "top_k", "top_p", "min_p", "seed") if name in told}
@@ -101,3 +104,83 @@ def tell_unknown(seen: "Look") -> None:
 
     for word in seen.unknown:
         click.echo(f"note: {visible(word)!r} is not in the vocabulary: it became the token for unknown words", err=True)
+
+
+# --- what is typed as one word and means more -------------------------------------------------------------------------
+
+
+def duration(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """`90s`, `30m`, `1h30m` → seconds."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
+    seconds = (
+        sum(float(part or 0) * size for part, size in zip(found.groups(), (3600, 60, 1), strict=True)) if found else 0
+    )
+    if not seconds:
+        raise click.BadParameter(f"{value!r} is no time; write 30m, 90s or 1h30m")
+    return seconds
+
+
+def two_names(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    parts = [part.strip() for part in value.split(",")]
+    if len(parts) != 2 or not all(parts):
+        raise click.BadParameter(f"{value!r}: give two names with a comma between them")
+    return parts[0], parts[1]
+
+
+# --- reading and cleaning pairs ---------------------------------------------------------------------------------------
+
+LIMITS = (
+    click.option("--longest", type=click.IntRange(0), default=1000, show_default=True, help="Characters; 0: any."),
+    click.option("--ratio", type=click.FloatRange(0), default=3.0, show_default=True, help="Of the lengths; 0: any."),
+    click.option("--keep-duplicates", is_flag=True, help="Leave repeated pairs in."),
+    click.option(
+        *("--keep-numbers", "numbers"),
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Leave pairs in whose numbers differ.",
+    ),
+    click.option(
+        *("--keep-identical", "identical"),
+        is_flag=True,
+        flag_value=0,
+        default=3,
+        help="Leave pairs in whose sides are the same.",
+    ),
+)
+LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` has the same names
+_CLEANING = (
+    click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
+    click.option("--languages", callback=two_names, metavar="en,es", help="The languages; their scripts are checked."),
+    click.option("--apart", multiple=True, metavar="FILE", help="A test set: leave out what repeats its sentences."),
+    *LIMITS,
+)
+
+
+def cleaning_options(command: F) -> F:
+    """What to read and what to leave out."""
+    for option in reversed(_CLEANING):
+        command = option(command)
+    return command
+
+
+def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -> "tuple[list[Corpus], Wishes]":
+    """The corpora and the wishes that files and options stand for."""
+    from vidrio.data.clean import Limits
+    from vidrio.data.pairs import corpora
+    from vidrio.data.prepare import Wishes
+
+    languages = given["languages"] or ("", "")
+    found = corpora(files, columns=given["columns"], languages=languages)
+    apart = corpora(given["apart"], languages=languages) if given["apart"] else []
+    return found, Wishes(
+        limits=Limits(**{name: given[name] for name in LIMITS_OF}),
+        languages=languages,
+        duplicates=given["keep_duplicates"],
+        apart=tuple(apart),
+        least=least,
+    )

@@ -1,70 +1,119 @@
-"""How far long work is: a bar on the terminal after two seconds; where stderr is no terminal, now and then a line."""
+"""What a command says on stderr while it works: lines of text, and how far it is.
+
+On a terminal that is a moving line, which long work gets after two seconds and training from its first step on;
+elsewhere a line now and then.
+"""
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock, Timer
-from typing import TYPE_CHECKING, Any
+from threading import Event, Thread
+from typing import Any
 
-if TYPE_CHECKING:
-    from vidrio.data.progress import Advance
+import click
 
-_PATIENCE = 2.0  # seconds
+from vidrio.data.progress import Progress, Work
+
+PATIENCE = 2.0  # seconds that work may take unseen
 LINE_EVERY = 10.0  # seconds between two lines, where stderr is not a terminal
+LOOKS = 0.1  # seconds between two looks at the progress
 
 
-@contextmanager
-def progress(title: str, total: int) -> Iterator["Advance"]:
-    """`with progress("reading", total) as advance: … advance(done since last time)`; a total of 0 is not known."""
-    if not sys.stderr.isatty():
-        yield _lines(title, total)
-        return
-    begun, done_so_far, ended = time.monotonic(), 0, False
-    bar: Any = None
-    task: Any = None
-    one_at_a_time = Lock()
+class Console:
+    """`with Console() as console:` shows `console.progress`, which whatever takes long is told."""
 
-    def show() -> None:
-        nonlocal bar, task
-        with one_at_a_time:
-            if bar is None and not ended:
-                from rich.console import Console
-                from rich.progress import Progress
+    def __init__(self) -> None:
+        self.progress = Progress()
+        self._work: Work | None = None  # looked at last
+        self._since = self._line_at = time.monotonic()  # that work began, that a line was printed
+        self._step: str | None = None  # where a training is
+        self._share: float | None = None
+        self._bar: Any = None
+        self._ended = Event()
+        self._thread = Thread(target=self._keep_looking, daemon=True)
 
-                bar = Progress(console=Console(stderr=True), transient=True)
-                bar.start()
-                task = bar.add_task(title, total=total or None)
+    def __enter__(self) -> "Console":
+        self._thread.start()
+        return self
 
-    def advance(done: int) -> None:
-        nonlocal done_so_far
-        done_so_far += done
-        if bar is None and time.monotonic() - begun > _PATIENCE:
-            show()
-        if task is not None:
-            bar.update(task, completed=done_so_far)
+    def __exit__(self, *reason: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._move(None, None)
 
-    timer = Timer(_PATIENCE, show)  # what does not advance is shown too
-    timer.daemon = True
-    timer.start()
-    try:
-        yield advance
-    finally:
-        timer.cancel()
-        with one_at_a_time:
-            ended = True
-        if bar is not None:
-            bar.stop()
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            click.echo(text, err=True)
+
+    def watch(self, record: dict[str, Any]) -> None:
+        """A line of a training's metrics."""
+        if record["kind"] == "validation":
+            self.say(validation_line(record))
+            for source, translation in record.get("samples", [])[:1]:
+                self.say(f"    {source}\n    {translation}")
+        else:
+            self._step, self._share = (None, None) if record["share"] >= 1 else (step_line(record), record["share"])
+            if not sys.stderr.isatty() and time.monotonic() - self._line_at > LINE_EVERY:
+                self._line_at = time.monotonic()
+                self.say(step_line(record))
+
+    def look(self, now: float) -> None:
+        """Show how far the work is that takes long."""
+        work = self.progress.work
+        if work is not self._work:
+            self._work, self._since = work, now
+        title, share = self._step, self._share
+        if work is not None and not 0 < work.total <= work.done and now - self._since > PATIENCE:
+            title, share = work.title, work.done / work.total if work.total else None
+        if sys.stderr.isatty():
+            self._move(title, share)
+        elif work is not None and title == work.title and now - max(self._since, self._line_at) > LINE_EVERY:
+            self._line_at = now
+            self.say(f"{title} …" if share is None else f"{title}: {share:.0%}")
+
+    def _keep_looking(self) -> None:
+        while not self._ended.wait(LOOKS):
+            self.look(time.monotonic())
+
+    def _move(self, text: str | None, share: float | None) -> None:
+        """The moving line, as long as there is something in it."""
+        if text is None:
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+            return
+        if self._bar is None:
+            from rich.console import Console as Terminal
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            columns = (BarColumn(20), TextColumn("{task.description}"))
+            self._bar = Bar(*columns, console=Terminal(stderr=True), transient=True)
+            self._bar.add_task("", total=1.0)
+            self._bar.start()
+        task = self._bar.task_ids[0]
+        self._bar.update(task, description=text, completed=share or 0.0, total=None if share is None else 1.0)
 
 
-def _lines(title: str, total: int) -> "Advance":
-    told, done_so_far = time.monotonic(), 0
+def step_line(record: dict[str, Any]) -> str:
+    """Where the training is."""
+    left = record["seconds"] / record["share"] * (1 - record["share"]) if record["share"] else 0
+    parts = [
+        f"step {record['step']:,}",
+        f"{record['share']:.0%}" if record["share"] else "",
+        f"loss {record['loss']:.3f}",
+        f"{record['tokens_per_second']:,.0f} tokens/s",
+        f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left" if left else "",
+    ]
+    return "  ".join(part for part in parts if part)
 
-    def advance(done: int) -> None:
-        nonlocal told, done_so_far
-        done_so_far += done
-        if time.monotonic() - told > LINE_EVERY and done_so_far != total:
-            told = time.monotonic()
-            print(f"{title}: {done_so_far / total:.0%}" if total else f"{title} …", file=sys.stderr, flush=True)
 
-    return advance
+def validation_line(record: dict[str, Any]) -> str:
+    """How good it is so far."""
+    figures = [f"{name} {record[name]:.3f}" for name in ("loss",) if name in record]
+    figures += [f"{name} {record[name]:.1f}" for name in ("bleu", "chrf", "accuracy") if name in record]
+    return (
+        f"validation at step {record['step']:,}: " + "  ".join(figures) + ("  (best so far)" if record["best"] else "")
+    )

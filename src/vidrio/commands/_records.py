@@ -14,7 +14,7 @@ from vidrio.errors import DataError
 from vidrio.model.json_text import json_text
 
 if TYPE_CHECKING:
-    from vidrio.search import Options
+    from vidrio.hypothesis import Options
     from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 

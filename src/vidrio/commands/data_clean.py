@@ -5,9 +5,8 @@ from typing import Any
 
 import click
 
-from vidrio.commands._cleaning import cleaning_options, read_options
-from vidrio.commands._options import json_option
-from vidrio.commands._progress import progress
+from vidrio.commands._options import cleaning_options, json_option, read_options
+from vidrio.commands._progress import Console
 
 
 @click.command(name="clean", short_help="Write the pairs worth learning from to one file.")
@@ -26,24 +25,23 @@ def command(
     """
     from dataclasses import replace
 
+    from vidrio.data.clean import Tally
     from vidrio.data.lock import locked
-    from vidrio.data.prepare import write_pairs
-    from vidrio.data.select import sift
-    from vidrio.data.skipped import Tally
+    from vidrio.data.prepare import select, write_pairs
     from vidrio.model.json_text import json_text
 
     if bool(held_out) != (held_out_to is not None):
         raise click.UsageError("--held-out and --held-out-to go together")
-    found, wishes = read_options(files, given, least=1)
+    corpora, wishes = read_options(files, given, least=1)
     paths = [to] + ([held_out_to] if held_out_to else [])
-    inputs = {path.resolve() for corpus in (*found, *wishes.apart) for path in corpus.paths}
+    inputs = {path.resolve() for corpus in (*corpora, *wishes.apart) for path in corpus.paths}
     if len({path.resolve() for path in paths} | inputs) < len(paths) + len(inputs):
         raise click.UsageError("what is written must not be what is read")
     tally = Tally()
     work = to.with_name(f"{to.name}.pairs.part")
-    pairs = sift(found, replace(wishes, held_out=(held_out,) if held_out else ()), tally, work, progress)
-    with locked(to.with_name(f"{to.name}.lock"), f"on {to}"):
-        counts = write_pairs(paths, pairs)
+    wishes = replace(wishes, held_out=(held_out,) if held_out else ())
+    with locked(to.with_name(f"{to.name}.lock"), f"on {to}"), Console() as console:
+        counts = write_pairs(paths, select(corpora, wishes, tally, work, console.progress))
     if as_json:
         written = dict(zip(map(str, paths), counts, strict=True))
         click.echo(json_text({"written": written, **tally.to_json()}, indent=1))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from vidrio.commands._options import json_option
-from vidrio.commands._progress import progress
+from vidrio.commands._progress import Console
 
 
 @click.command(name="get", short_help="Fetch pairs by name, with their licence.")
@@ -23,7 +23,8 @@ def command(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
     from vidrio.data.sources import get
     from vidrio.model.json_text import json_text
 
-    path, origin = get(name, to, progress, mirror=mirror)
+    with Console() as console:
+        path, origin = get(name, to, console.progress, mirror=mirror)
     if as_json:
         click.echo(json_text({"file": str(path), **asdict(origin)}, indent=1))
         return

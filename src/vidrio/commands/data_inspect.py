@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._cleaning import cleaning_options, read_options
-from vidrio.commands._options import json_option
-from vidrio.commands._progress import progress
+from vidrio.commands._options import cleaning_options, json_option, read_options
+from vidrio.commands._progress import Console
 
 if TYPE_CHECKING:
     from vidrio.data.inspect import Survey
@@ -23,8 +22,9 @@ def command(files: tuple[str, ...], samples: int, as_json: bool, **given: Any) -
     from vidrio.data.inspect import survey
     from vidrio.model.json_text import json_text
 
-    found, wishes = read_options(files, given, least=0)
-    told = survey(found, wishes, progress)
+    corpora, wishes = read_options(files, given, least=0)
+    with Console() as console:
+        told = survey(corpora, wishes, console.progress)
     if as_json:
         click.echo(json_text(told.to_json(), indent=1))
     else:
@@ -60,7 +60,7 @@ def as_text(told: "Survey", samples: int) -> Iterator[str]:
 
 def left_out(told: "Survey", samples: int) -> Iterator[str]:
     """Every reason with its count, its meaning and samples."""
-    from vidrio.data.skipped import REASONS
+    from vidrio.data.clean import REASONS
     from vidrio.draw.show import cut, wrap
 
     yield "Left out"

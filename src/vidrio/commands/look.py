@@ -60,7 +60,8 @@ def look(text: str, precision: int, **given: Any) -> None:
         show_training(training, request, model, precision)
         return
     options = request.options(model)
-    show(views, request, request.run(model, Tree() if views.tree and options.sampling is None else None))
+    tree = Tree() if (views.tree or views.html) and options.sampling is None else None
+    show(views, request, request.run(model, tree))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +95,11 @@ class Views:
 
 def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print the views that were asked for, and write the files."""
-    from vidrio.draw import html, notebook
+    from vidrio.draw import notebook
+    from vidrio.draw.page import run_page
     from vidrio.draw.terminal import text
     from vidrio.errors import InputError
     from vidrio.look import changed, manifest, overview
-    from vidrio.look.page import page
     from vidrio.look.translated import COPIED
 
     if tried.after.copied and (asked.addresses or asked.heads or asked.embedding or asked.steps or asked.tree):
@@ -111,7 +112,7 @@ def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
         click.echo(manifest.to_json(seen, values, asked.addresses, what_if), nl=False)
     views = [text(view, precision) for view in views_of(asked, seen, lead_on)]
     if asked.html is not None:
-        write(asked.html, html.page(page(seen, lead_on, precision), precision))
+        write(asked.html, run_page(replace(tried, after=seen), lead_on))
     if asked.ipynb is not None:
         made = notebook.notebook(seen, model_name=request.model_name, asked=request.whatif, precision=precision)
         write(asked.ipynb, made)

@@ -1,22 +1,158 @@
 """`vidrio train pairs.tsv --to my-model`: from a file of sentence pairs to a translator; nothing else is needed."""
 
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from vidrio.commands._progress import LINE_EVERY, progress
-from vidrio.commands.train_options import Grouped, read_request, train_options
+from vidrio.commands._options import LIMITS, LIMITS_OF, duration, two_names
+from vidrio.commands._progress import Console
+from vidrio.data.progress import Work
 
 if TYPE_CHECKING:
-    from vidrio.data.progress import Advance
-    from vidrio.learn.run.finish import Judgement
-    from vidrio.learn.run.request import Reporter
-    from vidrio.learn.train import Learned
+    from vidrio.learn.run.finish import Judgement, Learned
+    from vidrio.learn.run.request import Request
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_STOP = (
+    click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
+    click.option("--epochs", type=click.FloatRange(0, min_open=True), help="Stop after so many passes over the data."),
+    click.option("--steps", type=click.IntRange(1), help="Stop after so many steps."),
+    click.option("--until-converged", "converged", is_flag=True, help="Stop when it gets no better."),
+)
+_DATA = (
+    click.option("--dev", multiple=True, metavar="FILE", help="Pairs to validate with (else some are held out)."),
+    click.option(
+        "--test", multiple=True, metavar="FILE", help="Pairs to judge the model with (else some are held out)."
+    ),
+    click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
+    click.option(
+        "--languages", callback=two_names, metavar="en,es", help="The languages, for cleaning and the model card."
+    ),
+    click.option(
+        "--tokenizer", type=click.Choice(["bpe", "unigram", "char", "word"]), default="bpe", show_default=True
+    ),
+    click.option("--vocabulary", type=click.IntRange(8), help="Tokens at most. [by the number of pairs]"),
+    click.option("--separate-vocabularies", "separate", is_flag=True, help="One for each language, not one for both."),
+)
+_SIZES = (
+    click.option("--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Sizes. [by data and time]"),
+    click.option("--d-model", "d_model", type=click.IntRange(1), help="Width of the model."),
+    click.option("--heads", "n_heads", type=click.IntRange(1), help="Attention heads."),
+    click.option("--d-ff", "d_ff", type=click.IntRange(1), help="Width of the feed-forward layers."),
+    click.option("--encoder-layers", "n_encoder_layers", type=click.IntRange(1)),
+    click.option("--decoder-layers", "n_decoder_layers", type=click.IntRange(1)),
+    click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after. [pre]"),
+    click.option("--activation", type=click.Choice(["relu", "gelu", "swish"]), help="[relu]"),
+    click.option("--positions", type=click.Choice(["sinusoidal", "sinusoidal-halves", "learned", "none"])),
+    click.option("--max-positions", "max_positions", type=click.IntRange(2), help="Tokens in the longest text. [512]"),
+)
+_RECIPE = (
+    click.option("--rate", type=float, help="Highest learning rate."),
+    click.option("--schedule", type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"])),
+    click.option("--warmup", type=click.IntRange(0), help="Steps up to the highest rate."),
+    click.option("--batch-tokens", "batch_tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),
+    click.option("--accumulate", type=click.IntRange(1), help="Batches to one step."),
+    click.option("--smoothing", type=float, help="Label smoothing. [0.1]"),
+    click.option("--dropout", type=float, help="[by the number of pairs]"),
+    click.option("--subword-dropout", "subword_dropout", type=float, help="Of BPE merges; splits words otherwise."),
+    click.option(
+        "--r-drop",
+        "r_drop",
+        type=float,
+        metavar="WEIGHT",
+        help="How much predictions under other dropout must agree. [0]",
+    ),
+    click.option("--average", type=float, help="How much of the parameters' running mean stays at each step."),
+    click.option(
+        "--metric", type=click.Choice(["loss", "bleu", "chrf", "accuracy"]), help="What the best model is best by."
+    ),
+    click.option("--validations", type=click.IntRange(1), help="In the whole run. [20]"),
+    click.option(
+        "--keep-best", "keep_best", type=click.IntRange(1), help="Models, whose mean is tried at the end too. [1]"
+    ),
+    click.option("--seed", type=click.IntRange(0)),
+    click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="[what the machine is good at]"),
+)
+GROUPS = {
+    "When to stop": _STOP,
+    "Data": _DATA,
+    "What to leave out": LIMITS,
+    "Sizes of the model": _SIZES,
+    "Recipe": _RECIPE,
+}
+_STOPS = ("steps", "epochs", "seconds", "converged")
+
+
+class Grouped(click.Command):
+    """A command whose help shows its options in groups."""
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        grouped = {parameter.name: title for title, some in GROUPS.items() for parameter in _parameters(some)}
+        for title in ("Options", *GROUPS):
+            shown = [
+                p.get_help_record(context) for p in self.get_params(context) if grouped.get(p.name, "Options") == title
+            ]
+            with formatter.section(title):
+                formatter.write_dl([record for record in shown if record is not None])
+
+
+def _parameters(options: Sequence[Callable[[Any], Any]]) -> list[click.Parameter]:
+    """What these decorators add to a command."""
+    command = click.Command("nothing")
+    for option in options:
+        option(command)
+    return command.params
+
+
+def train_options(command: F) -> F:
+    """Every option of every group."""
+    for option in reversed([option for group in GROUPS.values() for option in group]):
+        command = option(command)
+    return command
+
+
+def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any], command: tuple[str, ...]) -> "Request":
+    """What the options ask for; what was not given is not in it."""
+    from vidrio.data.clean import Limits
+    from vidrio.data.prepare import Wishes
+    from vidrio.learn.run.plan import Stop
+    from vidrio.learn.run.request import Choices, Material, Request, Start
+
+    def chosen(options: Sequence[Callable[[Any], Any]]) -> dict[str, Any]:
+        names = [parameter.name for parameter in _parameters(options) if parameter.name]
+        return {name: given[name] for name in names if given[name] is not None}
+
+    sizes, ends = chosen(_SIZES), {name: given[name] for name in _STOPS if given[name]}
+    if len(ends) > 1:
+        raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other")
+    if given["start"] is not None and (given["vocabulary"] or given["separate"] or given["tokenizer"] != "bpe"):
+        raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one")
+    material = Material(
+        clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
+        names=pairs,
+        dev=given["dev"],
+        test=given["test"],
+        columns=given["columns"],
+        languages=given["languages"] or ("", ""),
+        tokenizer=given["tokenizer"],
+        vocabulary=given["vocabulary"] or 0,
+        separate=given["separate"],
+    )
+    choices = Choices(
+        task=given["task"],
+        preset=sizes.pop("preset", ""),
+        device=given["device"] or "",
+        sizes=sizes,
+        recipe=chosen(_RECIPE),
+        stop=Stop(**ends) if ends else None,
+    )
+    start = None if given["start"] is None else Start.find(given["start"])
+    return Request(folder, material, choices, start, command=command)
+
 
 TRY_IT = {
     "translate": 'vidrio translate --model {folder} "…"',
@@ -41,43 +177,33 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
     With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
     """
-    from vidrio.learn.run.machine import settle
+    from vidrio.learn.run import machine
 
-    settle()  # before PyTorch is imported
+    machine.settle()  # before PyTorch is imported
     request = read_request(pairs, to, given, tuple(sys.argv[1:]))
     from vidrio.learn import train as training
-    from vidrio.learn.processes.processes import join, leave
-    from vidrio.learn.run.finish import finish
     from vidrio.learn.run.request import Reporter
 
-    training.use_machine(threads)
-    processes = join(request.choices.device)
-    console = Console(quiet=not processes.leads)
-    reporter = Reporter(console.say, console.watch, console.progress) if processes.leads else Reporter()
-    try:
-        learned = training.train(request, reporter, processes)
-    except KeyboardInterrupt:
-        console.say("stopped; the same command goes on from here")
-        raise
-    finally:
-        console.close()
-        leave()
-    if learned is not None:
-        judgement = finish(learned, reporter)
-        console.say(f"report: {write_report(learned, judgement, reporter)}")
-        console.say(f"wrote {to}")
-        console.say(f"try it: {TRY_IT[learned.plan.task].format(folder=to)}")
+    machine.use(threads)
+    with Console() as console:
+        made = training.train(request, Reporter(console.say, console.watch, console.progress))
+        if made is not None:
+            learned, judgement = made
+            console.progress.work = Work("writing the report")
+            console.say(f"report: {write_report(learned, judgement)}")
+            console.say(f"wrote {to}")
+            console.say(f"try it: {TRY_IT[learned.plan.task].format(folder=to)}")
 
 
-def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter") -> Path:
+def write_report(learned: "Learned", judgement: "Judgement") -> Path:
     """The page on how the model became what it is."""
-    from vidrio.draw.training import write_report as write_page
+    from vidrio.draw.page import write_report as write_page
     from vidrio.learn.run.finish import LIMITS
     from vidrio.look import report
     from vidrio.model.folder import write_atomically
     from vidrio.model.json_text import json_text
 
-    task, data = learned.task, learned.request.run / "data" / "data.json"
+    task, data = learned.task, learned.request.folder / "run" / "data" / "data.json"
     if task.kind != "translate":
         what = {"unit": "texts", "pairs": task.pairs, "report": task.tally.to_json()}
         write_atomically(data, f"{json_text(what, indent=2)}\n".encode())
@@ -90,78 +216,4 @@ def write_report(learned: "Learned", judgement: "Judgement", reporter: "Reporter
         limits=LIMITS,
         warnings=judgement.warnings,
     )
-    return write_page(learned.request.folder, ending, data, reporter.progress)
-
-
-class Console:
-    """What the learner sees on stderr: a moving line in a terminal, now and then a line elsewhere."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet
-        self.live: Any = None
-        self.last_line = 0.0  # when a step was told last
-
-    def say(self, text: str) -> None:
-        if self.live:
-            self.live.console.print(text, markup=False, highlight=False, soft_wrap=True)
-        elif not self.quiet:
-            click.echo(text, err=True)
-
-    def watch(self, record: dict[str, Any]) -> None:
-        """One line of metrics."""
-        if record["kind"] == "validation":
-            self.say(validation_line(record))
-            for source, translation in record.get("samples", [])[:1]:
-                self.say(f"    {source}\n    {translation}")
-        elif sys.stderr.isatty():
-            self.move(record)
-        elif time.monotonic() - self.last_line > LINE_EVERY:
-            self.last_line = time.monotonic()
-            self.say(step_line(record))
-
-    def move(self, record: dict[str, Any]) -> None:
-        """The moving line."""
-        if self.live is None:
-            from rich.console import Console as Terminal
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            columns = (BarColumn(20), TextColumn("{task.fields[line]}"))
-            self.live = Progress(*columns, console=Terminal(stderr=True), transient=True)
-            self.live.add_task("", total=1.0, line="")
-            self.live.start()
-        self.live.update(self.live.task_ids[0], completed=record["share"], line=step_line(record))
-
-    @contextmanager
-    def progress(self, title: str, total: int) -> Iterator["Advance"]:
-        """How far something long is, before training and after it."""
-        self.close()
-        with progress(title, total) as advance:
-            yield advance
-
-    def close(self) -> None:
-        """Training is over; what is said from now on stands still."""
-        if self.live:
-            self.live.stop()
-            self.live = None
-
-
-def step_line(record: dict[str, Any]) -> str:
-    """Where the training is."""
-    left = record["seconds"] / record["share"] * (1 - record["share"]) if record["share"] else 0
-    parts = [
-        f"step {record['step']:,}",
-        f"{record['share']:.0%}" if record["share"] else "",
-        f"loss {record['loss']:.3f}",
-        f"{record['tokens_per_second']:,.0f} tokens/s",
-        f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left" if left else "",
-    ]
-    return "  ".join(part for part in parts if part)
-
-
-def validation_line(record: dict[str, Any]) -> str:
-    """How good it is so far."""
-    figures = [f"{name} {record[name]:.3f}" for name in ("loss",) if name in record]
-    figures += [f"{name} {record[name]:.1f}" for name in ("bleu", "chrf", "accuracy") if name in record]
-    return (
-        f"validation at step {record['step']:,}: " + "  ".join(figures) + ("  (best so far)" if record["best"] else "")
-    )
+    return write_page(learned.request.folder, ending, data)

@@ -19,7 +19,7 @@ from vidrio.commands._records import Work
 from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
-    from vidrio.search import Options
+    from vidrio.hypothesis import Options
     from vidrio.translate.translator import Translator
 
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
@@ -208,11 +208,14 @@ class Request:
 
     def load(self) -> "Translator":
         from vidrio.model import find as models
-        from vidrio.translate.translator import Translator
+        from vidrio.translate.engines import begin, cores
 
-        workers = self.workers if self.text is None else 1
+        workers = (self.workers or cores()) if self.text is None else 1
+        opening = begin(self.model_name, self.engine, workers)
+        from vidrio.translate.translator import Translator  # while the engine is loaded
+
         tell = lambda message: click.echo(f"vidrio: {message}", err=True)  # noqa: E731
-        translator = Translator.load(self.model_name, engine=self.engine, workers=workers, tell=tell)
+        translator = Translator.opened(opening, self.engine, workers=workers, tell=tell)
         if self.model_name is None and translator.folder == models.packaged().get(models.LESSON):
             click.echo("vidrio: translating with the lesson's model, which knows a handful of words", err=True)
         return translator

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from vidrio._version import __version__
-from vidrio.data.progress import Progress, silent
+from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
 
 _BLOCK = 1 << 18  # bytes
@@ -17,7 +17,7 @@ _TRIES = 4
 _PATIENCE = 30  # seconds without an answer
 
 
-def fetch(url: str, path: Path, progress: Progress = silent, *, mirror: str = "", wait: float = 1.0) -> None:
+def fetch(url: str, path: Path, progress: Progress, *, mirror: str = "", wait: float = 1.0) -> None:
     """Fetch `url` into `path`, through a file beside it that a later call goes on with.
 
     With a mirror, `https://host/file` is fetched from `MIRROR/host/file`.
@@ -92,10 +92,11 @@ def _fetch(url: str, part: Path, progress: Progress) -> None:
             tag.write_text(mark, encoding="ascii")
         else:
             tag.unlink(missing_ok=True)
-        with part.open("ab" if goes_on else "wb") as file, progress(f"fetching {part.stem}", total) as advance:
-            advance(have)
+        fetching = progress.work = Work(f"fetching {part.stem}", total, have)
+        with part.open("ab" if goes_on else "wb") as file:
             while block := answer.read(_BLOCK):
                 file.write(block)
-                advance(len(block))
+                fetching.done += len(block)
+        progress.work = None
         if total and part.stat().st_size != total:
             raise ConnectionError(f"{part.stat().st_size:,} of {total:,} bytes came")

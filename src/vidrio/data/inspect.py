@@ -7,11 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from vidrio.data.clean import script
+from vidrio.data.clean import Tally, script
 from vidrio.data.pairs import Corpus
-from vidrio.data.progress import Progress, silent
-from vidrio.data.select import Wishes, sift
-from vidrio.data.skipped import Tally
+from vidrio.data.prepare import Wishes, select
+from vidrio.data.progress import Progress
 
 BINS = (2, 5, 10, 20, 40, 80)  # words: the last length of each bin of the histogram; one more bin for what is longer
 _SAMPLES = 5
@@ -59,19 +58,19 @@ class Survey:
         return {"corpora": corpora, **self.tally.to_json(), "bins": list(BINS), **sides, "kept_samples": self.samples}
 
 
-def survey(corpora: Sequence[Corpus], wishes: Wishes, progress: Progress = silent) -> Survey:
-    """Read and sift everything, keep nothing but the figures."""
-    told = Survey(corpora, kept=[0] * len(corpora))
+def survey(corpora: Sequence[Corpus], wishes: Wishes, progress: Progress) -> Survey:
+    """Read and select everything, keep nothing but the figures."""
+    figures = Survey(corpora, kept=[0] * len(corpora))
     step = 1  # every step-th pair is a sample
     with TemporaryDirectory() as folder:
-        kept = sift(corpora, wishes, told.tally, Path(folder) / "pairs", progress)
+        kept = select(corpora, wishes, figures.tally, Path(folder) / "pairs", progress)
         for number, (source, target, _, corpus) in enumerate(kept):
-            told.kept[corpus] += 1
-            told.source.add(source)
-            told.target.add(target)
+            figures.kept[corpus] += 1
+            figures.source.add(source)
+            figures.target.add(target)
             if number % step == 0:
-                told.samples.append((source, target))
-            if len(told.samples) == 2 * _SAMPLES:
-                told.samples, step = told.samples[::2], 2 * step
-    told.samples = told.samples[:_SAMPLES]
-    return told
+                figures.samples.append((source, target))
+            if len(figures.samples) == 2 * _SAMPLES:
+                figures.samples, step = figures.samples[::2], 2 * step
+    figures.samples = figures.samples[:_SAMPLES]
+    return figures

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vidrio.data.progress import Advance
+from vidrio.data.progress import Work
 from vidrio.errors import DataError
 
 LONGEST_LINE = 1_000_000  # bytes
 _BUFFER = 1 << 20  # bytes
-_ROUND = 4096  # lines between two reports of progress
+_ROUND = 4096  # lines after which the progress is counted
 _SUFFIXES = {".gz": "gzip", ".xz": "xz", ".zst": "zstandard"}
 
 
@@ -33,9 +33,9 @@ def plain_name(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in _SUFFIXES else path
 
 
-def read_lines(path: Path, advance: Advance | None = None) -> Iterator[Line]:
-    """Every line of a file. `advance` is told how many bytes of the file were read since it was told last."""
-    number = told = 0
+def read_lines(path: Path, work: Work | None = None) -> Iterator[Line]:
+    """Every line of a file. The bytes that are read of it are done of the work."""
+    number = counted = 0
     try:
         with path.open("rb") as raw, _decompressed(raw, path) as file:
             _refuse_utf16(path, file)
@@ -44,11 +44,11 @@ def read_lines(path: Path, advance: Advance | None = None) -> Iterator[Line]:
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 yield _line(number, line, whole=_finish(file, line))
-                if advance and number % _ROUND == 0:
-                    advance(raw.tell() - told)
-                    told = raw.tell()
-            if advance:
-                advance(raw.tell() - told)
+                if work and number % _ROUND == 0:
+                    counted, before = raw.tell(), counted
+                    work.done += counted - before
+            if work:
+                work.done += raw.tell() - counted
     except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
         raise _unreadable(path, number, error) from None
 

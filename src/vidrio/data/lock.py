@@ -1,13 +1,12 @@
-"""One command at a time works in a run's folder, and one that is refused leaves nothing there."""
+"""One command at a time works in a run's folder."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from vidrio.errors import RunError, VidrioError
+from vidrio.errors import RunError
 
 LOCK = "lock"  # held while a command works in the folder; released by the system, however the command ends
 
@@ -50,18 +49,3 @@ def locked(path: Path, where: str) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         lock.release()
-
-
-@contextmanager
-def leaving_nothing(home: Path) -> Iterator[None]:
-    """If what follows is refused, a run that had not begun leaves nothing in its folder."""
-    fresh = all(path.name == LOCK for path in home.iterdir())
-    try:
-        yield
-    except (VidrioError, OSError):
-        for path in home.iterdir() if fresh else ():
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            elif path.name != LOCK:
-                path.unlink()
-        raise

@@ -4,7 +4,6 @@
 be a pair is counted with its reason in the tally and skipped; what makes a whole file useless is a DataError.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,19 +11,41 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vidrio.data import columns as layouts
-from vidrio.data.columns import Layout
+from vidrio.data.clean import Tally
 from vidrio.data.lines import plain_name, problem, read_lines
 from vidrio.data.misalignment import parting
-from vidrio.data.progress import Advance
+from vidrio.data.progress import Work
 from vidrio.data.records import csv_rows, dataset_rows, json_lines, parquet_rows
-from vidrio.data.skipped import Tally
 from vidrio.errors import DataError
+from vidrio.model.json_text import json_text
 
 _TABLES = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
 _READERS = {"jsonl": json_lines, "parquet": parquet_rows}
 _SAMPLE = 300  # lines to recognise a layout from
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
+Column = int | str  # a number from 0, or a name; a name with a dot goes into a nested record: translation.en
+
+_ATTRIBUTION = re.compile(r"CC[ -]BY|CC0|tatoeba\.org|attribution", re.IGNORECASE)
+_ID = re.compile(r"\d+")
+_LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")
+_LABEL = re.compile(r"[\w.:/-]{1,60}")
+_MOST_LABELS = 50
+# Names of columns that no sentence would be.
+_USUAL = (
+    "id line source target src tgt trg source_text target_text input output text texts label labels class sentence "
+    "translation original domain score en es de fr it pt nl ru zh ja eng spa deu fra ita por nld rus english spanish "
+    "german french italian portuguese dutch russian chinese japanese"
+)
+_KNOWN = (("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output"))
+
+
+class Layout(NamedTuple):
+    """Where the two sides of a pair are."""
+
+    source: Column
+    target: Column
+    header: bool  # the first line names the columns
+    words: str  # what was recognised, told to the user
 
 
 class Pair(NamedTuple):
@@ -51,7 +72,7 @@ class Corpus:
 
     @property
     def bytes(self) -> int:
-        """The files' size as `advance` counts it."""
+        """The files' size as `read` counts what is done of it."""
         return sum(path.stat().st_size for path in self.paths)
 
 
@@ -91,26 +112,25 @@ def corpora(
     return found
 
 
-def read(corpus: Corpus, tally: Tally, advance: Advance | None = None) -> Iterator[Pair]:
+def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
     """Every pair of a corpus, in its order; what cannot be read as a pair goes into the tally."""
     if corpus.form == "aligned":
-        yield from _aligned(corpus, tally, advance)
+        yield from _aligned(corpus, tally, work)
     elif corpus.form == "tsv":
-        yield from _tsv(corpus, tally, advance)
+        yield from _tsv(corpus, tally, work)
     else:
-        for number, record in _records(corpus, tally, advance):
+        for number, record in _records(corpus, tally, work):
             tally.read += 1
-            source, target = (layouts.field(record, name) for name in corpus.layout[:2])
+            source, target = (value_of(record, name) for name in corpus.layout[:2])
             if isinstance(source, str) and isinstance(target, str):
                 yield Pair(source, target, number)
             else:
-                shown = json.dumps(record, ensure_ascii=False, default=str)
-                tally.skip("column missing", f"{corpus.name}:{number}", shown)
+                tally.skip("column missing", f"{corpus.name}:{number}", _as_json(record))
 
 
-def _aligned(corpus: Corpus, tally: Tally, advance: Advance | None) -> Iterator[Pair]:
+def _aligned(corpus: Corpus, tally: Tally, work: Work | None) -> Iterator[Pair]:
     """Two files side by side; a faulty line takes its partner with it, and the files must end together."""
-    sources, targets = (read_lines(path, advance) for path in corpus.paths)
+    sources, targets = (read_lines(path, work) for path in corpus.paths)
     while True:
         source, target = next(sources, None), next(targets, None)
         if source is None and target is None:
@@ -124,10 +144,10 @@ def _aligned(corpus: Corpus, tally: Tally, advance: Advance | None) -> Iterator[
             yield Pair(source.text, target.text, source.number)
 
 
-def _tsv(corpus: Corpus, tally: Tally, advance: Advance | None) -> Iterator[Pair]:
+def _tsv(corpus: Corpus, tally: Tally, work: Work | None) -> Iterator[Pair]:
     source, target = int(corpus.layout.source), int(corpus.layout.target)
     width = max(source, target) + 1
-    for number, text, fault in read_lines(corpus.paths[0], advance):
+    for number, text, fault in read_lines(corpus.paths[0], work):
         if number == 1 and corpus.layout.header:
             continue
         if not text:
@@ -140,13 +160,21 @@ def _tsv(corpus: Corpus, tally: Tally, advance: Advance | None) -> Iterator[Pair
             yield Pair(cells[source], cells[target], number)
 
 
-def _records(corpus: Corpus, tally: Tally, advance: Advance | None) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _records(corpus: Corpus, tally: Tally, work: Work | None) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Records with named fields, of every form that has them."""
     if corpus.form == "hf":
         return enumerate(dataset_rows(corpus.dataset), 1)
     if corpus.form == "csv":
-        return csv_rows(corpus.paths[0], tally, advance, header=corpus.layout.header)
-    return _READERS[corpus.form](corpus.paths[0], tally, advance)
+        return csv_rows(corpus.paths[0], tally, work, header=corpus.layout.header)
+    return _READERS[corpus.form](corpus.paths[0], tally, work)
+
+
+def _as_json(record: Mapping[str, Any]) -> str:
+    """A record to show; Parquet's may hold what JSON cannot, such as dates."""
+    try:
+        return json_text(record)
+    except TypeError:
+        return str(record)
 
 
 def _weighted(name: str) -> tuple[str, float]:
@@ -170,13 +198,13 @@ def _layout(path: Path, form: str, columns: tuple[str, str] | None, languages: t
         rows = _first_rows(path, form)
         if not rows:
             raise DataError(f"{path} holds no sentence pairs", found="no line of text", do="give a file with pairs")
-        names = form == "csv" and layouts.is_header(rows[0], columns or languages)
+        names = form == "csv" and is_header(rows[0], columns or languages)
         if columns:
-            layout = layouts.given(columns, rows[0])
+            layout = asked_layout(columns, rows[0])
             layout = layout and layout._replace(header=names or layout.header)
         else:
             header = {name: name for name in rows[0]}
-            layout = layouts.of_names(header, languages) if names else layouts.of_rows(rows, languages)
+            layout = layout_of_names(header, languages) if names else layout_of_rows(rows, languages)
         shown = " | ".join(rows[0])
     else:
         _, record = next(_READERS[form](path, Tally()), (0, None))
@@ -202,9 +230,9 @@ def _first_rows(path: Path, form: str) -> list[list[str]]:
 
 def _of_record(record: Mapping[str, Any], columns: tuple[str, str] | None, languages: tuple[str, str]) -> Layout | None:
     if not columns:
-        return layouts.of_names({name: value for name, value in record.items() if not name.isdecimal()}, languages)
-    layout = layouts.given(columns, None)
-    if layout is None or any(layouts.field(record, name) is None for name in layout[:2]):
+        return layout_of_names({name: value for name, value in record.items() if not name.isdecimal()}, languages)
+    layout = asked_layout(columns, None)
+    if layout is None or any(value_of(record, name) is None for name in layout[:2]):
         return None
     return layout
 
@@ -218,3 +246,100 @@ def _dataset(name: str, weight: float, columns: tuple[str, str] | None, language
             f"{name} does not have two columns, source and target", found=shown, do="name them: --columns a,b"
         )
     return Corpus("hf", (), layout, weight, name)
+
+
+# --- which columns ----------------------------------------------------------------------------------------------------
+#
+# Where nobody says so. What was recognised is always told in words, so that a wrong guess can be seen and corrected.
+
+
+def layout_of_rows(rows: Sequence[Sequence[str]], languages: tuple[str, str]) -> Layout | None:
+    """The layout of tab-separated rows (the first of a file); None if there is only one column."""
+    width = min((len(row) for row in rows), default=0)
+    if width < 2:
+        return None
+    first = [cell.strip().lower() for cell in rows[0]]
+    for names in (*_KNOWN, languages):
+        if all(names) and names[0] != names[1] and set(names) <= set(first):
+            source, target = first.index(names[0]), first.index(names[1])
+            return Layout(source, target, True, f"a header; source {rows[0][source]!r}, target {rows[0][target]!r}")
+    columns = list(zip(*(row[:width] for row in rows), strict=True))
+    if width >= 4 and _all(_ID, columns[0]) and _all(_ID, columns[2]):
+        return Layout(1, 3, False, "Tatoeba's export: id, source, id, target")
+    if width >= 4 and _all(_LANGUAGE, columns[0]) and _all(_LANGUAGE, columns[1]) and _few(columns[0] + columns[1]):
+        return Layout(2, 3, False, "Tatoeba Challenge: language, language, source, target")
+    if width == 2:
+        return Layout(0, 1, False, "source, target")
+    if sum(bool(_ATTRIBUTION.search(cell)) for cell in columns[2]) > len(rows) / 2:
+        return Layout(0, 1, False, "ManyThings and Tatoeba: source, target, attribution")
+    if _all(_LABEL, columns[0]) and (_few(columns[0]) or _all(_ID, columns[0])):
+        return Layout(1, 2, False, "a label, source, target")
+    return Layout(0, 1, False, f"the first two of {width} columns as source, target")
+
+
+def is_header(row: Sequence[str], expected: Sequence[str]) -> bool:
+    """Whether the first row of a CSV file names its columns: by the names that are expected, or usual ones."""
+    cells = {cell.strip().lower() for cell in row}
+    return set(map(str.lower, filter(None, expected))) & cells != set() or 2 * len(cells & set(_USUAL.split())) >= len(
+        cells
+    )
+
+
+def layout_of_names(record: Mapping[str, Any], languages: tuple[str, str]) -> Layout | None:
+    """The layout of named fields, from the first record; None if it cannot be told."""
+    texts = [name for name, value in _fields(record) if isinstance(value, str)]
+    ends = {name.rpartition(".")[2].lower(): name for name in texts}
+    for names in (languages, *_KNOWN):
+        if all(names) and names[0] != names[1] and set(names) <= set(ends):
+            return _named(ends[names[0]], ends[names[1]])
+    nested = [name for name in texts if name.startswith("translation.")]
+    if len(nested) == 2:
+        return _named(*nested)
+    return _named(*texts) if len(texts) == 2 else None
+
+
+def asked_layout(columns: tuple[str, str], header: Sequence[str] | None) -> Layout | None:
+    """The layout that the user asks for, by names or by numbers from 1; None if a name is not in the header."""
+    if all(name.isdecimal() and int(name) > 0 for name in columns):
+        source, target = (int(name) - 1 for name in columns)
+        return Layout(source, target, False, f"columns {columns[0]} and {columns[1]}, as asked for")
+    if header is None:
+        return _named(*columns)
+    if not set(columns) <= set(header):
+        return None
+    return Layout(
+        header.index(columns[0]), header.index(columns[1]), True, f"columns {columns[0]!r} and {columns[1]!r}"
+    )
+
+
+def value_of(record: Any, name: Column) -> Any:
+    """The value of a named field, in nested records too; None where there is none."""
+    name = str(name)
+    if not isinstance(record, Mapping):
+        return None
+    if name in record:
+        return record[name]
+    outer, _, inner = name.partition(".")
+    return value_of(record.get(outer), inner) if inner else None
+
+
+def _fields(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Names and values, of records inside the record too."""
+    found: list[tuple[str, Any]] = []
+    for name, value in record.items():
+        inner = value.items() if isinstance(value, Mapping) else None
+        found += [(name, value)] if inner is None else [(f"{name}.{key}", text) for key, text in inner]
+    return found
+
+
+def _named(source: str, target: str) -> Layout:
+    return Layout(source, target, True, f"source {source!r}, target {target!r}")
+
+
+def _all(pattern: re.Pattern[str], cells: Sequence[str]) -> bool:
+    return all(pattern.fullmatch(cell) for cell in cells)
+
+
+def _few(cells: Sequence[str]) -> bool:
+    """Few different values for so many rows: labels and not texts."""
+    return len(set(cells)) <= min(_MOST_LABELS, max(1, len(cells) // 3))

@@ -1,13 +1,19 @@
-"""How long work tells how far it is: `with progress("reading", total) as advance: … advance(done since last time)`."""
+"""How far long work is: a value, at which whoever wants looks meanwhile (the command line does)."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-
-Advance = Callable[[int], None]
-Progress = Callable[[str, int], AbstractContextManager[Advance]]
+from dataclasses import dataclass
 
 
-@contextmanager
-def silent(title: str, total: int) -> Iterator[Advance]:
-    """Tell nobody."""
-    yield lambda done: None
+@dataclass
+class Work:
+    """Something that may take long."""
+
+    title: str
+    total: int = 0  # 0: not known
+    done: int = 0
+
+
+@dataclass
+class Progress:
+    """What is being done now, if it may take long."""
+
+    work: Work | None = None

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from vidrio.data.clean import Tally
 from vidrio.data.lines import Line, read_lines
-from vidrio.data.progress import Advance
-from vidrio.data.skipped import Tally
+from vidrio.data.progress import Work
 from vidrio.errors import DataError
 
 Records = Iterator[tuple[int, Mapping[str, Any]]]
 
 
-def json_lines(path: Path, tally: Tally, advance: Advance | None = None) -> Records:
-    for number, text, fault in read_lines(path, advance):
+def json_lines(path: Path, tally: Tally, work: Work | None = None) -> Records:
+    for number, text, fault in read_lines(path, work):
         if not fault and not text.strip():
             continue
         try:
@@ -32,13 +32,13 @@ def json_lines(path: Path, tally: Tally, advance: Advance | None = None) -> Reco
             tally.skip(fault or "not JSON", f"{path}:{number}", text)
 
 
-def csv_rows(path: Path, tally: Tally, advance: Advance | None = None, *, header: bool = True) -> Records:
+def csv_rows(path: Path, tally: Tally, work: Work | None = None, *, header: bool = True) -> Records:
     """Records of a CSV file, by the names in its header if it has one, and by numbers from 0; one may reach over
     several lines."""
     faults: list[Line] = []
 
     def lines() -> Iterator[str]:
-        for line in read_lines(path, advance):
+        for line in read_lines(path, work):
             if line.fault:
                 faults.append(line)
             yield line.text + "\n"  # a faulty one too, for the quotation marks in it
@@ -68,7 +68,7 @@ def _delimiter(path: Path) -> str:
     return max(",;\t|", key=first.count)
 
 
-def parquet_rows(path: Path, tally: Tally, advance: Advance | None = None) -> Records:
+def parquet_rows(path: Path, tally: Tally, work: Work | None = None) -> Records:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -83,8 +83,8 @@ def parquet_rows(path: Path, tally: Tally, advance: Advance | None = None) -> Re
                 for record in batch.to_pylist():
                     number += 1
                     yield number, record
-                if advance:
-                    advance(path.stat().st_size * batch.num_rows // max(1, file.metadata.num_rows))
+                if work:
+                    work.done += path.stat().st_size * batch.num_rows // max(1, file.metadata.num_rows)
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"{path} is damaged, or no Parquet file", found=f"after {number:,} rows: {error}") from None
 

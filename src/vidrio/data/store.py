@@ -1,4 +1,4 @@
-"""The ids of all training pairs, on disk and memory-mapped: ten million pairs take a few megabytes of memory.
+"""Pairs as ids, to learn from: in memory, or on disk and memory-mapped (ten million take a few megabytes of memory).
 
     FOLDER/tokens-KEY/
       source.ids   target.ids        ids of all sentences, one after the other (uint16; uint32 above 65,536 tokens)
@@ -12,10 +12,9 @@ store is made once and found again while they are the same. No start or end toke
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
@@ -25,33 +24,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vidrio.data.prepare import Prepared, Share
-from vidrio.data.progress import Progress, silent
+from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
 from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 Ids = NDArray[np.integer[Any]]
+Sentences = tuple[NDArray[np.int64], NDArray[np.int64]]  # their ids, one after the other, and their lengths
+# Sentences, a rate, where random numbers come from → the same, split otherwise.
+Resplit = Callable[[NDArray[np.int64], NDArray[np.int64], float, np.random.Generator], Sentences]
+Repeats = Sequence[tuple[int, float]]  # so many pairs, each so many times in an epoch; then so many others …
 _ROUND = 10_000  # pairs that are encoded together, on all cores
 _SIDES = ("source", "target")
 
 
 @dataclass(frozen=True)
 class Side:
-    """All sentences of one side."""
+    """All sentences of one side, without special tokens."""
 
     ids: Ids
     starts: Ids
+    lengths: NDArray[np.int32]  # tokens of each sentence
 
-    def __getitem__(self, i: int) -> Ids:
-        return self.ids[self.starts[i] : self.starts[i + 1]]
+    @staticmethod
+    def of(ids: Ids, starts: Ids) -> "Side":
+        return Side(ids, starts, np.diff(starts).astype(np.int32))
 
-    @cached_property
-    def lengths(self) -> NDArray[np.int32]:
-        """Tokens of each sentence."""
-        return np.diff(self.starts).astype(np.int32)
-
-    def gather(self, which: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def gather(self, which: Ids) -> Sentences:
         """The ids of some sentences, one after the other, and their lengths."""
         starts = self.starts[which].astype(np.int64)
         lengths = self.starts[np.asarray(which) + 1].astype(np.int64) - starts
@@ -61,23 +61,28 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Store:
-    """All training pairs as ids."""
+class Examples:
+    """What is learned from: pairs of sentences, wherever they lie."""
 
-    folder: Path
     source: Side
     target: Side
-    shares: tuple[Share, ...]  # which pairs belong to which corpus: they lie together, in this order
+    repeats: Repeats
+    resplit: tuple[Resplit, Resplit] | None = None  # how each side's words may be split otherwise: BPE dropout
 
     def __len__(self) -> int:
         return len(self.source.starts) - 1
 
-    def pair(self, i: int) -> tuple[Ids, Ids]:
-        """The ids of one pair's sides."""
-        return self.source[i], self.target[i]
+
+def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
+    """Pairs of ids in memory, as examples to learn from."""
+    sides = []
+    for side in (0, 1):
+        ids = np.fromiter(chain.from_iterable(pair[side] for pair in pairs), dtype=np.int64)
+        sides.append(Side.of(ids, np.cumsum([0, *(len(pair[side]) for pair in pairs)])))
+    return Examples(sides[0], sides[1], [(len(pairs), 1.0)])
 
 
-def store(prepared: Prepared, source: Tokenizer, target: Tokenizer, progress: Progress = silent) -> Store:
+def store(prepared: Prepared, source: Tokenizer, target: Tokenizer, progress: Progress) -> Examples:
     """The ids of the prepared training pairs, as they lie there already or made now."""
     key = sha256(f"{prepared.key} {source.fingerprint()} {target.fingerprint()}".encode()).hexdigest()
     folder = prepared.folder / f"tokens-{key[:16]}"
@@ -97,13 +102,13 @@ def store(prepared: Prepared, source: Tokenizer, target: Tokenizer, progress: Pr
     return read(folder, prepared.shares)
 
 
-def read(folder: Path, shares: tuple[Share, ...]) -> Store:
+def read(folder: Path, shares: Sequence[Share]) -> Examples:
     """A store on disk, checked for being whole."""
     try:
         about = json.loads((folder / "store.json").read_text(encoding="utf-8"))
         ids, count = np.dtype(about["dtype"]), int(about["pairs"])
         sides = [
-            Side(_mapped(folder / f"{s}.ids", ids), _mapped(folder / f"{s}.starts", np.dtype(np.uint64)))
+            Side.of(_mapped(folder / f"{s}.ids", ids), _mapped(folder / f"{s}.starts", np.dtype(np.uint64)))
             for s in _SIDES
         ]
         whole = all(len(side.starts) == count + 1 and side.starts[-1] == len(side.ids) for side in sides)
@@ -115,27 +120,26 @@ def read(folder: Path, shares: tuple[Share, ...]) -> Store:
         raise DataError(
             f"{folder} is damaged", found="files of other sizes than it says", do="remove it: it is made again"
         )
-    return Store(folder, sides[0], sides[1], shares)
+    return Examples(sides[0], sides[1], [(share.pairs, share.weight) for share in shares])
 
 
 def _write(folder: Path, prepared: Prepared, tokenizers: tuple[Tokenizer, Tokenizer], progress: Progress) -> None:
     dtype = np.dtype(np.uint16 if max(t.size for t in tokenizers) <= 1 << 16 else np.uint32)
-    pairs = 0
+    encoding = progress.work = Work("encoding pairs", prepared.pairs["train"])
     with ExitStack() as stack:
-        lines = stack.enter_context(prepared.path("train").open(encoding="utf-8", newline="\n"))
+        lines = stack.enter_context((prepared.folder / "train.tsv").open(encoding="utf-8", newline="\n"))
         writers = [stack.enter_context(closing(_Writer(folder, side, dtype))) for side in _SIDES]
-        advance = stack.enter_context(progress("encoding pairs", prepared.pairs["train"]))
         for writer in writers:
             writer.begin()
         for rows in _rounds(lines):
             columns = zip(*(line[:-1].split("\t") for line in rows), strict=True)
             for writer, tokenizer, texts in zip(writers, tokenizers, columns, strict=True):
                 writer.add(tokenizer.encode_batch(texts))
-            pairs += len(rows)
-            advance(len(rows))
+            encoding.done += len(rows)
         for writer in writers:
             writer.sync()
-    about = {"pairs": pairs, "dtype": dtype.name, "tokens": {w.side: w.tokens for w in writers}}
+    progress.work = None
+    about = {"pairs": encoding.done, "dtype": dtype.name, "tokens": {w.side: w.tokens for w in writers}}
     write_atomically(folder / "store.json", json_text(about).encode())
 
 

@@ -1,13 +1,14 @@
 """A run as a notebook: cells that load the model, run the text and show each step, with their outputs in place.
 
-The outputs are those of the very functions that the cells call; a test runs the cells again and compares.
+The outputs are those of the very functions that the cells call; a test runs the cells again and compares. They are
+text: whoever runs the cells sees the pictures, and the file stays small.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vidrio.draw.display import Drawn, display
+from vidrio.draw.display import display
 from vidrio.draw.terminal import text
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.receipts import locate, receipt
@@ -147,8 +148,6 @@ def _code(source: str, result: object, *, printed: str = "") -> Cell:
         outputs.append({"output_type": "stream", "name": "stdout", "text": printed.splitlines(keepends=True)})
     if result is not None:
         data = {"text/plain": repr(result).splitlines(keepends=True)}
-        if isinstance(result, Drawn):
-            data["text/html"] = result._repr_html_().splitlines(keepends=True)
         outputs.append({"output_type": "execute_result", "data": data, "metadata": {}})
     return {"cell_type": "code", "source": source.splitlines(keepends=True), "outputs": outputs}
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
-BATCH_TOKENS = 2048  # of the source, or of a target that is forced and longer; what fits the processor's cache
+BATCH_TOKENS = 1024  # of the source, or of a target that is forced and longer; what fits the processor's cache
 BATCH_ROWS = 128  # with more of them nothing is faster, but each has a row of logits for the whole vocabulary
-AHEAD = 4  # batches for each worker that are sent and not done; what else waits may still be joined by others
+AHEAD = 2  # batches for each worker that are sent and not done; what else waits may still be joined by others
 
 Length = tuple[int, ...]
 Kind = tuple[Hashable, Length]

@@ -7,18 +7,22 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import ctranslate2
 
 from vidrio.errors import InputError, ModelError
 from vidrio.fast.batches import Batches
+from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import LARGEST_JSON
-from vidrio.model.json_record import fitted
-from vidrio.search import Hypothesis, Ids, Options, Step, search
+from vidrio.model.json_text import encodable
 
-Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
+if TYPE_CHECKING:
+    import numpy as np
+
+    from vidrio.search import Step
+
 
 _seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
 _reloading = threading.Lock()
@@ -37,14 +41,19 @@ class Engine:
 
     def __init__(self, fast: Path, config: ModelConfig, *, workers: int = 1) -> None:
         self._folder, self._config, self._workers = fast, config, workers
-        self._source_tokens = _vocabulary(fast, "source", config.source_vocabulary)
-        self._target_tokens = _vocabulary(fast, "target", config.target_vocabulary)
+        sizes = config.source_vocabulary, config.target_vocabulary
+        self._source_tokens, self._target_tokens = _vocabularies(fast, *sizes)
         self._target_ids = {token: i for i, token in enumerate(self._target_tokens)}
         self._open()
 
     def _open(self) -> None:
         self._translator, self._batches = self._load(self._workers), Batches(self._workers)
         self._process = os.getpid()
+
+    def warm(self) -> None:
+        """Translate something, so that nobody waits for what the first search does: it makes the machine code of its
+        matrix products, which takes as long as ten sentences."""
+        self._translator.translate_batch([self._source_tokens[-2:]], beam_size=1, max_decoding_length=1)
 
     def _ready(self) -> tuple[Any, Batches]:
         """The translator and its batches. Threads do not come along into the child of a fork: there it is loaded anew,
@@ -57,8 +66,6 @@ class Engine:
         return self._translator, self._batches
 
     def _load(self, workers: int) -> Any:
-        import ctranslate2
-
         try:
             return ctranslate2.Translator(
                 str(self._folder),
@@ -82,6 +89,8 @@ class Engine:
         """
         self._check_lengths(sources, options.max_length)
         if options.sampling is not None and options.sampling.min_p > 0:
+            from vidrio.search import search
+
             special = self._config.special
             return [search(self._stepper(ids), special.start, special.end, options) for ids in sources]
         (translator, batches), named = self._ready(), self._source_tokens.__getitem__
@@ -128,13 +137,15 @@ class Engine:
         results = batches.ask("score", pairs, _lengths(pairs), submit)
         return [list(result.log_probs) for result in results]
 
-    def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
+    def attend(self, pairs: Sequence[Pair]) -> "list[np.ndarray]":
         """For each pair what the decoder looked at when it chose each target token, T × S: the last layer's
         cross-attention, the mean over its heads.
 
         The target is forced. What a search returns is of no use: with a beam and several sentences in a batch,
         CTranslate2 (4.8.5) hands out the attention of others.
         """
+        import numpy as np
+
         self._check_lengths([source for source, _ in pairs], max((len(target) for _, target in pairs), default=0))
 
         translator, batches = self._ready()
@@ -176,12 +187,14 @@ class Engine:
             "sampling_temperature": 1.0 if sampling is None else sampling.temperature,
         }
 
-    def _stepper(self, source: Sequence[int]) -> Step:
+    def _stepper(self, source: Sequence[int]) -> "Step":
         """Logits of the next token, for what CTranslate2 cannot draw by itself (min-p): each is asked for by itself,
         the source and what stands there already being read again."""
+        import numpy as np
+
         read = [self._source_tokens[i] for i in source]
 
-        def logits(prefix: Ids) -> np.ndarray:
+        def logits(prefix: Ids) -> "np.ndarray":
             [result] = self._ready()[0].translate_batch(
                 [read],
                 target_prefix=[[self._target_tokens[i] for i in prefix]],
@@ -207,8 +220,6 @@ class Engine:
 
     def _seeded(self, seed: int) -> Any:
         """A translator of its own: CTranslate2 reads the seed once, when a thread first draws."""
-        import ctranslate2
-
         with _seeding:
             ctranslate2.set_random_seed(seed)
             return self._load(workers=1)
@@ -218,17 +229,27 @@ def _lengths(pairs: Sequence[Pair]) -> list[tuple[int, ...]]:
     return [(len(source), len(target)) for source, target in pairs]
 
 
-def _vocabulary(fast: Path, side: str, rows: int) -> list[str]:
-    path = fast / "shared_vocabulary.json"
-    path = path if path.is_file() else fast / f"{side}_vocabulary.json"
+def _vocabularies(fast: Path, source: int, target: int) -> tuple[list[str], list[str]]:
+    """The tokens of the source and of the target; one list, where they share one."""
+    shared = fast / "shared_vocabulary.json"
+    if shared.is_file() and source == target:
+        tokens = _vocabulary(shared, source)
+        return tokens, tokens
+    paths = [shared if shared.is_file() else fast / f"{side}_vocabulary.json" for side in ("source", "target")]
+    return _vocabulary(paths[0], source), _vocabulary(paths[1], target)
+
+
+def _vocabulary(path: Path, rows: int) -> list[str]:
     try:
         if path.stat().st_size > LARGEST_JSON:
             raise ValueError(f"more than {LARGEST_JSON:,} bytes")
-        tokens: list[str] = fitted(list[str], json.loads(path.read_text(encoding="utf-8")))
+        tokens: list[str] = json.loads(path.read_text(encoding="utf-8"))
+        if type(tokens) is not list or set(map(type, tokens)) - {str} or not encodable("".join(tokens)):
+            raise TypeError("it is no list of texts of whole characters")
         if len(tokens) != rows or len(set(tokens)) != rows:
             raise ValueError(f"{len(tokens):,} tokens, {len(set(tokens)):,} of them different, for {rows:,} rows")
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise ModelError(
-            f"{path} cannot be read", found=f"{error!s:.300}", do=f"delete {fast}; it is made again"
+            f"{path} cannot be read", found=f"{error!s:.300}", do=f"delete {path.parent}; it is made again"
         ) from None
     return tokens

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ModelError
-from vidrio.fast.engine import Engine, Pair
+from vidrio.fast.engine import Engine
 from vidrio.fast.files import SOURCES, Manifest, checksums, move_into_place, write_manifest
 from vidrio.glass.paper import positions
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
+from vidrio.hypothesis import Options, Pair
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import output_is_tied, source_table, target_table
-from vidrio.search import Options
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
 QUANTISATIONS = ("int8", "float32")

@@ -1,7 +1,6 @@
 """The folder that an export fills: what it was made from, whether it is whole, and how it gets into its place."""
 
 import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -88,6 +87,8 @@ def is_current(folder: Path, fast: Path) -> bool:
 
 def move_into_place(new: Path, place: Path) -> None:
     """Put a finished folder in its place; what stood there goes away only when the new one is whole on disk."""
+    import tempfile
+
     for file in new.iterdir():
         with file.open("rb") as handle:
             os.fsync(handle.fileno())

@@ -4,59 +4,18 @@ The order is a function of the seed and the epoch alone: whoever knows seed, epo
 next, so a run can stop anywhere and go on exactly.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vidrio.data.store import Examples, Ids, Repeats, Sentences
 from vidrio.model.config import ModelConfig
 
-Ids = NDArray[np.integer[Any]]
-# Ids and lengths of some sentences, a rate, where random numbers come from → ids and lengths, split otherwise.
-Resplit = Callable[
-    [NDArray[np.int64], NDArray[np.int64], float, np.random.Generator], tuple[NDArray[np.int64], NDArray[np.int64]]
-]
-Repeats = Sequence[tuple[int, float]]  # so many pairs, each so many times in an epoch; then so many others …
 IGNORE = -1  # a target that is padding: nothing to predict
-
-
-class Side(Protocol):
-    """All sentences of one side, as ids, without special tokens."""
-
-    @property
-    def lengths(self) -> NDArray[np.int32]: ...
-    def gather(self, which: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The ids of some sentences, one after the other, and their lengths."""
-
-
-@dataclass(frozen=True)
-class Examples:
-    """What is learned from: pairs of sentences, wherever they lie."""
-
-    source: Side
-    target: Side
-    repeats: Repeats
-    resplit: tuple[Resplit, Resplit] | None = None  # how each side's words may be split otherwise: BPE dropout
-
-
-class Listed:
-    """Sentences in memory, as ids."""
-
-    def __init__(self, sentences: Sequence[Sequence[int]]) -> None:
-        self.sentences = [np.array(ids, dtype=np.int64) for ids in sentences]
-        self.lengths = np.array([len(ids) for ids in sentences], dtype=np.int32)
-
-    def gather(self, which: Ids) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return np.concatenate([self.sentences[i] for i in which]), self.lengths[which].astype(np.int64)
-
-
-def in_memory(pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Examples:
-    """Pairs of ids in memory, as examples to learn from."""
-    return Examples(Listed([pair[0] for pair in pairs]), Listed([pair[1] for pair in pairs]), [(len(pairs), 1.0)])
 
 
 @dataclass(frozen=True)
@@ -161,14 +120,14 @@ def collate(
 
 def no_resplit(
     ids: NDArray[np.int64], lengths: NDArray[np.int64], rate: float, random: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> Sentences:
     """Classes, or nothing at all, have no words."""
     return ids, lengths
 
 
 def pad(
     ids: Ids, lengths: NDArray[np.int64], filler: int, *, before: Sequence[int] = (), after: Sequence[int] = ()
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> Sentences:
     """Sentences that lie one after the other, as rows of the same length, perhaps with a token before or after each."""
     whole = lengths + len(before) + len(after)
     rows = np.full((len(lengths), int(whole.max(initial=0))), filler, dtype=np.int64)

@@ -1,9 +1,8 @@
 """One training step on one pair, taken apart: the loss token by token, every gradient, one parameter's next value.
 
-No formula of training stands here. The loss is `net/objective.py`'s, and `net/loss.py`'s for one token at a time; the
-gradient is PyTorch's; the step is `optimiser.py`'s, taken on a copy. It all happens in float64 and without dropout, so
-that the numbers are the model's own and can be recomputed by hand; a real step sees many pairs, and drops some values
-at random.
+No formula of training stands here. The loss is `net/loss.py`'s, of all tokens and of one at a time; the gradient is
+PyTorch's; the step is `optimiser.py`'s, taken on a copy. It all happens in float64 and without dropout, so that the
+numbers are the model's own and can be recomputed by hand; a real step sees many pairs, and drops some values at random.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vidrio.learn.batches import Batch, collate, in_memory
+from vidrio.data.store import in_memory
+from vidrio.learn.batches import Batch, collate
 from vidrio.learn.net import model
-from vidrio.learn.net.loss import smoothed_cross_entropy
-from vidrio.learn.net.objective import objective, predict
+from vidrio.learn.net.loss import objective, predict, smoothed_cross_entropy
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.next_step import Rules
 from vidrio.learn.optimiser import Adam, clip
@@ -113,7 +112,7 @@ class Seen:
         """The derivative of the loss by every parameter, laid out as the parameters are."""
         net = model.build(self.parameters)
         self._mean_loss(net).backward()
-        return self.parameters.gradient((net.parameters, net.tables))
+        return model.gradient(net)
 
     @cached_property
     def gradients(self) -> dict[str, np.ndarray]:

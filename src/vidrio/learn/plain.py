@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from vidrio.data.store import in_memory
 from vidrio.errors import RunError
-from vidrio.learn.batches import collate, in_memory
+from vidrio.learn.batches import collate
 from vidrio.learn.net import model
 from vidrio.learn.net.loss import smoothed_cross_entropy
 from vidrio.learn.net.parameters import Parameters
@@ -59,7 +60,7 @@ def fit(
             rows.flatten(0, 1), *model.output(net), batch.expected_BT.flatten(), how.smoothing
         )
         loss.backward()
-        gradient = parameters.gradient((net.parameters, net.tables)) / batch.n_predictions
+        gradient = model.gradient(net) / batch.n_predictions
         clip(gradient, 1.0)
         adam.update(parameters.flat, gradient, schedule.rate(step, step / (how.steps + 1)), decays)
         watch(step, float(nll) / batch.n_predictions)

@@ -16,26 +16,12 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs
 
 # The parts of a model, by the beginning of their addresses, in the order of the way of the data.
-PARTS = {
-    "embed": "token embedding",
-    "src.embed": "source embedding",
-    "tgt.embed": "target embedding",
-    "src.pos": "source positions",
-    "tgt.pos": "target positions",
-    "enc.self": "encoder self-attention",
-    "enc.self.norm": "its layer norm",
-    "enc.ffn": "encoder feed-forward",
-    "enc.ffn.norm": "its layer norm",
-    "enc.norm": "encoder's last norm",
-    "dec.self": "decoder self-attention",
-    "dec.self.norm": "its layer norm",
-    "dec.cross": "cross-attention",
-    "dec.cross.norm": "its layer norm",
-    "dec.ffn": "decoder feed-forward",
-    "dec.ffn.norm": "its layer norm",
-    "dec.norm": "decoder's last norm",
-    "out": "output projection",
-}
+PARTS = (
+    *("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos"),
+    *("enc.self", "enc.self.norm", "enc.ffn", "enc.ffn.norm", "enc.norm"),
+    *("dec.self", "dec.self.norm", "dec.cross", "dec.cross.norm", "dec.ffn", "dec.ffn.norm", "dec.norm"),
+    "out",
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +29,6 @@ class Part:
     """The parameters of one part of a model: one layer's, and how many layers have it."""
 
     key: str
-    says: str
     letters: str  # 3·HDK + ED
     numbers: str  # 3·8·512·64 + 512·512
     one: int
@@ -52,6 +37,10 @@ class Part:
     @property
     def total(self) -> int:
         return self.one * self.times
+
+    @property
+    def times_written(self) -> str:
+        return f"× {self.times}" if self.times > 1 else ""
 
 
 def parts(config: ModelConfig) -> list[Part]:
@@ -75,7 +64,6 @@ def _part(key: str, arrays: Counter[tuple[str, tuple[int, ...]]], times: int) ->
 
     return Part(
         key,
-        PARTS[key],
         sum_of("·".join(axes) for axes, _ in arrays),
         sum_of("·".join(map(str, shape)) for _, shape in arrays),
         sum(int(np.prod(shape)) * count for (_, shape), count in arrays.items()),

@@ -1,8 +1,8 @@
 """`vidrio lesson errata [NUMBER]`: what the two documents print wrong, with both sides computed on the spot.
 
-A slip that is a matter of numbers has a function that computes them; no right figure is written down.
+A slip that is a matter of numbers has a function that computes them; what each number is, data/errata.toml says.
 
-Read next: errata_post.py (1 to 24), errata_notes.py (25 to 33).
+Read next: errata_figures.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,33 +12,38 @@ from typing import Any
 import click
 import numpy as np
 
-from vidrio.draw import show
-from vidrio.lessons import errata_notes, errata_post
+from vidrio.draw import show, terminal
+from vidrio.lessons import pages
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.slips import DOCUMENTS, Slip, flag, lines, slip, slips
+from vidrio.lessons.errata_figures import FIGURES
+from vidrio.lessons.slips import DOCUMENTS, Slip, flag, slip, slips, told
+from vidrio.look.blocks import Block, Note, apart
 
-FIGURES = errata_post.FIGURES | errata_notes.FIGURES
 RIGHT_IN_A_ROW = (5, 8, 15)  # slips whose right side is a row of numbers that the walk does not show itself
 
 
 def figures(number: int) -> Mapping[str, Any]:
     """Both sides of a slip, computed now: what it is, and the number or numbers. Empty where no number is wrong."""
-    return FIGURES[number]() if number in FIGURES else {}
+    names = slip(number).figures
+    computed = FIGURES[number]() if names else {}
+    return {
+        what: name["text"] if isinstance(name, dict) else pages.value_of(name, computed) for what, name in names.items()
+    }
 
 
-def flag_with_numbers(number: int, precision: int) -> Iterator[str]:
+def flag_with_numbers(number: int, precision: int) -> Iterator[Block]:
     """A slip in the walk, with the right numbers where they are a row or two."""
-    yield flag(number)
+    yield from flag(number)
     if number in RIGHT_IN_A_ROW:
         for what, value in figures(number).items():
-            if what.startswith("right"):
+            if slip(number).figures[what].startswith("right"):
                 yield from _figure(what, value, max(precision, 8))
     if number in FIGURES:
         yield f"    numbers  vidrio lesson errata {number}"
 
 
-def as_text(slip: Slip, precision: int) -> Iterator[str]:
-    yield from lines(slip)
+def in_full(slip: Slip, precision: int) -> Iterator[Block]:
+    yield from told(slip)
     computed = figures(slip.number)
     if computed:
         yield "\n  computed now"
@@ -46,10 +51,10 @@ def as_text(slip: Slip, precision: int) -> Iterator[str]:
         yield from _figure(what, value, precision)
 
 
-def _figure(what: str, value: Any, precision: int) -> Iterator[str]:
+def _figure(what: str, value: Any, precision: int) -> Iterator[Block]:
     array = np.asarray(value)
     if array.ndim:
-        yield show.wrap(f"{what}:", indent="    ", hang="      ")
+        yield Note(f"{what}:", indent=4, hang=6)
         rows = show.matrix(np.atleast_2d(array), (), (), precision, width=show.WIDTH - 6)
         yield from (f"      {line}".rstrip() for line in rows.splitlines())
         return
@@ -59,22 +64,14 @@ def _figure(what: str, value: Any, precision: int) -> Iterator[str]:
         text = f"{float(value):.2e}"
     else:
         text = show.number(float(value), precision)
-    yield show.wrap(f"{what}: {text}", indent="    ", hang="      ")
+    yield Note(f"{what}: {text}", indent=4, hang=6)
 
 
 def as_json(chosen: Sequence[Slip]) -> str:
-    return json_text([{**asdict(s), "document": DOCUMENTS[s.document], "computed": figures(s.number)} for s in chosen])
-
-
-def as_list() -> Iterator[str]:
-    """A line for each slip."""
-    for document, title in DOCUMENTS.items():
-        yield f"{title}\n"
-        for s in slips():
-            if s.document == document:
-                yield show.wrap(f"{s.place}: {s.printed}", indent=f"  {s.number:2}  ", hang="      ")
-        yield ""
-    yield "What is right, why, and the numbers computed: vidrio lesson errata NUMBER"
+    texts = [
+        {**asdict(slip), "document": DOCUMENTS[slip.document], "computed": figures(slip.number)} for slip in chosen
+    ]
+    return json_text([{name: text[name] for name in text if name != "figures"} for text in texts])
 
 
 @click.command()
@@ -91,6 +88,7 @@ def command(number: int | None, everything: bool, precision: int, wants_json: bo
     if wants_json:
         click.echo(as_json(chosen))
     elif number is None and not everything:
-        click.echo("\n".join(as_list()))
+        by_document = {key: [slip for slip in slips() if slip.document == key] for key in DOCUMENTS}
+        click.echo(pages.text(pages.pages("errata")["list"], by_document))
     else:
-        click.echo("\n\n".join("\n".join(as_text(slip, precision)) for slip in chosen))
+        click.echo(terminal.text(apart(in_full(slip, precision) for slip in chosen)))

@@ -1,26 +1,22 @@
 """Exercises 1 to 4 of the first document: positions, two attentions, the width of a head, the feed-forward layer.
 
-`measure_…` runs an experiment; `values_of_…` names its results for the page. Nothing is written down beforehand.
+`measure_…` runs an experiment, whose result the page tells. Nothing is written down beforehand.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
-from vidrio.glass.numbers.stages import stages
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.attention import Attention, multi_head
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import decode, encode, feed_forward, predict, translate_forced
 from vidrio.glass.whatif.changes import with_positions
 from vidrio.lessons.machines import Recorder, largest_difference, random_machine
-from vidrio.lessons.pages import size
 from vidrio.lessons.runs import Lesson, greedy
 from vidrio.lessons.values import trained
 from vidrio.look.measures import entropy
+from vidrio.look.writing import shape
 
 # --- 1: what is the positional encoding for? --------------------------------------------------------------------------
 
@@ -87,13 +83,6 @@ def measure_word_order() -> WordOrder:
     )
 
 
-def values_of_word_order(seen: WordOrder, precision: int) -> dict[str, Any]:
-    said = [seen.translated[kind] for kind in ("sinusoidal", "none")]
-    rows = [[TWO_ORDERS[0], *(by.first for by in said)], [TWO_ORDERS[1], *(by.second for by in said)]]
-    translations = show.table(rows, ["", "with positions", "without"])
-    return {"rows": seen.rows, "words": DOG_BITES_MAN, "translations": translations}
-
-
 # --- 2: self-attention and encoder–decoder attention ------------------------------------------------------------------
 
 SOURCE = ("the", "cat", "sleeps")
@@ -108,12 +97,21 @@ class Attentions:
     source_changed: dict[str, float]
     target_changed: dict[str, float]
 
+    @property
+    def inputs(self) -> dict[str, list[str]]:
+        """What Q, K and V are made from, by the kind of attention."""
+        return {kind: [self.trace.stage(f"{kind}.{letter}.h0").inputs[0] for letter in "QKV"] for kind in KINDS}
 
-KINDS = {
-    "enc.0.self": "encoder self-attention",
-    "dec.0.self": "masked self-attention",
-    "dec.0.cross": "cross-attention",
-}
+    @property
+    def weights(self) -> dict[str, Array]:
+        return {kind: self.trace.array(f"{kind}.weights.h0") for kind in KINDS}
+
+    @property
+    def sums(self) -> Array:
+        return self.weights["dec.0.cross"].sum(axis=1)
+
+
+KINDS = ("enc.0.self", "dec.0.self", "dec.0.cross")
 CROSS = ("dec.0.cross.Q.h0", "dec.0.cross.K.h0", "dec.0.cross.V.h0", "dec.0.cross.weights.h0")
 
 
@@ -136,34 +134,20 @@ def measure_attentions(seed: int = 0) -> Attentions:
     return Attentions(before, changes(run((0, 1, dog), target)), changes(run(source, (3, 4, 5, 6, dog))))
 
 
-def values_of_attentions(seen: Attentions, precision: int) -> dict[str, Any]:
-    table = stages(seen.trace.machine.config)
-    rows = [
-        [
-            kind,
-            *(table[f"{name}.{letter}.h0"].inputs[0] for letter in "QKV"),
-            show.shape(seen.trace.array(f"{name}.weights.h0")),
-        ]
-        for name, kind in KINDS.items()
-    ]
-    weights = seen.trace.array("dec.0.cross.weights.h0")
-    moved = [[name, size(seen.source_changed[name]), size(seen.target_changed[name])] for name in CROSS]
-    return {
-        "made_from": show.table(rows, ["", "Q from", "K from", "V from", "weights"]),
-        "weights": weights,
-        "target": TARGET,
-        "source": SOURCE,
-        "sums": ", ".join(show.number(float(total), precision) for total in weights.sum(axis=1)),
-        "changes": show.table(moved, ["", "last source word", "last target word"]),
-    }
-
-
 # --- 3: attention dimension too small, too large ----------------------------------------------------------------------
 
 N_TOKENS = 16
 ORDERED_KEYS = 6  # 6! = 720 orders
 QUERIES = 20_000
 WIDTHS = (1, 2, 4, 16, 64, 256, 1024)
+SETTINGS = {
+    "queries": QUERIES,
+    "n_tokens": N_TOKENS,
+    "n_keys": ORDERED_KEYS,
+    "most_entropy": np.log2(N_TOKENS),
+    "narrow": range(5),  # the widths that 20,000 queries say something of
+    "root": WIDTHS[3] ** 0.5,
+}
 
 
 @dataclass(frozen=True)
@@ -210,26 +194,6 @@ def measure_widths() -> list[Width]:
     return [measure_width(d_head) for d_head in WIDTHS]
 
 
-def values_of_widths(widths: Sequence[Width], precision: int) -> dict[str, Any]:
-    heads = ["K", f"rank of {N_TOKENS} × {N_TOKENS} scores", f"orders of {ORDERED_KEYS} keys met, of 720"]
-    orders = show.table([[str(w.d_head), str(w.rank), str(w.orders)] for w in widths[:-2]], heads, "rrr")
-    rows = [
-        [str(w.d_head), *(show.number(n, precision) for n in (w.spread, w.entropy, w.largest)), "",
-         *(show.number(n, precision) for n in (w.entropy_scaled, w.largest_scaled))]
-        for w in widths
-    ]  # fmt: skip
-    heads = ["K", "spread", "entropy", "largest weight", "", "entropy / √K", "largest / √K"]
-    return {
-        "queries": QUERIES,
-        "orders": orders,
-        "n_tokens": N_TOKENS,
-        "most_entropy": np.log2(N_TOKENS),
-        "spreads": show.table(rows, heads, "r...r.."),
-        "sixteen": widths[3],
-        "root": widths[3].d_head ** 0.5,
-    }
-
-
 # --- 4: the feed-forward layer ----------------------------------------------------------------------------------------
 
 
@@ -274,7 +238,7 @@ def measure_feed_forward(seed: int = 0) -> FeedForward:
     hidden_LF, active_LF = recorder["enc.0.ffn.hidden"], recorder["enc.0.ffn.active"]
     names = ("x", "W1", "b1", "hidden", "active", "W2", "b2", "out")
     arrays = {"x": x_LD, "hidden": hidden_LF, "active": active_LF, "out": out_LD}
-    shapes = {name: show.shape(arrays.get(name, parameters.get(f"enc.0.ffn.{name}"))) for name in names}
+    shapes = {name: shape(arrays.get(name, parameters.get(f"enc.0.ffn.{name}"))) for name in names}
     return FeedForward(
         shapes,
         x_LD,
@@ -288,12 +252,3 @@ def measure_feed_forward(seed: int = 0) -> FeedForward:
         bend(machine.activate),
         bend(lambda x: x),
     )
-
-
-def values_of_feed_forward(seen: FeedForward, precision: int) -> dict[str, Any]:
-    return {
-        "seen": seen,
-        "all_shapes": ", ".join(f"{name} {shape}" for name, shape in seen.shapes.items()),
-        "hidden": seen.hidden_LF[0, 0],
-        "active": seen.active_LF[0, 0],
-    }

@@ -1,16 +1,15 @@
 """Exercises 7 and 8 of the first document: from the decoder's output to probabilities, and why greedy goes wrong.
 
-`measure_…` runs an experiment; `values_of_…` names its results for the page. Nothing is written down beforehand.
+`measure_…` runs an experiment, whose result the page tells. Nothing is written down beforehand.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidrio.draw import show
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.maths import Array, softmax
 from vidrio.glass.paper.transformer import Machine
@@ -33,6 +32,19 @@ class Chosen:
     prob_V: Array
     by_temperature: dict[float, Array]
 
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        order, exps = np.argsort(-self.logits_V)[:10], np.exp(self.logits_V - self.logits_V.max())
+        probabilities = list(self.by_temperature.values())
+        return {
+            "order": order,
+            "best": order[0],
+            "exps": exps,
+            "exp_sum": exps.sum(),
+            "probabilities": probabilities,
+            "sums": [prob_V.sum() for prob_V in probabilities],
+        }
+
 
 def measure_probabilities() -> Chosen:
     trace = first_step()
@@ -44,27 +56,6 @@ def measure_probabilities() -> Chosen:
         trace.values["out.prob"][0],
         {T: softmax(logits_V / T) for T in TEMPERATURES},
     )
-
-
-def values_of_probabilities(seen: Chosen, precision: int) -> dict[str, Any]:
-    exps = np.exp(seen.logits_V - seen.logits_V.max())
-    order = np.argsort(-seen.logits_V)[:10]
-    rows = [
-        [seen.words[i], *(show.number(float(n), precision) for n in (seen.logits_V[i], exps[i])),
-         *(show.number(float(p[i]), precision) for p in seen.by_temperature.values())]
-        for i in order
-    ]  # fmt: skip
-    heads = ["word", "logit", "exp(logit − max)", *(f"p, T = {T:g}" for T in TEMPERATURES)]
-    return {
-        "row_shape": show.shape(seen.row_D),
-        "logits_shape": show.shape(seen.logits_V),
-        "words": show.table(rows, heads, "l....."),
-        "n_words": len(seen.words),
-        "exp_sum": exps.sum(),
-        "sums": ", ".join(f"{p.sum():.{precision}f}" for p in seen.by_temperature.values()),
-        "best": seen.words[int(order[0])],
-        "best_prob": seen.prob_V[order[0]],
-    }
 
 
 # --- 8: why not always the likeliest word? ----------------------------------------------------------------------------
@@ -140,6 +131,30 @@ def measure_missed(n_models: int = 60, length: int = 3) -> dict[int, float]:
     return {beam: count / n_models for beam, count in missed.items()}
 
 
+class Branch(NamedTuple):
+    """A hypothesis that went on or ended, or how many were dropped beside its like."""
+
+    indent: str
+    word: str = ""
+    p: float = 0.0
+    total: float = 0.0
+    best: bool = False
+    dropped: int = 0
+
+
+def branches(tree: Tree, words: Sequence[str], parent: int = -1, indent: str = "  ") -> Iterator[Branch]:
+    """The tree of a search, as lines."""
+    nodes = [(place, node) for place, node in enumerate(tree.nodes) if node.parent == parent]
+    for place, node in nodes:
+        if node.fate != "dropped":
+            p, total = float(np.exp(node.log_prob)), float(np.exp(node.total))
+            yield Branch(indent, words[node.token], p, total, place == tree.best)
+            yield from branches(tree, words, place, indent + "  ")
+    dropped = sum(node.fate == "dropped" for _, node in nodes)
+    if dropped:
+        yield Branch(indent, dropped=dropped)
+
+
 @dataclass(frozen=True)
 class Greedy:
     """The counted model, and how often searches miss the likeliest sentence of others."""
@@ -147,49 +162,18 @@ class Greedy:
     counted: Compared
     missed: dict[int, float]  # by the width of the beam
 
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        words, greedy = self.counted.words, self.counted.found["greedy"]
+        hypotheses = {**self.counted.found, "best": self.counted.best}
+        return {
+            "corpus": {line: CORPUS.count(line) for line in CORPUS},
+            "sentence": {search: " ".join(words[i] for i in found.ids) for search, found in hypotheses.items()},
+            "probability": {search: np.exp(found.log_prob) for search, found in hypotheses.items()},
+            "factors": np.exp(greedy.token_log_probs),  # the probability of each word that greedy chose
+            "tree": {search: list(branches(tree, words)) for search, tree in self.counted.trees.items()},
+        }
+
 
 def measure_greedy() -> Greedy:
     return Greedy(measure_counted(), measure_missed())
-
-
-def values_of_greedy(seen: Greedy, precision: int) -> dict[str, Any]:
-    words, found, trees = seen.counted.words, seen.counted.found, seen.counted.trees
-    missed = [["greedy" if beam == 1 else f"beam {beam}", f"{share:.0%}"] for beam, share in seen.missed.items()]
-    times = {line: CORPUS.count(line) for line in CORPUS}
-    return {
-        "corpus": "\n".join(f"  {line}" + (f"   (× {n})" if n > 1 else "") for line, n in times.items()),
-        "greedy": _sentence(found["greedy"], words, precision),
-        "greedy_tree": "\n".join(_drawn(trees["greedy"], words, precision)),
-        "beam": _sentence(found["beam 2"], words, precision),
-        "beam_tree": "\n".join(_drawn(trees["beam 2"], words, precision)),
-        "best": _sentence(seen.counted.best, words, precision),
-        "factors": " · ".join(show.number(float(np.exp(p)), precision) for p in found["greedy"].token_log_probs),
-        "product": np.exp(found["greedy"].log_prob),
-        "missed": show.table(missed, ["", "likeliest sentence missed"], "lr"),
-    }
-
-
-def _sentence(hypothesis: Hypothesis, words: Sequence[str], precision: int) -> str:
-    text = " ".join(words[i] for i in hypothesis.ids)
-    return f"{text}, probability {show.number(float(np.exp(hypothesis.log_prob)), precision)}"
-
-
-def _drawn(tree: Tree, words: Sequence[str], precision: int) -> Iterator[str]:
-    """The hypotheses that went on or ended, as a tree; those dropped are counted."""
-
-    def below(parent: int, indent: str) -> Iterator[str]:
-        children = [place for place, node in enumerate(tree.nodes) if node.parent == parent]
-        dropped = 0
-        for place in children:
-            node = tree.nodes[place]
-            if node.fate == "dropped":
-                dropped += 1
-                continue
-            p, total = (show.number(float(np.exp(x)), precision) for x in (node.log_prob, node.total))
-            mark = "  ← best" if place == tree.best else ""
-            yield f"{indent}{words[node.token]}  p {p}, so far {total}{mark}"
-            yield from below(place, indent + "  ")
-        if dropped:
-            yield f"{indent}({dropped} more considered, dropped)"
-
-    yield from below(-1, "  ")

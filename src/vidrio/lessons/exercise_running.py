@@ -1,6 +1,6 @@
 """Exercises 5 and 6 of the first document: the decoder's speed, and residual connections with layer norm.
 
-`measure_…` runs an experiment; `values_of_…` names its results for the page. Nothing is written down beforehand.
+`measure_…` runs an experiment, whose result the page tells. Nothing is written down beforehand.
 """
 
 import time
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
 from vidrio.glass.paper.decoding import Kept, decode_step
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine, decode, encode, encoder_layer, logits
@@ -32,6 +31,17 @@ class Speed:
     multiplications: dict[str, int]
     seconds: dict[str, float]
     disagreement: float  # between the logits with kept keys and values and those computed anew
+
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        return {
+            "milliseconds": {way: 1000 * seconds for way, seconds in self.seconds.items()},
+            # How many times the encoder's time.
+            "slower": {way: seconds / self.seconds["encoder"] for way, seconds in self.seconds.items()},
+            # How many times fewer multiplications, with keys and values kept.
+            "saved": self.multiplications["decoder, anew"] / self.multiplications["decoder, kept"],
+            "rows_anew": self.n_target * (self.n_target + 1) // 2,
+        }
 
 
 def measure_speed(n_source: int = 24, n_target: int = 24, repeats: int = 3) -> Speed:
@@ -74,21 +84,6 @@ def _seconds(way: Callable[[], Array]) -> float:
     began = time.perf_counter()
     way()
     return time.perf_counter() - began
-
-
-def values_of_speed(seen: Speed, precision: int) -> dict[str, Any]:
-    base = seen.seconds["encoder"]
-    rows = [
-        [name, str(seen.passes[name]), f"{seen.multiplications[name]:,}", f"{1000 * seen.seconds[name]:.2f} ms",
-         f"× {seen.seconds[name] / base:.1f}"]
-        for name in seen.passes
-    ]  # fmt: skip
-    return {
-        "seen": seen,
-        "times": show.table(rows, ["", "passes", "multiplications", "time here", ""], "lrrrr"),
-        "saved": seen.multiplications["decoder, anew"] / seen.multiplications["decoder, kept"],
-        "rows_anew": seen.n_target * (seen.n_target + 1) // 2,
-    }
 
 
 # --- 6: what are residual connections and layer norm for? -------------------------------------------------------------
@@ -164,6 +159,14 @@ class Depths:
     depth: dict[str, Depth]
     apart: dict[str, list[float | None]]  # how far two rows are apart, block by block, with small matrices
 
+    def named(self) -> dict[str, Any]:
+        """What its page names besides, layer by layer and block by block."""
+        return {
+            "values": [(n, [depth.values[i] for depth in self.depth.values()]) for i, n in enumerate(MEASURED)],
+            "gradients": [(n, [depth.gradients[i] for depth in self.depth.values()]) for i, n in enumerate(MEASURED)],
+            "apart_by_block": list(enumerate(map(list, zip(*self.apart.values(), strict=True)), 1)),
+        }
+
 
 def measure_depths() -> Depths:
     def nan_shares(softmax: str) -> dict[str, float]:
@@ -175,31 +178,3 @@ def measure_depths() -> Depths:
         {name: measure_depth(*way) for name, way in WAYS.items()},
         {name: run(Recipe("stable", *way), small).medians("apart") for name, way in WAYS.items()},
     )
-
-
-def values_of_depths(seen: Depths, precision: int) -> dict[str, Any]:
-    def by_layer(quantity: str) -> str:
-        rows = [
-            [str(n), *(show.number(float(getattr(depth, quantity)[i]), precision) for depth in seen.depth.values())]
-            for i, n in enumerate(MEASURED)
-        ]
-        return show.table(rows, ["layer", *seen.depth], "r....")
-
-    nan = [[f"{kind} softmax", *(f"{share:.0%}" for share in by.values())] for kind, by in seen.nan.items()]
-    apart = [
-        [str(b + 1), *("-" if (a := by[b]) is None else show.number(a, precision) for by in seen.apart.values())]
-        for b in range(6)
-    ]
-    neither = seen.depth["neither"]
-    return {
-        "nan": show.table(nan, ["", *WAYS], "lrrrr"),
-        "values": by_layer("values"),
-        "gradients": by_layer("gradients"),
-        "reaches": "\n".join(f"  {name:18} × {depth.reaches:.3g}" for name, depth in seen.depth.items()),
-        "depth": DEPTH,
-        "top": DEPTH - 1,
-        "neither": neither,
-        "lowest": neither.gradients[0],
-        "highest": neither.gradients[-1],
-        "apart": show.table(apart, ["block", *WAYS], "r...."),
-    }

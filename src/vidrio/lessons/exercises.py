@@ -1,38 +1,43 @@
 """The first document's eight exercises: a question to think about, then an answer that computes its evidence.
 
 `vidrio lesson exercises 5` asks; `--answer`, or Enter on a terminal, runs the experiment. The words are in
-data/exercises.toml; `measure_…` runs an experiment, and `values_of_…` is what its numbers are called on the page.
+data/exercises.toml, which names what an experiment has measured.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from vidrio.draw import show
 from vidrio.errors import LessonError
-from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
+from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running, pages
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.pages import laid_out, pages
 
-# exercise: what runs its experiment, and what names the results for its page, written with a precision
-EXPERIMENTS: dict[int, tuple[Callable[[], Any], Callable[[Any, int], Mapping[str, Any]]]] = {
-    1: (exercise_attention.measure_word_order, exercise_attention.values_of_word_order),
-    2: (exercise_attention.measure_attentions, exercise_attention.values_of_attentions),
-    3: (exercise_attention.measure_widths, exercise_attention.values_of_widths),
-    4: (exercise_attention.measure_feed_forward, exercise_attention.values_of_feed_forward),
-    5: (exercise_running.measure_speed, exercise_running.values_of_speed),
-    6: (exercise_running.measure_depths, exercise_running.values_of_depths),
-    7: (exercise_choosing.measure_probabilities, exercise_choosing.values_of_probabilities),
-    8: (exercise_choosing.measure_greedy, exercise_choosing.values_of_greedy),
+EXPERIMENTS: dict[int, Callable[[], Any]] = {
+    1: exercise_attention.measure_word_order,
+    2: exercise_attention.measure_attentions,
+    3: exercise_attention.measure_widths,
+    4: exercise_attention.measure_feed_forward,
+    5: exercise_running.measure_speed,
+    6: exercise_running.measure_depths,
+    7: exercise_choosing.measure_probabilities,
+    8: exercise_choosing.measure_greedy,
+}
+# What pages name besides: the words, sizes and settings of their experiments.
+SETTINGS: dict[int, dict[str, Any]] = {
+    1: {"words": exercise_attention.DOG_BITES_MAN, "two_orders": exercise_attention.TWO_ORDERS},
+    2: {"source": exercise_attention.SOURCE, "target": exercise_attention.TARGET},
+    3: exercise_attention.SETTINGS,
+    6: {"n_layers": exercise_running.DEPTH, "top": exercise_running.MEASURED[-1]},
 }
 
 
 def answer(number: int, measured: Any, precision: int) -> str:
     """The answer, with what its experiment has measured."""
-    page, values_of = pages("exercises")["exercise"][number - 1]["answer"], EXPERIMENTS[number][1]
-    return laid_out(page, values_of(measured, precision), precision)
+    page = pages.pages("exercises")["exercise"][number - 1]["answer"]
+    return pages.text(page, pages.public(measured) | SETTINGS.get(number, {}), precision)
 
 
 @click.command("exercises")
@@ -48,32 +53,32 @@ def command(number: int | None, wants_answer: bool, precision: int, as_json: boo
     vidrio lesson exercises 5             one, with something to think about
     vidrio lesson exercises 5 --answer    its answer
     """
-    asked = [{"question": e["question"], "hints": e["hints"]} for e in pages("exercises")["exercise"]]
-    if number is None and as_json:
-        click.echo(json_text(asked))
-    elif number is None:
-        click.echo("The first document's exercises; `vidrio lesson exercises NUMBER` asks one:\n")
-        for n, exercise in enumerate(asked, 1):
-            click.echo(show.wrap(exercise["question"], indent=f"  {n}  ", hang="     "))
-    elif number not in EXPERIMENTS:
+    texts = pages.pages("exercises")
+    asked = [{"question": e["question"], "hints": e["hints"]} for e in texts["exercise"]]
+    if number is None:
+        values = {"questions": [(n, exercise["question"]) for n, exercise in enumerate(asked, 1)]}
+        click.echo(json_text(asked) if as_json else pages.text(texts["list"], values))
+        return
+    if number not in EXPERIMENTS:
         raise LessonError(
             f"there is no exercise {number}", found=f"exercises 1 to {len(asked)}", do="choose one of them"
         )
-    elif as_json:
-        click.echo(json_text(asked[number - 1] | {"measured": EXPERIMENTS[number][0]()}))
-    else:
-        click.echo(show.wrap(asked[number - 1]["question"], indent=f"{number}. ", hang="   "))
-        if wants_answer or _has_thought(number, asked[number - 1]["hints"]):
-            click.echo(f"\n{answer(number, EXPERIMENTS[number][0](), precision)}")
+    exercise = asked[number - 1]
+    if as_json:
+        click.echo(json_text(exercise | {"measured": EXPERIMENTS[number]()}))
+        return
+    click.echo(show.wrap(exercise["question"], indent=f"{number}. ", hang="   "))
+    if not wants_answer:
+        click.echo("\n" + pages.text(texts["think"], exercise))
+    if wants_answer or _has_thought(number):
+        click.echo(f"\n{answer(number, EXPERIMENTS[number](), precision)}")
 
 
-def _has_thought(number: int, hints: list[str]) -> bool:
-    """Give the hints; on a terminal, wait for Enter."""
-    click.echo("\nTo think about")
-    for hint in hints:
-        click.echo(show.wrap(hint, indent="  - ", hang="    "))
+def _has_thought(number: int) -> bool:
+    """On a terminal, wait for Enter."""
+    when = pages.pages("exercises")["when"]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        click.echo(f"\nWhen you have thought: vidrio lesson exercises {number} --answer")
+        click.echo("\n" + pages.text(when["later"], {"number": number}))
         return False
-    click.echo("\nWhen you have thought, press Enter. ", err=True, nl=False)
+    click.echo("\n" + when["now"], err=True, nl=False)
     return bool(sys.stdin.readline())  # nothing at all: the reader has left

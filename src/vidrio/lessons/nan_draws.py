@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -123,6 +123,17 @@ class Learned:
         yield dict(self.plain.parameters)
 
 
+class Row(NamedTuple):
+    """A block over all draws: medians, the share of large scores, the mean share of heads that agree."""
+
+    block: int
+    largest: float | None
+    score: float | None
+    apart: float | None
+    over: float
+    agree: float | None
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of every draw, block by block: arrays of draws × blocks, NaN from a draw's first NaN on."""
@@ -159,6 +170,67 @@ class Outcome:
         values = getattr(self, name)
         medians = np.median(np.where(np.isnan(values), np.inf, values), axis=0).tolist()
         return [median if np.isfinite(median) else None for median in medians]
+
+    @property
+    def last(self) -> dict[str, float | None]:
+        """The medians after the last block."""
+        return {name: self.medians(name)[-1] for name in ("largest", "apart")}
+
+    @property
+    def under(self) -> float | None:
+        """`close`, where the two rows can be compared."""
+        return None if self.last["apart"] is None else self.close()
+
+    @property
+    def by_block(self) -> list[Row]:
+        limit = exp_limit(self.draws.dtype)
+        largest, score, apart, agree = (self.medians(name) for name in ("largest", "score", "apart", "agree"))
+        mean = [None if agree[b] is None else np.nanmean(self.agree[:, b]) for b in range(self.draws.blocks)]
+        numbers = range(1, self.draws.blocks + 1)
+        return list(map(Row, numbers, largest, score, apart, self.over(limit), mean))
+
+    @property
+    def first_blocks(self) -> list[tuple[int, float]]:
+        """Blocks with the share of the draws whose first NaN is in them; beyond the usual ones, if there are any."""
+        return [(b, share) for b, share in enumerate(self.first_nan, 1) if share or b <= BLOCKS]
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        return {name: self.interval(name) for name in ("largest", "apart")}
+
+    @property
+    def shrinking(self) -> float:
+        """By what factor the difference of the rows shrinks from block to block."""
+        apart = [median for median in self.medians("apart") if median]
+        return (apart[0] / apart[-1]) ** (1 / (len(apart) - 1)) if len(apart) > 1 else 1.0
+
+    # the draws by the power of ten of the difference between the rows
+
+    @property
+    def exact(self) -> int:
+        """Draws whose rows are equal."""
+        return int((self.apart[:, -1] == 0).sum())
+
+    @property
+    def exact_share(self) -> float:
+        return self.exact / self._most
+
+    @property
+    def powers(self) -> list[tuple[str, int, float]]:
+        """A power of ten and the next, how many draws are between them, and their share of the most in a row."""
+        return [(f"1e{p:+03d} to 1e{p + 1:+03d}", count, count / self._most) for p, count in self._counts.items()]
+
+    @property
+    def _counts(self) -> dict[int, int]:
+        apart = self.apart[:, -1]
+        exponents = np.floor(np.log10(apart[np.isfinite(apart) & (apart > 0)])).astype(int)
+        if not exponents.size:
+            return {}
+        return {p: int((exponents == p).sum()) for p in range(exponents.min(), exponents.max() + 1)}
+
+    @property
+    def _most(self) -> int:
+        return max([self.exact, 1, *self._counts.values()])
 
     def interval(self, name: str) -> tuple[float, float]:
         """Where the true median after the last block lies, with 95 % confidence, by order statistics."""

@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from vidrio.draw import show
 from vidrio.glass.paper.maths import softmax
+from vidrio.lessons import pages
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.nan_draws import (
     BLOCKS,
@@ -31,7 +32,8 @@ from vidrio.lessons.nan_draws import (
     exp_vanishes,
     run,
 )
-from vidrio.lessons.pages import counted, laid_out, pages
+
+NAN = pages.pages("nan")
 
 
 @click.command("nan")
@@ -67,8 +69,7 @@ def command(**options: Any) -> None:
     if asked.as_json:
         click.echo(json_text(asked.settings() | {"recipes": [outcome.to_json() for outcome in outcomes]}))
     else:
-        tell_all = tell_one(outcomes[0], asked.precision) if len(outcomes) == 1 else tell(outcomes, asked.precision)
-        click.echo("\n".join(tell_all))
+        click.echo(told(outcomes, asked.precision))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,205 +125,112 @@ def _shown_on_a_terminal(recipes: Sequence[Recipe]) -> Iterator[Recipe]:
         yield from bar
 
 
-# --- telling; the words are in data/nan.toml --------------------------------------------------------------------------
+# --- what the pages name; the words are in data/nan.toml --------------------------------------------------------------
+
+CALM, EXPLODING = Recipe("stable", residual=False, layer_norm=False), Recipe("naive", residual=False, layer_norm=False)
+NORMED, CURED = Recipe("stable", residual=False, layer_norm=True), Recipe("stable", residual=True, layer_norm=True)
 
 
-def _page(name: str, **values: Any) -> str:
-    return laid_out(pages("nan")[name], values)
-
-
-def tell(outcomes: Sequence[Outcome], precision: int) -> Iterator[str]:
-    """Several ways to build the blocks, side by side, and what they show."""
+def told(outcomes: Sequence[Outcome], precision: int) -> str:
+    """Several ways to build the blocks, side by side, and what they show; or one of them, closely."""
     draws = outcomes[0].draws
-    yield _setting(draws)
-    yield f"\nAfter {counted(draws.blocks, 'block')}" + ("; medians over the draws\n" if draws.count > 1 else "\n")
-    yield show.table(
-        [_row(outcome, precision) for outcome in outcomes],
-        ["softmax", "residual", "norm", "NaN", "largest", "a block", "rows differ by", "under 0.001"],
-        "lllrrrrr",
-    )
-    yield _page("columns")
+    values = {"draws": draws, "many_blocks": draws.blocks != 1, "limit": exp_limit(draws.dtype)}
+    if isinstance(draws, Draws):
+        values |= {"variance": draws.spread**2}
+    setting = pages.blocks(NAN["trained" if isinstance(draws, Learned) else "drawn"], values)
+    of = _one(outcomes[0], precision) if len(outcomes) == 1 else _several(outcomes, precision)
+    page = NAN["one" if len(outcomes) == 1 else "several"]
+    return pages.text(page, values | {"setting": list(setting)} | of, precision)
+
+
+def _several(outcomes: Sequence[Outcome], precision: int) -> dict[str, Any]:
+    draws = outcomes[0].draws
     by_recipe = {outcome.recipe: outcome for outcome in outcomes}
-    if isinstance(draws, Learned):
-        yield from _tell_learned(by_recipe)
-        return
-    for title, tell_part, recipe in (
-        ("Why NaN? Scores too large for exp", _tell_cause, Recipe("stable", residual=False, layer_norm=False)),
-        ("Where the first NaN appears", _tell_first, Recipe("naive", residual=False, layer_norm=False)),
-        ("What the cure costs: the words are gone", _tell_collapse, Recipe("stable", residual=True, layer_norm=True)),
-    ):
-        if recipe in by_recipe:
-            yield f"\n{title}\n"
-            yield tell_part(by_recipe[recipe], precision)
-    if len(outcomes) == len(RECIPES):
-        yield "\nWhat the eight rows say\n"
-        yield _conclusion(by_recipe, draws)
-
-
-def tell_one(outcome: Outcome, precision: int) -> Iterator[str]:
-    """One way to build the blocks, block by block, and its first draw."""
-    yield _setting(outcome.draws)
-    if isinstance(outcome.draws, Learned):
-        yield f"\n{outcome.recipe}: {'NaN' if outcome.nan_share else 'no NaN'}\n"
-    else:
-        yield f"\n{outcome.recipe}: NaN in {outcome.nan_share:.1%} of the draws; medians by block\n"
-    yield _by_block(outcome, precision)
-    low, high = outcome.interval("largest")
-    if outcome.draws.count > 1 and np.isfinite(high):
-        yield f"95 % interval of the last median of the largest number: {_short(low)} … {_short(high)}"
-    if outcome.nan_share:
-        yield "\nWhere the first NaN appears\n"
-        yield _tell_first(outcome, precision)
-    if outcome.draws.count > 1 and outcome.nan_share < 1 and (outcome.apart[:, -1] > 0).any():
-        yield "\nHow far the two rows are apart after the last block\n"
-        yield from _difference_histogram(outcome)
-    yield "\nBlock by block\n" if isinstance(outcome.draws, Learned) else "\nThe first draw, block by block\n"
-    yield from _tell_draw(outcome, precision)
-
-
-def _setting(draws: Draws | Learned) -> str:
-    if isinstance(draws, Learned):
-        return _page("trained", counted_blocks=counted(draws.blocks, "block"), dtype=draws.dtype)
-    return _page("drawn", draws=draws, variance=draws.spread**2)
-
-
-def _row(outcome: Outcome, precision: int) -> list[str]:
-    recipe = outcome.recipe
-    largest, apart, growth = outcome.medians("largest")[-1], outcome.medians("apart")[-1], outcome.growth
-    return [
-        recipe.softmax,
-        "yes" if recipe.residual else "-",
-        "yes" if recipe.layer_norm else "-",
-        f"{100 * outcome.nan_share:.4g} %",
-        "-" if largest is None else _short(largest, precision),
-        "-" if growth is None else f"× {growth:.3g}",
-        "-" if apart is None else _short(apart, precision),
-        "-" if apart is None else f"{100 * outcome.close():.4g} %",
-    ]
-
-
-def _by_block(outcome: Outcome, precision: int) -> str:
-    limit = exp_limit(outcome.draws.dtype)
-    medians = [outcome.medians(name) for name in ("largest", "score", "apart")]
-    over, agree = outcome.over(limit), outcome.medians("agree")
-    rows = [
-        [
-            str(b + 1),
-            *("-" if (median := by_block[b]) is None else _short(median, precision) for by_block in medians),
-            f"{over[b]:.1%}",
-            "-" if agree[b] is None else f"{np.nanmean(outcome.agree[:, b]):.1%}",
-        ]
-        for b in range(outcome.draws.blocks)
-    ]
-    heads = ["block", "largest |x|", "largest |score|", "rows differ by", f"> {limit:.2f}", "same choice"]
-    return show.table(rows, heads, "rrrrrr")
-
-
-def _tell_cause(outcome: Outcome, precision: int) -> str:
-    dtype = outcome.draws.dtype
+    learned = isinstance(draws, Learned)
     with np.errstate(over="ignore"):
-        exps = [show.number(float(np.exp(x)), precision) for x in (709.0, 710.0, -1.0, 0.0)]
-    return _page(
-        "cause",
-        by_block=_by_block(outcome, precision),
-        limit=exp_limit(dtype),
-        limits=" and ".join(f"above {exp_limit(name):.6f} in {name}" for name in DTYPES),
-        vanishes=exp_vanishes(dtype),
-        exps=exps,
-        right=softmax(np.array([709.0, 710.0])),
-    )
+        exps = np.exp([709.0, 710.0, -1.0, 0.0])
+    return {
+        "outcomes": outcomes,
+        "many_draws": draws.count > 1,
+        "learned": _learned(by_recipe) if learned else None,
+        # of what is told at length: the parts of its page, if it was run
+        **{
+            name: None if learned or recipe not in by_recipe else _parts(by_recipe[recipe], precision)
+            for name, recipe in (("calm", CALM), ("exploding", EXPLODING), ("cured", CURED))
+        },
+        "conclusion": None if learned or len(outcomes) < len(RECIPES) else _conclusion(by_recipe, draws),
+        "limits": {name: exp_limit(name) for name in DTYPES},
+        "vanishes": exp_vanishes(draws.dtype),
+        "exps": exps,
+        "right": softmax(np.array([709.0, 710.0])),
+    }
 
 
-def _tell_first(outcome: Outcome, precision: int) -> str:
-    shares = [(b, share) for b, share in enumerate(outcome.first_nan) if share or b < BLOCKS]
-    n_nan = round(outcome.nan_share * outcome.draws.count)
-    why = "overflow" if outcome.recipe.softmax == "naive" else "infinite" if n_nan else ""
-    bars = [f"block {b + 1:2}  {share:6.1%}  {show.bar(share, 40)}".rstrip() for b, share in shares]
-    told = [_page(why, overflowed=outcome.overflowed, n_nan=n_nan)] if why else []
-    return "\n".join([f"({outcome.recipe})", *bars, *told])
-
-
-def _tell_collapse(outcome: Outcome, precision: int) -> str:
-    low, high = (_short(end, 2) for end in outcome.interval("apart"))
-    apart = [median for median in outcome.medians("apart") if median]
-    return _page(
-        "collapse",
-        recipe=outcome.recipe,
-        by_block=_by_block(outcome, precision),
-        low=low,
-        high=high,
-        histogram="\n".join(_difference_histogram(outcome)),
-        shrinking=(apart[0] / apart[-1]) ** (1 / (len(apart) - 1)) if len(apart) > 1 else 1.0,
-    )
-
-
-def _difference_histogram(outcome: Outcome) -> Iterator[str]:
-    """The draws by the power of ten of the difference between the rows."""
-    apart = outcome.apart[:, -1]
-    apart = apart[np.isfinite(apart)]
-    yield f"{'difference':>22}  draws"
-    exact = int((apart == 0).sum())
-    powers = np.floor(np.log10(apart[apart > 0])).astype(int)
-    counts = (
-        {power: int((powers == power).sum()) for power in range(powers.min(), powers.max() + 1)} if powers.size else {}
-    )
-    most = max([exact, *counts.values()])
-    rows = ([("exactly 0", exact)] if exact else []) + [(f"1e{p:+03d} to 1e{p + 1:+03d}", n) for p, n in counts.items()]
-    for label, n in rows:
-        yield f"{label:>22}  {n:5,}  {show.bar(n / most, 40)}".rstrip()
-
-
-def _tell_draw(outcome: Outcome, precision: int) -> Iterator[str]:
+def _one(outcome: Outcome, precision: int) -> dict[str, Any]:
     draws = outcome.draws
-    limit = exp_limit(draws.dtype)
-    machine = outcome.recipe.machine(draws.plain)
+    interval = outcome.intervals["largest"]
+    rows_differ = draws.count > 1 and outcome.nan_share < 1 and (outcome.apart[:, -1] > 0).any()
+    parts = _parts(outcome, precision)
+    return {
+        **parts,
+        "learned": isinstance(draws, Learned),
+        "nan_share": outcome.nan_share,
+        "any_nan": outcome.nan_share > 0,
+        "interval": interval if draws.count > 1 and np.isfinite(interval[1]) else None,
+        "histogram": parts["histogram"] if rows_differ else None,
+        "first_draw": list(_first_draw(outcome)),
+        "words": ("Hello", "World"),
+    }
+
+
+def _parts(outcome: Outcome, precision: int) -> dict[str, Any]:
+    """What several pages show of an outcome."""
+    naive, n_nan = outcome.recipe.softmax == "naive", round(outcome.nan_share * outcome.draws.count)
+    values = {
+        **pages.public(outcome),
+        "limit": exp_limit(outcome.draws.dtype),
+        "n_nan": n_nan,
+        "overflow": naive,
+        "infinite": n_nan > 0 and not naive,
+    }
+    parts = {name: list(pages.blocks(NAN[name], values, precision)) for name in ("table", "first", "histogram")}
+    return {"outcome": outcome, "recipe": outcome.recipe, **parts}
+
+
+def _first_draw(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    """Block by block, up to the first NaN."""
+    draws = outcome.draws
+    machine, limit = outcome.recipe.machine(draws.plain), exp_limit(draws.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        for b, seen in blocks(machine, next(iter(draws)), draws.x_SD):
-            mark = f", above {limit:.2f}" if seen.highest > limit else ""
-            yield f"block {b + 1}: highest score {_short(seen.highest, precision)}{mark}"
-            yield show.matrix(seen.out_SD, ("Hello", "World"), (), precision)
-            if np.isnan(seen.out_SD).any():
+        for b, block in blocks(machine, next(iter(draws)), draws.x_SD):
+            above = block.highest > limit
+            yield {"number": b + 1, "highest": block.highest, "above": above, "out_SD": block.out_SD}
+            if np.isnan(block.out_SD).any():
                 return
 
 
-def _tell_learned(by_recipe: dict[Recipe, Outcome]) -> Iterator[str]:
-    full, cut = (by_recipe.get(Recipe("stable", residual=on, layer_norm=True)) for on in (True, False))
+def _learned(by_recipe: dict[Recipe, Outcome]) -> dict[str, float] | None:
+    full, cut = by_recipe.get(CURED), by_recipe.get(NORMED)
     if full is None or cut is None:
-        return
+        return None
     score = max(score for outcome in by_recipe.values() for score in outcome.medians("score") if score is not None)
-    apart, gone = _short(full.apart[0, -1]), _short(cut.apart[0, -1])
-    yield "\n" + _page("learned", score=_short(score), apart=apart, without_residual=gone)
+    return {"score": score, "apart": full.apart[0, -1], "without_residual": cut.apart[0, -1]}
 
 
-def _conclusion(by_recipe: dict[Recipe, Outcome], draws: Draws) -> str:
-    def nan(softmax: str, residual: bool, layer_norm: bool) -> str:
-        return f"{100 * by_recipe[Recipe(softmax, residual, layer_norm)].nan_share:.4g} %"
-
-    largest = by_recipe[Recipe("stable", residual=False, layer_norm=False)].medians("largest")[-1]
-    rows = [
-        [f"{spread:g}", *(_apart_with(spread, residual, draws) for residual in (False, True))]
-        for spread in (draws.spread * factor for factor in (1, 0.5, 0.25, 0.1))
-    ]
-    return _page(
-        "conclusion",
-        nan_calm=nan("stable", False, False),
-        grown="" if largest is None else f" to {_short(largest)}",
-        nan_residual=nan("naive", True, False),
-        nan_norm=nan("naive", False, True),
-        spreads=show.table(rows, ["   spread of the matrices", "norm only", "residual and norm"], "rrr"),
-    )
+def _conclusion(by_recipe: dict[Recipe, Outcome], draws: Draws | Learned) -> dict[str, Any]:
+    assert isinstance(draws, Draws)
+    largest = by_recipe[CALM].last["largest"]
+    spreads = [draws.spread * factor for factor in (1, 0.5, 0.25, 0.1)]
+    return {
+        "calm": by_recipe[CALM].nan_share,
+        "grown": "" if largest is None else f" to {pages.short(largest)}",
+        "residual": by_recipe[Recipe("naive", residual=True, layer_norm=False)].nan_share,
+        "norm": by_recipe[Recipe("naive", residual=False, layer_norm=True)].nan_share,
+        "spreads": [(spread, [_apart_with(spread, on, draws) for on in (False, True)]) for spread in spreads],
+    }
 
 
-def _apart_with(spread: float, residual: bool, draws: Draws) -> str:
+def _apart_with(spread: float, residual: bool, draws: Draws) -> float | None:
     """The difference between the rows after the last block, with smaller matrices."""
     smaller = replace(draws, spread=spread, count=min(draws.count, 300))
-    apart = run(Recipe("stable", residual=residual, layer_norm=True), smaller).medians("apart")[-1]
-    return "-" if apart is None else _short(apart)
-
-
-def _short(value: float, precision: int = 3) -> str:
-    """A number of any size in few characters."""
-    precision = max(1, precision)
-    if value != 0 and not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{max(1, precision - 1)}e}"
-    return f"{value:.{precision}g}" if abs(value) < 10 else f"{value:.{precision + 1}g}"
+    return run(Recipe("stable", residual=residual, layer_norm=True), smaller).last["apart"]

@@ -1,35 +1,43 @@
 """The second document, section by section, with its slips put right and every claim computed: `vidrio lesson notes`.
 
-The words are in data/notes.toml; `measure_…` measures, and `values_of_…` is what the results are called on the page.
+The words are in data/notes.toml, which names what is measured.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from vidrio.draw import show
 from vidrio.errors import LessonError, nearest
-from vidrio.lessons import notes_attention, notes_positions, notes_text
+from vidrio.lessons import notes_attention, notes_positions, notes_text, pages
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.pages import laid_out, pages
 
-# section, in the document's order: what measures it, and what names the results for its page, written with a precision
-SECTIONS: dict[str, tuple[Callable[[], Any], Callable[[Any, int], Mapping[str, Any]]]] = {
-    "positions": (notes_positions.measure_positions, notes_positions.values_of_positions),
-    "sums": (notes_positions.measure_sums, notes_positions.values_of_sums),
-    "heads": (notes_attention.measure_heads, notes_attention.values_of_heads),
-    "mask": (notes_attention.measure_mask, notes_attention.values_of_mask),
-    "tokens": (notes_text.measure_tokens, notes_text.values_of_tokens),
-    "structure": (notes_text.first_step, notes_text.values_of_structure),
-    "forcing": (notes_text.measure_forcing, notes_text.values_of_forcing),
+# section, in the document's order: what measures it
+SECTIONS: dict[str, Callable[[], Any]] = {
+    "positions": notes_positions.measure_positions,
+    "sums": notes_positions.measure_sums,
+    "heads": notes_attention.measure_heads,
+    "mask": notes_attention.measure_mask,
+    "tokens": notes_text.measure_tokens,
+    "structure": notes_text.first_step,
+    "forcing": notes_text.measure_forcing,
+}
+# What pages name besides: the words, sizes and settings of their experiments.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "positions": notes_positions.POSITIONS_SETTINGS,
+    "sums": notes_positions.SUMS_SETTINGS,
+    "heads": notes_attention.HEADS_SETTINGS | {"n_words": len(notes_positions.CAT_SENTENCE)},
+    "tokens": notes_text.TOKENS_SETTINGS,
 }
 
 
 def section_text(section: str, precision: int) -> str:
     """A section, measured and told."""
-    measure, values_of = SECTIONS[section]
-    return laid_out(pages("notes")[section]["page"], values_of(measure(), precision), precision)
+    measured = SECTIONS[section]()
+    named = notes_text.named_of_first_step(measured) if section == "structure" else pages.public(measured)
+    values = named | {"cat": notes_positions.CAT_SENTENCE} | SETTINGS.get(section, {})
+    return pages.text(pages.pages("notes")[section]["page"], values, precision)
 
 
 @click.command("notes")
@@ -44,15 +52,11 @@ def command(section: str | None, precision: int, as_json: bool) -> None:
     vidrio lesson notes mask         one of them
     vidrio lesson notes all          all of them
     """
-    abouts = {name: pages("notes")[name]["about"] for name in SECTIONS}
-    if section is None and as_json:
-        click.echo(json_text(abouts))
-        return
+    texts = pages.pages("notes")
+    abouts = {name: texts[name]["about"] for name in SECTIONS}
     if section is None:
-        click.echo("The second document; read a section with `vidrio lesson notes SECTION`:\n")
-        click.echo(show.table([[f"  {name}", about] for name, about in abouts.items()]))
-        click.echo("\n  all         all of them")
-        click.echo("\nIts glossary of sizes: vidrio lesson sizes --glossary")
+        listed = {"sections": list(abouts.items())}
+        click.echo(json_text(abouts) if as_json else pages.text(texts["list"], listed))
         return
     if section not in (*SECTIONS, "all"):
         raise LessonError(
@@ -62,7 +66,7 @@ def command(section: str | None, precision: int, as_json: bool) -> None:
         )
     chosen = tuple(SECTIONS) if section == "all" else (section,)
     if as_json:
-        click.echo(json_text({name: SECTIONS[name][0]() for name in chosen}))
+        click.echo(json_text({name: SECTIONS[name]() for name in chosen}))
     else:
-        texts = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
-        click.echo("\n\n\n".join(texts))
+        told = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
+        click.echo("\n\n\n".join(told))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
 from vidrio.glass.paper.attention import Attention, causal, multi_head
 from vidrio.glass.paper.maths import Array, no_tap, softmax
 from vidrio.glass.paper.transformer import decode, predict
@@ -73,42 +72,31 @@ class Mask:
     leak: float  # how far the first row's prediction moves with the last word: −∞ on the scores
     leak_of_zeros: float  # the same with 0 on the scores
 
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        zeroed = zero_after(PRINTED_WEIGHTS)
+        return {
+            "printed": PRINTED_WEIGHTS,
+            "printed_sums": PRINTED_WEIGHTS.sum(axis=1),
+            "share": PRINTED_WEIGHTS[1, 0] / PRINTED_WEIGHTS[1, :2].sum(),  # by hand, the other words hidden
+            "zero_share": 0.268 / 5.268,
+            "future": future_share(self.table.zero_scores),
+            "zeroed": zeroed,
+            "zeroed_sums": zeroed.sum(axis=1),
+            "difference": largest_difference(self.table.renormalised, self.table.hidden),
+        }
+
 
 def measure_mask() -> Mask:
     small, far = np.array([[2.0, 1.0, 0.5]] * 3), np.array([[0.0, 2000.0], [0.0, 0.0]])
     return Mask(masked(np.log(PRINTED_WEIGHTS)), masked(small), masked(far), leak("causal"), leak("zeros"))
 
 
-def values_of_mask(seen: Mask, precision: int) -> dict[str, Any]:
-    def in_a_row(numbers: Array, decimals: int) -> str:
-        return " ".join(f"{x:.{decimals}f}" for x in numbers)
-
-    a, b = PRINTED_WEIGHTS[1, :2]
-    zeroed = zero_after(PRINTED_WEIGHTS)
-    return {
-        "seen": seen,
-        "cat": CAT_SENTENCE,
-        "printed": PRINTED_WEIGHTS,
-        "printed_sums": in_a_row(PRINTED_WEIGHTS.sum(axis=1), 3),
-        "a": a,
-        "b": b,
-        "share": a / (a + b),
-        "zero_share": 0.268 / 5.268,
-        "future": in_a_row(future_share(seen.table.zero_scores), 3),
-        "row_of_zeros": in_a_row(seen.row.zero_scores[0], 9),
-        "row_hidden": in_a_row(seen.row.hidden[0], 9),
-        "zeroed": zeroed,
-        "zeroed_sums": in_a_row(zeroed.sum(axis=1), 3),
-        "difference": largest_difference(seen.table.renormalised, seen.table.hidden),
-        "far_renormalised": " ".join(show.number(w, 1) for w in seen.far.renormalised[0]),
-        "far_hidden": " ".join(show.number(w, 1) for w in seen.far.hidden[0]),
-    }
-
-
 # --- heads ------------------------------------------------------------------------------------------------------------
 
 HEADS, WIDTH = 4, 512  # the document's example: 6 words, 512 numbers, 4 heads
 D_HEAD = WIDTH // HEADS
+HEADS_SETTINGS = {"width": WIDTH, "n_heads": HEADS, "d_head": D_HEAD, "heads": range(HEADS)}
 
 
 @dataclass(frozen=True)
@@ -121,6 +109,10 @@ class Heads:
     slices_as_heads: float  # difference between slicing and projections that are 0 outside their quarter
     mixed: float  # share of the output's columns that head 0 reaches, with W^O
     mixed_without: float  # without W^O
+
+    @property
+    def divided(self) -> float:
+        return float(self.values["self.scores.h0"][0, 0] / D_HEAD**0.5)
 
 
 def measure_heads(seed: int = 0) -> Heads:
@@ -167,38 +159,3 @@ def measure_heads(seed: int = 0) -> Heads:
         reached(full),
         reached(unmixed),
     )
-
-
-def values_of_heads(seen: Heads, precision: int) -> dict[str, Any]:
-    shapes = [
-        ("x", f"{len(CAT_SENTENCE)} × {WIDTH}", "what comes in"),
-        ("W_h^Q, W_h^K, W_h^V", f"{WIDTH} × {D_HEAD}", f"each head's own: all {WIDTH} numbers in, {D_HEAD} out"),
-        ("Q_h, K_h, V_h", show.shape(seen.values["self.Q.h0"]), "of every head"),
-        ("weights_h", show.shape(seen.values["self.weights.h0"]), "every word to every word"),
-        ("head_h", show.shape(seen.values["self.head.h0"]), "weights_h V_h"),
-        ("Concat", show.shape(seen.values["self.concat"]), "the heads side by side"),
-        ("W^O", f"{WIDTH} × {WIDTH}", "mixes them; missing in the document"),
-        ("out", show.shape(seen.values["self.out"]), "what goes out"),
-    ]
-    q, k, score = seen.values["self.Q.h0"][0], seen.values["self.K.h0"][0], seen.values["self.scores.h0"][0, 0]
-
-    def moved(value: float) -> str:
-        return show.number(value, precision) if value else "0"
-
-    rows = [
-        [f"head {h}", moved(full), moved(sliced)]
-        for h, (full, sliced) in enumerate(zip(seen.moved, seen.moved_sliced, strict=True))
-    ]
-    return {
-        "seen": seen,
-        "cat": CAT_SENTENCE,
-        "width": WIDTH,
-        "n_heads": HEADS,
-        "d_head": D_HEAD,
-        "shapes": show.table(shapes),
-        "weights": seen.values["self.weights.h0"],
-        "terms": " + ".join(f"({show.number(q[i], precision)})({show.number(k[i], precision)})" for i in range(2)),
-        "score": score,
-        "divided": score / D_HEAD**0.5,
-        "moved": show.table(rows, ["", "its queries move by", "if rows were sliced"]),
-    }

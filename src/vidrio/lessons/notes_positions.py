@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
 from vidrio.errors import InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import sinusoidal
@@ -72,6 +71,16 @@ def lengthened(machine: Machine, n_positions: int) -> Machine:
 
 
 WIDTH = 8  # of the table that is shown
+ANGLE = 3 / 10000.0 ** (2 / WIDTH)  # of PE(3, 2)
+POSITIONS, FURTHER = (0, 7, 300), range(5)
+POSITIONS_SETTINGS = {
+    "width": WIDTH,
+    "n_pairs": WIDTH // 2,
+    "angle": ANGLE,
+    "sine": math.sin(ANGLE),
+    "places": [f"p = {p}" for p in POSITIONS],
+    "further": [f"k = {k}" for k in FURTHER],
+}
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,16 @@ class Positions:
     seven_tokens: dict[str, str]  # what a machine that holds 6 says to 7, by its table
     orders: dict[str, Orders]
 
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        turn = rotation(0, 1, WIDTH)  # from any position to the next, in the first two columns
+        return {
+            "first_six": self.table_PD[:6],
+            "turn": turn,
+            "turned": turn[0] @ self.table_PD[2, :2],
+            "product_rows": np.array(list(self.products.values())),
+        }
+
 
 def measure_positions() -> Positions:
     table_PD = sinusoidal(512, WIDTH)
@@ -94,37 +113,11 @@ def measure_positions() -> Positions:
     return Positions(
         table_PD,
         {distance: rotation_error(table_PD, distance) for distance in (1, 5, 100)},
-        {p: [float(table_PD[p] @ table_PD[p + k]) for k in range(5)] for p in (0, 7, 300)},
+        {p: [float(table_PD[p] @ table_PD[p + k]) for k in FURTHER] for p in POSITIONS},
         sum(int(np.prod(spec.shape)) for name, spec in parameter_specs(learned).items() if name.endswith(".pos")),
         seven | {"sinusoidal, lengthened": f"{len(encode(longer, [*CAT_IDS, 0]))} rows"},
         {kind: measure_orders(kind) for kind in ("none", "sinusoidal")},
     )
-
-
-def values_of_positions(seen: Positions, precision: int) -> dict[str, Any]:
-    table_PD, R = seen.table_PD, rotation(0, 1, WIDTH)
-    angle, (x, y) = 3 / 10000.0 ** (2 / WIDTH), table_PD[2, :2]
-    products = np.array(list(seen.products.values()))
-    heads = [f"p = {p}" for p in seen.products], [f"k = {k}" for k in range(5)]
-    where = f"largest error over {len(table_PD)} positions and {WIDTH // 2} pairs"
-    return {
-        "seen": seen,
-        "cat": CAT_SENTENCE,
-        "D": WIDTH,
-        "first_six": table_PD[:6],
-        "angle": angle,
-        "sine": math.sin(angle),
-        "R": R,
-        "x": x,
-        "y": y,
-        "turned": R[0] @ (x, y),
-        "rotation_errors": "\n".join(f"{where}, k = {k}: {error:.1e}" for k, error in seen.rotation_errors.items()),
-        "products": show.matrix(products, *heads, precision),
-        "seven_tokens": "\n".join(
-            show.wrap(f"7 tokens, 6 positions, {kind}: {answer}", hang="  ")
-            for kind, answer in seen.seven_tokens.items()
-        ),
-    }
 
 
 # --- the sums in the picture ------------------------------------------------------------------------------------------
@@ -158,8 +151,17 @@ class Sums:
     positions: Array  # of CAT at 1 and CAT at 5, at PLACES
     scaled: Array  # an embedding times √D, at PLACES
 
+    def named(self) -> dict[str, Any]:
+        """What its page names besides."""
+        return {
+            "largest_printed": max(row["position"] for row in self.rows),
+            "embedding": self.scaled[None],
+            "sums": self.scaled + self.positions,
+        }
+
 
 PLACES = (0, 1, 2, 510, 511)
+SUMS_SETTINGS = {"cats": ("CAT at 1", "CAT at 5"), "one_cat": ("CAT",), "places": [f"[{c}]" for c in PLACES]}
 
 
 def measure_sums() -> Sums:
@@ -172,25 +174,3 @@ def measure_sums() -> Sums:
     embedding_D = np.random.default_rng(0).normal(0.0, 512**-0.5, 512)
     places = list(PLACES)
     return Sums(rows, float(np.abs(table_PD).max()), table_PD[[1, 5]][:, places], embedding_D[places] * math.sqrt(512))
-
-
-def values_of_sums(seen: Sums, precision: int) -> dict[str, Any]:
-    rows = [
-        [row["column"], *(f"{row[what]:.3f}" for what in ("embedding", "position", "sum", "printed")),
-         "wrong" if row["wrong"] else ""]
-        for row in seen.rows
-    ]  # fmt: skip
-    a, b = float(seen.scaled[0]), float(seen.positions[0, 0])
-    return {
-        "seen": seen,
-        "ten": show.table(rows, ["", "embedding", "position", "sum", "printed", ""], "lrrrrl"),
-        "largest": max(row["position"] for row in seen.rows),
-        "cats": ("CAT at 1", "CAT at 5"),
-        "one_cat": ("CAT",),
-        "places": [f"[{c}]" for c in PLACES],
-        "embedding": seen.scaled[None],
-        "sums": seen.scaled + seen.positions,
-        "a": a,
-        "b": b,
-        "a_and_b": a + b,
-    }

@@ -126,16 +126,16 @@ def answer(asked: Request, lesson: Lesson) -> str:
     """The list of the steps, the receipt of a number, or the steps themselves."""
     every = steps(lesson.values.config)
     if asked.wants_list:
-        return json_text(walk_report.index_data(every)) if asked.wants_json else "\n".join(walk_report.index(every))
+        return json_text(walk_report.index_data(every)) if asked.wants_json else walk_report.index(every)
     chosen = asked.numbers(len(every))
     if asked.why is not None:
         trace = every[asked.only - 1 if asked.only else 0].trace(lesson)
         if asked.wants_json:
             return json_text(walk_report.receipt_data(trace, asked.why))
-        return "\n".join(walk_report.receipt_text(trace, asked.why, asked.precision))
+        return walk_report.receipt_text(trace, asked.why, asked.precision)
     if asked.wants_json:
         return json_text(walk_report.walk_data(lesson, [(n, every[n - 1]) for n in chosen]))
-    texts = ("\n".join(walk_report.step_text(lesson, every, n, asked.precision, asked.again)) for n in chosen)
+    texts = (walk_report.step_text(lesson, every, n, asked.precision, asked.again) for n in chosen)
     return "\n\n\n".join(texts)
 
 

@@ -19,6 +19,7 @@ from vidrio.glass.paper.transformer import Machine, decode, encode, predict, tra
 from vidrio.glass.paper.variants import unmasked
 from vidrio.glass.whatif.changes import with_divisor, with_positions, without_layer_norm, without_residual
 from vidrio.lessons import printed
+from vidrio.lessons.pages import pages
 from vidrio.lessons.values import Values
 
 MODES = ("printed", "corrected", "trained")
@@ -53,11 +54,12 @@ class Lesson:
 
     def says(self, name: str) -> str:
         """What is computed in a run."""
+        says = pages("steps")["run"]
         if name != "generation":
-            return SAYS[name]
-        table = "" if self.values.generation_VD is None else "with the second table of embeddings"
-        program = "no positions and no mask, as in the post's program" if self.mode == "printed" else ""
-        return "; ".join(filter(None, (table, program))) or SAYS["whole"]
+            return str(says[name])
+        table = "" if self.values.generation_VD is None else says["with-table"]
+        program = says["as-the-program"] if self.mode == "printed" else ""
+        return "; ".join(filter(None, (table, program))) or says["whole"]
 
     def run(self, name: str) -> Trace:
         """One of RUNS, computed once."""
@@ -190,16 +192,6 @@ RUNS: dict[str, Callable[[Lesson], Trace]] = {
     "linear": _linear,
     "softmax": _softmax,
     "generation": _generation,
-}
-SAYS = {
-    "whole": "the model as it is",
-    "by-30": "scores divided by 30 instead of √K",
-    "reminder": "scores divided by 30; Z as the post repeats it",
-    "bare": "without residual connections and layer norm",
-    "bare-by-30": "without residual connections and layer norm, scores divided by 30",
-    "decoder": "the first decoding step, from the post's own numbers",
-    "linear": "the output layer on the post's assumed row",
-    "softmax": "the softmax of the logits that the post's probabilities belong to",
 }
 # Runs on numbers of the post, and what stands for them where the numbers are the reader's own.
 WITHOUT_THE_POST = {"reminder": "by-30", "decoder": "whole", "linear": "whole", "softmax": "whole"}

@@ -10,15 +10,14 @@ from typing import Any
 
 import click
 
-from vidrio.draw import show
 from vidrio.errors import ConfigError, InputError
-from vidrio.lessons import counting
+from vidrio.lessons import counting, pages
 from vidrio.lessons.as_data import json_text
-from vidrio.lessons.pages import laid_out, pages
-from vidrio.lessons.slips import flag
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config
+
+TEXTS = pages.pages("sizes")
 
 
 def _paper(vocabulary: int, d: int, heads: int, f: int, layers: int) -> ModelConfig:
@@ -75,7 +74,7 @@ def command(**options: Any) -> None:
     if asked.as_json:
         click.echo(json_text(report(*of) | ({"glossary": glossary(*of)} if asked.wants_glossary else {})))
     else:
-        click.echo("\n".join((tell_glossary if asked.wants_glossary else tell)(asked.name, *of)))
+        click.echo((tell_glossary if asked.wants_glossary else tell)(asked.name, *of))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,73 +162,51 @@ def work(config: ModelConfig, n_source: int, n_target: int) -> dict[str, dict[st
     return ways
 
 
-# --- telling ----------------------------------------------------------------------------------------------------------
+# --- what the pages name; the words are in data/sizes.toml ------------------------------------------------------------
 
 
-def sizes_line(config: ModelConfig) -> str:
+def _named(name: str, config: ModelConfig, n_source: int, n_target: int) -> dict[str, Any]:
+    """What both pages begin with."""
     c = config
-    layers = " + ".join(
-        str(n) for has, n in ((c.has_encoder, c.n_encoder_layers), (c.has_decoder, c.n_decoder_layers)) if has
-    )
-    vocabulary = max(c.source_vocabulary, c.target_vocabulary)
-    return f"D {c.d_model}, H {c.n_heads}, K {c.d_head}, F {c.d_ff}, {layers} layers, V {vocabulary:,}"
+    layers = {"encoder": (c.n_encoder_layers,), "decoder": (c.n_decoder_layers,)}
+    sizes = {
+        **{size: getattr(c, size) for size in ("d_model", "n_heads", "d_head", "d_ff")},
+        "layers": " + ".join(map(str, layers.get(c.shape, (c.n_encoder_layers, c.n_decoder_layers)))),
+        "vocabulary": max(c.source_vocabulary, c.target_vocabulary),
+    }
+    texts = TEXTS["tokens"][c.shape].format(source=n_source, target=n_target)
+    return {"name": name, "sizes": TEXTS["sizes"].format(**sizes), "texts": texts}
 
 
-def tell(name: str, config: ModelConfig, n_source: int, n_target: int) -> list[str]:
-    """The tables, as lines of text."""
-    parts = counting.parts(config)
+def tell(name: str, config: ModelConfig, n_source: int, n_target: int) -> str:
+    """The tables."""
+    parts, labels = counting.parts(config), TEXTS["parts"]
     total = sum(part.total for part in parts)
-    lines = [f"{name}: {sizes_line(config)}", ""]
-    lines += ["Parameters, by part (axes: D model, H heads, K head, E = H·K, F feed-forward)", ""]
-    rows = [[p.says, p.letters, f"{p.one:,}", f"× {p.times}" if p.times > 1 else "", f"{p.total:,}"] for p in parts]
-    rows.append(["all", "", "", "", f"{total:,}"])
-    lines += [show.table(rows, ["part", "one layer", "", "", "parameters"], "llrrr"), ""]
-    lines += _by_hand(parts)
-    if config.shape == "encoder-decoder" and config.tying == "all":
-        lines += ["One embedding table serves source, target and output (§3.4): it is counted once."]
-    if config == PRESETS["base"]:
-        lines += [laid_out(pages("sizes")["paper"], {})]
-    stored = ", ".join(f"{kind} {_bytes(size)}" for kind, size in counting.bytes_of(config).items())
-    lines += ["", f"Stored: {stored}", *_training_memory(total), ""]
-    lines += _tell_work(config, n_source, n_target)
-    return [*lines, "", "What each size is, and what doubling it costs: vidrio lesson sizes --glossary"]
-
-
-def _by_hand(parts: list[counting.Part]) -> list[str]:
-    part = next((p for p in parts if p.key.endswith(".self")), parts[0])
-    lines = [f"By hand: {part.says} = {part.letters}", f"  = {part.numbers} = {part.one:,}"]
-    return [*lines, f"  and {part.times} layers of it: {part.total:,}"] if part.times > 1 else lines
-
-
-def _training_memory(total: int) -> list[str]:
-    return [f"Trained with Adam: parameter, gradient and two moments in float32: {_bytes(16 * total)}"]
-
-
-def _tell_work(config: ModelConfig, n_source: int, n_target: int) -> list[str]:
+    by_hand = next((part for part in parts if part.key.endswith(".self")), parts[0])
     ways = work(config, n_source, n_target)
-    unit = 1 if max(sum(way.values()) for way in ways.values()) < 10**10 else 10**6
-    keys = [key for key in counting.PARTS if any(key in way for way in ways.values())]
-    rows = [
-        [counting.PARTS[key], *(f"{way[key] / unit:,.0f}" if key in way else "" for way in ways.values())]
-        for key in keys
-    ]
-    rows.append(["all", *(f"{sum(way.values()) / unit:,.0f}" for way in ways.values())])
-    what = "Multiplications" + (", in millions" if unit > 1 else "") + ", in matrix products"
-    lines = [show.wrap(f"{what}; {_texts(config, n_source, n_target)}"), ""]
-    lines += [show.table(rows, ["part", *ways], "lrrrr"), ""]
-    if config.has_decoder:
-        kept, anew = (sum(ways[way].values()) for way in ("decode, kept", "decode, anew"))
-        lines += [
-            laid_out(pages("sizes")["ways"], {}),
-            f"Without keeping, decoding takes {anew / kept:.2f} times the multiplications.",
-            f"Kept keys and values at the end: {counting.kept_numbers(config, n_source, n_target):,} numbers.",
-        ]
-    return lines
-
-
-def _texts(config: ModelConfig, n_source: int, n_target: int) -> str:
-    texts = [f"{n_source} source" if config.has_encoder else "", f"{n_target} target" if config.has_decoder else ""]
-    return " and ".join(filter(None, texts)) + " tokens"
+    sums = {way: sum(counts.values()) for way, counts in ways.items()}
+    unit = 1 if max(sums.values()) < 10**10 else 10**6
+    keys = [key for key in counting.PARTS if any(key in counts for counts in ways.values())]
+    rows = {key: [counts.get(key) for counts in ways.values()] for key in keys} | {"all": list(sums.values())}
+    values = {
+        "parts": [(part, labels[part.key]) for part in parts],
+        "total": total,
+        "by_hand": by_hand,
+        "label": labels[by_hand.key],
+        "one_table": config.shape == "encoder-decoder" and config.tying == "all",
+        "paper": config == PRESETS["base"],
+        "stored": {kind: _bytes(size) for kind, size in counting.bytes_of(config).items()},
+        "training": _bytes(16 * total),
+        "millions": unit > 1,
+        **{shape.replace("-", "_"): config.shape == shape for shape in TEXTS["tokens"]},
+        "work": [
+            (labels[key], ["" if count is None else f"{count / unit:,.0f}" for count in counts])
+            for key, counts in rows.items()
+        ],
+        "kept_numbers": counting.kept_numbers(config, n_source, n_target),
+        "saved": sums["decode, anew"] / sums["decode, kept"] if config.has_decoder else 0,
+    }
+    return pages.text(TEXTS["page"], values | _named(name, config, n_source, n_target))
 
 
 def _bytes(size: float) -> str:
@@ -242,20 +219,13 @@ def _bytes(size: float) -> str:
 # --- the second document's glossary -----------------------------------------------------------------------------------
 
 
-def tell_glossary(name: str, config: ModelConfig, n_source: int, n_target: int) -> list[str]:
+def tell_glossary(name: str, config: ModelConfig, n_source: int, n_target: int) -> str:
     """The second document's six sizes: what each is, and everything counted again with it doubled."""
-    lines = [f"{name}: {sizes_line(config)}", ""]
-    lines += [f"Multiplications for {_texts(config, n_source, n_target)}, keys and values kept.", ""]
     terms = glossary(config, n_source, n_target)
-    as_it_is = [f"{terms[0][what][0]:,}" for what in ("parameters", "multiplications", "kept")]
-    rows = [["as it is", as_it_is[0], "", as_it_is[1], "", as_it_is[2]]]
     for term in terms:
-        lines += [show.wrap(f"{term['term']}: {term['says']}", hang="  "), ""]
-        lines += [flag(31), ""] if term["term"] == "vocabulary size" else []
-        parameters, multiplications = (f"{term[what][1]:,}" for what in ("parameters", "multiplications"))
-        times = [_times(*term[what]) for what in ("parameters", "multiplications", "kept")]
-        rows.append([term["change"], parameters, times[0], multiplications, times[1], times[2]])
-    return [*lines, show.table(rows, ["doubled", "parameters", "", "multiplications", "", "kept K, V"], "lrrrrr")]
+        term["times"] = {what: _times(*term[what]) for what in ("parameters", "multiplications", "kept")}
+        term["flagged"] = term["term"] == "vocabulary size"
+    return pages.text(TEXTS["glossary_page"], {"terms": terms} | _named(name, config, n_source, n_target))
 
 
 def _times(before: int, after: int) -> str:
@@ -271,7 +241,6 @@ def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str
     words = max(c.source_vocabulary, c.target_vocabulary)
     splits = c.d_head % 2 == 0
     d_head = c.d_head // 2 if splits else c.d_head
-    unsplit = f" (K {c.d_head} cannot be halved, so here the heads keep their width and do cost.)"
 
     def counts(tokens: int = 1, **sizes: int) -> dict[str, int]:
         return _counts(replace(c, **sizes), tokens * n_source, tokens * n_target)  # type: ignore[arg-type]
@@ -296,8 +265,8 @@ def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str
             counts(n_heads=2 * c.n_heads, d_head=d_head),
         ),
     }
-    filled = {"positions": c.positions, "unsplit": "" if splits else unsplit}
-    says = {term: " ".join(text.split("\n")).format(**filled) for term, text in pages("sizes")["glossary"].items()}
+    filled = {"positions": c.positions, "unsplit": "" if splits else TEXTS["unsplit"].format(d_head=c.d_head)}
+    says = {term: " ".join(text.split("\n")).format(**filled) for term, text in TEXTS["glossary"].items()}
     return [
         {"term": term, "says": says[term], "change": change, **{k: (before[k], after[k]) for k in before}}
         for term, (change, after) in doubled.items()

@@ -4,13 +4,14 @@ Read next: errata.py, which computes both sides.
 """
 
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from typing import Any
 
-from vidrio.draw import show
 from vidrio.errors import LessonError
+from vidrio.look.blocks import Block, Note
 
 DOCUMENTS = {"post": "The Random Transformer", "notes": "the notes on the Transformer"}
 
@@ -25,6 +26,7 @@ class Slip:
     printed: str
     right: str
     why: str
+    figures: Mapping[str, Any] = field(default_factory=dict)  # what a number is: its name, or text as it stands
 
 
 @cache
@@ -40,14 +42,14 @@ def slip(number: int) -> Slip:
     return slips()[number - 1]
 
 
-def flag(number: int) -> str:
+def flag(number: int) -> Iterator[Block]:
     """A slip in the middle of a lesson: what is printed, what is right, and why."""
-    return "\n".join(lines(slip(number), "! "))
+    yield from told(slip(number), "! ")
 
 
-def lines(slip: Slip, mark: str = "") -> Iterator[str]:
-    """A slip as text, with a mark before its first line."""
-    indent = " " * len(mark)
-    yield show.wrap(f"Slip {slip.number}, {DOCUMENTS[slip.document]}; {slip.place}", indent=mark, hang=indent + "  ")
+def told(slip: Slip, mark: str = "") -> Iterator[Block]:
+    """A slip, with a mark before its first line."""
+    indent = len(mark)
+    yield Note(f"{mark}Slip {slip.number}, {DOCUMENTS[slip.document]}; {slip.place}", hang=indent + 2)
     for head, text in (("printed", slip.printed), ("right", slip.right), ("why", slip.why)):
-        yield show.wrap(text, indent=f"{indent}  {head:9}", hang=indent + " " * 11)
+        yield Note(f"{head:9}{text}", indent=indent + 2, hang=indent + 11)

@@ -7,13 +7,11 @@ Read next: sidelights.py, walk_report.py.
 """
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 
 from vidrio.glass.numbers.trace import Trace
-from vidrio.lessons.pages import counted
+from vidrio.lessons.pages import counted, pages
 from vidrio.lessons.runs import WITHOUT_THE_POST, Lesson
 from vidrio.model.config import ModelConfig
 
@@ -52,8 +50,7 @@ class Step:
 
 def steps(config: ModelConfig) -> list[Step]:
     """All steps, in the post's order, for a model of these sizes."""
-    data = resources.files("vidrio.lessons").joinpath("data/steps.toml").read_text("utf-8")
-    return [_sized(Step(**entry), config) for entry in tomllib.loads(data)["step"]]
+    return [_sized(Step(**entry), config) for entry in pages("steps")["step"]]
 
 
 def _sized(step: Step, config: ModelConfig) -> Step:

@@ -17,7 +17,7 @@ from vidrio.glass.paper.transformer import Machine, build
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.find import LESSON, find
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
-from vidrio.model.parameters import embedding_tables
+from vidrio.model.parameters import ParameterSpec, embedding_tables
 from vidrio.text.tokens.tokenizer import NONE, Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
 
@@ -69,6 +69,17 @@ class Values:
         write_parameters(folder, self.parameters)
         self.tokenizer.save(folder / "tokenizer.json")
         write_config(folder, config, About(name="lesson values", provenance={"about": self.about}))
+
+
+def draw(specs: Mapping[str, ParameterSpec], generator: np.random.Generator) -> dict[str, Array]:
+    """Every parameter from N(0, 1), as the post draws them, in the order of the specs; layer norms: γ 1, β 0."""
+    fixed = {"gain": np.ones, "bias": np.zeros}
+    return {
+        name: fixed[last](spec.shape)
+        if (last := name.rsplit(".", 1)[-1]) in fixed
+        else generator.standard_normal(spec.shape)
+        for name, spec in specs.items()
+    }
 
 
 def of_a_model(folder: Path) -> Values:

@@ -16,9 +16,9 @@ import numpy as np
 
 from vidrio.errors import ConfigError, VidrioError, nearest
 from vidrio.glass.paper.maths import Array
-from vidrio.lessons.values import Values
+from vidrio.lessons.values import Values, draw
 from vidrio.model.config import ModelConfig, SpecialIds
-from vidrio.model.parameters import ParameterSpec, embedding_tables, parameter_specs
+from vidrio.model.parameters import embedding_tables, parameter_specs
 from vidrio.text.tokens.tokenizer import NONE
 
 MOST_WORDS, MOST_NUMBERS = 1000, 1_000_000
@@ -257,17 +257,6 @@ class Reader:
             else:
                 self.problems.append(f"{label} is missing: expected {_shape(shape[1:])} numbers")
         return table_VD
-
-
-def draw(specs: Mapping[str, ParameterSpec], generator: np.random.Generator) -> dict[str, Array]:
-    """Every parameter from N(0, 1), as the post draws them, in the order of the specs; layer norms: γ 1, β 0."""
-    fixed = {"gain": np.ones, "bias": np.zeros}
-    return {
-        name: fixed[last](spec.shape)
-        if (last := name.rsplit(".", 1)[-1]) in fixed
-        else generator.standard_normal(spec.shape)
-        for name, spec in specs.items()
-    }
 
 
 class Place(NamedTuple):

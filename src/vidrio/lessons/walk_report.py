@@ -1,167 +1,160 @@
-"""The walk as text in 80 columns, and as data."""
+"""The walk as text in 80 columns, and as data. The words are in data/steps.toml."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
+from vidrio.draw import show, terminal
 from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof.receipts import Receipt, locate
-from vidrio.lessons import printed
+from vidrio.lessons import pages, printed
 from vidrio.lessons.errata import flag_with_numbers
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.sidelights import SIDELIGHTS, Aside
 from vidrio.lessons.slips import slip
 from vidrio.lessons.step import Step
+from vidrio.look.blocks import Block, Note, Numbers
 from vidrio.model.find import LESSON
 
 WORD_COLUMNS = 20  # of a matrix at most; those that do not fit side by side come below
 LONGEST_WORKING = 4  # lines of it
+MOST_NAMED = 12  # numbers that one is made from, or goes into
 
 
 # --- as text ----------------------------------------------------------------------------------------------------------
 
 
-def index(steps: Sequence[Step]) -> Iterator[str]:
+def index(steps: Sequence[Step]) -> str:
     """A line for each step, under the part of the post that it is in."""
+    return terminal.text(_index(steps))
+
+
+def _index(steps: Sequence[Step]) -> Iterator[Block]:
     part = ""
     for n, step in enumerate(steps, 1):
         here, _, section = step.section.partition(": ")
         if here != part:
             yield f"{'' if not part else chr(10)}{here}"
             part = here
-        yield show.wrap(section, indent=show.left(f"{n:3}  {step.title}", 48), hang=" " * 48).rstrip()
+        yield Note(f"{show.left(f'{n:3}  {step.title}', 48)}{section}".rstrip(), hang=48)
 
 
-def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, again: str) -> Iterator[str]:
+def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, again: str) -> str:
     """Step n of all steps: where, what, the numbers, one of them by hand, and where to ask on."""
-    step = every[n - 1]
+    step, texts = every[n - 1], pages.pages("steps")
     trace, run = step.trace(lesson), step.run_in(lesson)
     title = f"{n} of {len(every)}  {step.title}"
-    yield title
-    yield "=" * min(show.WIDTH, show.text_width(title))
-    yield show.wrap(f"In the post: {step.section}", hang="  ")
-    if any(before.run_in(lesson) != "whole" for before in every[:n]):  # else nobody doubts which run it is
-        yield show.wrap(f"Computed: {lesson.says(run)}.", hang="  ")
-    yield ""
-    yield show.wrap(step.text(lesson))
-    for name in step.shows:
-        yield ""
-        yield from _quantity(trace, name, precision)
-    if step.beside:
-        yield ""
-        yield from _beside(step.beside, lesson, trace, precision).lines
-    for address in step.by_hand:
-        if _names_a_number(trace, address):
-            yield ""
-            yield from by_hand(trace, address, precision)
-    for note in _notes(lesson, step, precision):
-        yield ""
-        yield from note
-    if step.by_hand and _names_a_number(trace, step.by_hand[0]):
-        address = _placed(trace, step.by_hand[0])
-        yield "\nAsk on:"
-        yield _on_one_line_or_two(f"  {again} --step {n}", f'--why "{address}"')
-        if lesson.mode == "trained" and not lesson.own and run == "whole":
-            yield f'  vidrio why "{address}" "{lesson.values.sentence}" --model {LESSON}'
+    beside = texts["beside"][step.beside] if step.beside else ""
+    by_hand = [_placed(trace, address) for address in step.by_hand if _names_a_number(trace, address)]
+    values = {
+        "title": title,
+        "underline": "=" * min(show.WIDTH, show.text_width(title)),
+        "section": step.section,
+        # else nobody doubts which run it is
+        "computed": lesson.says(run) if any(b.run_in(lesson) != "whole" for b in every[:n]) else "",
+        "says": [Note(step.text(lesson))],
+        "quantities": [_quantity(trace, name) for name in step.shows],
+        "beside": list(pages.blocks(beside, _beside(step.beside, lesson, trace), precision)) if beside else [],
+        "by_hand": [_by_hand(_receipt(trace, address), precision) for address in by_hand],
+        "drawn": _is_drawn(lesson, step),
+        "slips": [slip(number) for number in step.slips] if lesson.mode == "printed" and not lesson.own else [],
+        "flags": [list(flag_with_numbers(number, precision)) for number in step.slips]
+        if lesson.mode == "corrected" and not lesson.own
+        else [],
+        "ask": list(_ask_on(lesson, f"{again} --step {n}", by_hand[0], run)) if by_hand[:1] else [],
+    }
+    return pages.text(texts["page"], values, precision)
 
 
-def _on_one_line_or_two(command: str, option: str) -> str:
-    """A command to copy, broken as a shell joins it again."""
-    whole = f"{command} {option}"
-    return whole if show.text_width(whole) <= show.WIDTH else f"{command} \\\n    {option}"
+def _is_drawn(lesson: Lesson, step: Step) -> bool:
+    """Whether it is made of numbers that stand for those that the post drew."""
+    return step.drawn and not lesson.own and lesson.mode != "trained"
 
 
-def _beside(name: str, lesson: Lesson, trace: Trace, precision: int) -> Aside:
+def _ask_on(lesson: Lesson, command: str, address: str, run: str) -> Iterator[str]:
+    """Commands to copy, broken as a shell joins them again."""
+    whole = f'  {command} --why "{address}"'
+    yield whole if show.text_width(whole) <= show.WIDTH else f'  {command} \\\n    --why "{address}"'
+    if lesson.mode == "trained" and not lesson.own and run == "whole":
+        yield f'  vidrio why "{address}" "{lesson.values.sentence}" --model {LESSON}'
+
+
+def _beside(name: str, lesson: Lesson, trace: Trace) -> dict[str, Any]:
+    aside = _aside(name, lesson, trace)
+    return {**aside.page, "measured": aside.data}
+
+
+def _aside(name: str, lesson: Lesson, trace: Trace) -> Aside:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # NaN are part of the lesson
-        return SIDELIGHTS[name](lesson, trace, precision)
+        return SIDELIGHTS[name](lesson, trace)
 
 
-def _quantity(trace: Trace, name: str, precision: int) -> Iterator[str]:
+def _quantity(trace: Trace, name: str) -> dict[str, Any]:
     stage, array = printed.stage_of(trace, name), trace.array(name)
-    axes = f"  {' × '.join(stage.axes)} = {show.shape(array)}" if stage.axes else ""
-    made = "" if stage.kind in ("parameter", "input", "choice") else f" = {stage.formula}"
-    yield show.wrap(f"{name}{made}", hang="  ")
-    yield show.wrap(f"  {stage.says}. {stage.place}.{axes}", hang="  ")
-    if name in trace.computed:
-        yield "  given: the post goes on with this, which it drew or assumed"
-    yield drawn(trace, name, array, precision)
+    return {
+        "name": name,
+        "made": "" if stage.kind in ("parameter", "input", "choice") else f" = {stage.formula}",
+        "says": stage.says,
+        "place": stage.place,
+        "axes": f"  {' × '.join(stage.axes)} = {show.shape(array)}" if stage.axes else "",
+        "given": name in trace.computed,
+        "numbers": numbers(trace, name),
+    }
 
 
-def drawn(trace: Trace, name: str, array: Array, precision: int) -> str:
+def numbers(trace: Trace, name: str) -> Numbers:
     """The numbers, with the tokens that rows and columns stand for."""
-    stage = trace.stage(name)
+    stage, array = trace.stage(name), trace.array(name)
     if name.endswith((".ids", "out.choice")):
-        words = [trace.vocabulary[int(i)] for i in array]
-        return show.vector(array, words, precision)
-    tokens = [trace.axis_tokens(name, axis) or None for axis in stage.axes]
-    shaded = stage.operation in ("softmax", "naive_softmax")
+        return Numbers(array, columns=[trace.vocabulary[int(i)] for i in array])
+    rows, *columns = [trace.axis_tokens(name, axis) or None for axis in stage.axes]
     if array.ndim == 1:
-        return show.vector(array, tokens[0], precision)
-    return show.matrix(array, tokens[0], tokens[1], precision, limit=(show.LIMIT, WORD_COLUMNS), shaded=shaded)
+        return Numbers(array, columns=rows)
+    shares = stage.operation in ("softmax", "naive_softmax")
+    return Numbers(array, rows=rows, columns=columns[0], limit=(show.LIMIT, WORD_COLUMNS), shares=shares)
 
 
-def by_hand(trace: Trace, address: str, precision: int) -> Iterator[str]:
+def _receipt(trace: Trace, address: str) -> Receipt:
+    return printed.receipt_of(trace, locate(trace, parse_address(address)))
+
+
+def _by_hand(bill: Receipt, precision: int) -> list[Block]:
     """One number worked out with the numbers put in."""
-    yield from _by_hand(printed.receipt_of(trace, locate(trace, parse_address(_placed(trace, address)))), precision)
-
-
-def _by_hand(told: Receipt, precision: int) -> Iterator[str]:
-    yield show.wrap(f"By hand: {told.at} = {told.formula}", hang="    ")
-    slipped = told.stage.operation == "slipped_positions"
-    lines = told.working(lambda value: plain(value, max(precision, 6) if slipped else precision))
+    slipped = bill.stage.operation == "slipped_positions"
+    lines = bill.working(lambda value: plain(value, max(precision, 6) if slipped else precision))
     if len(lines) > LONGEST_WORKING:
         lines = [*lines[: LONGEST_WORKING - 1], lines[-1]]
-    yield from (show.wrap(f"= {line}", indent="  ", hang="    ") for line in lines)
-    if slipped and told.value != told.compared.recomputed:
-        yield f"  and to two decimals, as the post has it: {plain(told.value, 2)}"
-    elif told.edited:
-        yield f"  the post goes on with {plain(told.value, precision)} instead, which it drew or assumed"
+    values = {
+        "bill": bill,
+        "lines": lines,
+        "rounded": plain(bill.value, 2) if slipped and bill.value != bill.compared.recomputed else "",
+        "other": plain(bill.value, precision) if bill.edited and not slipped else "",
+    }
+    return list(pages.blocks(pages.pages("steps")["by_hand"], values, precision))
 
 
-def receipt_text(trace: Trace, address: str, precision: int) -> Iterator[str]:
+def receipt_text(trace: Trace, address: str, precision: int) -> str:
     """The receipt of one number of the lesson's own machine."""
-    told = printed.receipt_of(trace, locate(trace, parse_address(address)))
+    bill = _receipt(trace, address)
     tokens = [f"{axis} {i} {show.visible(head)}".rstrip() for axis, i, head in
-              zip(told.stage.axes, told.at.place, told.tokens, strict=True)]  # fmt: skip
-    yield f"{told.at} = {show.number(told.value, precision)}"
-    yield show.wrap(f"  {told.stage.says}. {told.stage.place}. {', '.join(tokens)}", hang="  ")
-    yield ""
-    if told.stage.kind in ("parameter", "input"):
-        yield "Made from nothing else: it is given."
-    else:
-        yield from _by_hand(told, precision)
-        yield ""
-        again = told.compared
-        rows = [["the model", repr(again.model)], ["worked out again", repr(again.recomputed)]]
-        rows.append(["difference", f"{again.difference:.2g}"])
-        rows += [["rounding explains up to", f"{again.tolerance:.2g}"]] if again.difference else []
-        yield show.table(rows)
-        yield "" if again.agrees else "They do not agree."
-        yield show.wrap(f"Made from: {_some([f'{at} = {plain(x, precision)}' for at, x in told.inputs])}", hang="  ")
-    yield show.wrap(f"Goes into: {_some(list(told.used_by)) or 'nothing further'}", hang="  ")
+              zip(bill.stage.axes, bill.at.place, bill.tokens, strict=True)]  # fmt: skip
+    made = bill.stage.kind not in ("parameter", "input")
+    values = {
+        "bill": bill,
+        "value": show.number(bill.value, precision),
+        "tokens": ", ".join(tokens),
+        "by_hand": _by_hand(bill, precision) if made else [],
+        "check": bill.compared,
+        "sources": _joined([f"{at} = {plain(value, precision)}" for at, value in bill.inputs]),
+        "uses": _joined(bill.used_by),
+    }
+    return pages.text(pages.pages("steps")["receipt"], values, precision)
 
 
-def _some(texts: list[str], most: int = 12) -> str:
-    joined = ", ".join(text.replace(" ", show.NO_BREAK) for text in texts[:most])
-    return joined + (f" and {len(texts) - most} more" if len(texts) > most else "")
-
-
-def _notes(lesson: Lesson, step: Step, precision: int) -> Iterator[Iterable[str]]:
-    if lesson.own or lesson.mode == "trained":
-        return
-    if step.drawn:
-        yield ["Drawn: the post's own random numbers are lost; step 1 says where these are from."]
-    for number in step.slips:
-        if lesson.mode == "corrected":
-            yield flag_with_numbers(number, precision)
-        else:
-            line = show.wrap(
-                f"! Slip {number}: {slip(number).printed}. Right: vidrio lesson errata {number}", hang="  "
-            )
-            yield [line]
+def _joined(texts: Sequence[str]) -> dict[str, Any]:
+    listed = ", ".join(text.replace(" ", show.NO_BREAK) for text in texts[:MOST_NAMED])
+    return {"listed": listed, "more": max(0, len(texts) - MOST_NAMED)}
 
 
 def plain(value: float, precision: int) -> str:
@@ -195,13 +188,17 @@ def step_data(lesson: Lesson, n: int, step: Step) -> dict[str, Any]:
         "section": step.section,
         "run": step.run_in(lesson),
         "decoding_step": step.at,
-        "drawn": step.drawn and not lesson.own and lesson.mode != "trained",
+        "drawn": _is_drawn(lesson, step),
         "slips": list(step.slips),
         "quantities": [_quantity_data(trace, name) for name in step.shows],
-        "by_hand": [_by_hand_data(trace, a) for a in step.by_hand if _names_a_number(trace, a)],
+        "by_hand": [
+            _by_hand_data(_receipt(trace, _placed(trace, address)))
+            for address in step.by_hand
+            if _names_a_number(trace, address)
+        ],
     }
     if step.beside:
-        data["beside"] = _beside(step.beside, lesson, trace, show.PRECISION).data
+        data["beside"] = _aside(step.beside, lesson, trace).data
     return data
 
 
@@ -219,21 +216,21 @@ def _quantity_data(trace: Trace, name: str) -> dict[str, Any]:
 
 
 def receipt_data(trace: Trace, address: str) -> dict[str, Any]:
-    told = printed.receipt_of(trace, locate(trace, parse_address(address)))
+    bill = _receipt(trace, address)
     return {
-        "address": str(told.at),
-        "tokens": told.tokens,
-        "says": told.stage.says,
-        "place": told.stage.place,
-        "value": told.value,
-        "made_from": {str(at): value for at, value in told.inputs},
-        "goes_into": told.used_by,
-        **({"formula": told.formula, "working": told.working(), "check": _check(told)} if told.inputs else {}),
+        "address": str(bill.at),
+        "tokens": bill.tokens,
+        "says": bill.stage.says,
+        "place": bill.stage.place,
+        "value": bill.value,
+        "made_from": {str(at): value for at, value in bill.inputs},
+        "goes_into": bill.used_by,
+        **({"formula": bill.formula, "working": bill.working(), "check": _check(bill)} if bill.inputs else {}),
     }
 
 
-def _check(told: Receipt) -> dict[str, Any]:
-    again = told.compared
+def _check(bill: Receipt) -> dict[str, Any]:
+    again = bill.compared
     return {
         "recomputed": again.recomputed,
         "difference": again.difference,
@@ -242,13 +239,12 @@ def _check(told: Receipt) -> dict[str, Any]:
     }
 
 
+def _by_hand_data(bill: Receipt) -> dict[str, Any]:
+    return {"address": str(bill.at), "formula": bill.formula, "working": bill.working(), "value": bill.value}
+
+
 def index_data(steps: Sequence[Step]) -> list[dict[str, Any]]:
     return [{"step": n, "title": step.title, "section": step.section} for n, step in enumerate(steps, 1)]
-
-
-def _by_hand_data(trace: Trace, address: str) -> dict[str, Any]:
-    told = printed.receipt_of(trace, locate(trace, parse_address(_placed(trace, address))))
-    return {"address": str(told.at), "formula": told.formula, "working": told.working(), "value": told.value}
 
 
 def walk_data(lesson: Lesson, chosen: Sequence[tuple[int, Step]]) -> dict[str, Any]:

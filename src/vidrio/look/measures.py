@@ -12,8 +12,14 @@ from vidrio.search import drawable, largest, restrict
 
 def cosines(a_LD: Array, b_MD: Array) -> Array:
     """cos(a, b) = a · b / (|a| |b|) of every row with every row; 0 where a row is all zeros."""
+    a_LD, b_MD = (_in_reach(rows) for rows in (a_LD, b_MD))
     lengths = np.linalg.norm(a_LD, axis=1)[:, None] * np.linalg.norm(b_MD, axis=1)[None, :]
     return np.divide(a_LD @ b_MD.T, lengths, out=np.zeros(lengths.shape), where=lengths > 0)
+
+
+def _in_reach(rows_LD: Array) -> Array:
+    """Each row times a power of two, so that its largest number is near 1: squares neither overflow nor vanish."""
+    return np.ldexp(rows_LD, -np.frexp(np.abs(rows_LD).max(axis=1, keepdims=True))[1])
 
 
 def neighbours(table_VD: Array, row: int, count: int) -> list[tuple[int, float]]:

@@ -158,7 +158,7 @@ def letters(seen: Look) -> list[str]:
 
 def _steps(seen: Look) -> Iterator[WayStep]:
     trace = seen.trace
-    n_heads = trace.sizes["H"]
+    n_heads, addresses = trace.sizes["H"], trace.addresses()
     heading = ""
     for address in trace.values:
         stage = trace.stages[address]
@@ -168,9 +168,9 @@ def _steps(seen: Look) -> Iterator[WayStep]:
         layer = rest[0] if rest and rest[0].isdigit() else ""
         if address.rsplit(".", 1)[-1] in {f"h{h}" for h in range(1, n_heads)}:
             continue
-        title = _title(side, layer, rest, trace.addresses())
         if layer and layer != "0" and not _ends_layer(address, trace.values):
             continue
+        title = _title(side, layer, rest, addresses)
         if title != heading:
             yield WayStep(title)
             heading = title

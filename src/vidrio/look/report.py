@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.data.progress import Progress, silent
-from vidrio.data.skipped import REASONS, Tally
-from vidrio.learn.run.run_files import snapshots
+from vidrio.data.clean import REASONS
 from vidrio.look import report_tasks as tasks
 from vidrio.look.blocks import Bar, Beside, Block, Cell, Fold, Heat, Note, Page, Pairs, Section, Table, Title, Words
 from vidrio.look.command_line import CommandLine
@@ -52,16 +50,13 @@ class Ending:
     warnings: Sequence[str] = ()  # what must be read first
 
 
-def report(folder: Path, ending: Ending, data: Path | None = None, progress: Progress = silent) -> Page:
+def report(folder: Path, ending: Ending, data: Path | None = None) -> Page:
     """The page; `data` is the data.json of the run's pairs, which lie beside it."""
     model = open_model(folder)
     if count(model.config) > LARGE:
         model = open_model(folder, np.float32)
-    sections = []
-    with progress("writing the report", 0) as advance:
-        for anchor, title, blocks in _sections(model, ending, folder / "run", data):
-            sections.append(Section(anchor, title, list(blocks)))
-            advance(1)
+    parts = _sections(model, ending, folder / "run", data)
+    sections = [Section(anchor, title, list(blocks)) for anchor, title, blocks in parts]
     checksums = list(identity(model)["sha256"].items())
     header = list(_header(model, ending, folder / "run"))
     return Page(f"{_title(model)}: a training run", header, sections, "", checksums)
@@ -106,7 +101,7 @@ def _translator(
     yield "groups", "Where it is good and where not", _groups(sentences, data)
     yield "curves", "How it learned", panels(metrics(run))
     shown = _to_draw(model, sentences)
-    if shown and snapshots(run):
+    if shown and (run / "snapshots").is_dir():
         yield "ages", "One sentence, from random to trained", _ages(history(model, shown[0]))
     yield "attention", "What each token read", _attention(model, shown)
 
@@ -268,11 +263,11 @@ def _ages(told: History) -> Iterator[Block]:
 
 def _data(data: dict[str, Any]) -> Iterator[Block]:
     """What was read, what was left out and why."""
-    tally, unit = Tally.from_json(data["report"]), data.get("unit", "pairs")
-    pairs = data["pairs"]
+    tally, unit, pairs = data["report"], data.get("unit", "pairs"), data["pairs"]
+    skipped = sum(tally["skipped"].values())
     others = " and ".join(f"{pairs[name]:,} to {what}" for name, what in HELD_OUT.items() if pairs.get(name))
     yield Note(
-        f"{tally.read:,} {unit} were read, {tally.kept:,} kept, {tally.skipped:,} left out. Of those kept, "
+        f"{tally['read']:,} {unit} were read, {tally['kept']:,} kept, {skipped:,} left out. Of those kept, "
         f"{pairs['train']:,} went to training{f', {others}' if others else ''}."
     )
     corpora: list[list[Cell]] = [
@@ -281,18 +276,18 @@ def _data(data: dict[str, Any]) -> Iterator[Block]:
     ]
     if corpora:
         yield Table(corpora, ("corpus", "layout", "weight", "pairs to learn from"), name="corpora")
-    if not tally.skipped:
+    if not skipped:
         return
     yield Title("Left out")
     reasons: list[list[Cell]] = [
-        [Words(reason), f"{n:,}", f"{100 * n / tally.read:.2f} %", Words(REASONS[reason], "note")]
-        for reason, n in tally.reasons()
+        [Words(reason), f"{n:,}", f"{100 * n / tally['read']:.2f} %", Words(REASONS[reason], "note")]
+        for reason, n in tally["skipped"].items()
     ]
     yield Table(reasons, ("reason", unit, "of all", "what it means"), name="left out")
     samples: list[list[Cell]] = [
-        [Words(reason), Words(s.place), Words(s.source, "said"), Words(s.target, "said")]
-        for reason, _ in tally.reasons()
-        for s in tally.samples.get(reason, [])[:DROPPED]
+        [Words(reason), Words(s["place"]), Words(s["source"], "said"), Words(s["target"], "said")]
+        for reason, some in tally["samples"].items()
+        for s in some[:DROPPED]
     ]
     table = Table(samples, ("reason", "where", "source", "target"), name="samples left out")
     yield Fold(f"Some of the {unit} left out", "", [table])

@@ -12,7 +12,8 @@ from vidrio.look.command_line import CommandLine
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.search import Options
 from vidrio.text.reading.capitals import Form
-from vidrio.translate.engines import Engine, Glass, open_engine
+from vidrio.translate.engines import Engine, open_engine
+from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 

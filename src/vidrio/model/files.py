@@ -3,18 +3,20 @@
 import json
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from vidrio.errors import ModelError, about_file
 
 LARGEST_JSON = 64 * 1024 * 1024  # bytes; a tokenizer beyond it is refused before it is parsed
+HASHED_AT_ONCE = 1 << 24  # bytes; between blocks other threads may keep this one waiting
 LARGEST_OBJECT = 8 * 1024 * 1024  # bytes of any other JSON that is read: parsed, it takes up to thirty times as much
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: into a temporary file beside it, then moved into place."""
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
@@ -80,5 +82,8 @@ def sha256(path: Path) -> str:
     """The checksum of a file, in hexadecimal."""
     import hashlib
 
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    checksum = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(HASHED_AT_ONCE):
+            checksum.update(block)
+    return checksum.hexdigest()

@@ -38,7 +38,7 @@ def check_header(path: Path, config: ModelConfig) -> None:
     check_shapes(shapes_of(stored, config), config, where=str(path.parent))
 
 
-def read_header(path: Path) -> dict[str, Stored]:
+def read_header(path: Path, types: Mapping[str, int] = BYTES) -> dict[str, Stored]:
     """The arrays of a file, by name, each with as many bytes as its shape needs, and all of them as many as there are;
     ValueError if it is not so."""
     with path.open("rb") as file:
@@ -48,23 +48,23 @@ def read_header(path: Path) -> dict[str, Stored]:
         data = json.loads(file.read(length))
     if not isinstance(data, dict):
         raise ValueError(f"its header is a JSON {type(data).__name__}, not an object")
-    stored = {name: _stored(name, told) for name, told in data.items() if name != "__metadata__"}
+    stored = {name: _stored(name, told, types) for name, told in data.items() if name != "__metadata__"}
     needed = sum(told.data_offsets[1] - told.data_offsets[0] for told in stored.values())
     if needed != size - 8 - length:
         raise ValueError(f"{size - 8 - length:,} bytes of numbers where its header tells of {needed:,}")
     return stored
 
 
-def _stored(name: str, data: object) -> Stored:
+def _stored(name: str, data: object, types: Mapping[str, int]) -> Stored:
     try:
         told = record(Stored, data)
     except TypeError as error:
         raise ValueError(f"of {shown(name)} its header tells {error}") from None
-    if told.dtype not in BYTES:
-        raise ValueError(f"{shown(name)} is stored as {shown(told.dtype)}, not as one of {', '.join(BYTES)}")
+    if told.dtype not in types:
+        raise ValueError(f"{shown(name)} is stored as {shown(told.dtype)}, not as one of {', '.join(types)}")
     begin, end = told.data_offsets if len(told.data_offsets) == 2 else (0, -1)
     sound = len(told.shape) <= 3 and min([begin, *told.shape]) >= 0
-    if not sound or end - begin != math.prod(told.shape) * BYTES[told.dtype]:
+    if not sound or end - begin != math.prod(told.shape) * types[told.dtype]:
         raise ValueError(f"{shown(name)} has the shape {shown(told.shape)} and stands at {shown(told.data_offsets)}")
     return told
 

@@ -7,14 +7,16 @@ paper's W_h^Q.
 Every sub-layer (`self`, `cross`, `ffn`) owns the layer norm that belongs to it.
 """
 
+import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from vidrio.errors import ModelError
 from vidrio.model.config import ModelConfig
 from vidrio.model.json_record import shown
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class ParameterSpec(NamedTuple):
@@ -115,11 +117,13 @@ def output_is_tied(config: ModelConfig) -> bool:
 
 def count(config: ModelConfig) -> int:
     """How many trained numbers a model with this config has."""
-    return sum(int(np.prod(spec.shape)) for spec in parameter_specs(config).values())
+    return sum(math.prod(spec.shape) for spec in parameter_specs(config).values())
 
 
-def check_parameters(parameters: Mapping[str, np.ndarray], config: ModelConfig, *, where: str = "the model") -> None:
+def check_parameters(parameters: "Mapping[str, np.ndarray]", config: ModelConfig, *, where: str = "the model") -> None:
     """Refuse parameters that do not fit the config; every problem is told at once."""
+    import numpy as np
+
     specs = parameter_specs(config)
     wrong = misfits({name: array.shape for name, array in parameters.items()}, specs)
     wrong |= {
@@ -156,8 +160,10 @@ def refuse(problems: list[str], where: str) -> None:
         )
 
 
-def random_parameters(config: ModelConfig, generator: np.random.Generator) -> dict[str, np.ndarray]:
+def random_parameters(config: ModelConfig, generator: "np.random.Generator") -> "dict[str, np.ndarray]":
     """Parameters to start from: Glorot-uniform matrices, gains 1, biases 0, embeddings N(0, 1/D)."""
+    import numpy as np
+
     parameters = {}
     for name, (axes, shape) in parameter_specs(config).items():
         last = name.rsplit(".", 1)[-1]

@@ -8,12 +8,14 @@ that `glass/` reads here. Gains and biases stay as they are; so do learned posit
 """
 
 from collections.abc import Mapping
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from vidrio.errors import ModelError
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SCALE = ".scale"
 LARGEST = 127
@@ -22,8 +24,10 @@ LARGEST = 127
 SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DV": 0, "DC": 0}
 
 
-def quantise(parameters: Mapping[str, np.ndarray], config: ModelConfig) -> dict[str, np.ndarray]:
+def quantise(parameters: "Mapping[str, np.ndarray]", config: ModelConfig) -> "dict[str, np.ndarray]":
     """The same parameters, matrices as integers with their scales."""
+    import numpy as np
+
     found: dict[str, np.ndarray] = {}
     for name, spec in parameter_specs(config).items():
         value = np.asarray(parameters[name], dtype=np.float32)
@@ -37,8 +41,10 @@ def quantise(parameters: Mapping[str, np.ndarray], config: ModelConfig) -> dict[
     return found
 
 
-def dequantise(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def dequantise(arrays: "Mapping[str, np.ndarray]") -> "dict[str, np.ndarray]":
     """Integers times their scales; what is no integer stays."""
+    import numpy as np
+
     whole = {name for name, value in arrays.items() if value.dtype == np.int8}
     missing = [name for name in whole if name + SCALE not in arrays]
     if missing:

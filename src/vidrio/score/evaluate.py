@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from vidrio.data.progress import Progress, silent
+from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
 from vidrio.model.folder import sha256
 from vidrio.score.metrics import Metrics, Score, chrf_of_each, chrf_signature, corpus_scores
@@ -84,19 +84,21 @@ def calibrate(
     options: Options | None = None,
     *,
     told: Mapping[str, Any] | None = None,
-    progress: Progress = silent,
+    progress: Progress | None = None,
 ) -> Confidence:
     """How far the model's probabilities tell the quality of its translations. Pairs that it has not learned from are
     translated; one half fits the curves of confidence.py, the other measures them. Only single sentences count.
 
     `told` is kept with it, for people: which files these are.
     """
-    with progress("measuring confidence", len(sources)) as advance:
-        found = []
-        for one in translator.stream(sources, options):
-            found.append(one)
-            advance(1)
-        translations = translator.annotator.with_token_scores(found)
+    measuring = Work("measuring confidence", len(sources))
+    if progress:
+        progress.work = measuring
+    plain = []
+    for translation in translator.stream(sources, options):
+        plain.append(translation)
+        measuring.done += 1
+    translations = translator.annotator.with_token_scores(plain)
     pairs = zip(translations, references, strict=True)
     single = [(one, reference) for one, reference in pairs if len(one.sentences) == 1]
     qualities = chrf_of_each([one.text for one, _ in single], [reference for _, reference in single])

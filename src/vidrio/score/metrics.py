@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vidrio.data.progress import Progress, silent
+from vidrio.data.progress import Progress, Work
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -83,7 +83,7 @@ def corpus_scores(
     metrics: Metrics,
     *,
     against: Sequence[str] | None = None,
-    progress: Progress = silent,
+    progress: Progress | None = None,
 ) -> tuple[list[Score], list[Score]]:
     """(the scores of the translations, those of the system that they are compared with, if any).
 
@@ -96,12 +96,14 @@ def corpus_scores(
     systems.append(("this", list(translations)))
     signatures, columns = dict[str, Any](), dict[str, Any]()
     right = [list(lines) for lines in references]
-    with progress("scoring", len(metrics)) as advance:
-        for name, metric in metrics.items():  # each by itself draws the same lines
-            signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
-            signatures |= signature
-            columns |= {told: results[told] for told in signature}
-            advance(1)
+    scoring = Work("scoring", len(metrics))
+    if progress:
+        progress.work = scoring
+    for name, metric in metrics.items():  # each by itself draws the same lines
+        signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
+        signatures |= signature
+        columns |= {named: results[named] for named in signature}
+        scoring.done += 1
 
     def score(name: str, system: int, p: float | None = None) -> Score:
         found = columns[name][system]

@@ -122,6 +122,10 @@ class Looking:
             raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
         return self._loaded.get((name, numbers), lambda: _load(name, self.folders[name], NUMBERS[numbers]))
 
+    def learned(self, name: str) -> LoadedModel:
+        """As it is trained: in floating point."""
+        return self.loaded(name).glass.in_floating_point()
+
     def translated(self, asked: Asked) -> Translation | None:
         """By the fast engine; nothing for a model that does not translate."""
         translator = self.loaded(asked.model).translator

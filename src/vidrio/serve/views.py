@@ -12,6 +12,9 @@
     POST /api/tensors    numbers by address, binary (a safetensors file)
     POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
     POST /api/copy       the same arithmetic to paste elsewhere
+    POST /api/learning   the same sentence at every age of the model, and the curves of its training
+    POST /api/forced     what the right answer costs, token by token
+    POST /api/life       one parameter at every age
 
 Every request holds all that its answer depends on.
 """
@@ -24,8 +27,10 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 from safetensors.numpy import save
 
+from vidrio.draw.blocks_data import as_data
 from vidrio.draw.notebook import notebook
-from vidrio.look import changed, number_data, run_data
+from vidrio.look import changed, learning_data, number_data, run_data
+from vidrio.look.curves import metrics, panels
 from vidrio.look.run import Look as Seen
 from vidrio.model import find as models
 from vidrio.model.json_text import json_text
@@ -64,6 +69,12 @@ class LookAt(Look):
 
 class Copy(LookAt):
     kind: Annotated[str, Field(max_length=20)]
+
+
+class Forced(Look):
+    """With which right answer."""
+
+    answer: Annotated[str, Field(max_length=LONGEST_TEXT)]
 
 
 class Tensors(Look):
@@ -139,6 +150,22 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/copy")
     def copy(look: Copy) -> Any:
         return PlainTextResponse(number_data.copy_text(run(look).look, look.address, look.kind))
+
+    @api.post("/learning")
+    def learning(look: Look) -> Any:
+        unchanged = replace(asked(look), changes=())
+        seen, model = looking.run(unchanged).look, looking.learned(unchanged.model)
+        ages = learning_data.ages_data(model, seen.text, seen.chosen_ids)
+        return as_json({"ages": ages, "curves": as_data(panels(metrics(model.path / "run")))})
+
+    @api.post("/forced")
+    def forced(look: Forced) -> Any:
+        read = looking.run(asked(look)).look.text
+        return as_json(learning_data.forced_data(looking.learned(asked(look).model), read, look.answer))
+
+    @api.post("/life")
+    def life(look: LookAt) -> Any:
+        return as_json(learning_data.life_data(run(look).look, look.address))
 
     return api
 

@@ -8,7 +8,6 @@ stops draw attention that is meant for nothing. End tokens are no words, so a wo
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,29 +15,7 @@ from vidrio.text.reading.capitals import unclosed
 from vidrio.text.reading.prepared import SET_OTHERWISE, Prepared, plain_signs
 from vidrio.text.reading.words import Place, before_edits, token_places, word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
-
-
-class Word(NamedTuple):
-    """A word, and where it stands; in characters."""
-
-    text: str
-    start: int
-    end: int
-    confidence: float | None = None  # how likely it is right (confidence.py), if that was asked for
-
-    def moved(self, by: int) -> "Word":
-        return self._replace(start=self.start + by, end=self.end + by)
-
-
-class Link(NamedTuple):
-    """A word of the translation and the source's word that it came from."""
-
-    source: Word
-    target: Word
-    weight: float  # the share of the target word's attention, 0 to 1
-
-    def __str__(self) -> str:
-        return f"{self.source.text} → {self.target.text} {self.weight:.2f}"
+from vidrio.translate.translation import Link, word_at
 
 
 def shares(
@@ -75,10 +52,6 @@ def links(
         return ()
     rows = zip(share_WW.argmax(axis=1), target_words, share_WW, strict=True)
     return tuple(Link(source_words[n], word, float(share_W[n])) for n, word, share_W in rows if share_W[n] > 0)
-
-
-def word_at(text: str, place: Place) -> Word:
-    return Word(text[slice(*place)], *place)
 
 
 # --- where tokens stand, when the model read and wrote symbols in place of what is copied -----------------------------

@@ -1,20 +1,22 @@
-"""What costs another pass through the model: the probability of each token, alignment, confidence."""
+"""What costs another pass through the model: the probability of each token, alignment, confidence.
+
+Alignment and confidence need NumPy, so they are imported when they are asked for."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vidrio.errors import InputError
-from vidrio.search import Hypothesis
+from vidrio.hypothesis import Hypothesis
 from vidrio.text.reading.words import Place
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.translate.alignment import Word, links, source_tokens, target_tokens
-from vidrio.translate.confidence import Confidence, sentence_feature, word_features
-from vidrio.translate.confidence import read as read_confidence
 from vidrio.translate.engines import Engine
-from vidrio.translate.translation import Sentence, Translation
+from vidrio.translate.translation import Sentence, Translation, Word
+
+if TYPE_CHECKING:
+    from vidrio.translate.confidence import Confidence
 
 Look = Callable[[Path, Translation, int], Any]  # a model's folder, a translation, which sentence → the run
 
@@ -43,6 +45,8 @@ class ModelAnnotator:
 
     def with_alignment(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same, with the words of each sentence aligned."""
+        from vidrio.translate.alignment import links, source_tokens
+
         pairs = [(s.source_ids, s.best.ids) for translation in translations for s in translation.sentences]
         attention = iter(self.engine.attend(pairs))
 
@@ -55,6 +59,8 @@ class ModelAnnotator:
 
     def with_confidence(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same, each sentence and word with the confidence that the model's folder tells how to judge."""
+        from vidrio.translate.confidence import sentence_feature
+
         confidence = self.calibration
 
         def judged(sentence: Sentence) -> Sentence:
@@ -68,12 +74,16 @@ class ModelAnnotator:
         return _each(self.with_token_scores(translations), judged)
 
     @cached_property
-    def calibration(self) -> Confidence:
+    def calibration(self) -> "Confidence":
         """What the model's folder tells of its confidence."""
-        return read_confidence(self.folder)
+        from vidrio.translate.confidence import read
+
+        return read(self.folder)
 
     def word_features(self, sentence: Sentence) -> list[tuple[Word, float]]:
         """The words of a translation whose tokens have scores, each with its probability."""
+        from vidrio.translate.confidence import word_features
+
         return word_features(sentence.text, self._target_tokens(sentence), sentence.best.token_log_probs)
 
     def token_names(self, hypothesis: Hypothesis) -> list[str]:
@@ -87,6 +97,8 @@ class ModelAnnotator:
         return self._look(self.folder, translation, sentence)
 
     def _target_tokens(self, sentence: Sentence) -> list[Place]:
+        from vidrio.translate.alignment import target_tokens
+
         return target_tokens(sentence.best.ids, sentence.prepared, self._target)
 
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from vidrio.search import Hypothesis, Ids, Options, SearchAll, best_first, score_of
+from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, best_first, score_of
 from vidrio.text.reading.capitals import SEVERAL, came_back
 from vidrio.text.reading.parts import CLOSING, Span, around, broken, in_halves
 from vidrio.text.reading.prepared import Prepared, Reader, Way, reveal
@@ -209,9 +209,14 @@ class Attempts:
             None if of.prepared.usual or best is None else broken(of.prepared.source, best)
             for of, (best, *_) in zip(found, texts, strict=True)
         ]
-        free = self.reader.knows_forms and not (attempts[0].whole and self.options.prefix)
+        free = not (attempts[0].whole and self.options.prefix)
         back = [
-            best is not None and free and not as_sentence and text[:1].islower() and came_back(text, best)
+            best is not None
+            and free
+            and not as_sentence
+            and text[:1].islower()
+            and came_back(text, best)
+            and self.reader.knows_forms
             for ((text, _), _, _, as_sentence, _), (best, *_) in zip(attempts, texts, strict=True)
         ]
         return [

@@ -23,7 +23,7 @@ from vidrio.model.files import read_json, sha256, write_atomically
 from vidrio.model.json_record import record
 from vidrio.model.json_text import json_text
 from vidrio.text.reading.words import Place, word_of_each, worded, words
-from vidrio.translate.alignment import Word, word_at
+from vidrio.translate.translation import Word, word_at
 
 NAME, FORMAT = "confidence.json", 1
 LOW = 0.4  # chrF; a translation below it rarely keeps the meaning

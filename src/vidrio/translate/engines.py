@@ -1,26 +1,25 @@
-"""Which engine translates: CTranslate2 on the exported files, or `glass/` itself. Both take ids and give hypotheses."""
+"""Which engine translates: CTranslate2 on the exported files, or `glass/` itself. Both take ids and give hypotheses.
+Only the one that is used is imported."""
 
 import os
-import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from vidrio.errors import ModelError
-from vidrio.glass.paper.decoding import stepper
-from vidrio.glass.paper.transformer import Machine, build, translate_forced
+from vidrio.hypothesis import Hypothesis, Options, Pair
 from vidrio.model.config import ModelConfig
-from vidrio.model.find import PACKAGE
-from vidrio.search import Hypothesis, Options, search
+from vidrio.model.find import PACKAGE, find
+from vidrio.model.folder import About, read_config
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ENGINES = ("auto", "fast", "glass")
 TINY = 1_000_000  # bytes of parameters; below, glass/ answers before CTranslate2's files could be made
-
-Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 
 
 class Engine(Protocol):
@@ -37,54 +36,10 @@ class Engine(Protocol):
         """For each pair the log-probability of every target token and of the end token after them."""
         ...
 
-    def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
+    def attend(self, pairs: Sequence[Pair]) -> "list[np.ndarray]":
         """For each pair what the decoder looked at when it chose each target token, T × S: the last layer's
         cross-attention, the mean over its heads."""
         ...
-
-
-class Glass:
-    """The reference as an engine: one sentence after the other."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-
-    def search(
-        self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
-    ) -> list[list[Hypothesis]]:
-        special, found = self._machine.config.special, []
-        for ids in sources:
-            if stopped():
-                raise CancelledError
-            found.append(search(stepper(self._machine, ids), special.start, special.end, options))
-        return found
-
-    def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
-        special = self._machine.config.special
-        scores = []
-        for source, target in pairs:
-            prob_TV = translate_forced(self._machine, source, [special.start, *target])
-            chosen_T = prob_TV[np.arange(len(target) + 1), [*target, special.end]]
-            with np.errstate(divide="ignore"):
-                scores.append([float(log_prob) for log_prob in np.log(chosen_T)])
-        return scores
-
-    def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
-        config = self._machine.config
-        layer = f"dec.{config.n_decoder_layers - 1}.cross.weights."
-        found = []
-        for source, target in pairs:
-            heads: list[np.ndarray] = []
-
-            def tap(name: str, value: np.ndarray, heads: list[np.ndarray] = heads) -> np.ndarray:
-                if name.startswith(layer):
-                    heads.append(value)
-                return value
-
-            if target:
-                translate_forced(self._machine, source, [config.special.start, *target[:-1]], tap)
-            found.append(np.mean(heads, axis=0) if heads else np.zeros((0, len(source))))
-        return found
 
 
 def open_engine(
@@ -105,10 +60,52 @@ def open_engine(
             do="use vidrio look, or another model",
         )
     if wish == "glass" or (wish == "auto" and is_tiny(folder)):
-        from vidrio.model.folder import read_parameters
+        from vidrio.translate.glass_engine import Glass
 
-        return Glass(build(config, read_parameters(folder), np.float32))
-    return _fast(folder, config, workers, tell or (lambda message: None))
+        return Glass.load(folder, config)
+    return _ready(folder, config, wish, workers) or _made(folder, config, workers, tell or (lambda message: None))
+
+
+class Opening(NamedTuple):
+    """A model whose engine is being loaded in another thread, so that there is time to import and read the rest."""
+
+    folder: Path
+    config: ModelConfig
+    about: About
+    ready: "Future[Engine | None]"  # none: another is wished for, or its files have to be made first
+
+
+def begin(name: str | Path | None = None, wish: str = "auto", workers: int = 1) -> Opening:
+    """Begin to open a model, by name or folder."""
+    folder = find(name)
+    config, about = read_config(folder)
+    pool = ThreadPoolExecutor(1)
+    ready = pool.submit(_ready, folder, config, wish, workers)
+    pool.shutdown(wait=False)
+    if _is_fast(folder, config, wish):
+        import_module("vidrio.fast.engine")  # what that thread will wait for, while it looks at the files
+    return Opening(folder, config, about, ready)
+
+
+def _is_fast(folder: Path, config: ModelConfig, wish: str) -> bool:
+    return config.shape == "encoder-decoder" and (wish == "fast" or (wish == "auto" and not is_tiny(folder)))
+
+
+def _ready(folder: Path, config: ModelConfig, wish: str, workers: int) -> Engine | None:
+    """The fast engine, if it is the one that is wished for and its files are there: loaded, and warm."""
+    from vidrio.fast.files import check_whole, is_current
+
+    if not _is_fast(folder, config, wish):
+        return None
+    for place in (folder / "fast", cache_place(folder)):
+        if is_current(folder, place):
+            check_whole(place)
+            from vidrio.fast.engine import Engine as Fast
+
+            engine = Fast(place, config, workers=workers)
+            engine.warm()
+            return engine
+    return None
 
 
 def is_tiny(folder: Path) -> bool:
@@ -127,18 +124,15 @@ def multiplies_in(folder: Path, config: ModelConfig) -> str:
     return next((read_manifest(place).quantisation for place in exported), "int8")
 
 
-def _fast(folder: Path, config: ModelConfig, workers: int, tell: Callable[[str], None]) -> Engine:
-    from vidrio.fast.engine import Engine as Fast
-    from vidrio.fast.files import check_whole, is_current
+def _made(folder: Path, config: ModelConfig, workers: int, tell: Callable[[str], None]) -> Engine:
+    """The fast engine on files that are made now."""
+    import tempfile
 
-    places = [folder / "fast", cache_place(folder)]
-    for place in places:
-        if is_current(folder, place):
-            check_whole(place)
-            return Fast(place, config, workers=workers)
+    from vidrio.fast.engine import Engine as Fast
     from vidrio.fast.export import export
 
     tell(f"preparing {folder.name} for the fast engine; this is done once")
+    places = [folder / "fast", cache_place(folder)]
     for place in places[1:] if PACKAGE in folder.resolve().parents else places:  # the package stays as it is
         try:
             export(folder, place)
@@ -154,3 +148,8 @@ def cache_place(folder: Path) -> Path:
     """Where the exported files of a model lie whose own folder is not ours to write to."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "vidrio" / "fast" / sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+
+
+def cores() -> int:
+    """How many batches are worked on at the same time, unless told otherwise."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,14 +8,15 @@ from typing import Generic, TypeVar
 
 Found = TypeVar("Found")  # what a sentence became
 
-# A stream works on some chunks at the same time: while one is searched the next is encoded and the one before is
-# decoded, and they fill batches together. They are as large as can be done in this time: a batch has sentences of one
-# length only, so the more there are to choose from, the fuller it is; but who waits wants to see something. What comes
-# out does not depend on it.
-CHUNKS, SECONDS = 4, 12
+# A stream works on many chunks at the same time: while one is searched the next is encoded and the one before is
+# decoded, and they fill batches together. A batch has sentences of one length only, so the more there are to choose
+# from, the fuller it is; and what has to be read again in one chunk joins what the next ones read for the first time.
+# A chunk is as large as can be done in this time beside the others: who waits wants to see something. What comes out
+# does not depend on it.
+CHUNKS, SECONDS = 16, 12
 # Memory is bounded by what is at work, CHUNKS times MOST: some 9,000 short sentences or 2,000 of news. Fewer are
 # remembered, so that a file of any length needs no more than one that is at work as a whole.
-FEWEST, FIRST, MOST = 500, 4_000, 75_000  # characters in a chunk
+FEWEST, FIRST, MOST = 500, 4_000, 18_750  # characters in a chunk
 REMEMBERED = 2_000  # sentences whose translation a stream keeps, in case they come again
 
 

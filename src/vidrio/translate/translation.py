@@ -6,9 +6,36 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from vidrio.errors import InputError
-from vidrio.search import Hypothesis
+from vidrio.hypothesis import Hypothesis
 from vidrio.text.reading.prepared import Prepared
-from vidrio.translate.alignment import Link, Word
+from vidrio.text.reading.words import Place
+
+
+class Word(NamedTuple):
+    """A word, and where it stands; in characters."""
+
+    text: str
+    start: int
+    end: int
+    confidence: float | None = None  # how likely it is right (confidence.py), if that was asked for
+
+    def moved(self, by: int) -> "Word":
+        return self._replace(start=self.start + by, end=self.end + by)
+
+
+class Link(NamedTuple):
+    """A word of the translation and the source's word that it came from."""
+
+    source: Word
+    target: Word
+    weight: float  # the share of the target word's attention, 0 to 1
+
+    def __str__(self) -> str:
+        return f"{self.source.text} → {self.target.text} {self.weight:.2f}"
+
+
+def word_at(text: str, place: Place) -> Word:
+    return Word(text[slice(*place)], *place)
 
 
 class Sentence(NamedTuple):

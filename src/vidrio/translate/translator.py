@@ -9,7 +9,6 @@ Whatever stands between sentences (spaces, line ends, tabs) comes back byte for 
 translation; a sentence that is too long for the model is translated in parts. Nothing is ever cut off.
 """
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,13 +17,12 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from vidrio.errors import InputError
-from vidrio.model import find as models
+from vidrio.hypothesis import Hypothesis, Options, SearchAll, default_options, diverging
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import About, read_config
-from vidrio.search import Hypothesis, Options, SearchAll, default_options, diverging
+from vidrio.model.folder import About
 from vidrio.text.reading.parts import is_plain, translatable
 from vidrio.text.reading.prepared import Reader
 from vidrio.text.reading.protect import Protected, protected
@@ -32,10 +30,12 @@ from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts
-from vidrio.translate.confidence import Confidence
-from vidrio.translate.engines import Engine, open_engine
+from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
 from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks
 from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
+
+if TYPE_CHECKING:
+    from vidrio.translate.confidence import Confidence
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
@@ -66,10 +66,18 @@ class Translator:
         tell: Callable[[str], None] | None = None,
     ) -> "Translator":
         """A model by name or folder; `workers` batches are worked on at the same time, by default one for each core."""
-        folder = models.find(name)
-        config, about = read_config(folder)
-        ready = open_engine(folder, config, engine, workers=workers or _cores(), tell=tell)
-        return Translator(folder, config, about, read_tokenizers(folder, config), ready)
+        workers = workers or cores()
+        return Translator.opened(begin(name, engine, workers), engine, workers=workers, tell=tell)
+
+    @staticmethod
+    def opened(
+        opening: Opening, engine: str = "auto", *, workers: int = 1, tell: Callable[[str], None] | None = None
+    ) -> "Translator":
+        """The same, once it has begun to open."""
+        folder, config, about, ready = opening
+        tokenizers = read_tokenizers(folder, config)
+        opened = ready.result() or open_engine(folder, config, engine, workers=workers, tell=tell)
+        return Translator(folder, config, about, tokenizers, opened)
 
     @overload
     def translate(self, text: str, options: Options | None = None) -> Translation: ...  # type: ignore[overload-overlap]
@@ -136,7 +144,7 @@ class Translator:
             for chunk in chunks:
                 if chunk:
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
-                while pending and (len(pending) >= CHUNKS or not chunk):
+                while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
@@ -151,7 +159,7 @@ class Translator:
         return ModelAnnotator(self.folder, end, tokenizers, self.engine, self.look)
 
     @property
-    def calibration(self) -> Confidence:
+    def calibration(self) -> "Confidence":
         """What the model's folder tells of its confidence."""
         return self.annotator.calibration
 
@@ -249,7 +257,3 @@ def distinct(sentence: Sentence, count: int) -> Sentence:
     kept = [(text, first[text]) for text in dict.fromkeys(sentence.alternatives)][:count]
     texts, hypotheses = zip(*kept, strict=True)
     return sentence._replace(alternatives=texts, hypotheses=hypotheses)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

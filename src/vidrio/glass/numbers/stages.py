@@ -15,42 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.numbers.formulas import (
-    ACTIVATIONS,
-    CHOICE,
-    CONCAT,
-    DIVIDED,
-    EIGHT_BITS,
-    GAIN_AND_BIAS,
-    HEAD,
-    MASK,
-    MASKS,
-    MEAN,
-    NORMED,
-    PARAMETERS,
-    POOLED,
-    POSITIONS,
-    PROJECTED,
-    ROW_FACTOR,
-    SAYS_NORM,
-    SCALED,
-    SCORE,
-    SCORES,
-    SLIPPED,
-    SOFTMAX,
-    SOFTMAXES,
-    UNSCALED,
-    VARIANCE,
-    VARIANCE_BY_SQUARES,
-    WHAT_IF,
-    WHOLE_ROWS,
-    Formula,
-    copy,
-    divided_by,
-    sum_of,
-    weight_factor,
-    whole_weight,
-)
+from vidrio.glass.numbers import formulas
+from vidrio.glass.numbers.formulas import Formula
 from vidrio.glass.paper import attention, maths, positions, variants
 from vidrio.glass.paper.eight_bits import SUMMED
 from vidrio.glass.paper.maths import Array
@@ -173,14 +139,14 @@ class _Way:
     def parameters(self) -> None:
         for name, (axes, _) in parameter_specs(self.config).items():
             letter = name.rpartition(".")[2]
-            how = Formula("parameter", letter, letter, *PARAMETERS[letter], "parameter")
+            how = Formula("parameter", letter, letter, *formulas.PARAMETERS[letter], "parameter")
             for head in [f".h{h}" for h in range(self.config.n_heads)] if axes[0] == "H" else [""]:
                 own = axes.removeprefix("H")
                 self.add(name + head, own, how, ())
                 if self.choices.eight_bits and axes in SUMMED:
                     what, axis = ("row", own[0]) if axes == "VD" else ("column", own[1])
-                    factor = self.add(f"{name}.factor{head}", axis, weight_factor(what), (name + head,))
-                    self.add(f"{name}.whole{head}", own, whole_weight(what), (name + head, factor))
+                    factor = self.add(f"{name}.factor{head}", axis, formulas.weight_factor(what), (name + head,))
+                    self.add(f"{name}.whole{head}", own, formulas.whole_weight(what), (name + head, factor))
 
     # --- the two towers -----------------------------------------------------------------------------------------------
 
@@ -191,7 +157,7 @@ class _Way:
             x = self.sub_layer(x, f"enc.{n}.ffn", "S", lambda name, x: self.feed_forward(name, x, "S"))
         if self.config.norm == "pre":
             x = self.norm("enc.norm", x, "S")
-        self.add("memory", "SD", copy(x, "the source, as the decoder reads it", latex="memory"), (x,))
+        self.add("memory", "SD", formulas.copy(x, "the source, as the decoder reads it", latex="memory"), (x,))
 
     def decoder(self) -> None:
         x = self.embedding("tgt", "T", target_table(self.config), "dec.in")
@@ -202,7 +168,7 @@ class _Way:
             x = self.sub_layer(x, f"dec.{n}.ffn", "T", lambda name, x: self.feed_forward(name, x, "T"))
         if self.config.norm == "pre":
             x = self.norm("dec.norm", x, "T")
-        self.add("dec.out", "TD", copy(x, "the decoder's output, a row a step"), (x,))
+        self.add("dec.out", "TD", formulas.copy(x, "the decoder's output, a row a step"), (x,))
 
     # --- the parts ----------------------------------------------------------------------------------------------------
 
@@ -216,11 +182,13 @@ class _Way:
             how = how._replace(operation="lookup_whole", plain=f"row ids of {table}.whole / its factor")
             inputs = (f"{table}.whole", ids, f"{table}.factor")
         embedding = self.add(f"{side}.embedding", axes, how, inputs)
-        scaled = self.add(f"{side}.scaled", axes, SCALED if self.config.scale_embeddings else UNSCALED, (embedding,))
-        how = SLIPPED if self.choices.slipped_positions else POSITIONS[self.config.positions]
+        scaled = self.add(
+            f"{side}.scaled", axes, formulas.SCALED if self.config.scale_embeddings else formulas.UNSCALED, (embedding,)
+        )
+        how = formulas.SLIPPED if self.choices.slipped_positions else formulas.POSITIONS[self.config.positions]
         learned = (f"{side}.pos",) if self.config.positions == "learned" else ()
         where = self.add(f"{side}.positions", axes, how, learned)
-        how = sum_of(scaled, where, "§3.5", "embedding + position: layers' input")
+        how = formulas.sum_of(scaled, where, "§3.5", "embedding + position: layers' input")
         return self.add(out, axes, how, (scaled, where))
 
     def sub_layer(self, x: str, name: str, rows: str, make: Callable[[str, str], str]) -> str:
@@ -229,9 +197,9 @@ class _Way:
         made = make(name, self.norm(f"{name}.norm", x, rows) if pre else x)
         says = "what came in + what was made of it"
         if self.choices.add_residual is variants.no_residual:
-            total = self.add(f"{name}.sum", f"{rows}D", copy(made, says, WHAT_IF), (made,))
+            total = self.add(f"{name}.sum", f"{rows}D", formulas.copy(made, says, formulas.WHAT_IF), (made,))
         else:
-            total = self.add(f"{name}.sum", f"{rows}D", sum_of(x, made, "§3.1, residual", says), (x, made))
+            total = self.add(f"{name}.sum", f"{rows}D", formulas.sum_of(x, made, "§3.1, residual", says), (x, made))
         return total if pre else self.norm(f"{name}.norm", total, rows)
 
     def attention(self, name: str, x: str, y: str, axes: str) -> str:
@@ -239,7 +207,7 @@ class _Way:
         x_rows = self.rows(f"{name}.x", x, axes[0] + "D")
         y_rows = x_rows if y == x else self.rows(f"{name}.y", y, axes[1] + "D")
         heads = tuple(self.head(name, h, x_rows, y_rows, axes) for h in range(self.config.n_heads))
-        concat = self.add(f"{name}.concat", f"{axes[0]}E", CONCAT, heads)
+        concat = self.add(f"{name}.concat", f"{axes[0]}E", formulas.CONCAT, heads)
         concat = self.rows(concat, concat, f"{axes[0]}E")
         says = "the heads, mixed back to width D"
         return self.project(f"{name}.out", f"{axes[0]}D", concat, self.with_bias(f"{name}.WO"), "§3.2.2", says)
@@ -253,20 +221,22 @@ class _Way:
         def at(quantity: str) -> str:
             return f"{name}.{quantity}.h{h}"
 
-        for (letter, says), axis, rows in zip(PROJECTED, (axes[0], axes[1], axes[1]), (x, y, y), strict=True):
+        for (letter, says), axis, rows in zip(formulas.PROJECTED, (axes[0], axes[1], axes[1]), (x, y, y), strict=True):
             self.project(at(letter), f"{axis}K", rows, self.with_bias(at(f"W{letter}")), "§3.2.2", says)
-        scores = self.add(at("scores"), axes, SCORES, (at("Q"), at("K")))
+        scores = self.add(at("scores"), axes, formulas.SCORES, (at("Q"), at("K")))
         divisor = self.choices.divisor
-        visible = self.add(at("scaled"), axes, DIVIDED if divisor is None else divided_by(f"{divisor:g}"), (scores,))
+        visible = self.add(
+            at("scaled"), axes, formulas.DIVIDED if divisor is None else formulas.divided_by(f"{divisor:g}"), (scores,)
+        )
         if axes == "TT":
-            visible = self.add(at("masked"), axes, MASKS.get(self.choices.mask, MASK), (visible,))
+            visible = self.add(at("masked"), axes, formulas.MASKS.get(self.choices.mask, formulas.MASK), (visible,))
         weights = self.softmax(at("weights"), axes, visible, "Eq. 1", "shares taken from each row; sum 1")
-        return self.add(at("head"), f"{axes[0]}K", HEAD, (weights, at("V")))
+        return self.add(at("head"), f"{axes[0]}K", formulas.HEAD, (weights, at("V")))
 
     def feed_forward(self, name: str, x: str, rows: str) -> str:
         x, wide, narrow = self.rows(f"{name}.x", x, f"{rows}D"), f"{rows}F", f"{rows}D"
         hidden = self.project(f"{name}.hidden", wide, x, (f"{name}.W1", f"{name}.b1"), "Eq. 2", "each row, widened")
-        active = self.add(f"{name}.active", wide, ACTIVATIONS[self.config.activation], (hidden,))
+        active = self.add(f"{name}.active", wide, formulas.ACTIVATIONS[self.config.activation], (hidden,))
         active, says = self.rows(active, active, wide), "each row, narrowed again"
         return self.project(f"{name}.out", narrow, active, (f"{name}.W2", f"{name}.b2"), "Eq. 2", says)
 
@@ -274,11 +244,16 @@ class _Way:
         """Layer norm in its four steps."""
         axes = f"{rows}D"
         if self.choices.normalise is variants.unnormalised:
-            return self.add(f"{name}.out", axes, copy(x, SAYS_NORM, WHAT_IF), (x,))
-        mean = self.add(f"{name}.mean", rows, MEAN, (x,))
-        var = self.add(f"{name}.var", rows, VARIANCE_BY_SQUARES if self.choices.eight_bits else VARIANCE, (x, mean))
-        normed = self.add(f"{name}.normed", axes, NORMED, (x, mean, var))
-        return self.add(f"{name}.out", axes, GAIN_AND_BIAS, (normed, f"{name}.gain", f"{name}.bias"))
+            return self.add(f"{name}.out", axes, formulas.copy(x, formulas.SAYS_NORM, formulas.WHAT_IF), (x,))
+        mean = self.add(f"{name}.mean", rows, formulas.MEAN, (x,))
+        var = self.add(
+            f"{name}.var",
+            rows,
+            formulas.VARIANCE_BY_SQUARES if self.choices.eight_bits else formulas.VARIANCE,
+            (x, mean),
+        )
+        normed = self.add(f"{name}.normed", axes, formulas.NORMED, (x, mean, var))
+        return self.add(f"{name}.out", axes, formulas.GAIN_AND_BIAS, (normed, f"{name}.gain", f"{name}.bias"))
 
     # --- the ends -----------------------------------------------------------------------------------------------------
 
@@ -288,11 +263,11 @@ class _Way:
         x = self.rows("out.x", "dec.out", "TD")
         logits = self.project("out.logits", "TV", x, parameters, "§3.4", "a number for each word there is")
         prob = self.softmax("out.prob", "TV", logits, "§3.4", "each word's probability to be next")
-        choice = self.add("out.choice", "T", CHOICE, (prob,))
-        self.add("out.score", "T", SCORE, (prob, choice))
+        choice = self.add("out.choice", "T", formulas.CHOICE, (prob,))
+        self.add("out.score", "T", formulas.SCORE, (prob, choice))
 
     def classes(self) -> None:
-        x = self.rows("out.x", self.add("out.pooled", "D", POOLED, ("memory",)), "D")
+        x = self.rows("out.x", self.add("out.pooled", "D", formulas.POOLED, ("memory",)), "D")
         logits = self.project("out.logits", "C", x, ("out.W", "out.b"), "§3.4", "one number for each class")
         self.softmax("out.prob", "C", logits, "§3.4", "the probability of each class")
 
@@ -302,8 +277,8 @@ class _Way:
         """Rows made ready to be multiplied: themselves, or `name.whole` and `name.factor`."""
         if not self.choices.eight_bits:
             return x
-        factor = self.add(f"{name}.factor", axes[:-1], ROW_FACTOR, (x,))
-        self.add(f"{name}.whole", axes, WHOLE_ROWS, (x, factor))
+        factor = self.add(f"{name}.factor", axes[:-1], formulas.ROW_FACTOR, (x,))
+        self.add(f"{name}.whole", axes, formulas.WHOLE_ROWS, (x, factor))
         return name
 
     def project(self, address: str, axes: str, x: str, parameters: tuple[str, ...], place: str, says: str) -> str:
@@ -317,7 +292,7 @@ class _Way:
             how = Formula(f"project{operation}", f"x {formula}{plus}", f"x{latex}{latex_plus}", place, says)
             return self.add(address, axes, how, (x, *parameters))
         plain, exact = f"x.whole {letter}.whole{'ᵀ' * tied}", "the same in whole numbers: exact"
-        how = Formula(f"whole_product{operation}", plain, "x_8W_8", EIGHT_BITS, exact)
+        how = Formula(f"whole_product{operation}", plain, "x_8W_8", formulas.EIGHT_BITS, exact)
         name = f"{without_head(address)[0]}.product{head}"
         product = self.add(name, axes, how, (f"{x}.whole", f"{W}.whole{head}"))
         formula = f"product / factor of x / factor of {letter}{plus}"
@@ -325,5 +300,5 @@ class _Way:
         return self.add(address, axes, how, (product, f"{x}.factor", f"{W}.factor{head}", *b))
 
     def softmax(self, address: str, axes: str, x: str, place: str, says: str) -> str:
-        how = SOFTMAXES.get(self.choices.softmax, SOFTMAX)
+        how = formulas.SOFTMAXES.get(self.choices.softmax, formulas.SOFTMAX)
         return self.add(address, axes, how._replace(place=place, says=says), (x,))

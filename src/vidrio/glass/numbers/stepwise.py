@@ -13,8 +13,6 @@ from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Tap, no_tap
 from vidrio.glass.paper.transformer import translate_forced
 
-_OUTPUTS = ("out.logits", "out.prob")
-
 
 def trace_steps(
     trace: Trace, source_ids: Sequence[int], target_ids: Sequence[int], choice_ids: Sequence[int], change: Tap = no_tap
@@ -41,7 +39,7 @@ def trace_steps(
     trace.sizes |= steps[-1].sizes
     trace.values |= steps[-1].values
     trace.computed |= steps[-1].computed
-    for name in _OUTPUTS:
+    for name in _per_step(trace):
         trace.values[name] = np.stack([step.values[name][-1] for step in steps])
         if name in trace.computed:
             trace.computed[name] = np.stack([step.computed[name][-1] for step in steps])
@@ -50,7 +48,11 @@ def trace_steps(
         with np.errstate(divide="ignore"):
             trace.tap("out.score", np.log(trace.values["out.prob"][np.arange(len(choice_ids)), choice_T]))
     for t, step in enumerate(steps):
-        for name in (*_OUTPUTS, "out.choice", "out.score"):
-            if name in trace.values:
-                step.values[name] = trace.values[name][: t + 1]
+        for name in _per_step(trace):
+            step.values[name] = trace.values[name][: t + 1]
     trace.steps = steps
+
+
+def _per_step(trace: Trace) -> list[str]:
+    """The quantities that each step gives out for itself."""
+    return [name for name in trace.values if trace.stages[name].per_step]

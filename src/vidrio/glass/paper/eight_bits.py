@@ -84,7 +84,14 @@ def look_up(machine: Calculator, table: str, ids_L: Array) -> Array:
 
 def fused(a: Array, b: Array | Float, c: Array | Float) -> Array:
     """a · b + c, rounded once: float64 holds the product of two float32 exactly."""
-    return (np.multiply(a, b, dtype=np.float64) + c).astype(np.float32)
+    return (a.astype(np.float64) * b + c).astype(np.float32)
+
+
+def added_fused(terms: Array, total: Array) -> Array:
+    """Products in float64, added to `total` one after the other along the first axis, each sum rounded once."""
+    for term in terms:
+        np.add(term, total, out=total, casting="unsafe")
+    return total
 
 
 def halved(x: Array) -> Array:
@@ -136,7 +143,7 @@ def softmax(x: Array) -> Array:
     exps = exp(x - x.max(axis=-1, keepdims=True))
     lengths = x.shape[-1] - np.argmax(np.isfinite(x)[..., ::-1], axis=-1)
     total = np.zeros(x.shape[:-1], np.float32)
-    for n in np.unique(lengths):
+    for n in set(lengths.ravel().tolist()):
         here = lengths == n
         total[here] = in_lanes(exps[here][..., :n]) if n > LANES else added_up(exps[here][..., :n])
     return exps * (1 / total)[..., None]
@@ -152,10 +159,8 @@ def added_up(x: Array) -> Array:
 
 def product(a: Array, b: Array) -> Array:
     """a b, each sum term by term, with one rounding a term."""
-    total = np.zeros((len(a), b.shape[1]), np.float32)
-    for k in range(len(b)):
-        total = fused(a[:, k, None], b[k], total)
-    return total
+    terms = np.multiply(a.T[:, :, None], b[:, None, :], dtype=np.float64)
+    return added_fused(terms, np.zeros((len(a), b.shape[1]), np.float32))
 
 
 def dots(a: Array, b: Array, lanes: int) -> Array:
@@ -163,10 +168,9 @@ def dots(a: Array, b: Array, lanes: int) -> Array:
     beyond = -a.shape[1] % lanes
     if beyond:
         a, b = (np.pad(x, ((0, 0), (0, beyond))) for x in (a, b))
-    sums = np.zeros((len(a), len(b), lanes), np.float32)
-    for k in range(0, a.shape[1], lanes):
-        sums = fused(a[:, None, k : k + lanes], b[None, :, k : k + lanes], sums)
-    return sums
+    a_lanes, b_lanes = (x.reshape(len(x), x.shape[1] // lanes, lanes).swapaxes(0, 1) for x in (a, b))
+    terms = np.multiply(a_lanes[:, :, None], b_lanes[:, None], dtype=np.float64)
+    return added_fused(terms, np.zeros((len(a), len(b), lanes), np.float32))
 
 
 def one_query_at_a_time(Q_LK: Array, K_MK: Array, divisor: float) -> Array:
@@ -209,8 +213,8 @@ def cross_scores(beam: int, first_step: int) -> Scores:
 
     def scores(Q_LK: Array, K_MK: Array, divisor: float) -> Array:
         alone = 1 if first_step == 0 else 0
-        first = one_query_at_a_time(Q_LK[:alone], K_MK, divisor)
-        return np.concatenate([first, asked_together(beam, len(K_MK))(Q_LK[alone:], K_MK, divisor)])
+        ways = (one_query_at_a_time, Q_LK[:alone]), (asked_together(beam, len(K_MK)), Q_LK[alone:])
+        return np.concatenate([way(rows_LK, K_MK, divisor) for way, rows_LK in ways if len(rows_LK)])
 
     return scores
 

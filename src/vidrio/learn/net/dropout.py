@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+LEAST = 1 / 512  # rates up to this are rounded to none
 FIRST, LARGEST = 1 << 16, 1 << 20  # bytes drawn at once: more each time, as far as the cache holds them
 
 
@@ -82,9 +83,4 @@ class DropSome:
 
 def dropout(rate: float, key: Sequence[int]) -> Dropout:
     """Dropout with this rate, or none."""
-    return DropSome(rate, key) if drops(rate) else KeepAll()
-
-
-def drops(rate: float) -> bool:
-    """Whether anything is dropped at this rate."""
-    return round(rate * 256) > 0
+    return DropSome(rate, key) if rate > LEAST else KeepAll()

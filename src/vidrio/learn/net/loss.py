@@ -1,5 +1,5 @@
-"""How wrong the model is: cross-entropy with label smoothing, §5.4, and its gradient. With R-Drop also how far two
-predictions of the same are apart.
+"""What training makes small: how wrong the model is on a batch, cross-entropy with label smoothing, §5.4; with R-Drop
+also how far two predictions of the same are apart. And its gradient.
 
 The probabilities of a whole batch over a vocabulary of thousands are the largest thing in training. They are never all
 there: some hundred rows at a time go from logits to probabilities to gradient while they are in the cache.
@@ -11,7 +11,55 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from vidrio.learn.batches import Batch
+from vidrio.learn.net import model
+
 CHUNK = 1 << 22  # logits at a time
+
+
+def objective(net: model.Network, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+    """The loss summed over a batch: with label smoothing, and without."""
+    rows = predict(net, batch)
+    W_VD, b_V = model.output(net)
+    return smoothed_cross_entropy(rows.flatten(0, -2), W_VD, b_V, batch.expected_BT.flatten(), smoothing)
+
+
+def objective_twice(net: model.Network, batch: Batch, smoothing: float, r_drop: float) -> tuple[Tensor, Tensor]:
+    """The same with R-Drop: each sentence goes through the model twice, with other values dropped. The loss is the mean
+    of both, plus α (KL(p‖q) + KL(q‖p)) / 4: half of the paper's, so that a gradient is as long as without.
+    """
+    rows = predict(net, batch.twice())
+    # Sentence by sentence → target by target, the two predictions of each next to each other.
+    rows_BT2D = rows.view(len(batch.expected_BT), 2, -1, rows.shape[-1]).transpose(1, 2)
+    targets = batch.expected_BT.flatten().repeat_interleave(2)
+    loss, nll = smoothed_cross_entropy(rows_BT2D.flatten(0, -2), *model.output(net), targets, smoothing, r_drop)
+    return loss / 2, nll / 2
+
+
+def gradient_of(net: model.Network, batch: Batch, smoothing: float, r_drop: float = 0.0) -> tuple[Tensor, float]:
+    """The gradient of the loss summed over a batch, as one flat vector; and the loss without smoothing."""
+    if r_drop:
+        loss, nll = objective_twice(net, batch, smoothing, r_drop)
+    else:
+        loss, nll = objective(net, batch, smoothing)
+    loss.backward()
+    return model.gradient(net), nll.item()
+
+
+def predict(net: model.Network, batch: Batch) -> Tensor:
+    """The rows from which the expected tokens (or the class) are predicted. Teacher forcing: the decoder reads the
+    right answer so far, whatever it would have said itself.
+    """
+    if not net.config.has_encoder:
+        return model.decode(net, batch.target_BT)
+    memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
+    if not net.config.has_decoder:
+        return model.pool(memory, batch.source_lengths_B)
+    allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
+    return model.decode(net, batch.target_BT, memory, allowed)
+
+
+# --- cross-entropy ----------------------------------------------------------------------------------------------------
 
 
 def smoothed_cross_entropy(

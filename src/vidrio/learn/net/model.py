@@ -5,29 +5,22 @@ It shares no code with glass/; that the two agree, part by part, is what the tes
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from vidrio.errors import InputError
-from vidrio.learn.net.attention import attend
-from vidrio.learn.net.dropout import Dropout, KeepAll
+from vidrio.learn.net.dropout import Dropout, KeepAll, dropout
 from vidrio.learn.net.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-# `keep(name, K, V)` hands back all keys and values so far, those of earlier decoding steps first.
-Keep = Callable[[str, Tensor, Tensor], tuple[Tensor, Tensor]]
-
-
-def no_keep(name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Nothing is kept: the new ones are all there are."""
-    return k, v
+Kept = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and values of earlier decoding steps
 
 
 @dataclass(frozen=True)
@@ -42,11 +35,17 @@ class Dropouts:
 NO_DROPOUT = Dropouts(KeepAll(), KeepAll(), KeepAll())
 
 
+def dropouts_at(rates: Sequence[float], key: Sequence[int]) -> Dropouts:
+    """Dropouts at these rates, each with random numbers of its own."""
+    return Dropouts(*(dropout(rate, (*key, place)) for place, rate in enumerate(rates)))
+
+
 @dataclass(frozen=True)
 class Network:
     """The parameters of one step, ready to compute with, and what the config chose."""
 
     config: ModelConfig
+    master: Parameters  # what the others are made of
     parameters: Mapping[str, Tensor]  # in the precision of the computation
     tables: Mapping[str, Tensor]  # the same tables in full precision, to look rows up in
     positions_PD: Tensor  # unused where positions are learned
@@ -61,6 +60,7 @@ def build(parameters: Parameters, dtype: torch.dtype | None = None, dropouts: Dr
     cast, tables = parameters.leaves(dtype or flat.dtype)
     return Network(
         config=config,
+        master=parameters,
         parameters=cast,
         tables=tables,
         positions_PD=positions(config, flat.dtype, flat.device),
@@ -68,6 +68,11 @@ def build(parameters: Parameters, dtype: torch.dtype | None = None, dropouts: Dr
         place_norm={"post": norm_after, "pre": norm_before}[config.norm],
         dropouts=dropouts,
     )
+
+
+def gradient(net: Network) -> Tensor:
+    """What a backward pass has left, as one flat vector."""
+    return net.master.gradient((net.parameters, net.tables))
 
 
 @lru_cache(maxsize=8)
@@ -186,20 +191,18 @@ def decode(
     target_BT: Tensor,
     memory_BSD: Tensor | None = None,
     source_allowed: Tensor | None = None,
-    keep: Keep = no_keep,
+    kept: Kept | None = None,
     first: int = 0,
 ) -> Tensor:
     """The decoder: target ids so far → one row for each. Figure 1, right.
 
-    With `keep`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
+    With `kept`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
     here: it stands after the text, where no row of the text may look.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
-    if memory_BSD is not None and first > 0:
-        memory_BSD = memory_BSD[:, :0]  # its keys and values were made, and kept, at the first step
     for n in range(net.config.n_decoder_layers):
-        x = decoder_layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), keep)
+        x = decoder_layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), kept)
     return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
 
 
@@ -216,13 +219,16 @@ def decoder_layer(
     memory_BSD: Tensor | None,
     name: str,
     masks: Masks,
-    keep: Keep = no_keep,
+    kept: Kept | None = None,
 ) -> Tensor:
     """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
 
     def self_attention(y: Tensor) -> Tensor:
         q, k, v = heads(net, y, f"{name}.self", "QKV")
-        k, v = keep(f"{name}.self", k, v)
+        if kept is not None:
+            if f"{name}.self" in kept:
+                k, v = (torch.cat(parts, dim=2) for parts in zip(kept[f"{name}.self"], (k, v), strict=True))
+            kept[f"{name}.self"] = k, v
         return multi_head(net, q, k, v, f"{name}.self", masks.target)
 
     x = net.place_norm(net, x, self_attention, f"{name}.self")
@@ -230,8 +236,10 @@ def decoder_layer(
 
         def cross_attention(y: Tensor) -> Tensor:
             (q,) = heads(net, y, f"{name}.cross", "Q")
-            k, v = heads(net, memory_BSD, f"{name}.cross", "KV")
-            k, v = keep(f"{name}.cross", k, v)
+            earlier = None if kept is None else kept.get(f"{name}.cross")
+            k, v = earlier or heads(net, memory_BSD, f"{name}.cross", "KV")
+            if kept is not None:
+                kept[f"{name}.cross"] = k, v
             return multi_head(net, q, k, v, f"{name}.cross", masks.source)
 
         x = net.place_norm(net, x, cross_attention, f"{name}.cross")
@@ -255,3 +263,89 @@ def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
     places_S = torch.arange(x_BSD.shape[1], device=x_BSD.device)
     real_BS1 = (places_S < lengths_B[:, None]).unsqueeze(-1)
     return (x_BSD * real_BS1).sum(1) / lengths_B[:, None].to(x_BSD.dtype)
+
+
+# --- attention --------------------------------------------------------------------------------------------------------
+#
+# softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once, written for the machine at hand.
+#
+# A CPU spends its time not in the two products but in the softmax of very short rows. So the forward and the backward
+# pass are written out here: rows of scores are laid down, not across (the softmax then runs over the first axis, at the
+# full width of the vector unit), and the backward pass needs no second look at the softmax.
+
+NEVER = -math.inf  # a masked score; softmax turns it into exactly 0
+
+
+def attend(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, allowed: Tensor | None, thinned: Dropout) -> Tensor:
+    """Each of L rows gathers from M rows. `allowed` broadcasts to B, H, L, M; True where a row may look."""
+    mask = thinned.mask((*q_BHLK.shape[:3], k_BHMK.shape[2]), q_BHLK.dtype, q_BHLK.device)
+    way = attend_on_cpu if q_BHLK.device.type == "cpu" else attend_elsewhere
+    return way(q_BHLK, k_BHMK, v_BHMK, allowed, mask)
+
+
+def attend_on_cpu(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
+    out: Tensor = _Attend.apply(q, k, v, allowed, mask)  # type: ignore[no-untyped-call]
+    return out
+
+
+def attend_elsewhere(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
+    """PyTorch's own kernel, which a GPU has; it cannot take a dropout mask from outside."""
+    if mask is None:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+    scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]))
+    weights = (scores if allowed is None else scores.masked_fill(~allowed, NEVER)).softmax(-1)
+    return (weights * mask) @ v
+
+
+def softmax_of_rows(scores_NLM: Tensor) -> Tensor:
+    """softmax over the last axis, computed over the first of a transposed copy: many short rows at once."""
+    N, L, M = scores_NLM.shape
+    return (
+        scores_NLM.view(N, L * M)
+        .t()
+        .contiguous()
+        .view(L, M, N)
+        .softmax(1)
+        .view(L * M, N)
+        .t()
+        .contiguous()
+        .view(N, L, M)
+    )
+
+
+class _Attend(torch.autograd.Function):
+    """Eq. 1 with its derivative written out."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
+        B, H, L, K = q.shape
+        M, scale = k.shape[2], 1 / math.sqrt(K)  # §3.2.1
+        scores = torch.bmm(q.reshape(B * H, L, K), k.reshape(B * H, M, K).mT).view(B, H, L, M).mul_(scale)
+        if allowed is not None:
+            scores.masked_fill_(~allowed, NEVER)
+        weights = softmax_of_rows(scores.view(B * H, L, M))
+        used = weights if mask is None else weights * mask.view(B * H, L, M)
+        out = torch.bmm(used, v.reshape(B * H, M, K)).view(B, H, L, K)
+        ctx.save_for_backward(q, k, v, weights, mask, out)
+        ctx.scale = scale
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, weights, mask, out = ctx.saved_tensors
+        B, H, L, K = q.shape
+        M = k.shape[2]
+        grad = grads[0].reshape(B * H, L, K)
+        grad_used = torch.bmm(grad, v.reshape(B * H, M, K).mT)
+        if mask is None:
+            used, grad_weights = weights, grad_used
+        else:
+            mask = mask.view(B * H, L, M)
+            used, grad_weights = weights * mask, grad_used.mul_(mask)
+        # softmax's derivative: s (g − Σ s g); that sum over M is also grad · out, a sum over the K of the head.
+        sums = torch.linalg.vecdot(grad, out.view(B * H, L, K)).unsqueeze(-1)
+        grad_scores = grad_weights.sub_(sums).mul_(weights).mul_(ctx.scale)
+        grad_q = torch.bmm(grad_scores, k.reshape(B * H, M, K)).view(B, H, L, K)
+        grad_k = torch.bmm(grad_scores.mT, q.reshape(B * H, L, K)).view(B, H, M, K)
+        grad_v = torch.bmm(used.mT, grad).view(B, H, M, K)
+        return grad_q, grad_k, grad_v, None, None

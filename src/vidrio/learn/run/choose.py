@@ -14,11 +14,10 @@ import torch
 from numpy.typing import NDArray
 
 from vidrio.errors import RunError
-from vidrio.learn.processes.processes import ALONE, Processes
-from vidrio.learn.run.plan import Plan, cannot_change, compare
-from vidrio.learn.run.prepare import Task, largest_for
-from vidrio.learn.run.ram import need
-from vidrio.learn.run.recipe import Recipe, Stop
+from vidrio.learn.net.loss import CHUNK
+from vidrio.learn.processes import ALONE, Processes
+from vidrio.learn.run.plan import Plan, Recipe, Stop, cannot_change, compare
+from vidrio.learn.run.prepare import Task
 from vidrio.learn.run.request import Choices, Request
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.parameters import count
@@ -34,12 +33,16 @@ PRESETS: dict[str, dict[str, int]] = {
 PAIRS_FOR = {"tiny": 0, "small": 100_000, "base": 1_000_000, "big": 5_000_000}
 PASSES = 8  # over the data, that a time budget must allow, or a smaller size is taken
 DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
+# Pairs made from few words by a rule (each stands there so often, on average) are not learned by heart: little dropout.
+FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 MINUTES = 30  # a run takes, unless it is told when to stop
 WARMUP = 500  # steps; fewer where the whole run is short
 # Of the usual highest rate, where a model is learned on from: what it knows shall change, and not be lost.
 SHARE_OF_RATE = 1 / 3
+SHARE = 0.8  # of what is free, to be used
+LIBRARIES = 64e6  # bytes that they take for themselves at the first step
 OWN_SIZES = "sizes of your own"  # in place of a preset's name
 # What a model may be best by, the usual one first.
 METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
@@ -96,6 +99,7 @@ def choose_plan(request: Request, task: Task, before: Plan | None, room: Room) -
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
     """What is asked for is done; the rest is chosen by the rules."""
     choices, start, pairs = request.choices, request.start, task.pairs["train"]
+    tokens = int(task.examples.source.lengths.sum() + task.examples.target.lengths.sum())  # in one pass
     precision, stop = choose_precision(device), choices.stop or Stop(seconds=60 * MINUTES)
     if start:
         config = start.config
@@ -104,15 +108,15 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
         if not preset:
             vocabulary = (task.source or task.target).size  # type: ignore[union-attr]
             speed = measure_speed(device, getattr(torch, precision))
-            preset = choose_preset(pairs, task.tokens, vocabulary, stop.seconds, speed)
+            preset = choose_preset(pairs, tokens, vocabulary, stop.seconds, speed)
         config = make_config(task, preset, choices.sizes)
     like = nearest_preset(config)
     recipe = Recipe(
         stop=stop,
         rate=RATE_FOR[like] * (SHARE_OF_RATE if start else 1),
         warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
-        batch_tokens=batch_for(like, task.tokens),
-        dropout=float(largest_for(DROPOUT_FOR, pairs)),
+        batch_tokens=batch_for(like, tokens),
+        dropout=dropout_for(pairs, task.repeats),
         schedule=schedule_for(stop),
         patience=10 if stop.converged else 0,
         metric=METRICS_OF[task.kind][0],
@@ -190,7 +194,23 @@ def sized(preset: str, vocabulary: int, special: SpecialIds, **changes: Any) -> 
 
 def make_config(task: Task, preset: str, sizes: dict[str, Any]) -> ModelConfig:
     own = with_heads(sizes, PRESETS[preset])
-    return sized(preset, 0, **{**task.sizes(), "decoding": DecodingDefaults(), **own})
+    return sized(preset, 0, **{**decided_by(task), "decoding": DecodingDefaults(), **own})
+
+
+def decided_by(task: Task) -> dict[str, Any]:
+    """What the data decides about the model's config."""
+    tokenizer = task.source or task.target
+    assert tokenizer is not None
+    values: dict[str, Any] = {
+        "source_vocabulary": task.source.size if task.source else 0,
+        "target_vocabulary": task.target.size if task.target else 0,
+        "special": tokenizer.special,
+    }
+    if task.kind == "classify":
+        return values | {"shape": "encoder", "n_classes": len(task.labels), "tying": "none"}
+    if task.kind == "generate":
+        return values | {"shape": "decoder"}
+    return values | {"tying": "all" if task.source is task.target else "output"}
 
 
 def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,6 +241,12 @@ def schedule_for(stop: Stop) -> str:
     return "inverse-sqrt" if stop.converged else "linear"
 
 
+def dropout_for(pairs: int, repeats: float) -> float:
+    """The fewer the pairs, the more; little, where the same few words are said again and again."""
+    rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
+    return min(rate, DROPOUT_OF_FEW) if repeats >= FEW_WORDS else rate
+
+
 def batch_for(preset: str, tokens: int) -> int:
     """The size's own batch, but at least some twenty steps in each pass over small data."""
     return max(256, min(BATCH_FOR[preset], tokens // 20))
@@ -244,6 +270,67 @@ def choose_precision(device: torch.device) -> str:
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
     can = torch.cpu.get_capabilities()
     return "bfloat16" if can.get("avx512_bf16") or can.get("amx_bf16") else "float32"
+
+
+# --- how much memory a step takes -------------------------------------------------------------------------------------
+#
+# A step's largest part is what the forward pass keeps for the way back. It is counted here in numbers a token, by
+# sub-layers, as `net/model.py` keeps them; the letters are the axes of `config.py`.
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that training takes whatever the batch, and for each token of a batch."""
+
+    fixed: float
+    token: float
+
+    def most_tokens(self, free: float) -> int:
+        """The largest batch that leaves a part of what is free alone; below 1 there is room for none."""
+        return int((SHARE * free - self.fixed) / self.token)
+
+
+def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "cpu") -> Need:
+    """What training takes, in batches of the longest sentences: they need most, since attention is L · M numbers."""
+    size = 2 if recipe.precision == "bfloat16" else 4
+    # Parameters, their mean, the best, Adam's two, a gradient, all in float32; and while a state is saved, a copy of
+    # the first five. A backward pass's own gradients take no more than that copy.
+    parameters = 40 * count(config)
+    W = max(config.source_vocabulary, config.target_vocabulary, config.n_classes) * config.d_model
+    loss = 2 * size * CHUNK + 2 * 4 * W
+    passes = 1
+    if recipe.r_drop:  # each token goes through twice, with six float32 for each logit
+        passes, loss = 2, loss + 6 * 4 * CHUNK
+    return Need(
+        LIBRARIES + parameters + loss,
+        passes * size * (kept(config, recipe, longest, device_type) + passing(config, longest)),
+    )
+
+
+def kept(config: ModelConfig, recipe: Recipe, longest: int, device_type: str) -> float:
+    """Numbers that a token leaves behind for the way back; of a source and a target token, the mean."""
+    c = config
+    D, E, F = c.d_model, c.n_heads * c.d_head, c.d_ff
+    dropped, thinned = recipe.dropout > 0, recipe.attention_dropout > 0
+    around = (3 if dropped else 2) * D  # a sub-layer's input, the same normalised, the dropout mask
+    whole = device_type == "cpu" or thinned  # a GPU's own kernel keeps no weights
+    weights = c.n_heads * longest * (whole + thinned)
+    heads = 5 * E + weights  # Q, K, V, what was gathered, the same with its heads side by side
+    feed = around + F * (3 if recipe.activation_dropout else 1)
+    source = c.n_encoder_layers * (around + heads + feed) + 3 * D
+    target = c.n_decoder_layers * (around + heads + feed) + 5 * D  # the last rows, and their gradient
+    if not c.has_decoder:
+        return source
+    if not c.has_encoder:
+        return target
+    source += c.n_decoder_layers * 2 * E  # cross-attention's keys and values
+    target += c.n_decoder_layers * (around + 3 * E + weights)
+    return (source + target) / 2
+
+
+def passing(config: ModelConfig, longest: int) -> float:
+    """Numbers that a token needs while one layer is computed, forward or back, and no longer."""
+    return 4 * config.n_heads * longest + 2 * config.d_ff + 6 * config.d_model
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------

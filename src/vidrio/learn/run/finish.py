@@ -1,4 +1,6 @@
-"""The end of a training: an honest judgement, the model's card and folder, the fast engine's files, its confidence."""
+"""The end of a training: the best model or the mean of the best, an honest judgement, the model's card and folder, the
+fast engine's files, its confidence.
+"""
 
 import os
 import platform
@@ -9,12 +11,22 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from vidrio._version import __version__
+from vidrio.data.progress import Progress, Work
 from vidrio.data.sources import origin_of
-from vidrio.errors import DataError
+from vidrio.errors import DataError, ModelError
+from vidrio.learn.net import model
+from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.run import run_files
 from vidrio.learn.run.choose import OWN_SIZES
-from vidrio.learn.run.request import Material, Reporter
-from vidrio.learn.train import Learned
+from vidrio.learn.run.loop import rank
+from vidrio.learn.run.plan import METRICS, Plan
+from vidrio.learn.run.prepare import Task
+from vidrio.learn.run.request import Material, Request
+from vidrio.learn.run.state import State
+from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
@@ -30,6 +42,23 @@ CERTAIN = 1.96  # standard deviations to either side hold 95 %
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What a run has brought about: all that is needed to write, judge and describe the model."""
+
+    request: Request
+    task: Task
+    plan: Plan
+    state: State
+    parameters: Parameters  # the best
+    score: float  # theirs, on the validation set
+    averaged: list[int]  # the steps whose models they are the mean of, if they are one
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.plan.config
+
+
 @dataclass(frozen=True)
 class Judgement:
     """How good the finished model is on texts that it has never seen, and what must be said beside the scores."""
@@ -39,47 +68,73 @@ class Judgement:
     translations: list[str] = field(default_factory=list)  # of the test sources, as `vidrio translate` translates them
 
 
-def finish(learned: Learned, reporter: Reporter) -> Judgement:
-    """Write the model's folder, all of it but the report, and judge the model as it will be used."""
-    folder, held_out, translator = learned.request.folder, learned.task.held_out, None
-    write_model(learned, describe(learned, Judgement([])))
-    if learned.plan.task == "translate":
-        reporter.say("exporting for the fast engine …")
-        translator = Translator.load(folder, engine="fast")
-    judgement = judge(learned, translator, reporter)
-    for score in judgement.scores:
-        reporter.say(f"{score.metric} {score.value:.2f}   {score.signature}")
-    for warning in judgement.warnings:
-        reporter.say(f"warning: {warning}")
-    about = describe(learned, judgement)
-    write_atomically(folder / "README.md", card(learned, about, (*LIMITS, *judgement.warnings)).encode())
-    write_config(folder, learned.config, about)
-    if translator is not None:
-        measure_confidence(translator, held_out, reporter)
-        Translator.load(folder, engine="fast")  # its files are held to the config, which tells the scores now
-    return judgement
+# --- the best model ---------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def best_model(request: Request, task: Task, plan: Plan, state: State) -> tuple[Learned, list[str]]:
+    """The best model, or the mean of the best; and what there is to say of it."""
+    best, score, averaged = Parameters(plan.config, state.best), state.best_score or 0.0, list[int]()
+    lines = [f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set"]
+    if len(state.kept) > 1:
+        run = request.folder / "run"
+        try:
+            mean, record = try_mean(run, task, plan, state)
+        except ModelError as error:  # the best one alone is in the state
+            lines.append(f"the mean of the best models could not be tried: {error.what}")
+        else:
+            run_files.add_metrics(run, record)
+            lines.append(describe_mean(record))
+            if record["best"]:
+                best, score, averaged = mean, record[plan.recipe.metric], record["steps"]
+    return Learned(
+        request=request, task=task, plan=plan, state=state, parameters=best, score=score, averaged=averaged
+    ), lines
+
+
+def try_mean(run: Path, task: Task, plan: Plan, state: State) -> tuple[Parameters, dict[str, Any]]:
+    """The mean of the best models; and a line of metrics that says whether it is better than the best one alone."""
+    steps, metric = sorted(best.step for best in state.kept), plan.recipe.metric
+    mean = Parameters.from_arrays(plan.config, run_files.mean(run, steps), device=str(state.best.device))
+    scores = task.validate(model.build(mean, getattr(torch, plan.recipe.precision)))
+    alone = state.best_score or 0.0
+    better = rank(scores[metric], scores["loss"], metric) < rank(alone, state.best_loss, metric)
+    record = {"kind": "mean", "step": state.step, "steps": steps, "metric": metric, "alone": alone, "best": better}
+    return mean, record | {name: scores[name] for name in METRICS if name in scores}
+
+
+def describe_mean(record: dict[str, Any]) -> str:
+    """Whether the mean of the best models has become the model."""
+    metric, steps = record["metric"], ", ".join(f"{step:,}" for step in record["steps"])
+    compared = f"{metric} {record[metric]:.4g}, the best one alone {record['alone']:.4g}"
+    outcome = "the mean is the model" if record["best"] else "not better"
+    return f"tried the mean of the {len(record['steps'])} best models (steps {steps}): {compared}: {outcome}"
 
 
 # --- the judgement ----------------------------------------------------------------------------------------------------
 
 
-def judge(learned: Learned, translator: Translator | None, reporter: Reporter) -> Judgement:
-    """The scores on sentences that the model has never seen."""
-    if learned.judged:
-        metric = METRIC_OF[learned.plan.task]
-        value = learned.judged[metric]
-        mean, width = interval(value, len(learned.task.test)) if metric == "accuracy" else (value, 0.0)
+@torch.no_grad()
+def judge(learned: Learned, progress: Progress) -> Judgement:
+    """The scores on sentences that the model has never seen; it lies in its folder already."""
+    task = learned.task
+    if task.judge is not None:
+        progress.work = Work("judging")
+        metric = METRIC_OF[task.kind]
+        value = task.judge(model.build(learned.parameters))[metric]
+        progress.work = None
+        mean, width = interval(value, len(task.test)) if metric == "accuracy" else (value, 0.0)
         return Judgement([Score(metric, value, mean, width, "on the test set")])
-    if translator is None or not learned.task.test:
+    if not task.test:
         metric, value = learned.plan.recipe.metric, learned.score
         return Judgement([Score(metric, value, value, 0.0, "on the validation set")])
-    sources, references = (list(side) for side in zip(*learned.task.test, strict=True))
+    sources, references = (list(side) for side in zip(*task.test, strict=True))
     translations = []
-    with reporter.progress("translating the test set", len(sources)) as advance:
-        for translation in translator.stream(sources):
-            translations.append(translation.text)
-            advance(1)
-    scores, _ = corpus_scores(translations, [references], usual_metrics(), progress=reporter.progress)
+    translating = progress.work = Work("translating the test set", len(sources))
+    for translation in Translator.load(learned.request.folder, engine="fast").stream(sources):
+        translations.append(translation.text)
+        translating.done += 1
+    scores, _ = corpus_scores(translations, [references], usual_metrics(), progress=progress)
     chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (translations, sources))
     warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
     warnings = [] if chrf > copied else [warning + "do not use it; it needs more pairs or more time."]
@@ -93,23 +148,21 @@ def interval(percent: float, count: int) -> tuple[float, float]:
     return 100 * (share + spread / 2) / (1 + spread), 100 * half / (1 + spread)
 
 
-def measure_confidence(translator: Translator, pairs: Sequence[tuple[str, str]], reporter: Reporter) -> None:
+def measure_confidence(translator: Translator, pairs: Sequence[tuple[str, str]], progress: Progress) -> list[str]:
     """How far the model's probabilities tell the quality of its translations, measured on what it validated with."""
     sources, references = zip(*pairs[:CALIBRATED], strict=True) if pairs else ((), ())
     try:
-        measured = calibrate(
-            translator, sources, references, told={"pairs": "of validation"}, progress=reporter.progress
-        )
+        measured = calibrate(translator, sources, references, told={"pairs": "of validation"}, progress=progress)
     except DataError:  # too few of them to tell
-        return
+        return []
     confidence.write(translator.folder, measured)
-    reporter.say(measured.told())
+    return [measured.told()]
 
 
 # --- the folder -------------------------------------------------------------------------------------------------------
 
 
-def write_model(learned: Learned, about: About) -> None:
+def write_model(learned: Learned, about: About | None = None) -> None:
     """What makes a folder a model, the config last."""
     folder, (source, target) = learned.request.folder, (learned.task.source, learned.task.target)
     write_parameters(folder, learned.parameters.to_arrays())
@@ -120,6 +173,13 @@ def write_model(learned: Learned, about: About) -> None:
     separate.unlink(missing_ok=True)
     if source is not None and target not in (None, source):
         target.save(separate)
+    write_config(folder, learned.config, about or describe(learned, Judgement([])))
+
+
+def write_card(learned: Learned, judgement: Judgement) -> None:
+    """The model's card; its config tells the scores too."""
+    folder, about = learned.request.folder, describe(learned, judgement)
+    write_atomically(folder / "README.md", card(learned, about, (*LIMITS, *judgement.warnings)).encode())
     write_config(folder, learned.config, about)
 
 
@@ -138,11 +198,11 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "data": [str(name) for name in request.material.names],
             "origins": origins(request.material),
             "pairs": task.pairs,
-            "left out": dict(task.tally.reasons()),
+            "left out": task.left_out,
             "command": shlex.join(["vidrio", *request.command]),
             **({"from": start.about.name or start.folder.name} if start else {}),
             "preset": plan.preset or OWN_SIZES,
-            "recipe": plan.recipe.to_json(),
+            "recipe": asdict(plan.recipe),
             "steps": state.step,
             "passes": round(state.epoch, 2),
             "seconds": round(state.seconds),

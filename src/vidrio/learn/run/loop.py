@@ -1,4 +1,4 @@
-"""The training loop: batches → loss → gradient → clip → step → running mean → tell → validate → keep.
+"""The training loop: batches → loss → gradient → clip → step → running mean → figures → validate → keep.
 
 Everything that a run is lies in `State`; the loop changes nothing else. So a run can be stopped at any moment and goes
 on exactly: on a CPU the losses that follow are the same to the last bit.
@@ -8,80 +8,69 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
+from vidrio.data.store import Examples, Ids
 from vidrio.errors import RunError
-from vidrio.learn.batches import Batch, Examples, Ids, Position, collate, stream
+from vidrio.learn.batches import Position, collate, stream
 from vidrio.learn.net import model
-from vidrio.learn.net.dropout import dropout
-from vidrio.learn.net.objective import objective, objective_twice
+from vidrio.learn.net.loss import gradient_of
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.optimiser import Schedule, clip
-from vidrio.learn.processes.processes import ALONE, Processes
-from vidrio.learn.run import run_files
-from vidrio.learn.run.machine import Sweeper
-from vidrio.learn.run.recipe import METRICS, Recipe
-from vidrio.learn.run.state import BestModel, State, save_state
+from vidrio.learn.processes import ALONE, Processes
+from vidrio.learn.run.plan import METRICS, Recipe, Stop
+from vidrio.learn.run.state import BestModel, Keeper, State
 from vidrio.learn.run.validate import Validate
 from vidrio.model.config import ModelConfig
 
-TELL = 10  # steps between two lines of metrics
-SAVE = 300  # seconds between two saved states, besides those at validations
+EVERY = 10  # steps between two lines of metrics
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
 PROOF = 500  # steps after which the loss must have moved
 
 
 @dataclass(frozen=True)
 class Training:
-    """What a run learns from, by what, and who hears of it."""
+    """What a run learns from, and by what."""
 
     examples: Examples
     recipe: Recipe
     validate: Validate
     run: Path | None = None  # where everything is kept that is needed to go on after a kill
-    watch: Callable[[dict[str, Any]], None] = lambda record: None  # gets the lines of metrics
     processes: Processes = ALONE
 
 
-def loop(training: Training, state: State) -> State:
-    """Go on from `state` until the recipe says stop."""
+def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
+    """Go on from `state` until the recipe says stop; gives each line of metrics, of steps and validations."""
     recipe, processes = training.recipe, training.processes
-    clock, keeper = Clock(state.seconds), Keeper(training.run if processes.leads else None, state)
-    free_unused = Sweeper()
-    steps = batches_of_steps(training.examples, recipe, state)
-    if state.step == 0:
-        keeper.snapshot()
     state.ended = is_over(state, recipe)  # an ended run may have been told to go further
-    with Interruption() as interruption:
+    clock, steps = Clock(state.seconds), batches_of_steps(training.examples, recipe, state)
+    with closing(Keeper(training.run if processes.leads else None, state)) as keeper, Interruption() as interruption:
         while not state.ended:
             before = state.share, state.epoch
             take_step(training, next(steps), state, clock)
-            state.share = recipe.stop.share(state.step, state.epoch, state.seconds)
+            state.share = share_over(recipe.stop, state)
             state.ended = state.share >= 1
             due, stopped = processes.any_of(keeper.is_due(), interruption.asked)
-            if state.step % TELL == 0 or state.ended:
-                training.watch(keeper.tell(step_metrics(state, recipe, clock)))
+            if state.step % EVERY == 0 or state.ended:
+                yield keeper.add(step_metrics(state, recipe, clock))
             if state.ended or validation_due(before, state, recipe):
                 record = judge(training, state)
                 if processes.leads:
-                    training.watch(keeper.tell(record))
+                    yield keeper.add(record)
                 keeper.keep_best()
                 state.seconds = clock.now()
                 keeper.save()
             elif due or stopped:
                 keeper.save()
-            if run_files.is_due(state.step):
-                keeper.snapshot()
+            keeper.snapshot()
             if stopped:
                 raise KeyboardInterrupt
-            free_unused()
-    return state
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
@@ -114,7 +103,9 @@ def take_step(training: Training, step: StepBatches, state: State, clock: "Clock
         if place % processes.size == processes.rank:
             key = (recipe.seed, number, place)  # every random number depends on it alone
             batch = collate(training.examples, pairs, parameters.config, recipe.subword_dropout, key)
-            part, nll = gradient_of(parameters, batch.to(parameters.flat.device), recipe, key)
+            rates = recipe.dropout, recipe.attention_dropout, recipe.activation_dropout
+            net = model.build(parameters, getattr(torch, recipe.precision), model.dropouts_at(rates, key))
+            part, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing, recipe.r_drop)
             gradient += part
             sums += torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
     sums[3] = clock.now() if processes.leads else 0
@@ -135,22 +126,6 @@ def take_step(training: Training, step: StepBatches, state: State, clock: "Clock
     state.step, state.seconds = number, seconds
     state.position, state.epoch = step.position, step.epoch
     state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
-
-
-def gradient_of(parameters: Parameters, batch: Batch, recipe: Recipe, key: tuple[int, ...]) -> tuple[Tensor, float]:
-    """The gradient of the loss summed over a batch, and the loss without smoothing."""
-    dropouts = model.Dropouts(
-        dropout(recipe.dropout, (*key, 0)),
-        dropout(recipe.attention_dropout, (*key, 1)),
-        dropout(recipe.activation_dropout, (*key, 2)),
-    )
-    net = model.build(parameters, getattr(torch, recipe.precision), dropouts)
-    if recipe.r_drop:
-        loss, nll = objective_twice(net, batch, recipe.smoothing, recipe.r_drop)
-    else:
-        loss, nll = objective(net, batch, recipe.smoothing)
-    loss.backward()
-    return parameters.gradient((net.parameters, net.tables)), nll.item()
 
 
 class Interruption:
@@ -180,13 +155,13 @@ class Clock:
 
     def __init__(self, before: float) -> None:
         self.start = time.monotonic() - before
-        self.last_told = before
+        self.last_line = before  # of metrics
 
     def now(self) -> float:
         return time.monotonic() - self.start
 
 
-# --- telling and judging ----------------------------------------------------------------------------------------------
+# --- figures and judging ----------------------------------------------------------------------------------------------
 
 
 def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
@@ -194,7 +169,7 @@ def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
     loss, predictions, tokens = state.sums
     state.sums = [0.0, 0.0, 0.0]
     loss /= predictions
-    seconds, clock.last_told = state.seconds - clock.last_told, state.seconds
+    seconds, clock.last_line = state.seconds - clock.last_line, state.seconds
     if state.first_loss is None:
         state.first_loss = loss
     proven = state.step >= max(PROOF, 2 * recipe.warmup) and (recipe.stop.converged or state.share > 0.1)
@@ -218,8 +193,13 @@ def n_choices(config: ModelConfig) -> int:
 
 def is_over(state: State, recipe: Recipe) -> bool:
     """Whether the recipe's end is reached, or its patience."""
-    share = recipe.stop.share(state.step, state.epoch, state.seconds)
-    return share >= 1 or 0 < recipe.patience <= state.since_best
+    return share_over(recipe.stop, state) >= 1 or 0 < recipe.patience <= state.since_best
+
+
+def share_over(stop: Stop, state: State) -> float:
+    """How much of the training is over, 0 to 1."""
+    ends = ((stop.steps, state.step), (stop.epochs, state.epoch), (stop.seconds, state.seconds))
+    return min(1.0, max((done / end for end, done in ends if end), default=0.0))
 
 
 def validation_due(before: tuple[float, float], state: State, recipe: Recipe) -> bool:
@@ -257,45 +237,3 @@ def judge(training: Training, state: State) -> dict[str, Any]:
 def rank(score: float, loss: float | None, metric: str) -> tuple[float, float]:
     """What a better model has less of. Early on all BLEUs are 0: then the loss decides."""
     return score if METRICS[metric] is min else -score, math.inf if loss is None else loss
-
-
-# --- keeping ----------------------------------------------------------------------------------------------------------
-
-
-class Keeper:
-    """Writes what a run leaves behind; nothing, if there is nowhere to write."""
-
-    def __init__(self, run: Path | None, state: State) -> None:
-        self.run, self.state = run, state
-        self.saved = time.monotonic()
-        self.best_on_disk = {best.step for best in state.kept}  # by the last state on disk
-        if run is not None:
-            run.mkdir(parents=True, exist_ok=True)
-            run_files.forget_metrics_after(run, state.step)
-
-    def tell(self, record: dict[str, Any]) -> dict[str, Any]:
-        if self.run is not None:
-            run_files.add_metrics(self.run, record)
-        return record
-
-    def is_due(self) -> bool:
-        return time.monotonic() - self.saved > SAVE
-
-    def save(self) -> None:
-        """The state; then what neither it nor the one before counts among the best models goes."""
-        if self.run is not None:
-            save_state(self.run, self.state)
-            best = {best.step for best in self.state.kept}
-            run_files.remove_best_but(self.run, best | self.best_on_disk)
-            self.best_on_disk = best
-        self.saved = time.monotonic()
-
-    def keep_best(self) -> None:
-        """Write the model that was just judged, if it is one of the best."""
-        if self.run is not None and any(best.step == self.state.step for best in self.state.kept):
-            average = Parameters(self.state.parameters.config, self.state.average)
-            run_files.keep_best(self.run, self.state.step, average.to_arrays())
-
-    def snapshot(self) -> None:
-        if self.run is not None:
-            run_files.keep_snapshot(self.run, self.state.step, self.state.parameters.to_arrays())

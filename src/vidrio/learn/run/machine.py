@@ -1,5 +1,5 @@
-"""Settings of the process that decide how fast it trains on a CPU, and in how much memory. PyTorch must not be imported
-yet for the first two.
+"""The machine at hand: settings of the process that decide how fast it trains on a CPU, and in how much memory; what it
+trains on, and how much memory is free there. PyTorch must not be imported yet for the first two.
 
 Waiting: PyTorch's threads meet after every operation, thousands of times a step. GCC's OpenMP lets the first one spin
 for milliseconds, which is well on an idle machine; where anything else runs, it takes the core from the thread that it
@@ -19,6 +19,14 @@ needs. So now and then all that lies unused is given back.
 import ctypes
 import os
 import time
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from vidrio.errors import RunError
+
+if TYPE_CHECKING:
+    import torch
 
 SPINS = "1000"  # of GCC's OpenMP, before a thread goes to sleep
 SHAPES = "64"  # that oneDNN keeps something for; the layers of one step share them
@@ -61,3 +69,78 @@ def give_back() -> bool:
         return bool(ctypes.CDLL(None).malloc_trim(0))
     except (AttributeError, OSError, TypeError):
         return False
+
+
+# --- what there is ----------------------------------------------------------------------------------------------------
+
+
+def use(threads: int | None) -> None:
+    """Keep memory that was used once, and settle how many CPU threads compute (None: PyTorch's choice)."""
+    import torch
+
+    keep_memory()
+    if threads:
+        torch.set_num_threads(threads)
+
+
+def find_device(name: str) -> "torch.device":
+    """The device of this name; without one, a GPU where there is one."""
+    import torch
+
+    if not name:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise RunError(f"there is no device {name!r} to train on", found=reason, do="use --device cpu") from None
+    return device
+
+
+def free_memory(device: "torch.device") -> int | None:
+    """Bytes that are free on the device; None where nobody can tell."""
+    import torch
+
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return free_on_cpu(Path("/")) if device.type == "cpu" else None
+
+
+def free_on_cpu(root: Path) -> int | None:
+    """What Linux could give to a new process, or what is left to this one's group, whichever is less."""
+    found = [*_available(root / "proc/meminfo"), *_left_to_groups(root)]
+    return min(found) if found else None
+
+
+def _available(meminfo: Path) -> Iterator[int]:
+    for line in _read(meminfo).splitlines():
+        if line.startswith("MemAvailable:"):
+            yield 1024 * int(line.split()[1])
+
+
+def _left_to_groups(root: Path) -> Iterator[int]:
+    """For this process's control group and all those around it: the limit, less what is in use and cannot be freed."""
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            names = ("", "memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            names = ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        place, limit_name, used_name, file_name = names
+        here = PurePosixPath(path.strip("/"))
+        for group in (here, *here.parents):
+            folder = root / "sys/fs/cgroup" / place / group
+            limit, used = _read(folder / limit_name).strip(), _read(folder / used_name).strip()
+            if limit.isdigit() and used.isdigit():
+                stat = dict(row.split() for row in _read(folder / "memory.stat").splitlines())
+                yield max(0, int(limit) - int(used) + int(stat.get(file_name, 0)))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

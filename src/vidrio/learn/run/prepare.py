@@ -3,30 +3,29 @@
 Each task ends up the same: examples, held-out ones, tokenizers, and a function that says how good a model is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from vidrio.data.clean import tidy
+from vidrio.data.clean import Tally, tidy
 from vidrio.data.pairs import corpora, read
 from vidrio.data.prepare import Prepared, key_of, made_of_others, prepare
-from vidrio.data.progress import Progress
-from vidrio.data.skipped import Tally
-from vidrio.data.store import store
+from vidrio.data.progress import Progress, Work
+from vidrio.data.store import Examples, in_memory, store
 from vidrio.errors import DataError
-from vidrio.learn.batches import Examples, in_memory
 from vidrio.learn.run.plan import Plan, cannot_change
 from vidrio.learn.run.request import Material, Start
-from vidrio.learn.run.validate import Texts, Validate, validate_translation
+from vidrio.learn.run.validate import Translations, Validate
 from vidrio.model.files import write_atomically
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
 HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end
 JUDGED = 300  # of the former, translated at every validation
+COUNTED = 100_000  # pairs in which words are counted
 # The largest vocabulary, and how many pairs it takes.
 VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
 
@@ -64,32 +63,10 @@ class Task:
     held_out: Sequence[tuple[str, str]]  # the same to validate with
     labels: tuple[str, ...] = ()
     tally: Tally
+    left_out: dict[str, int]  # by reason
     pairs: dict[str, int]
-
-    @property
-    def tokens(self) -> int:
-        """In one pass over the examples."""
-        return int(self.examples.source.lengths.sum() + self.examples.target.lengths.sum())
-
-    @property
-    def fingerprints(self) -> list[str]:
-        """Of its tokenizers."""
-        return [tokenizer.fingerprint() for tokenizer in (self.source, self.target) if tokenizer]
-
-    def sizes(self) -> dict[str, Any]:
-        """What the data decides about the model's config."""
-        tokenizer = self.source or self.target
-        assert tokenizer is not None
-        values: dict[str, Any] = {
-            "source_vocabulary": self.source.size if self.source else 0,
-            "target_vocabulary": self.target.size if self.target else 0,
-            "special": tokenizer.special,
-        }
-        if self.kind == "classify":
-            return values | {"shape": "encoder", "n_classes": len(self.labels), "tying": "none"}
-        if self.kind == "generate":
-            return values | {"shape": "decoder"}
-        return values | {"tying": "all" if self.source is self.target else "output"}
+    repeats: float = 0.0  # of each word, on average, where something is translated
+    fingerprints: list[str]  # of its tokenizers
 
 
 def sentence_pairs(folder: DataFolder, material: Material, start: Start | None, progress: Progress) -> Task:
@@ -121,40 +98,62 @@ def sentence_pairs(folder: DataFolder, material: Material, start: Start | None, 
     folder.hold(tokenizers=(source, target))
     stored = store(prepared, source, target, progress)
     sources, targets = zip(*dev_pairs, strict=True)
-    held_out = in_memory(list(zip(source.encode_batch(sources), target.encode_batch(targets), strict=True)))
+    asked, right = source.encode_batch(sources), target.encode_batch(targets)
+    held_out = in_memory(list(zip(asked, right, strict=True)))
     return Task(
         kind="translate",
         key=prepared.key,
         source=source,
         target=target,
-        examples=Examples(stored.source, stored.target, [(share.pairs, share.weight) for share in prepared.shares]),
-        validate=validate_translation(held_out, Texts(sources, targets, target.decode), JUDGED),
+        examples=stored,
+        validate=Translations(held_out, dev_pairs, asked, target.decode, JUDGED),
         held_out=dev_pairs,
         test=test_pairs,
         tally=prepared.tally,
+        left_out=dict(prepared.tally.reasons()),
         pairs=prepared.pairs,
+        repeats=repeats_of_words(prepared.folder / "train.tsv"),
+        fingerprints=[source.fingerprint(), target.fingerprint()],
     )
+
+
+def repeats_of_words(pairs: Path) -> float:
+    """How often each word stands in the pairs, on average; of large data, in the first of them."""
+    words, count = set[str](), 0
+    with pairs.open(encoding="utf-8", newline="\n") as lines:
+        for line in islice(lines, COUNTED):
+            some = line.split()
+            words.update(some)
+            count += len(some)
+    return count / max(1, len(words))
+
+
+def describe(task: Task) -> list[str]:
+    """What was read, and what was left out and why."""
+    tally = task.tally
+    held = {"dev": "to validate", "test": "to judge the finished model"}
+    parts = [f"{task.pairs[part]:,} {says}" for part, says in held.items() if task.pairs[part]]
+    return [
+        f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
+        *(f"  left out {count:,}: {reason}" for reason, count in task.left_out.items()),
+        *tally.notes(),
+        f"to learn from: {task.pairs['train']:,}; held out: {', '.join(parts) or 'given files'}",
+    ]
 
 
 def _learn_tokenizers(
     folder: DataFolder, prepared: Prepared, material: Material, progress: Progress
 ) -> tuple[Tokenizer, Tokenizer]:
     """One tokenizer for both sides, or one for each; learned from the training pairs."""
-
-    def side(n: int) -> Iterator[str]:
-        with prepared.path("train").open(encoding="utf-8", newline="\n") as file:
-            for line in file:
-                yield line[:-1].split("\t")[n]
-
-    def both() -> Iterator[str]:
-        yield from side(0)
-        yield from side(1)
-
-    learn = partial(learn_tokenizer, folder, material, progress, (prepared.key, prepared.pairs["train"]))
-    if not material.separate:
-        one = learn("tokenizer.json", both)
-        return one, one
-    return learn("tokenizer.json", partial(side, 0)), learn("target-tokenizer.json", partial(side, 1))
+    data = prepared.key, prepared.pairs["train"]
+    file = prepared.folder / "train.tsv"
+    with file.open(encoding="utf-8", newline="\n") as lines, file.open(encoding="utf-8", newline="\n") as again:
+        sources, targets = (line.partition("\t")[0] for line in lines), (line[:-1].partition("\t")[2] for line in again)
+        if material.separate:
+            source = learn_tokenizer(folder, material, progress, data, sources)
+            return source, learn_tokenizer(folder, material, progress, data, targets, "target-tokenizer.json")
+        both = learn_tokenizer(folder, material, progress, data, chain(sources, targets))
+        return both, both
 
 
 def learn_tokenizer(
@@ -162,8 +161,8 @@ def learn_tokenizer(
     material: Material,
     progress: Progress,
     data: tuple[str, int],
-    name: str,
-    texts: Callable[[], Iterable[str]],
+    texts: Iterable[str],
+    name: str = "tokenizer.json",
 ) -> Tokenizer:
     """The tokenizer that lies there already from the same data (their key, and how many) and wishes, or a new one."""
     path, (key, count) = folder.run / name, data
@@ -175,8 +174,9 @@ def learn_tokenizer(
         return Tokenizer.load(path)
     if not folder.owner:
         raise made_of_others(path)
-    with progress("learning the tokenizer", 0):
-        tokenizer = Tokenizer.learn(texts(), material.tokenizer, size)
+    progress.work = Work("learning the tokenizer")
+    tokenizer = Tokenizer.learn(texts, material.tokenizer, size)
+    progress.work = None
     folder.hold(tokenizers=(tokenizer,))
     tokenizer.save(path)
     write_atomically(stamp, wish.encode())

@@ -9,18 +9,17 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from vidrio.data.clean import tidy
+from vidrio.data.clean import Tally, tidy
 from vidrio.data.lines import read_lines
 from vidrio.data.pairs import corpora, read
+from vidrio.data.prepare import within
 from vidrio.data.progress import Progress
-from vidrio.data.select import within
-from vidrio.data.skipped import Tally
 from vidrio.data.split import key
+from vidrio.data.store import in_memory
 from vidrio.errors import DataError
-from vidrio.learn.batches import in_memory
 from vidrio.learn.run.prepare import FEWEST, HELD_OUT, DataFolder, Task, learn_tokenizer
 from vidrio.learn.run.request import Material
-from vidrio.learn.run.validate import validate_classes, validate_loss
+from vidrio.learn.run.validate import Classes, Loss
 from vidrio.text.fold import fold
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -39,9 +38,7 @@ class Parts:
 
     def tokenizer(self, folder: DataFolder, material: Material, progress: Progress) -> Tokenizer:
         """Learned from the texts that are learned from."""
-        return learn_tokenizer(
-            folder, material, progress, (self.key, len(self.train)), "tokenizer.json", lambda: self.train
-        )
+        return learn_tokenizer(folder, material, progress, (self.key, len(self.train)), self.train)
 
     @property
     def pairs(self) -> dict[str, int]:
@@ -82,13 +79,15 @@ def classes(folder: DataFolder, material: Material, progress: Progress) -> Task:
         key=parts.key,
         source=tokenizer,
         examples=train,
-        validate=validate_classes(dev),
-        judge=validate_classes(test, progress),
+        validate=Classes(dev),
+        judge=Classes(test),
         test=list(parts.test.items()),
         held_out=list(parts.dev.items()),
         labels=labels,
         tally=parts.tally,
+        left_out=dict(parts.tally.reasons()),
         pairs=parts.pairs,
+        fingerprints=[tokenizer.fingerprint()],
     )
 
 
@@ -119,12 +118,14 @@ def texts(folder: DataFolder, material: Material, progress: Progress) -> Task:
         key=parts.key,
         target=tokenizer,
         examples=train,
-        validate=validate_loss(dev),
-        judge=validate_loss(test, progress),
+        validate=Loss(dev),
+        judge=Loss(test),
         test=list(parts.test.items()),
         held_out=list(parts.dev.items()),
         tally=parts.tally,
+        left_out=dict(parts.tally.reasons()),
         pairs=parts.pairs,
+        fingerprints=[tokenizer.fingerprint()],
     )
 
 

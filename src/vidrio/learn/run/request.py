@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.data.progress import Progress, silent
-from vidrio.data.select import Wishes
+from vidrio.data.prepare import Wishes
+from vidrio.data.progress import Progress
 from vidrio.errors import RunError
-from vidrio.learn.run.recipe import Stop
+from vidrio.learn.run.plan import Stop
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
@@ -79,16 +79,11 @@ class Request:
     memory: int | None = None  # bytes that training may take; None: what is free on the device
     command: tuple[str, ...] = ()  # as it was typed, for the model's card
 
-    @property
-    def run(self) -> Path:
-        """The folder of the run."""
-        return self.folder / "run"
-
 
 @dataclass(frozen=True)
 class Reporter:
-    """Who is told meanwhile: lines of text, lines of metrics, and how far long work is."""
+    """Who hears of it meanwhile: lines of text, lines of metrics, and how far long work is."""
 
     say: Callable[[str], None] = lambda text: None
     watch: Callable[[dict[str, Any]], None] = lambda record: None
-    progress: Progress = silent
+    progress: Progress = field(default_factory=Progress)

@@ -8,11 +8,14 @@ A new state is written beside its place and moved there when it is whole, so the
 
 import json
 import os
+import time
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -22,11 +25,14 @@ from vidrio.errors import RunError
 from vidrio.learn.batches import Position
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.optimiser import Adam
-from vidrio.learn.processes.processes import Processes
+from vidrio.learn.processes import Processes
+from vidrio.learn.run import run_files
 from vidrio.model.config import ModelConfig
+from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 
 LATEST, PREVIOUS = "state.safetensors", "state.previous.safetensors"
+SAVE = 300  # seconds between two saved states, besides those at validations
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
 
 
@@ -63,7 +69,12 @@ class State:
     @staticmethod
     def start(parameters: Parameters) -> "State":
         flat = parameters.flat
-        return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
+        return State(parameters, flat.clone(), flat.clone(), Adam(torch.zeros_like(flat), torch.zeros_like(flat)))
+
+    @staticmethod
+    def of_arrays(config: ModelConfig, arrays: Mapping[str, np.ndarray], device: torch.device) -> "State":
+        """A run that begins with these parameters."""
+        return State.start(Parameters.from_arrays(config, arrays, device=str(device)))
 
     def tensors(self) -> dict[str, Tensor]:
         """All that was learned."""
@@ -80,7 +91,9 @@ class State:
     def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
         numbers = {name: value for name, value in numbers.items() if name != "threads"}
         numbers["position"] = Position(*numbers["position"])
-        numbers["kept"] = [BestModel(*model) for model in numbers.get("kept", ())]
+        numbers["kept"] = [BestModel(step, float(s), float(loss)) for step, s, loss in numbers.get("kept", ())]
+        for name in ("best_score", "best_loss", "first_loss"):  # JSON has words for what is no number
+            numbers[name] = None if numbers[name] is None else float(numbers[name])
         adam = Adam(tensors["adam.mean"], tensors["adam.square"], numbers["step"])
         return State(Parameters(config, tensors["parameters"]), tensors["average"], tensors["best"], adam, **numbers)
 
@@ -90,7 +103,7 @@ def share_state(state: State | None, config: ModelConfig, device: torch.device, 
     if processes.size == 1:
         assert state is not None
         return state
-    numbers = json.loads(processes.broadcast_text("" if state is None else json.dumps(state.numbers())))
+    numbers = json.loads(processes.broadcast_text("" if state is None else json_text(state.numbers())))
     tensors = {name: torch.empty(count(config)) for name in TENSORS} if state is None else state.tensors()
     return State.of(config, {name: processes.broadcast(tensor).to(device) for name, tensor in tensors.items()}, numbers)
 
@@ -102,7 +115,7 @@ def save_state(run: Path, state: State) -> None:
     """Write the state; the one that was there becomes the previous one."""
     run.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors().items()}
-    metadata = {"state": json.dumps(state.numbers()), "checksums": json.dumps(_checksums(tensors))}
+    metadata = {"state": json_text(state.numbers()), "checksums": json_text(_checksums(tensors))}
     temporary, latest = run / f".{LATEST}.part", run / LATEST
     try:
         save_file(tensors, temporary, metadata)
@@ -148,3 +161,51 @@ def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State,
 
 def _checksums(tensors: dict[str, Tensor]) -> dict[str, int]:
     return {name: zlib.crc32(tensor.numpy().data) for name, tensor in tensors.items()}
+
+
+class Keeper:
+    """Writes what a run leaves behind; nothing, if there is nowhere to write."""
+
+    def __init__(self, run: Path | None, state: State) -> None:
+        self.run, self.state = run, state
+        self.saved = time.monotonic()
+        self.best_on_disk = {best.step for best in state.kept}  # by the last state on disk
+        if run is not None:
+            run.mkdir(parents=True, exist_ok=True)
+            run_files.forget_metrics_after(run, state.step)
+        self.metrics = None if run is None else run_files.Metrics(run, state.step)
+        if state.step == 0:
+            self.snapshot()
+
+    def add(self, record: dict[str, Any]) -> dict[str, Any]:
+        """One more line of metrics."""
+        if self.metrics is not None:
+            self.metrics.add(record)
+        return record
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self.saved > SAVE
+
+    def save(self) -> None:
+        """The state; then what neither it nor the one before counts among the best models goes."""
+        if self.run is not None:
+            save_state(self.run, self.state)
+            best = {best.step for best in self.state.kept}
+            run_files.remove_best_but(self.run, best | self.best_on_disk)
+            self.best_on_disk = best
+        self.saved = time.monotonic()
+
+    def keep_best(self) -> None:
+        """Write the model that was just judged, if it is one of the best."""
+        if self.run is not None and any(best.step == self.state.step for best in self.state.kept):
+            average = Parameters(self.state.parameters.config, self.state.average)
+            run_files.keep_best(self.run, self.state.step, average.to_arrays())
+
+    def snapshot(self) -> None:
+        """Keep the parameters as they are, at the ages of which snapshots are made."""
+        if self.run is not None and run_files.is_due(self.state.step):
+            run_files.keep_snapshot(self.run, self.state.step, self.state.parameters.to_arrays())
+
+    def close(self) -> None:
+        if self.metrics is not None:
+            self.metrics.close()

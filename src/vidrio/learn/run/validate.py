@@ -1,4 +1,9 @@
-"""How good the model is on held-out sentences, while it learns: one function for each task, `net → scores`."""
+"""How good the model is on held-out sentences, while it learns: for each task a function, `net → scores`.
+
+To be judged, sentences are translated by beam search, many at once: the same search as `search.py` (score = log p /
+length ^ penalty, 2 · beam candidates a step, done when as many hypotheses have ended as the beam is wide), with all of
+the batch in every product. Translating is the other engines' work.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,42 +12,37 @@ from typing import Any
 import numpy as np
 import torch
 
-from vidrio.data.progress import Advance, Progress, silent
-from vidrio.learn.batches import Batch, Examples, collate, plan
+from vidrio.data.store import Examples
+from vidrio.learn.batches import Batch, collate, pad, plan
 from vidrio.learn.net import model
-from vidrio.learn.net.decode import translate
+from vidrio.learn.net.loss import objective, predict
 from vidrio.learn.net.model import Network
-from vidrio.learn.net.objective import objective, predict
 from vidrio.score.metrics import quick_scores
 
 Validate = Callable[[Network], dict[str, Any]]
 
 ROOM = 8192  # tokens at a time
+SEARCHED = 3000  # source tokens × beam at a time
 SHOWN, LEAST_SHOWN = 3, 5  # sample translations, of sentences with so many words
 
 
 @dataclass(frozen=True)
-class Texts:
-    """Held-out sentences as text, to judge translations by, and how ids become text."""
-
-    sources: Sequence[str]
-    references: Sequence[str]
-    to_text: Callable[[list[int]], str]
-
-
-def validate_translation(held_out: Examples, texts: Texts, most: int) -> Validate:
+class Translations:
     """Loss on all, BLEU and chrF of greedy translations of `most` from all over the set, and a few of them to read."""
-    some = translated(len(texts.sources), most)
-    shown = [n for n, i in enumerate(some) if len(texts.sources[i].split()) >= LEAST_SHOWN][:SHOWN]
 
-    def validate(net: Network) -> dict[str, Any]:
-        ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some], beam=1)
-        translations = [texts.to_text(sentence) for sentence in ids]
-        scores = quick_scores(translations, [texts.references[i] for i in some])
-        samples = [(texts.sources[some[n]], translations[n]) for n in shown]
-        return {"loss": mean_loss(net, held_out)} | scores | {"samples": samples}
+    held_out: Examples
+    texts: Sequence[tuple[str, str]]  # the same as text
+    sources: Sequence[Sequence[int]]  # and as ids
+    to_text: Callable[[list[int]], str]
+    most: int
 
-    return validate
+    def __call__(self, net: Network) -> dict[str, Any]:
+        some = translated(len(self.texts), self.most)
+        sources, references = zip(*(self.texts[i] for i in some), strict=True)
+        translations = list(map(self.to_text, translate(net, [np.array(self.sources[i]) for i in some], beam=1)))
+        read = [pair for pair in zip(sources, translations, strict=True) if len(pair[0].split()) >= LEAST_SHOWN]
+        scores = quick_scores(translations, references)
+        return {"loss": mean_loss(net, self.held_out)} | scores | {"samples": read[:SHOWN]}
 
 
 def translated(count: int, most: int) -> list[int]:
@@ -50,44 +50,131 @@ def translated(count: int, most: int) -> list[int]:
     return sorted({int(i) for i in np.linspace(0, count - 1, min(most, count))})
 
 
-def validate_classes(held_out: Examples, progress: Progress = silent) -> Validate:
+@dataclass(frozen=True)
+class Classes:
     """Loss, and the share of texts whose class is told rightly."""
-    count = len(held_out.target.lengths)
 
-    def validate(net: Network) -> dict[str, Any]:
-        with progress("judging", 2 * count) as advance:
-            right = sum(
-                int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
-                for batch in batches(net, held_out, advance)
-            )
-            return {"loss": mean_loss(net, held_out, advance), "accuracy": 100 * right / count}
+    held_out: Examples
 
-    return validate
+    def __call__(self, net: Network) -> dict[str, Any]:
+        right = sum(
+            int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
+            for batch in batches(net, self.held_out)
+        )
+        return {"loss": mean_loss(net, self.held_out), "accuracy": 100 * right / len(self.held_out)}
 
 
-def validate_loss(held_out: Examples, progress: Progress = silent) -> Validate:
+@dataclass(frozen=True)
+class Loss:
     """Loss alone: there is no one right text to generate."""
 
-    def validate(net: Network) -> dict[str, Any]:
-        with progress("judging", len(held_out.target.lengths)) as advance:
-            return {"loss": mean_loss(net, held_out, advance)}
+    held_out: Examples
 
-    return validate
+    def __call__(self, net: Network) -> dict[str, Any]:
+        return {"loss": mean_loss(net, self.held_out)}
 
 
-def mean_loss(net: Network, held_out: Examples, advance: Advance = lambda done: None) -> float:
+@torch.no_grad()
+def mean_loss(net: Network, held_out: Examples) -> float:
     """−log p of the right token, on average."""
     total = predictions = 0.0
-    with torch.no_grad():
-        for batch in batches(net, held_out, advance):
-            total += objective(net, batch, 0.0)[1].item()
-            predictions += batch.n_predictions
+    for batch in batches(net, held_out):
+        total += objective(net, batch, 0.0)[1].item()
+        predictions += batch.n_predictions
     return total / max(1.0, predictions)
 
 
-def batches(net: Network, held_out: Examples, advance: Advance) -> Iterator[Batch]:
+def batches(net: Network, held_out: Examples) -> Iterator[Batch]:
     """The held-out pairs in batches; those too long for the model are left out."""
-    device = net.positions_PD.device
     for which in plan(held_out, ROOM, net.config.max_positions, (0,)):
-        yield collate(held_out, which, net.config).to(device)
-        advance(len(which))
+        yield collate(held_out, which, net.config).to(net.positions_PD.device)
+
+
+# --- beam search ------------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def translate(
+    net: Network,
+    sources: Sequence[np.ndarray],
+    *,
+    beam: int = 4,
+    length_penalty: float = 1.0,
+    room: int = SEARCHED,
+) -> list[list[int]]:
+    """The best translation of each source (ids without special tokens), in the same order.
+
+    An empty source, or one that is longer than the model's positions, has none.
+    """
+    special = net.config.special
+    ended = [np.append(ids, special.end) if net.config.source_end else np.asarray(ids) for ids in sources]
+    results: list[list[int]] = [[] for _ in sources]
+    lengths = [len(ids) if len(ids) <= net.config.max_positions else 0 for ids in ended]
+    for group in _groups(lengths, max(1, room // beam)):
+        translations = _search(net, [ended[i] for i in group], beam, length_penalty)
+        for i, ids in zip(group, translations, strict=True):
+            results[i] = ids
+    return results
+
+
+def _groups(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """Places of sentences of similar lengths, longest first, empty ones left out."""
+    order = sorted((i for i, length in enumerate(lengths) if length), key=lambda i: -lengths[i])
+    start = 0
+    while start < len(order):
+        size = max(1, room // lengths[order[start]])
+        yield order[start : start + size]
+        start += size
+
+
+def _search(net: Network, sources: list[np.ndarray], beam: int, length_penalty: float) -> list[list[int]]:
+    config, special = net.config, net.config.special
+    device = net.positions_PD.device
+    B = len(sources)
+    lengths = np.array([len(ids) for ids in sources])
+    source_BS = torch.from_numpy(pad(np.concatenate(sources), lengths, special.pad)[0]).to(device)
+    lengths_B = torch.from_numpy(lengths).to(device)
+    memory = model.encode(net, source_BS, lengths_B).repeat_interleave(beam, dim=0)
+    allowed = model.within_lengths(source_BS, lengths_B)
+    allowed = None if allowed is None else allowed.repeat_interleave(beam, dim=0)
+
+    most = min(config.decoding.max_length, config.max_positions - 1)
+    limits = [min(most, 2 * len(source) + 20) for source in sources]  # by itself: the company must not matter
+    never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
+    first_row_B1 = torch.arange(0, B * beam, beam, device=device)[:, None]
+    ids = torch.full((B * beam, 1), special.start, dtype=torch.long, device=device)
+    totals = torch.full((B, beam), -torch.inf, device=device)
+    totals[:, 0] = 0  # all hypotheses begin alike: only one of them may branch
+    finished: list[list[tuple[float, list[int]]]] = [[] for _ in range(B)]
+    done = [False] * B
+    kept: model.Kept = {}
+    for step in range(max(limits)):
+        rows = model.decode(net, ids[:, -1:], memory, allowed, kept, step)
+        logits = model.logits(net, rows[:, 0]).float()
+        logits[:, never] = -torch.inf
+        if step == 0:
+            logits[:, special.end] = -torch.inf  # an empty translation is none
+        log_probs = logits.log_softmax(-1)
+        candidates = (totals.view(-1, 1) + log_probs).view(B, -1)
+        best, places = candidates.topk(2 * beam, dim=1)
+        parents, tokens = places // log_probs.shape[1], places % log_probs.shape[1]
+        ends = tokens == special.end
+        for b, rank in ends[:, :beam].nonzero().tolist():
+            if not done[b]:
+                ended_ids = ids[b * beam + int(parents[b, rank]), 1:].tolist()
+                finished[b].append((float(best[b, rank]) / (step + 1) ** length_penalty, ended_ids))
+        # Those that have not ended, best first: sort by (ended, rank).
+        keep = (ends.long() * 2 * beam + torch.arange(2 * beam, device=device)).argsort(dim=1)[:, :beam]
+        totals = best.gather(1, keep)
+        chosen = (first_row_B1 + parents.gather(1, keep)).view(-1)
+        ids = torch.cat([ids.index_select(0, chosen), tokens.gather(1, keep).view(-1, 1)], dim=1)
+        for name, (k, v) in kept.items() if beam > 1 else ():
+            if name.endswith(".self"):  # the beams of a sentence share its source
+                kept[name] = k.index_select(0, chosen), v.index_select(0, chosen)
+        for b, found in enumerate(finished):
+            if step + 1 == limits[b] and not found:  # cut: the best so far
+                found.append((0.0, ids[b * beam, 1:].tolist()))
+            done[b] = len(found) >= beam or step + 1 >= limits[b]
+        if all(done):
+            break
+    return [max(found, key=lambda pair: pair[0])[1] for found in finished]

@@ -6,10 +6,10 @@ Which words keep a capital letter is told by the vocabulary: `tokens` counts how
 fewer with a capital letter (London) is a name; one that is a single token without it, and more with it, is none.
 """
 
-import re
 from collections.abc import Callable
 from enum import Enum
 
+from vidrio.text.pattern import pattern
 from vidrio.text.reading.protect import Protected, protected, spans
 
 Tokens = Callable[[str], int]
@@ -24,13 +24,13 @@ class Form(Enum):
     SMALL = "small letters as a sentence"
 
 
-WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-I_ALONE = re.compile(r"(?<![\w.'’-])i(?!\w|\.\w|[)-])")  # English writes it with a capital; Spanish has no such word
+WORD = pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+I_ALONE = pattern(r"(?<![\w.'’-])i(?!\w|\.\w|[)-])")  # English writes it with a capital; Spanish has no such word
 FEWEST = 4  # letters; what is shorter (USA, PDF) is rather an abbreviation
-LOUD = re.compile(r"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{2,}(?![\w'’/-])")
+LOUD = pattern(r"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{2,}(?![\w'’/-])")
 SEVERAL = 3  # words; fewer may be an entry of a dictionary, which models know as it is
 INFINITIVE = "to "  # such an entry, too, however long: to fall in love
-FIRST_WORD = re.compile(r"[\"'“‘«(\[¿¡]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.?\Z|\.\s)")
+FIRST_WORD = pattern(r"[\"'“‘«(\[¿¡]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.?\Z|\.\s)")
 
 
 def _words(text: str) -> frozenset[str]:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
+from vidrio.text.pattern import pattern
 from vidrio.text.reading import protect
 from vidrio.text.reading.protect import Protected
 from vidrio.text.reading.sentences import split
@@ -12,19 +13,17 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 Span = tuple[int, int]
 
 CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
-CLOSED = re.compile(rf"\A[\s{re.escape(CLOSING)}]+")
-OPENED = re.compile(r"[^\w\s]+\Z")
+CLOSED = pattern(rf"\A[\s{re.escape(CLOSING)}]+")
+OPENED = pattern(r"[^\w\s]+\Z")
 QUOTES = "\"'’"  # after what is copied they close
-MARKER = re.compile(
-    r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+"
-)  # of a list, a heading
-BRACKET = re.compile(r"[()\[\]]")
-QUOTE = re.compile('[«»“”„"]')
-QUOTED = re.compile(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
+MARKER = pattern(r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+")  # of a list, a heading
+BRACKET = pattern(r"[()\[\]]")
+QUOTE = pattern('[«»“”„"]')
+QUOTED = pattern(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 # Neither are raised and lowered numbers and fractions, ligatures and letters of full width a script of their own.
-NOT_LATIN = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff\u2070-\u209c\u2150-\u2189\ufb00-\ufb06\uff01-\uff5e]+")
-SEPARATOR = re.compile(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
+NOT_LATIN = pattern(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff\u2070-\u209c\u2150-\u2189\ufb00-\ufb06\uff01-\uff5e]+")
+SEPARATOR = pattern(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
 PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
@@ -61,7 +60,7 @@ def apart(text: str, tokenizer: Tokenizer) -> list[protect.Span]:
     """What parts a sentence without being a sentence: signs that stand alone, and words in letters that are not Latin
     and of which the vocabulary does not hold half."""
     found = [protect.Span(*sign.span(), "sign") for sign in SEPARATOR.finditer(text)]
-    for word in NOT_LATIN.finditer(text) if tokenizer.kind != "word" else ():
+    for word in NOT_LATIN.finditer(text) if not tokenizer.of_whole_words else ():
         letters = set(word[0])
         if 2 * sum(tokenizer.id(letter) is not None for letter in letters) < len(letters):
             found.append(protect.Span(*word.span(), "foreign"))

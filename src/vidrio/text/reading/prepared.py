@@ -9,9 +9,10 @@ fails to, exactly once for each, `reveal` says so, and the words around are tran
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from vidrio.text.pattern import pattern
 from vidrio.text.reading.capitals import LITTLE, SEVERAL, Form, Tokens, lowered, read, shouted, written
 from vidrio.text.reading.protect import Protected, Span
 from vidrio.text.tokens.normalise import SPACE
@@ -22,26 +23,26 @@ HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domai
 # Words with a capital letter first and a small one last, and neighbours like them: Mary-Ann O'Neill. Letters beyond
 # ASCII may be either here; is_name looks at them.
 _NAME = r"[^\W\d_a-z](?:[\w-]|['’](?=[A-Z]))*[^\W\d_A-Z]\b"
-NAME = re.compile(rf"(?<![\w'’]){_NAME}(?: {_NAME})*")
-ADDRESS = re.compile(r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\.? ")  # a name follows, though it be a common word
+NAME = pattern(rf"(?<![\w'’]){_NAME}(?: {_NAME})*")
+ADDRESS = pattern(r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\.? ")  # a name follows, though it be a common word
 # Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 3, 4
 NAMED = "name"
 TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # what counts as so many: a word with letters that the vocabulary does not hold
-WORD = re.compile(r"[\w'’-]+")
-DRAWN_OUT = re.compile(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
+WORD = pattern(r"[\w'’-]+")
+DRAWN_OUT = pattern(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
 # What a model reads in plainer signs: a text may be wrapped at a fixed width; hyphens that do not break, ligatures and
 # letters of full width are only ways to set a text; control and format characters (soft hyphens, byte-order marks,
 # blanks without width) are not seen at all.
 HYPHENS = "\u2010\u2011"
-SET_OTHERWISE = re.compile(
+SET_OTHERWISE = pattern(
     rf"\s*[\r\n]\s*|[{HYPHENS}]|[\ufb00-\ufb06\uff01-\uff5e]+"
     r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
 )
 CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 # A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
-USUAL = re.compile(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
+USUAL = pattern(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
 REMEMBERED = 10_000  # words whose number of tokens is kept
 MOST_USUAL = 100_000  # words that are known to be usual
 
@@ -77,7 +78,7 @@ class Reader:
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "") -> None:
         self.symbols = symbols
-        self.knows_forms = knows_capitals(tokenizer)
+        self._tokenizer = tokenizer
         names = frozenset(translated.split())
         self._tokens = lru_cache(REMEMBERED)(
             lambda word: (
@@ -92,6 +93,11 @@ class Reader:
         self._usual: set[str] = set()
         self._small: set[str] = set()
         self._unusual: set[str] = set()
+
+    @cached_property
+    def knows_forms(self) -> bool:
+        """Whether the model tells capital letters from small ones."""
+        return knows_capitals(self._tokenizer)
 
     def prepare(self, source: Protected, way: Way = USUAL_WAY) -> Prepared:
         """What the model is given for a sentence."""

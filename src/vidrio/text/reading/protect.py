@@ -10,6 +10,8 @@ from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
+from vidrio.text.pattern import pattern
+
 _TLDS = "com|org|net|edu|gov|mil|int|info|io|dev|app|ai|eu|uk|us|es|mx|ar|co|cl|pe|fr|de|it|pt|br|ch|nl|jp|cn|ru"
 _FILES = (
     "py|js|ts|c|h|cpp|rs|go|java|rb|php|sh|html?|css|json|xml|ya?ml|toml|ini|cfg|csv|tsv|txt|md|rst|pdf|docx?|xlsx?|"
@@ -27,14 +29,14 @@ _EMOJI = rf"{_PICTURE}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e0
 
 # Signs without one of which no text has certain kinds; so most texts are not searched for most kinds.
 _SIGNS = {
-    "0": re.compile(r"\d"),
-    ".": re.compile(r"\."),
-    "-": re.compile(r"[-+]"),
-    ":": re.compile(r":"),
-    "%": re.compile(r"[%$]"),
-    "<": re.compile("[`<>&{#@\\[/~\\\\_\u20e3]"),
-    "☺": re.compile("[\u2190-\U0010ffff]"),
-    "\x1b": re.compile("\x1b"),
+    "0": pattern(r"\d"),
+    ".": pattern(r"\."),
+    "-": pattern(r"[-+]"),
+    ":": pattern(r":"),
+    "%": pattern(r"[%$]"),
+    "<": pattern("[`<>&{#@\\[/~\\\\_\u20e3]"),
+    "☺": pattern("[\u2190-\U0010ffff]"),
+    "\x1b": pattern("\x1b"),
 }
 # Kind, the signs of which it needs one, pattern. They are tried in this order at each place of the text. Each stops at
 # white space or has a limit, so time grows with length.
@@ -104,8 +106,8 @@ _KINDS = (
 # Within a word only these may begin; so most places of a text are passed over without a try.
 _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3))"
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
-_SIGN = re.compile("[\\d\x1b`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
-_TRAILING = re.compile(r"(?:[.]\d+)+")
+_SIGN = pattern("[\\d\x1b`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
+_TRAILING = pattern(r"(?:[.]\d+)+")
 _BY_DIGITS = ("number", "date", "time", "version")
 
 

@@ -4,9 +4,11 @@ letters, another language) may say the same again and again."""
 import re
 from collections.abc import Sequence
 
+from vidrio.text.pattern import pattern
+
 LONGEST = 8  # tokens that come again
 MANY = 3  # times more often than in the source
-AGAIN = re.compile(rf"(.{{1,{LONGEST}}}?)\1{{{MANY}}}", re.DOTALL)  # each token as one character
+AGAIN = pattern(rf"(.{{1,{LONGEST}}}?)\1{{{MANY}}}", re.DOTALL)  # each token as one character
 
 
 def repeats(source: Sequence[int], target: Sequence[int]) -> bool:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from vidrio.text.pattern import pattern
+
 LONGEST = 300  # characters; a longer sentence is divided at a comma, a space, or where nothing else is left, anywhere
 _LONGEST_ABBREVIATION = 20  # characters that are looked at before a full stop
 _WRAPPED = 40  # characters; a shorter line is a heading or an entry of a list and ends where it ends
@@ -57,16 +59,16 @@ _STARTERS = _words(
     """
 )
 
-_END = re.compile(r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]*_]*)")
-_BREAK = re.compile(r"[\n\r\u2028\u2029]")
-_SPACE = re.compile(r"\s+")
+_END = pattern(r"(?P<mark>[.!?…]+|[。！？]+)(?P<close>[\"'”’»)\]*_]*)")
+_BREAK = pattern(r"[\n\r\u2028\u2029]")
+_SPACE = pattern(r"\s+")
 _OPENING = "\"'“‘«([{*_"
-_WORD_BEFORE = re.compile(r"[^\s\"“‘«(\[¿¡—–]*\Z")
-_WORD_AFTER = re.compile(r"[^\W\d_]+")
-_LIST_MARK = re.compile(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z")
-_NUMERAL = re.compile(r"[IVXLC]+|[A-Z]")
-_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # J. R. R. Tolkien, 323 a. C.
-_LIST_ITEM = re.compile(r"[-*•·–—+#>|]|(?:\d{1,3}|[a-zA-Z])[.)]\s")
+_WORD_BEFORE = pattern(r"[^\s\"“‘«(\[¿¡—–]*\Z")
+_WORD_AFTER = pattern(r"[^\W\d_]+")
+_LIST_MARK = pattern(r"(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z")
+_NUMERAL = pattern(r"[IVXLC]+|[A-Z]")
+_INITIALS = pattern(r"(?:[^\W\d_]\.)*[^\W\d_]")  # J. R. R. Tolkien, 323 a. C.
+_LIST_ITEM = pattern(r"[-*•·–—+#>|]|(?:\d{1,3}|[a-zA-Z])[.)]\s")
 
 
 class Span(NamedTuple):
@@ -175,7 +177,7 @@ def _shortened(text: str, span: Span, longest: int) -> Iterator[Span]:
     yield Span(start, span.end)
 
 
-_CUTS = (re.compile(r"[;:—–](?=\s)"), re.compile(r"[,)\]](?=\s)"), re.compile(r"\S(?=\s)"))
+_CUTS = (pattern(r"[;:—–](?=\s)"), pattern(r"[,)\]](?=\s)"), pattern(r"\S(?=\s)"))
 
 
 def _cut(text: str, start: int, longest: int) -> int:

@@ -3,10 +3,10 @@
 Where a place is a pair of numbers, they count characters: the first that belongs to it, and the first that does not.
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 
+from vidrio.text.pattern import pattern
 from vidrio.text.reading import protect
 
 Place = tuple[int, int]
@@ -14,7 +14,7 @@ Place = tuple[int, int]
 _LETTER = r"[\w\u0300-\u036f]"  # an accent of its own belongs to the letter before it
 _OTHER = r"[^\w\s\u0300-\u036f]"
 # don't, e-mail, 18.10: one sign between letters holds a word together, but a dash parts two.
-_WORD = re.compile(rf"{_LETTER}+(?:(?![—–…]){_OTHER}{_LETTER}+)*|{_OTHER}+")
+_WORD = pattern(rf"{_LETTER}+(?:(?![—–…]){_OTHER}{_LETTER}+)*|{_OTHER}+")
 
 
 def words(text: str) -> list[Place]:

@@ -1,17 +1,15 @@
-"""Text to tokens and ids, and back: one class around a Hugging Face `tokenizers` file.
+"""Text to tokens and ids, and back: one class around a Hugging Face `tokenizers` file, or a SentencePiece model.
 
 `decode(encode(text)) == normalise(text)` for every text and every kind but `word` (normalise.py says what is altered).
 Pieces read like `▁Hello`; a character that the vocabulary does not hold becomes its bytes, `<0xF0>` and so on.
 """
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, final
 
@@ -24,6 +22,8 @@ from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
+from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
+from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
 
 REMEMBERED = 20_000  # words whose number of tokens is kept
@@ -50,10 +50,11 @@ def is_number_sign(sign: str) -> bool:
 class Tokenizer:
     """Splits text into tokens of a fixed vocabulary. Immutable; safe to use from several threads."""
 
-    def __init__(self, engine: tokenizers.Tokenizer, special: SpecialIds) -> None:
-        engine.encode_special_tokens = True  # a text that says "</s>" is text
-        engine.no_padding()
-        engine.no_truncation()
+    def __init__(self, engine: tokenizers.Tokenizer | SentencePieces, special: SpecialIds) -> None:
+        if isinstance(engine, tokenizers.Tokenizer):
+            engine.encode_special_tokens = True  # a text that says "</s>" is text
+            engine.no_padding()
+            engine.no_truncation()
         self._engine = engine
         self._specials = {i for i in (special.pad, special.unk, special.start, special.end) if i != NONE}
         self._hidden = self._specials - {special.unk}
@@ -103,8 +104,12 @@ class Tokenizer:
         except (OSError, UnicodeDecodeError) as error:
             raise TokenizerError(f"{path} cannot be read", found=str(error), do="use an undamaged file") from None
         try:
+            if text.startswith(BEGINNING):
+                return Tokenizer(SentencePieces.from_json(text), special or SpecialIds())
             with _told_of_panics():
                 engine = tokenizers.Tokenizer.from_str(text)
+        except (TokenizerError, ModuleNotFoundError):
+            raise
         except Exception as error:  # the library raises nothing more precise
             raise TokenizerError(
                 f"{path} is damaged, or no tokenizer",
@@ -119,7 +124,11 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, whole or not at all."""
-        write_atomically(Path(path), (self._engine.to_str(pretty=True) + "\n").encode())
+        write_atomically(Path(path), f"{self._file_text(pretty=True)}\n".encode())
+
+    def _file_text(self, *, pretty: bool = False) -> str:
+        engine = self._engine
+        return engine.to_json() if isinstance(engine, SentencePieces) else str(engine.to_str(pretty=pretty))
 
     @cached_property
     def model(self) -> dict[str, Any]:
@@ -129,10 +138,26 @@ class Tokenizer:
     @cached_property
     def kind(self) -> str:
         """word, char, bpe or unigram."""
-        model = self._engine.model
-        if isinstance(model, models.BPE):
-            return "bpe" if self.model["merges"] else "char"
-        return "unigram" if isinstance(model, models.Unigram) else "word"
+        if self.of_whole_words:
+            return "word"
+        if isinstance(self._engine.model, models.Unigram):
+            return "unigram"
+        return "bpe" if self.model["merges"] else "char"
+
+    @cached_property
+    def of_whole_words(self) -> bool:
+        """Whether it is of the kind word; `kind` takes longer to tell, for a large vocabulary."""
+        return not isinstance(self._engine.model, models.BPE | models.Unigram)
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """What stands before every text: >>spa<<, where a model translates into several languages."""
+        return self._engine.openings if isinstance(self._engine, SentencePieces) else ()
+
+    @property
+    def sentence_pieces(self) -> SentencePieces | None:
+        """The SentencePiece model that splits, if it is one."""
+        return self._engine if isinstance(self._engine, SentencePieces) else None
 
     @cached_property
     def byte_ids(self) -> frozenset[int]:
@@ -151,9 +176,16 @@ class Tokenizer:
 
     def words(self, text: str) -> list[tuple[str, int]]:
         """What tokens never reach across: each part of the prepared text, with the number of its tokens."""
-        counts = Counter(self._encode(text).word_ids)
-        parts = self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))
-        return [(part, counts[i]) for i, (part, _) in enumerate(parts)]
+        if isinstance(self._engine, SentencePieces):
+            return self._engine.words(text)
+        encoding = self._encode(text)
+        assert isinstance(encoding, tokenizers.Encoding)
+        counts = Counter(encoding.word_ids)
+        return [(part, counts[i]) for i, part in enumerate(self._parts(text))]
+
+    def _parts(self, text: str) -> list[str]:
+        assert not isinstance(self._engine, SentencePieces)
+        return [part for part, _ in self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))]
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text's tokens, without any special token."""
@@ -162,18 +194,16 @@ class Tokenizer:
     def count(self, text: str) -> int:
         """How many tokens a text has. Where tokens never reach across spaces, words are counted, and remembered."""
         if not text or not self._splits_at_spaces:
-            return len(self.encode(text))
+            return len(self.encode(text)) - len(self.opening)
         return sum(map(self._count_word, text.split(" ")))
 
     @cached_property
     def _splits_at_spaces(self) -> bool:
         """Whether a text has the tokens of its words, each with the space before it: so it is in files of our own."""
-        if self.kind not in ("bpe", "unigram"):
+        if self.of_whole_words or isinstance(self._engine, SentencePieces):
             return False
-        ours = tokenizers.Tokenizer(models.BPE())
-        ours.pre_tokenizer = pre_tokenizer(self.kind)
-        mine, expected = (json.loads(engine.to_str())["pre_tokenizer"] for engine in (self._engine, ours))
-        return bool(mine == expected and self.prepared("a") == f"{SPACE}a")
+        mine, ours = (one.__getstate__() for one in (self._engine.pre_tokenizer, pre_tokenizer("bpe")))  # as JSON
+        return bool(mine == ours and self.prepared("a") == f"{SPACE}a")
 
     @cached_property
     def _count_word(self) -> Callable[[str], int]:
@@ -198,7 +228,7 @@ class Tokenizer:
         A character written as bytes has several pieces, all with its place.
         """
         encoding = self._encode(text)
-        spans = _exact_spans(text, encoding.tokens, encoding.offsets)
+        spans = exact_spans(text, encoding.tokens, encoding.offsets)
         if spans and encoding.tokens[0] == SPACE and self.kind in ("bpe", "unigram"):
             spans[0] = (0, 0)  # the space put before the text
         return [
@@ -229,7 +259,7 @@ class Tokenizer:
     def spells(self, word: str) -> bool:
         """Whether the vocabulary holds all letters of a word, and numbers like ½ and ²; a vocabulary of words needs
         none."""
-        if self.kind == "word":
+        if self.of_whole_words:
             return True
         return all(self.id(sign) is not None for sign in word if sign.isalpha() or is_number_sign(sign))
 
@@ -247,7 +277,9 @@ class Tokenizer:
 
     def fingerprint(self) -> str:
         """A checksum (sha256) of everything that decides how texts are split."""
-        return hashlib.sha256(self._engine.to_str().encode()).hexdigest()
+        import hashlib
+
+        return hashlib.sha256(self._file_text().encode()).hexdigest()
 
     def _shown(self, ids: Iterable[int]) -> list[int]:
         kept = [int(i) for i in ids]
@@ -256,7 +288,7 @@ class Tokenizer:
             raise TokenizerError(f"there is no token {wrong[0]}", found=f"a vocabulary of {self.size} tokens")
         return [i for i in kept if i not in self._hidden]
 
-    def _encode(self, text: str) -> tokenizers.Encoding:
+    def _encode(self, text: str) -> tokenizers.Encoding | Encoding:
         try:
             with _told_of_panics():
                 return self._engine.encode(text, add_special_tokens=False)
@@ -268,8 +300,7 @@ class Tokenizer:
 
     def _unknown(self, text: str, error: Exception) -> TokenizerError:
         """A vocabulary without a token for the unknown met a word that it does not hold."""
-        words = self._engine.pre_tokenizer.pre_tokenize_str(self.prepared(text))
-        missing = [word for word, _ in words if self.id(word) is None]
+        missing = [word for word in self._parts(text) if self.id(word) is None]
         if not missing:
             return TokenizerError("this text cannot be split into tokens", found=str(error))
         return TokenizerError(
@@ -282,7 +313,7 @@ class Tokenizer:
         problems = []
         if not 0 < self.size <= LARGEST_VOCABULARY:
             problems.append(f"{self.size:,} tokens, not between 1 and {LARGEST_VOCABULARY:,}")
-        elif sorted(self._engine.get_vocab().values()) != list(range(self.size)):
+        elif set(self._engine.get_vocab().values()) != set(range(self.size)):
             problems.append(f"the ids of its {self.size} tokens are not 0 to {self.size - 1}")
         problems += [f"no token {i}, which should be special" for i in sorted(self._specials) if not 0 <= i < self.size]
         if problems:
@@ -329,25 +360,6 @@ def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
     ids = engine.get_vocab()
     pad, unk, start, end = (NONE if name is None else ids[name] for name in names)
     return SpecialIds(pad=pad, unk=unk, start=start, end=end)
-
-
-def _exact_spans(text: str, tokens: list[str], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans where the library's are coarse: a byte at its own character, an accent with what it was composed to."""
-    exact: list[tuple[int, int]] = []
-    for (start, end), group in groupby(zip(spans, tokens, strict=True), key=lambda pair: pair[0]):
-        run = [token for _, token in group]
-        firsts = [token in BYTES and not 0x80 <= int(token[3:5], 16) < 0xC0 for token in run]  # of a character
-        if end - start > 1 and sum(firsts) == end - start:
-            exact += [(start + n - 1, start + n) for n in accumulate(firsts)]
-        else:
-            exact += [(start, end)] * len(run)
-    following = len(text)
-    for i, (start, end) in reversed(list(enumerate(exact))):
-        following = exact[i + 1][0] if i + 1 < len(exact) and exact[i + 1][0] > start else following
-        while end < following and not text[end].isspace():
-            end += 1
-        exact[i] = (start, end)
-    return exact
 
 
 def _told(engine: tokenizers.Tokenizer, path: Path) -> SpecialIds:

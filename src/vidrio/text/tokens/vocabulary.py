@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
 import tokenizers
 from tokenizers import AddedToken, Regex, models, normalizers, processors, trainers
 
@@ -137,6 +136,8 @@ def thin(texts: Iterable[str], most: int) -> list[str]:
 
 def alphabet(texts: list[str], *, lowercase: bool, coverage: float) -> tuple[list[str], str]:
     """The characters to give a token of their own, frequent first, and the rare ones that are left to bytes."""
+    import numpy as np
+
     found = np.zeros(sys.maxunicode + 1, dtype=np.int64)
     for i in range(0, len(texts), _ROUND):
         text = normalise("".join(texts[i : i + _ROUND]), lowercase=lowercase).replace(" ", SPACE)

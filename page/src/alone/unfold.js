@@ -1,0 +1,29 @@
+// Stands as it is in a page that is one file: unfolds its style, its script and its data, which stand before it.
+{
+  const folded = [...document.querySelectorAll("script[data-bytes]")];
+  const bytes = ({ textContent: text, dataset }) => {
+    const found = new DataView(new ArrayBuffer((text.length / 5) * 4));
+    const digit = (at) => (text.charCodeAt(at) === 126 ? 20 : text.charCodeAt(at) - 40);
+    for (let at = 0, to = 0; at < text.length; at += 5, to += 4) {
+      const high = (digit(at) * 85 + digit(at + 1)) * 85 + digit(at + 2);
+      found.setUint32(to, (high * 85 + digit(at + 3)) * 85 + digit(at + 4));
+    }
+    return new Uint8Array(found.buffer, 0, Number(dataset.bytes));
+  };
+  const unfolded = async (part) => {
+    const stream = new Blob([bytes(folded[part])]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  };
+  const text = async (part) => new TextDecoder().decode(await unfolded(part));
+  Promise.all([text(0), text(1), text(2)]).then(([css, code, data]) => {
+    globalThis.vidrio = { data: JSON.parse(data), part: (n) => unfolded(n + 3) };
+    for (const [tag, content] of [
+      ["style", css],
+      ["script", code],
+    ]) {
+      const element = document.createElement(tag);
+      element.textContent = content;
+      document.head.append(element);
+    }
+  });
+}

@@ -1,0 +1,149 @@
+"""The page as one file: what `vidrio serve` shows, with a run's data or a list of blocks in it, and no server.
+
+It is the very page that `page/` builds; this only puts the data where it looks for them. Everything stands deflated in
+the file, as digits to base 85, and a few lines of script unfold it. The file needs no network, and may ask for nothing.
+"""
+
+import json
+import zlib
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from vidrio._version import __version__
+from vidrio.draw.blocks_data import as_data
+from vidrio.draw.packed import as_text, packed
+from vidrio.look import blocks as b
+from vidrio.look import changed, run_data
+from vidrio.look.changed import BeforeAfter
+from vidrio.look.command_line import CommandLine
+from vidrio.look.manifest import identity
+from vidrio.look.patterns import Pattern, patterns
+from vidrio.look.report import Ending, report
+from vidrio.look.run import Look
+from vidrio.look.writing import PRECISION, visible
+from vidrio.model.folder import write_atomically
+from vidrio.model.json_text import json_text
+
+LARGEST = 5_900_000  # bytes of a file, if the numbers of the run itself fit
+DIRECTORY = 30_000  # of these for the list of what is packed
+LEVEL = 6
+_BUILT = files("vidrio") / "serve" / "page" / "alone"
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; font-src data:; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+
+
+def run_page(tried: BeforeAfter, again: CommandLine) -> str:
+    """A run, with every number on the way."""
+    seen = tried.after
+    patterns_of = patterns(seen.trace) if seen.trace.values else {}
+    data = {
+        "kind": "run",
+        "vidrio": __version__,
+        "machine": run_data.machine_data(seen.model, seen.model.name, ""),
+        "run": {
+            "text": again.text,
+            "translation": seen.translation,
+            "sentences": [],
+            "sentence": 0,
+            **run_data.run_data(seen),
+            "milliseconds": {},
+            "changed": changed.as_data(tried) if tried.whatif else None,
+            "notes": list(seen.notes),
+        },
+        "changes": [change.asked.removeprefix("--").split(" ", 1) for change in tried.whatif.changes],
+        "edited": list(seen.trace.computed),
+        "agreement": None if tried.whatif or seen.forced or not seen.result else _agreement(seen),
+        "search": run_data.search_data(seen) if seen.result else None,
+        "kept": run_data.kept_data(seen),
+        "tokens": None if seen.empty else run_data.tokenising_data(seen),
+        "patterns": _each_once(patterns_of),
+        "again": again.look(),
+        "sha256": identity(seen.model)["sha256"],
+    }
+    tokens = [*seen.source_ids, *seen.target_ids, *seen.chosen_ids]
+    tokens += [candidate["id"] for step in data["run"]["steps"] for candidate in step["best"]]
+    bundle = _bundle("page")
+    room = LARGEST * 4 // 5 - sum(map(len, bundle)) - len(_deflated(json_text(data))) - DIRECTORY
+    pack = packed(seen.trace, patterns_of, room, tokens)
+    data["tensors"] = {"quantities": pack.quantities, "parts": pack.directory, "left_out": pack.left_out}
+    return _file(_title(seen), [*bundle, _deflated(json_text(data)), *pack.parts])
+
+
+def blocks_page(page: b.Page, precision: int = PRECISION) -> str:
+    """A page of blocks: a report, a lesson."""
+    data = {
+        "kind": "blocks",
+        "vidrio": __version__,
+        "title": visible(page.title),
+        "precision": precision,
+        "header": as_data(page.header, precision),
+        "sections": [
+            {"anchor": section.anchor, "title": section.title, "blocks": as_data(section.blocks, precision)}
+            for section in page.sections
+            if section.blocks
+        ],
+        "footer": page.footer,
+        "checksums": [list(pair) for pair in page.checksums],
+    }
+    return _file(page.title, [*_bundle("blocks"), _deflated(json_text(data))])
+
+
+def write_report(folder: Path, ending: Ending, data: Path | None = None) -> Path:
+    """The report of a training run, in its model's folder; `data` is the data.json of its pairs. The same run gives the
+    same bytes."""
+    path = folder / "report.html"
+    write_atomically(path, blocks_page(report(folder, ending, data)).encode())
+    return path
+
+
+def _agreement(seen: Look) -> dict[str, Any]:
+    other = seen.otherwise
+    if other is None:
+        return {"agrees": True, "glass": seen.translation, "first_difference": None}
+    ids = [*other.ids, *[seen.model.config.special.end] * other.ended]
+    pairs = zip(seen.chosen_ids, ids, strict=False)
+    first = next((t for t, (a, c) in enumerate(pairs) if a != c), min(len(ids), len(seen.chosen_ids)))
+    glass = seen.model.target_tokenizer.decode(list(other.ids))
+    return {"agrees": False, "glass": glass, "first_difference": first}
+
+
+def _each_once(found: dict[str, Pattern]) -> dict[str, Any]:
+    """Most quantities are made like many others."""
+    kinds: dict[str, int] = {}
+    places = {name: kinds.setdefault(json_text([p.indices, p.make]), len(kinds)) for name, p in found.items()}
+    return {"kinds": [json.loads(kind) for kind in kinds], "of": places}
+
+
+def _title(seen: Look) -> str:
+    return f"{seen.text or '(an empty text)'} → {seen.translation or '(nothing)'}"
+
+
+# --- the file --------------------------------------------------------------------------------------------------------
+
+
+def _bundle(name: str) -> list[bytes]:
+    """Style and script as `npm run build` leaves them."""
+    return [_deflated((_BUILT / f"{name}.{kind}").read_bytes()) for kind in ("css", "js")]
+
+
+def _deflated(content: bytes | str) -> bytes:
+    return zlib.compress(content.encode() if isinstance(content, str) else content, LEVEL)
+
+
+def _file(title: str, parts: Iterable[bytes]) -> str:
+    folded = "\n".join(f'<script type="text/plain" data-bytes="{len(p)}">{as_text(p)}</script>' for p in parts)
+    unfold = (_BUILT / "unfold.js").read_text("utf-8")
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(visible(title))}</title>\n</head>\n<body>\n"
+        "<noscript>This page draws with a script that stands in it. It asks for nothing outside.</noscript>\n"
+        f'<div id="page"></div>\n{folded}\n<script>{unfold}</script>\n</body>\n</html>\n'
+    )

@@ -1,0 +1,178 @@
+"""What is known of another program's model once its files were opened, and the model folder that is made of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from vidrio.errors import ModelError, nearest
+from vidrio.interop.protobuf import model_type
+from vidrio.model.config import ModelConfig
+from vidrio.model.files import read_json, sha256, write_atomically
+from vidrio.model.folder import TOKENIZERS, About, write_config, write_parameters
+from vidrio.model.json_record import fitted, shown
+from vidrio.model.parameters import check_parameters
+from vidrio.text.tokens.sentence_pieces import SentencePieces
+from vidrio.text.tokens.tokenizer import Tokenizer
+
+T = TypeVar("T")
+
+LARGEST_SENTENCE_PIECES = 16 * 1024 * 1024  # bytes; those of OPUS-MT have 0.8 million
+LARGEST_CARD = 1 << 20
+UNKNOWN = "<unk>"
+LICENCES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING")
+UNIGRAM = 1  # of SentencePiece's kinds
+
+
+@dataclass(frozen=True)
+class Side:
+    """One language: the SentencePiece model, and the ids of pieces."""
+
+    spm: Path
+    pieces: Mapping[str, int]
+    rows: int  # of its embedding
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Another program's model, opened."""
+
+    config: ModelConfig
+    source: Side
+    target: Side
+    parameters: Callable[[], dict[str, np.ndarray]]
+    languages: tuple[str, str] = ("", "")
+    files: Sequence[Path] = field(default_factory=list)  # that it was read from
+
+
+def need(told: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
+    """A setting of the right type."""
+    value = told.get(name)
+    if value is None and default is not None:
+        return default
+    try:
+        return fitted(kind, value)
+    except TypeError as error:
+        raise ModelError(f"{where} cannot be read", found=f"{name}: {error}", do="copy it again") from None
+
+
+def read_pieces(path: Path) -> dict[str, int]:
+    """The ids of pieces in a JSON file."""
+    return check_pieces(read_json(path, what="the list of pieces"), path)
+
+
+def check_pieces(data: object, path: Path) -> dict[str, int]:
+    try:
+        return fitted(dict[str, int], data)
+    except TypeError as error:
+        raise ModelError(f"{path} is no list of pieces with their ids", found=f"{error!s:.200}") from None
+
+
+def make_folder(foreign: Foreign, to: Path, *, name: str, target: str = "", origin: str = "") -> About:
+    """Write a model folder, the config last."""
+    opening = opening_of(foreign, target)
+    splits = [tokenizer(foreign.source, opening), tokenizer(foreign.target, "")]
+    config = replace(foreign.config, special=replace(foreign.config.special, unk=foreign.source.pieces[UNKNOWN]))
+    if foreign.target.pieces.get(UNKNOWN) != config.special.unk:
+        raise ModelError("the two vocabularies do not agree", found=f"{UNKNOWN} has another id in each")
+    problems = list(config._problems_of_special())
+    if problems:
+        raise ModelError(f"{name} cannot be imported", found="; ".join(problems), do="use an undamaged model")
+    parameters = foreign.parameters()
+    check_parameters(parameters, config, where=name)
+    tokenizers = [Tokenizer(pieces, config.special) for pieces in splits]
+    write_parameters(to, parameters)
+    same = tokenizers[0].fingerprint() == tokenizers[1].fingerprint()
+    for of, file in zip(tokenizers[: 1 if same else 2], TOKENIZERS, strict=False):
+        of.save(to / file)
+    card, licence = card_of(foreign, name, origin)
+    about = About(
+        name=to.resolve().name,
+        source_language=foreign.languages[0],
+        target_language=target or foreign.languages[1],
+        provenance={
+            "imported": origin or name,
+            "files": {path.name: sha256(path) for path in foreign.files},
+            "licence": licence,
+        },
+    )
+    write_atomically(to / "README.md", card.encode())
+    write_config(to, config, about)
+    return about
+
+
+def opening_of(foreign: Foreign, target: str) -> str:
+    """The token that says into which language to translate, for a model of several."""
+    tokens = [piece for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
+    languages = [token[2:-2] for token in tokens]
+    if target and tokens and target not in languages:
+        raise ModelError(
+            f"this model does not translate into {shown(target)[1:-1]}",
+            found=f"nearest: {nearest(target, languages)}; {len(languages)} in all",
+            do="give one of them with --target",
+        )
+    if not target and len(tokens) > 1:
+        raise ModelError(
+            "this model translates into several languages",
+            found=", ".join(languages[:40]) + (f" and {len(languages) - 40} more" if len(languages) > 40 else ""),
+            do="give one of them with --target",
+        )
+    return f">>{target}<<" if target and tokens else "".join(tokens)
+
+
+def tokenizer(side: Side, opening: str) -> SentencePieces:
+    """What splits the texts of one language; with a name for each row of the embedding that has none."""
+    try:
+        if side.spm.stat().st_size > LARGEST_SENTENCE_PIECES:
+            raise ModelError(f"{side.spm} is too large", found=f"{side.spm.stat().st_size:,} bytes")
+        proto = side.spm.read_bytes()
+    except FileNotFoundError:
+        merges = ", ".join(sorted(path.name for path in side.spm.parent.glob("*.bpe")))
+        raise ModelError(
+            f"{side.spm} is missing",
+            found=f"{merges}: subword-nmt's merges are not supported" if merges else "no SentencePiece model",
+            do="use a model that splits texts by SentencePiece",
+        ) from None
+    kind = model_type(proto, side.spm)
+    if kind != UNIGRAM:
+        names = {2: "BPE", 3: "words", 4: "characters"}
+        raise ModelError(
+            f"{side.spm} is of a kind that is not supported",
+            found=f"SentencePiece by {names.get(kind, kind)}",
+            do="only unigram models are supported",
+        )
+    ids = sorted(side.pieces.values())
+    if ids != list(range(len(ids))) or len(ids) > side.rows or UNKNOWN not in side.pieces:
+        unknown = "with" if UNKNOWN in side.pieces else "without"
+        raise ModelError(
+            f"the list of pieces beside {side.spm} does not fit the model",
+            found=f"{len(ids):,} ids, {unknown} {UNKNOWN}, for {side.rows:,} rows",
+            do="copy it again",
+        )
+    vocabulary = sorted(side.pieces, key=side.pieces.__getitem__)
+    return SentencePieces(proto, vocabulary, side.pieces[UNKNOWN], opening)
+
+
+def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
+    """The model's card, its own if it brings one, and the licence that it tells."""
+    folder = foreign.files[0].parent if foreign.files else Path()
+    own = folder / "README.md"
+    card = read_text(own) if own.is_file() else ""
+    lines = [line for line in card.splitlines()[:60] if line.startswith("license:")]
+    licence = lines[0].partition(":")[2].strip() if lines else ""
+    texts = [read_text(folder / file) for file in LICENCES if (folder / file).is_file()]
+    licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not told; ask whoever made it")
+    note = f"Imported by vidrio from {origin or name}. Licence: {licence}\n"
+    if card.startswith("---\n") and "\n---\n" in card:  # its settings stay at the top
+        head, _, rest = card.partition("\n---\n")
+        card = f"{head}\n---\n\n{note}{rest}"
+    else:
+        card = f"{note}\n{card}" if card else f"# {name}\n\n{note}"
+    return "\n\n".join([card, *texts]), licence
+
+
+def read_text(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(LARGEST_CARD).decode("utf-8", "replace")

@@ -1,0 +1,155 @@
+"""A MarianMT folder as Hugging Face has it → a model folder.
+
+config.json             sizes and choices
+model.safetensors       or pytorch_model.bin
+source.spm target.spm   what texts are split by
+vocab.json              the pieces' ids (target_vocab.json, if the target has its own)
+generation_config.json  how it searches
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vidrio.errors import ModelError
+from vidrio.interop.foreign import Foreign, Side, need, read_pieces
+from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
+from vidrio.interop.tensors import Stored, open_tensors
+from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
+from vidrio.model.files import read_json
+from vidrio.model.parameters import ParameterSpec, parameter_specs
+
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
+# What the format can say, and MarianMT as it is distributed never does.
+NEVER = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits")
+# The same numbers under another name, where they are shared and the first is not in the file.
+ALSO = {
+    "model.shared.weight": ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
+    "model.decoder.embed_tokens.weight": ("lm_head.weight",),
+}
+
+
+def read_folder(folder: Path) -> Foreign:
+    """Everything of such a folder that makes a model; numbers are not read yet."""
+    told = read_json(folder / "config.json", what=f"the MarianMT folder {folder}")
+    if told.get("model_type") != "marian":
+        raise ModelError(
+            f"{folder} is not a MarianMT model",
+            found=f"model_type {told.get('model_type')!r:.60}",
+            do="only Marian's Transformers can be imported (docs/interop.md)",
+        )
+    extra = folder / "generation_config.json"
+    search = {**told, **(read_json(extra, what="how it searches") if extra.is_file() else {})}
+    config = config_of(told, search, folder)
+    path = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    if path is None:
+        raise ModelError(f"{folder} has no parameters", found=f"neither {' nor '.join(WEIGHTS)}", do="copy it again")
+    tensors = open_tensors(path)
+    source, target = sides(folder, config)
+    extra = folder / "tokenizer_config.json"
+    languages = read_json(extra, what="its languages") if extra.is_file() else {}
+    files = [path, *folder.glob("*.spm"), *folder.glob("*vocab.json"), folder / "config.json"]
+    return Foreign(
+        config=config,
+        source=source,
+        target=target,
+        languages=(str(languages.get("source_lang") or ""), str(languages.get("target_lang") or "")),
+        parameters=lambda: {
+            name: parameter(name, spec, tensors, config, path) for name, spec in parameter_specs(config).items()
+        },
+        files=files,
+    )
+
+
+def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) -> ModelConfig:
+    """Sizes and choices in our words; what we have no word for is refused by its name."""
+    where = str(folder / "config.json")
+
+    def size(name: str, default: int | None = None) -> int:
+        return need(told, name, int, where, default)
+
+    problems = [name for name in NEVER if told.get(name)]
+    problems += [
+        f"encoder_{name} {told.get(f'encoder_{name}')!r:.20}, decoder_{name} {told.get(f'decoder_{name}')!r:.20}"
+        for name in ("attention_heads", "ffn_dim")
+        if told.get(f"encoder_{name}") != told.get(f"decoder_{name}")
+    ]
+    activation = str(told.get("activation_function"))
+    if activation not in ACTIVATIONS:
+        problems.append(f"activation_function {activation!r:.40}")
+    heads, width = size("encoder_attention_heads"), size("d_model")
+    if heads < 1 or width % heads:
+        problems.append(f"{heads} heads in a width of {width}")
+    if problems:
+        raise ModelError(
+            f"{folder} is of a kind that is not supported", found="; ".join(problems), do="docs/interop.md"
+        )
+    shared = need(told, "share_encoder_decoder_embeddings", bool, where, True)
+    tied = need(told, "tie_word_embeddings", bool, where, True)
+    rows = size("vocab_size")
+    end = size("eos_token_id", 0)
+    beam = need(search, "num_beams", int, where, DecodingDefaults.beam)
+    longest = size("max_position_embeddings", 512)
+    return ModelConfig(
+        source_vocabulary=rows,
+        target_vocabulary=rows if shared else size("decoder_vocab_size", rows),
+        d_model=width,
+        n_heads=heads,
+        d_head=width // heads,
+        d_ff=size("encoder_ffn_dim"),
+        n_encoder_layers=size("encoder_layers"),
+        n_decoder_layers=size("decoder_layers"),
+        max_positions=longest,
+        norm="post",
+        norm_epsilon=1e-5,
+        activation=ACTIVATIONS[activation],
+        positions="sinusoidal-halves",
+        tying="none" if not tied else "all" if shared else "output",
+        scale_embeddings=need(told, "scale_embedding", bool, where, False),
+        attention_bias=True,
+        output_bias=True,
+        # What stands before a target is the row of padding.
+        special=SpecialIds(
+            pad=size("pad_token_id"), unk=-1, start=size("decoder_start_token_id", size("pad_token_id")), end=end
+        ),
+        decoding=DecodingDefaults(
+            beam=min(max(1, beam), LARGEST_BEAM),
+            length_penalty=float(need(search, "length_penalty", float, where, 1.0)),
+            max_length=min(max(1, need(search, "max_length", int, where, 512)), max(1, longest - 1)),
+        ),
+    )
+
+
+def sides(folder: Path, config: ModelConfig) -> tuple[Side, Side]:
+    """What splits the texts of each language, with the ids of its pieces."""
+    vocabulary = read_pieces(folder / "vocab.json")
+    own = folder / "target_vocab.json"
+    separate = config.source_vocabulary != config.target_vocabulary or own.is_file()
+    return (
+        Side(folder / "source.spm", vocabulary, config.source_vocabulary),
+        Side(folder / "target.spm", read_pieces(own) if separate else vocabulary, config.target_vocabulary),
+    )
+
+
+def parameter(
+    name: str, spec: ParameterSpec, tensors: Mapping[str, Stored], config: ModelConfig, path: Path
+) -> np.ndarray:
+    """One parameter, out of the file and turned as ours stand."""
+    foreign = hf_name(name)
+    if name in ("src.embed", "tgt.embed") and foreign not in tensors:
+        foreign = "model.shared.weight"  # one table for both, and another for the output
+    names = [foreign, *ALSO.get(foreign, ())]
+    stored = next((tensors[of] for of in names if of in tensors), None)
+    if stored is None and name == "out.b":
+        return np.zeros(spec.shape, np.float32)
+    shape = flat_shape(spec)
+    expected = shape[::-1] if is_turned(spec.axes) else (1, *shape) if name == "out.b" else shape
+    if stored is None or stored.shape != expected:
+        found = "it is not there" if stored is None else f"it has the shape {stored.shape}, not {expected}"
+        raise ModelError(f"{path} does not fit its config.json", found=f"{foreign}: {found}", do="copy it again")
+    value = stored.read()
+    value = value.T if is_turned(spec.axes) else value[0] if name == "out.b" else value
+    return np.ascontiguousarray(by_heads(value, spec, config), dtype=np.float32)

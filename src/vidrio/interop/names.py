@@ -1,0 +1,102 @@
+"""What other programs call our parameters, and how they turn them.
+
+Ours stand as x W + b, with a matrix for each head. Hugging Face's keep Wᵀ, with the heads side by side; Marian's are
+x W with the heads side by side.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import ParameterSpec
+
+Naming = Callable[[str], str]
+
+HF_TABLES = {
+    "embed": "model.shared.weight",
+    "src.embed": "model.encoder.embed_tokens.weight",
+    "tgt.embed": "model.decoder.embed_tokens.weight",
+    "out.W": "lm_head.weight",
+    "out.b": "final_logits_bias",
+}
+HF_SIDES = {"enc": "encoder", "dec": "decoder"}
+HF_ATTENTION = {"self": "self_attn", "cross": "encoder_attn"}
+HF_NORMS = {"self": "self_attn_layer_norm", "cross": "encoder_attn_layer_norm", "ffn": "final_layer_norm"}
+HF_LAST = {
+    **{f"W{letter}": f"{letter.lower()}_proj.weight" for letter in "QKV"},
+    **{f"b{letter}": f"{letter.lower()}_proj.bias" for letter in "QKV"},
+    **{"WO": "out_proj.weight", "bO": "out_proj.bias", "gain": "weight", "bias": "bias"},
+    **{"W1": "fc1.weight", "b1": "fc1.bias", "W2": "fc2.weight", "b2": "fc2.bias"},
+}
+
+
+def hf_name(name: str) -> str:
+    """enc.0.self.WQ → model.encoder.layers.0.self_attn.q_proj.weight."""
+    if name in HF_TABLES:
+        return HF_TABLES[name]
+    side, *middle, last = name.split(".")
+    stem = f"model.{HF_SIDES[side]}"
+    if middle == ["norm"]:  # after the last layer, where norms come before the sub-layers
+        return f"{stem}.layer_norm.{HF_LAST[last]}"
+    layer, sub_layer, *norm = middle
+    if norm:
+        return f"{stem}.layers.{layer}.{HF_NORMS[sub_layer]}.{HF_LAST[last]}"
+    part = "" if sub_layer == "ffn" else f"{HF_ATTENTION[sub_layer]}."
+    return f"{stem}.layers.{layer}.{part}{HF_LAST[last]}"
+
+
+MARIAN_TABLES = {
+    "embed": "Wemb",
+    "src.embed": "encoder_Wemb",
+    "tgt.embed": "decoder_Wemb",
+    "out.W": "decoder_ff_logit_out_W",
+    "out.b": "decoder_ff_logit_out_b",
+}
+MARIAN_SIDES = {"enc": "encoder", "dec": "decoder"}
+MARIAN_PARTS = {"self": "self", "cross": "context", "ffn": "ffn"}
+MARIAN_LAST = {
+    **{f"W{letter}": f"W{letter.lower()}" for letter in "QKVO"},
+    **{f"b{letter}": f"b{letter.lower()}" for letter in "QKVO"},
+    **{"W1": "W1", "b1": "b1", "W2": "W2", "b2": "b2"},
+}
+MARIAN_NORMS = {"self": "self_Wo_ln", "cross": "context_Wo_ln", "ffn": "ffn_ffn_ln"}
+MARIAN_NORM_LAST = {"gain": "scale", "bias": "bias"}
+
+
+def marian_name(name: str) -> str:
+    """enc.0.self.WQ → encoder_l1_self_Wq."""
+    if name in MARIAN_TABLES:
+        return MARIAN_TABLES[name]
+    side, layer, sub_layer, *norm, last = name.split(".")
+    stem = f"{MARIAN_SIDES[side]}_l{int(layer) + 1}"
+    if norm:
+        return f"{stem}_{MARIAN_NORMS[sub_layer]}_{MARIAN_NORM_LAST[last]}"
+    return f"{stem}_{MARIAN_PARTS[sub_layer]}_{MARIAN_LAST[last]}"
+
+
+def side_by_side(value: np.ndarray, spec: ParameterSpec) -> np.ndarray:
+    """With the heads side by side: H·D·K → D·(H K), H·K → (H K)."""
+    if spec.axes == "HDK":
+        return value.transpose(1, 0, 2).reshape(value.shape[1], -1)
+    return value.ravel() if spec.axes == "HK" else value
+
+
+def by_heads(value: np.ndarray, spec: ParameterSpec, config: ModelConfig) -> np.ndarray:
+    """The way back."""
+    if spec.axes == "HDK":
+        return value.reshape(config.d_model, config.n_heads, config.d_head).transpose(1, 0, 2)
+    return value.reshape(spec.shape)
+
+
+def flat_shape(spec: ParameterSpec) -> tuple[int, ...]:
+    """The shape with the heads side by side."""
+    if spec.axes == "HDK":
+        heads, width, head = spec.shape
+        return (width, heads * head)
+    return (int(np.prod(spec.shape)),) if spec.axes == "HK" else spec.shape
+
+
+def is_turned(axes: str) -> bool:
+    """Whether Hugging Face keeps it transposed: every matrix but the tables, whose rows are looked up."""
+    return len(axes) > 1 and axes not in ("VD", "HK")

@@ -1,0 +1,226 @@
+"""What a pytorch_model.bin says, without running what it says.
+
+Such a file is a pickle: a small program that builds objects and may call anything. Here it is read as text is read,
+instruction by instruction (`pickletools` takes it apart, and runs nothing), and the only things that are built are
+numbers, texts, tuples, dictionaries, and `Tensor`, a place in the file. Everything else is refused by its name.
+
+Since PyTorch 1.6 the file is a zip: data.pkl, and data/KEY for each storage. Before, five pickles stood one after the
+other, then the storages.
+"""
+
+import math
+import pickletools
+import struct
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+LARGEST_PICKLE = 8 * 1024 * 1024  # bytes; it holds names and shapes, no numbers
+OLD_MAGIC = 0x1950A86A20F9469CFC6C
+STORAGES = {
+    "DoubleStorage": ("<f8", 8),
+    "FloatStorage": ("<f4", 4),
+    "HalfStorage": ("<f2", 2),
+    "BFloat16Storage": ("bfloat16", 2),
+    "LongStorage": ("<i8", 8),
+}
+ALLOWED = {
+    "collections OrderedDict",
+    "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_parameter",
+    *(f"torch {name}" for name in STORAGES),
+}
+
+
+@dataclass(frozen=True)
+class Name:
+    """Something that the program wants to call; it never is."""
+
+    text: str
+
+
+@dataclass
+class Storage:
+    """Numbers side by side in the file."""
+
+    key: str
+    kind: str
+    size: int  # of one number
+    count: int
+    read: Callable[[], bytes] = bytes
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A view of a storage."""
+
+    storage: Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def open_torch(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name; ValueError for what is none, or more than tensors."""
+    with path.open("rb") as file:
+        magic = file.read(4)
+    storages: dict[str, Storage] = {}
+    state = _open_zip(path, storages) if magic == b"PK\x03\x04" else _open_old(path, storages)
+    if not isinstance(state, dict):
+        raise ValueError("it holds no dictionary of tensors")
+    return {name: value for name, value in state.items() if isinstance(name, str) and isinstance(value, Tensor)}
+
+
+def _open_zip(path: Path, storages: dict[str, Storage]) -> object:
+    with zipfile.ZipFile(path) as archive:
+        [pickle] = [entry for entry in archive.infolist() if entry.filename.endswith("/data.pkl")]
+        folder = pickle.filename.removesuffix("data.pkl")
+        entries = {entry.filename: entry for entry in archive.infolist()}
+        if pickle.file_size > LARGEST_PICKLE:
+            raise ValueError(f"a pickle of {pickle.file_size:,} bytes")
+        [state] = run(BytesIO(archive.read(pickle)), 1, storages)
+    for key, storage in storages.items():
+        name = f"{folder}data/{key}"
+        entry = entries[name]
+        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != storage.count * storage.size:
+            raise ValueError(f"{entry.file_size:,} bytes for {storage.count:,} numbers of {storage.size} bytes")
+
+        def read(name: str = name) -> bytes:
+            with zipfile.ZipFile(path) as archive:
+                return archive.read(name)
+
+        storage.read = read
+    return state
+
+
+def _open_old(path: Path, storages: dict[str, Storage]) -> object:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        magic, _, _, state, keys = run(file, 5, storages)
+        if magic != OLD_MAGIC or not isinstance(keys, list) or set(keys) != set(storages):
+            raise ValueError("it is no file of PyTorch's")
+        for key in keys:
+            storage = storages[key]
+            count, begin = struct.unpack("<q", file.read(8))[0], file.tell()
+            if count != storage.count or begin + count * storage.size > size:
+                raise ValueError(f"{count:,} numbers where {storage.count:,} are told, in {size:,} bytes")
+
+            def read(begin: int = begin, length: int = count * storage.size) -> bytes:
+                with path.open("rb") as file:
+                    file.seek(begin)
+                    return file.read(length)
+
+            storage.read = read
+            file.seek(begin + count * storage.size)
+    return state
+
+
+def run(file: IO[bytes], count: int, storages: dict[str, Storage]) -> list[Any]:
+    """What `count` pickles, one after the other, say. Storages are noted by their keys."""
+    return [_said(_instructions(file), storages) for _ in range(count)]
+
+
+def _instructions(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    begin = file.tell()
+    for instruction, argument, _ in pickletools.genops(file):
+        if file.tell() - begin > LARGEST_PICKLE:
+            raise ValueError(f"a pickle of more than {LARGEST_PICKLE:,} bytes")
+        yield instruction.name, argument
+
+
+MARK = object()
+CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+ARGUMENTS = {
+    *("BININT", "BININT1", "BININT2", "LONG1", "BINUNICODE", "SHORT_BINUNICODE", "BINFLOAT", "UNICODE", "INT", "LONG"),
+    *("SHORT_BINSTRING", "BINSTRING"),
+}
+IGNORED = {"PROTO", "FRAME", "STOP"}
+
+
+def _said(instructions: Iterator[tuple[str, Any]], storages: dict[str, Storage]) -> Any:
+    stack: list[Any] = []
+    memo: dict[int, Any] = {}
+
+    def since_mark() -> list[Any]:
+        place = len(stack) - 1 - stack[::-1].index(MARK)
+        items = stack[place + 1 :]
+        del stack[place:]
+        return items
+
+    def put_pairs(target: Any, items: list[Any]) -> None:
+        if not isinstance(target, dict):
+            raise ValueError("a pair is put into what is no dictionary")
+        target.update(zip(items[::2], items[1::2], strict=True))
+
+    for name, argument in instructions:
+        if name in CONSTANTS:
+            stack.append(CONSTANTS[name])
+        elif name in ARGUMENTS:
+            stack.append(argument)
+        elif name == "EMPTY_DICT":
+            stack.append({})
+        elif name == "EMPTY_LIST":
+            stack.append([])
+        elif name == "EMPTY_TUPLE":
+            stack.append(())
+        elif name == "MARK":
+            stack.append(MARK)
+        elif name in ("BINPUT", "LONG_BINPUT"):
+            memo[argument] = stack[-1]
+        elif name == "MEMOIZE":
+            memo[len(memo)] = stack[-1]
+        elif name in ("BINGET", "LONG_BINGET"):
+            stack.append(memo[argument])
+        elif name == "TUPLE":
+            stack.append(tuple(since_mark()))
+        elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
+            size = int(name[-1])
+            stack[-size:] = [tuple(stack[-size:])]
+        elif name in ("APPEND", "APPENDS"):
+            items = since_mark() if name == "APPENDS" else [stack.pop()]
+            stack[-1].extend(items)
+        elif name in ("SETITEM", "SETITEMS"):
+            items = since_mark() if name == "SETITEMS" else [stack.pop(-2), stack.pop()]
+            put_pairs(stack[-1], items)
+        elif name == "GLOBAL":
+            if argument not in ALLOWED:
+                raise ValueError(f"it wants to call {argument!r:.80}, and only tensors are read")
+            stack.append(Name(argument))
+        elif name == "BINPERSID":
+            stack.append(_storage(stack.pop(), storages))
+        elif name == "REDUCE":
+            arguments = stack.pop()
+            stack.append(_made(stack.pop(), arguments))
+        elif name == "BUILD":  # what an OrderedDict carries besides: the versions of modules
+            stack.pop()
+        elif name not in IGNORED:
+            raise ValueError(f"its pickle has the instruction {name}, which no file of tensors needs")
+    return stack.pop()
+
+
+def _storage(told: Any, storages: dict[str, Storage]) -> Storage:
+    word, kind, key, _, count, *_ = told
+    if word != "storage" or not isinstance(kind, Name) or not isinstance(key, str) or not isinstance(count, int):
+        raise ValueError(f"a storage told as {told!r:.80}")
+    dtype, size = STORAGES[kind.text.removeprefix("torch ")]
+    return storages.setdefault(key, Storage(key, dtype, size, count))
+
+
+def _made(called: Any, arguments: Any) -> Any:
+    if not isinstance(called, Name) or not isinstance(arguments, tuple):
+        raise ValueError("it calls what is no function")
+    if called.text == "collections OrderedDict":
+        return {}
+    if called.text == "torch._utils _rebuild_parameter":
+        return arguments[0]
+    storage, offset, shape, strides, *_ = arguments
+    numbers = [offset, *shape, *strides]
+    if not isinstance(storage, Storage) or not all(type(n) is int and n >= 0 for n in numbers):
+        raise ValueError(f"a tensor told as {arguments!r:.80}")
+    last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    if len(shape) > 4 or math.prod(shape) > storage.count or (math.prod(shape) and last >= storage.count):
+        raise ValueError(f"a tensor of the shape {shape} in {storage.count:,} numbers")
+    return Tensor(storage, offset, tuple(shape), tuple(strides))

@@ -1,1 +1,0 @@
-"""Several processes that learn as one, and which of them makes the data."""

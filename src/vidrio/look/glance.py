@@ -1,0 +1,65 @@
+"""A run or a part of it in a few blocks, for a notebook. Nothing is computed here: every number is the trace's."""
+
+from collections.abc import Iterator
+
+from vidrio.glass.numbers.trace import Address, Trace, parse_address
+from vidrio.look.blocks import Beside, Block, Note, Numbers, Quantity
+from vidrio.look.overview import classes_out, how_found, words_out
+from vidrio.look.quantities import LIMIT, TOKENS, at, numbers, quantity, under
+from vidrio.look.run import Look
+from vidrio.look.writing import PRECISION
+
+
+def glance(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
+    """The words out and what each read, for a notebook."""
+    yield Note(f"{seen.text} → {seen.translation}")
+    if seen.result:
+        yield from _words_out(seen, precision)
+    elif not (seen.stopped or seen.empty):
+        yield from classes_out(seen)
+    yield from _read(seen.trace)
+
+
+def part(trace: Trace, where: str, precision: int = PRECISION) -> Iterator[Block]:
+    """A quantity, or every quantity under an address, drawn as numbers; of a number, its quantity."""
+    address = parse_address(where)
+    if address.step is not None:
+        yield from at(trace, where, None, precision)
+    else:
+        names = [address.name] if address.name in trace else under(trace, address.name)
+        yield from (_quantity(trace, name) for name in names)
+
+
+def _words_out(seen: Look, precision: int) -> Iterator[Block]:
+    yield Note(
+        "At each step the decoder reads the source and its own words so far, and gives every word of the vocabulary a "
+        "probability. ✗: the search may not take this token."
+    )
+    yield words_out(seen)
+    yield from how_found(seen, precision)
+
+
+def _read(trace: Trace) -> Iterator[Block]:
+    """The last cross-attention, all heads; without an encoder or a decoder, the last self-attention."""
+    weights = [name for name in trace.values if ".weights.h" in name]
+    crossing = [name for name in weights if ".cross." in name]
+    if not weights:
+        return
+    layer = (crossing or weights)[-1].rpartition(".weights.")[0]
+    rows = "translation so far" if layer.startswith("dec") else "text"
+    columns = "source token" if crossing else "token"
+    yield Note(
+        f"Each row is a token of the {rows}, each column a {columns}; the numbers are the shares that the row takes "
+        f"from each column, and sum to 1. This is `{layer}`, in the last layer, head by head."
+    )
+    heads = [name for name in weights if name.startswith(f"{layer}.")]
+    yield Beside([_numbers(trace, name)._replace(caption=f"head {h}") for h, name in enumerate(heads)])
+
+
+def _numbers(trace: Trace, name: str) -> Numbers:
+    """A quantity's numbers, as many as fit a notebook."""
+    return numbers(trace, Address(name), TOKENS, LIMIT)
+
+
+def _quantity(trace: Trace, name: str) -> Quantity:
+    return quantity(trace, Address(name), _numbers(trace, name))

@@ -1,0 +1,62 @@
+"""The reference as an engine: `glass/` searches for one translation after the other."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import numpy as np
+
+from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.transformer import Machine, build, translate_forced
+from vidrio.hypothesis import Hypothesis, Options, Pair
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import read_parameters
+from vidrio.search import search
+
+
+class Glass:
+    """The reference as an engine: one sentence after the other."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    @staticmethod
+    def load(folder: Path, config: ModelConfig) -> "Glass":
+        return Glass(build(config, read_parameters(folder), np.float32))
+
+    def search(
+        self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
+    ) -> list[list[Hypothesis]]:
+        special, found = self._machine.config.special, []
+        for ids in sources:
+            if stopped():
+                raise CancelledError
+            found.append(search(stepper(self._machine, ids), special.start, special.end, options))
+        return found
+
+    def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
+        special = self._machine.config.special
+        scores = []
+        for source, target in pairs:
+            prob_TV = translate_forced(self._machine, source, [special.start, *target])
+            chosen_T = prob_TV[np.arange(len(target) + 1), [*target, special.end]]
+            with np.errstate(divide="ignore"):
+                scores.append([float(log_prob) for log_prob in np.log(chosen_T)])
+        return scores
+
+    def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
+        config = self._machine.config
+        layer = f"dec.{config.n_decoder_layers - 1}.cross.weights."
+        found = []
+        for source, target in pairs:
+            heads: list[np.ndarray] = []
+
+            def tap(name: str, value: np.ndarray, heads: list[np.ndarray] = heads) -> np.ndarray:
+                if name.startswith(layer):
+                    heads.append(value)
+                return value
+
+            if target:
+                translate_forced(self._machine, source, [config.special.start, *target[:-1]], tap)
+            found.append(np.mean(heads, axis=0) if heads else np.zeros((0, len(source))))
+        return found

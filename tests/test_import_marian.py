@@ -1,0 +1,297 @@
+"""A MarianMT model, imported: it splits, computes and translates as `transformers` does with the same files."""
+
+import json
+import random
+import threading
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from marian_models import ENGLISH, SPANISH, generated, load_hf, random_unicode, sentences, write_marian
+from vidrio.cli import main
+from vidrio.errors import ModelError
+from vidrio.fast.engine import Engine
+from vidrio.fast.export import export
+from vidrio.glass.paper.decoding import encode
+from vidrio.glass.paper.transformer import build, decode, logits
+from vidrio.interop.importing import import_model
+from vidrio.learn.net import model as learned
+from vidrio.learn.net.parameters import Parameters
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import read_config, read_parameters
+from vidrio.search import default_options
+from vidrio.text.tokens.steps import steps
+from vidrio.text.tokens.tokenizer import read_tokenizers
+from vidrio.translate.glass_engine import Glass
+from vidrio.translate.translator import Translator
+
+LARGEST_DIFFERENCE = 1e-5  # of a logit
+SHAPES = {
+    "as OPUS-MT": {},
+    "two vocabularies": {"separate": True, "seed": 1},
+    "nothing tied": {"separate": True, "tie_word_embeddings": False, "activation_function": "relu", "seed": 2},
+    "gelu, unscaled, 3 + 1": {
+        **{"activation_function": "gelu", "scale_embedding": False, "encoder_layers": 3, "decoder_layers": 1, "seed": 3}
+    },
+    "one table, another output": {"tie_word_embeddings": False, "seed": 4},
+}
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The folder as it came, and the one that was made of it."""
+    place = tmp_path_factory.mktemp("marian")
+    write_marian(place / "hf", **SHAPES[request.param])
+    import_model(str(place / "hf"), place / "ours")
+    return place / "hf", place / "ours"
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    place = tmp_path_factory.mktemp("marian")
+    write_marian(place / "hf")
+    import_model(str(place / "hf"), place / "ours")
+    return place / "hf", place / "ours"
+
+
+def targets(config: ModelConfig, count: int) -> list[int]:
+    draw = random.Random(count)
+    return [config.special.start, *draw.choices(range(2, config.target_vocabulary - 1), k=count)]
+
+
+def test_logits_are_those_of_transformers(both: tuple[Path, Path]) -> None:
+    hf, tokenizer = load_hf(both[0])
+    config, _ = read_config(both[1])
+    parameters = read_parameters(both[1])
+    machine, net = build(config, parameters), learned.build(Parameters.from_arrays(config, parameters, torch.float64))
+    for text in sentences(6):
+        source = tokenizer(text)["input_ids"]
+        target = targets(config, 9)
+        with torch.no_grad():
+            [theirs_TV] = hf(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target])).logits.numpy()
+        ours_TV = logits(machine, decode(machine, target, encode(machine, source)))
+        assert np.abs(ours_TV - theirs_TV).max() < LARGEST_DIFFERENCE
+        memory = learned.encode(net, torch.tensor([source]), torch.tensor([len(source)]))
+        batched_BTV = learned.logits(net, learned.decode(net, torch.tensor([target]), memory))
+        assert np.abs(batched_BTV[0].detach().numpy() - theirs_TV).max() < LARGEST_DIFFERENCE
+
+
+def compare(both: tuple[Path, Path], count: int, beams: tuple[int, ...], *, glass: bool) -> None:
+    """Token for token. What `transformers` gives to padding, which is never chosen, goes to the others."""
+    config, _ = read_config(both[1])
+    texts = sentences(count)
+    tokenizer = read_tokenizers(both[1], config)[0]
+    sources = [[*tokenizer.encode(text), *config.source_close] for text in texts]
+    if glass:
+        engine = Glass(build(config, read_parameters(both[1])))
+    else:
+        export(both[1], both[1].parent / "float32", quantisation="float32")
+        engine = Engine(both[1].parent / "float32", config)
+    for beam in beams:
+        options = replace(default_options(config), beam=beam, max_length=20)
+        ours = [[*best.ids, *([config.special.end] * best.ended)] for best, *_ in engine.search(sources, options)]
+        theirs = generated(both[0], texts, beam, 20)
+        assert ours == theirs
+        assert len(set(map(tuple, ours))) > count / 50
+
+
+def test_translations_are_those_of_transformers(both: tuple[Path, Path]) -> None:
+    compare(both, 200, (1, 4, 6), glass=False)
+
+
+def test_glass_translates_as_transformers(usual: tuple[Path, Path]) -> None:
+    compare(usual, 12, (1, 4), glass=True)
+
+
+@pytest.mark.slow
+def test_glass_translates_200_sentences_as_transformers(both: tuple[Path, Path]) -> None:
+    compare(both, 200, (1, 4, 6), glass=True)
+
+
+def test_texts_are_split_as_marian_tokenizer_splits_them(usual: tuple[Path, Path]) -> None:
+    """10,000 lines of everything that Unicode has; and back."""
+    _, theirs = load_hf(usual[0])
+    config, _ = read_config(usual[1])
+    source, target = read_tokenizers(usual[1], config)
+    lines = random_unicode(10_000)
+    expected = theirs(lines, split_special_tokens=True, add_special_tokens=False)["input_ids"]
+    assert source.encode_batch(lines) == expected
+    some = lines[:300]
+    assert [source.encode(line) for line in some] == expected[:300]
+    for line, ids in zip(some, expected, strict=False):
+        assert [piece.id for piece in source.pieces(line)] == ids
+    with_target = theirs(text_target=[*SPANISH, *some], split_special_tokens=True, add_special_tokens=False)[
+        "input_ids"
+    ]
+    assert target.encode_batch([*SPANISH, *some]) == with_target
+    for ids in with_target:
+        ids = [i for i in ids if i != config.special.unk]  # what is unknown is shown in other ways
+        assert target.decode(ids) == theirs.decode(ids, use_source_tokenizer=False)
+
+
+def test_pieces_tell_the_characters_that_they_stand_for(usual: tuple[Path, Path]) -> None:
+    config, _ = read_config(usual[1])
+    source, _ = read_tokenizers(usual[1], config)
+    text = "The  old ﬁsh, ½ ḿ 你好"
+    pieces = source.pieces(text)
+    covered = sorted({place for piece in pieces for place in range(piece.start, piece.end)})
+    assert "".join(text[place] for place in covered).replace(" ", "") == text.replace(" ", "")
+    assert [text[piece.start : piece.end] for piece in pieces if piece.token in ("▁the", "ﬁ", "你好")] == ["你好"]
+    assert [piece.token for piece in pieces if piece.unknown] == [
+        piece.token for piece in pieces if source.id(piece.token) is None
+    ]
+    told = steps(source, text)
+    assert [piece.id for piece in told.pieces] == source.encode(text)
+    assert "".join(word.text for word in told.words) == told.prepared
+
+
+def test_everything_works_on_it(usual: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, text, short = str(usual[1]), ENGLISH[7], ["--max-length", "8"]
+    pairs, source, target = (tmp_path / name for name in ("pairs.tsv", "source", "target"))
+    pairs.write_text("".join(f"{a}\t{b}\n" for a, b in zip(ENGLISH[:200], SPANISH, strict=False)), encoding="utf-8")
+    source.write_text("\n".join(ENGLISH[:4]), encoding="utf-8")
+    target.write_text("\n".join(SPANISH[:4]), encoding="utf-8")
+    tuned = str(tmp_path / "tuned")
+    for command in (
+        ["translate", "-m", model, *short, "--engine", "fast", text],
+        ["translate", "-m", model, *short, "--engine", "glass", text],
+        ["look", "-m", model, *short, text],
+        ["look", "-m", model, *short, "--json", text],
+        ["look", "-m", model, *short, "--without", "positions", text],
+        ["why", "-m", model, *short, "dec.0.cross.scores.h1[1,0]", text],
+        ["check", "-m", model, *short, text],
+        ["score", "-m", model, text, SPANISH[7]],
+        ["evaluate", model, *short, "--src", str(source), "--ref", str(target)],
+        ["train", str(pairs), "--from", model, "--to", tuned, "--steps", "2", "--threads", "1", "--languages", "en,es"],
+        ["translate", "-m", tuned, *short, text],
+    ):
+        assert main(command) == 0, (command, capsys.readouterr().err)
+        assert capsys.readouterr().out.strip() or command[0] == "train"
+    before, after = (read_tokenizers(folder, read_config(folder)[0])[0] for folder in (usual[1], Path(tuned)))
+    assert before.fingerprint() == after.fingerprint()
+
+
+@pytest.mark.parametrize("weights", ["zip", "old", "bfloat16", "half"])
+def test_every_form_of_weights(usual: tuple[Path, Path], tmp_path: Path, weights: str) -> None:
+    from safetensors.torch import load_file, save_file
+
+    state = load_file(usual[0] / "model.safetensors")
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    for file in usual[0].iterdir():
+        if file.name != "model.safetensors":
+            (folder / file.name).write_bytes(file.read_bytes())
+    if weights in ("zip", "old"):
+        torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=weights == "zip")
+        bound = 0.0
+    else:
+        dtype = torch.bfloat16 if weights == "bfloat16" else torch.float16
+        save_file({name: value.to(dtype) for name, value in state.items()}, folder / "model.safetensors")
+        bound = 0.01
+    import_model(str(folder), tmp_path / "ours")
+    expected, found = read_parameters(usual[1]), read_parameters(tmp_path / "ours")
+    assert all(np.abs(found[name] - expected[name]).max() <= bound * np.abs(expected[name]).max() for name in expected)
+
+
+def test_no_code_of_a_pickle_runs(usual: tuple[Path, Path], tmp_path: Path) -> None:
+    class Harm:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return Path.touch, (str(tmp_path / "harm"),)  # type: ignore[return-value]
+
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    for file in usual[0].iterdir():
+        if file.name != "model.safetensors":
+            (folder / file.name).write_bytes(file.read_bytes())
+    for new in (True, False):
+        torch.save({"a": Harm()}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=new)
+        with pytest.raises(ModelError, match="it wants to call"):
+            import_model(str(folder), tmp_path / "ours")
+    assert not (tmp_path / "harm").exists()
+    assert not (tmp_path / "ours").exists()
+
+
+def test_several_target_languages(tmp_path: Path) -> None:
+    write_marian(tmp_path / "hf", languages=("spa", "fra", "ita"))
+    with pytest.raises(ModelError, match="several languages"):
+        import_model(str(tmp_path / "hf"), tmp_path / "ours")
+    with pytest.raises(ModelError, match="nearest: spa"):
+        import_model(str(tmp_path / "hf"), tmp_path / "ours", target="sp")
+    about = import_model(str(tmp_path / "hf"), tmp_path / "ours", target="fra")
+    assert about.target_language == "fra"
+    _, theirs = load_hf(tmp_path / "hf")
+    config, _ = read_config(tmp_path / "ours")
+    source, target = read_tokenizers(tmp_path / "ours", config)
+    for text in ENGLISH[:20]:
+        expected = theirs(f">>fra<< {text}")["input_ids"]
+        assert [*source.encode(text), config.special.end] == expected
+        assert [*source.encode(f">>fra<< {text}"), config.special.end] == expected
+        assert [*source.encode(f">>ita<<{text}"), config.special.end] == theirs(f">>ita<<{text}")["input_ids"]
+        assert source.count(text) == len(expected) - 2
+        assert target.encode(text) == theirs(text_target=text, add_special_tokens=False)["input_ids"]
+    Translator.load(tmp_path / "ours", engine="glass").translate("The old house.")
+
+
+UNSUPPORTED = {
+    "model_type": ("model_type", "bart", "not a MarianMT"),
+    "activation": ("activation_function", "gelu_new", "gelu_new"),
+    "pre-norm": ("normalize_before", True, "normalize_before"),
+    "heads": ("decoder_attention_heads", 4, "decoder_attention_heads 4"),
+    "a size": ("d_model", "large", "d_model"),
+    "a huge size": ("encoder_layers", 10**9, "n_encoder_layers"),
+    "another size": ("encoder_ffn_dim", 25, "decoder_ffn_dim"),
+}
+
+
+@pytest.mark.parametrize("case", UNSUPPORTED)
+def test_what_is_not_supported_is_refused_by_name(usual: tuple[Path, Path], tmp_path: Path, case: str) -> None:
+    name, value, says = UNSUPPORTED[case]
+    folder = tmp_path / "hf"
+    folder.mkdir()
+    for file in usual[0].iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    told = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**told, name: value}))
+    with pytest.raises(Exception, match=says) as caught:
+        import_model(str(folder), tmp_path / "ours")
+    assert type(caught.value).__module__ == "vidrio.errors"
+    assert not (tmp_path / "ours").exists()
+
+
+def test_the_command(usual: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(usual[0]), "--to", str(tmp_path / "ours")]) == 0
+    assert "eng → spa" in capsys.readouterr().out
+    assert main(["import", str(usual[0]), "--to", str(tmp_path / "ours")]) == 1
+    assert "not empty" in capsys.readouterr().err
+    assert main(["import", str(tmp_path / "nothing"), "--to", str(tmp_path / "other")]) == 1
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_name_is_fetched_from_the_hub(
+    usual: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a server that stands in its place."""
+    place = tmp_path / "served/huggingface.co/Helsinki-NLP/opus-mt-en-es/resolve/main"
+    place.mkdir(parents=True)
+    for file in usual[0].iterdir():
+        (place / file.name).write_bytes(file.read_bytes())
+    (place / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n\n# English to Spanish\n")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "served"))
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *told: None)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        mirror = ["--mirror", f"http://127.0.0.1:{server.server_port}"]
+        assert main(["import", "Helsinki-NLP/opus-mt-en-es", "--to", str(tmp_path / "ours"), *mirror]) == 0
+        assert "licence: cc-by-4.0" in capsys.readouterr().out
+        assert main(["import", "Helsinki-NLP/opus-mt-xx-yy", "--to", str(tmp_path / "other"), *mirror]) == 1
+        assert "it has no config.json" in capsys.readouterr().err
+        server.shutdown()
+    assert "# English to Spanish" in (tmp_path / "ours/README.md").read_text()
+    assert read_config(tmp_path / "ours")[1].provenance["imported"] == "Helsinki-NLP/opus-mt-en-es"
+    assert (tmp_path / "ours/model.safetensors").read_bytes() == (usual[1] / "model.safetensors").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ours", "served"]

@@ -1,0 +1,273 @@
+"""The page as one file: every number the run's to the last bit, in a browser without network, and nothing let in."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from chromium import NAMES
+from small_models import write_model
+from vidrio.draw.display import display
+from vidrio.draw.page import LARGEST, blocks_page, run_page
+from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.proof.checking import spread
+from vidrio.glass.proof.receipts import receipt
+from vidrio.look.blocks import Bar, Curve, Curves, Fold, Heat, Note, Numbers, Pairs, Section, Table, Title, Value, Words
+from vidrio.look.blocks import Page as Sheet
+from vidrio.look.changed import BeforeAfter, look_changed
+from vidrio.look.command_line import CommandLine
+from vidrio.look.run import LoadedModel, default_options, look, open_model
+from vidrio.search import Tree
+
+AXE = Path(__file__).parent / "data" / "axe.min.js"
+EVIL = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> hello \u202e </script"
+
+Open = Callable[[str], Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if chromium is None:
+        pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_file(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+    """A file opened from disk, with the network off; its console must stay quiet."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000}, offline=True)
+    said: list[str] = []
+
+    def opened(source: str) -> Page:
+        (tmp_path / "page.html").write_text(source, encoding="utf-8")
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto((tmp_path / "page.html").as_uri())
+        page.locator(".towers canvas, section.card").first.wait_for(timeout=60_000)
+        return page
+
+    yield opened
+    context.close()
+    assert not said
+
+
+@pytest.fixture(scope="module")
+def lesson() -> LoadedModel:
+    return open_model("lesson")
+
+
+def run_of(model: LoadedModel, text: str, *asked: tuple[str, str]) -> BeforeAfter:
+    return look_changed(model, text, list(asked), tree=Tree())
+
+
+def page_of(tried: BeforeAfter) -> str:
+    return run_page(tried, CommandLine(tried.after.text))
+
+
+def tensors(page: Page, names: list[str]) -> dict[str, list[float]]:
+    return page.evaluate(  # type: ignore[no-any-return]
+        """async (names) => Object.fromEntries([...await vidrio.tensors(names)].map(([name, { data }]) =>
+            [name, [...data].map((x) => Number.isFinite(x) ? x : String(x))]))""",
+        names,
+    )
+
+
+def same(told: list[Any], array: np.ndarray) -> bool:
+    numbers = np.array([float(str(x).replace("Infinity", "inf")) for x in told])
+    return np.array_equal(numbers, np.ravel(array).astype(np.float64), equal_nan=True)
+
+
+def every_number_is_the_runs(page: Page, trace: Trace) -> None:
+    names = list(trace.values)
+    found = tensors(page, names)
+    assert set(found) == set(names)
+    for name in names:
+        assert same(found[name], trace.array(name)), name
+    parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
+    for name, told in tensors(page, parameters).items():
+        assert same(told, trace.array(name)), name
+
+
+def shapes(tmp_path: Path) -> Iterator[BeforeAfter]:
+    text = "bala core xyz fula !"
+    for shape, more in (
+        ("encoder", {"n_classes": 3, "target_vocabulary": 0, "tying": "none"}),
+        ("decoder", {"source_vocabulary": 0, "norm": "pre"}),
+        ("encoder-decoder", {"norm": "pre", "positions": "learned", "attention_bias": True, "activation": "swish"}),
+    ):
+        write_model(tmp_path / shape, shape=shape, **more)
+        yield BeforeAfter.of_one(look(open_model(tmp_path / shape), text))
+    model = open_model(tmp_path / "encoder-decoder")
+    yield run_of(model, text, ("mask", "off"))
+    yield run_of(model, text, ("without", "layer-norm"), ("softmax", "naive"), ("set", "enc.0.ffn.out[0,0]=3"))
+
+
+def test_every_number_of_a_small_model_is_there(open_file: Open, lesson: LoadedModel) -> None:
+    tried = run_of(lesson, "Hello world")
+    page = open_file(page_of(tried))
+    every_number_is_the_runs(page, tried.after.trace)
+    told = tensors(page, tried.after.trace.addresses())
+    assert set(told) == set(tried.after.trace.addresses()), "parameters too: there is room"
+
+
+def test_machines_of_every_shape_and_changed_ones(open_file: Open, tmp_path: Path) -> None:
+    for tried in shapes(tmp_path):
+        page = open_file(page_of(tried))
+        every_number_is_the_runs(page, tried.after.trace)
+        for step, then in enumerate(tried.after.trace.steps):
+            names = [name for name in then.values if "T" in then.stages[name].axes]
+            for name, told in tensors(page, [f"{name}@{step}" for name in names]).items():
+                assert same(told, then.values[name.partition("@")[0]]), name
+
+
+@pytest.fixture(scope="module")
+def packaged() -> BeforeAfter:
+    model = open_model()
+    seen = look(model, "I bought a new car yesterday.", options=default_options(model.config), tree=Tree())
+    return BeforeAfter.of_one(seen)
+
+
+def test_of_the_packaged_model_too(open_file: Open, packaged: BeforeAfter) -> None:
+    source = page_of(packaged)
+    assert len(source) < LARGEST
+    page = open_file(source)
+    every_number_is_the_runs(page, packaged.after.trace)
+    assert tensors(page, ["enc.0.self.WQ.h0"]), "the first layers' parameters are there"
+
+
+def test_a_numbers_arithmetic_is_that_of_its_receipt(
+    open_file: Open, packaged: BeforeAfter, lesson: LoadedModel
+) -> None:
+    generator = np.random.default_rng(1)
+    for tried in (packaged, run_of(lesson, "Hello world")):
+        trace, page = tried.after.trace, open_file(page_of(tried))
+        here = [n for n in trace.values if not n.startswith(("enc.", "dec.")) or n.startswith(("enc.0", "dec.0"))]
+        checked = 0
+        for at in spread(trace, here, 60, generator):
+            bill = receipt(trace, at)
+            told = page.evaluate("(address) => vidrio.answer('receipt', { address })", str(at))
+            assert told["value"] == bill.value or (np.isnan(bill.value) and told["value"] is None), at
+            if told.get("missing"):
+                continue
+            checked += 1
+            picked = {str(source) for source, _ in bill.inputs} - {one["address"] for one in told["made_from"]}
+            assert all(trace.stages[one.partition("[")[0]].kind in ("input", "choice") for one in picked), at
+            if bill.stage.kind == "value":
+                assert told["recomputed"] == pytest.approx(bill.compared.recomputed, rel=1e-9, abs=1e-12), at
+        assert checked > 40
+
+
+def test_down_to_one_multiplication_from_a_file(open_file: Open, packaged: BeforeAfter) -> None:
+    page = open_file(page_of(packaged))
+    page.locator("#block-enc\\.0 h4 button").click()
+    page.locator("#q-enc\\.0\\.self\\.Q\\.product\\.h0 .frame").focus()
+    page.keyboard.press("Enter")
+    panel = page.locator("aside")
+    expect(panel.locator(".terms tbody tr")).to_have_count(256)
+    panel.locator(".terms tbody tr").first.locator("button").nth(1).click()
+    expect(panel.locator(".top code")).to_have_text("enc.0.self.WQ.whole.h0[0,0]")
+    panel.get_by_text("Copy as").wait_for()
+    page.locator(".unfold", has_text="What if").click()
+    expect(page.locator(".presets button").first).to_be_disabled()
+    expect(page.locator(".why")).to_contain_text("vidrio serve")
+    page.locator(".unfold", has_text="How it was found").click()
+    expect(page.locator(".tree button").first).to_be_visible()
+    page.locator(".unfold", has_text="From text to tokens").click()
+    expect(page.locator(".word").first).to_be_visible()
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run()")
+    assert not found["violations"], [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]]
+
+
+def test_a_file_asks_for_nothing_and_its_text_is_text(open_file: Open, lesson: LoadedModel) -> None:
+    source = page_of(run_of(lesson, EVIL))
+    assert "default-src 'none'" in source
+    assert "<script>alert" not in source
+    assert not re.search(r"(?:src|href)=", re.sub(r"<(script|title).*?</\1>", "", source, flags=re.DOTALL))
+    page = open_file(source)
+    assert page.locator("#text").input_value() == EVIL
+    assert page.locator("img").count() == 0
+    assert "\u202e" not in page.title()
+
+
+def test_the_same_bytes_every_time(lesson: LoadedModel) -> None:
+    assert page_of(run_of(lesson, "Hello world")) == page_of(run_of(lesson, "Hello world"))
+
+
+def test_an_empty_text(lesson: LoadedModel) -> None:
+    assert "<title>(an empty text) → (nothing)</title>" in page_of(run_of(lesson, ""))
+
+
+# --- blocks ----------------------------------------------------------------------------------------------------------
+
+MATRIX = np.arange(200, dtype=float).reshape(10, 20) / 7
+
+
+def sheet() -> Sheet:
+    words = Table([[Words("a <b>"), Value(0.25, "out.prob[1]@0", share=True), Bar(0.5), "12"]], ("", "p", "", "n"))
+    parts = [Title("A title"), Note("Some `code` & <i>"), words, Numbers(MATRIX, "a.b", limit=(4, 4)), "vidrio look"]
+    curve = Curves(
+        "loss", [Curve("training", [(0, 3.0), (10, 1.0)]), Curve("held out", [(5, 2.0)], True)], [(0, 0), (10, 2)]
+    )
+    heat = Heat(np.array([[0.9, 0.1], [0.2, 0.8]]), ("x", "y"), ("u", "v"), "a picture")
+    more = [curve, heat, Fold("More", "inside", [Pairs([("name", "value")])], "fold")]
+    return Sheet(
+        "A <sheet>",
+        [Note("beware", kind="warning")],
+        [Section("one", "One", parts), Section("two", "Two", more)],
+        "",
+        [("f", "0" * 64)],
+    )
+
+
+def test_blocks_are_drawn_with_every_number_at_its_address(open_file: Open) -> None:
+    page = open_file(blocks_page(sheet()))
+    drawn = page.eval_on_selector_all("[data-address]", "all => all.map(one => [one.dataset.address, one.textContent])")
+    assert ["out.prob[1]@0", "0.2500"] in drawn
+    cells = {address: text for address, text in drawn if address.startswith("a.b")}
+    assert len(cells) == 16
+    for address, text in cells.items():
+        row, column = map(int, re.findall(r"\d+", address))
+        assert float(text) == pytest.approx(MATRIX[row, column], abs=5.1e-5)
+    expect(page.locator("main")).to_contain_text("184 of 200 numbers are left out")
+    assert page.locator("svg path").count() == 2
+    assert page.locator("main i, main b").count() == 0, "text is text"
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run()")
+    assert not found["violations"], [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]]
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(browser: Browser, lesson: LoadedModel) -> None:
+    seen = look(lesson, "Hello world")
+    for where in ("", "enc.0.self.weights.h0", "dec.1", "out.prob@0"):
+        drawn = display(seen, where)
+        page = browser.new_page()
+        page.set_content(drawn._repr_html_())
+        inside = page.frame_locator("iframe")
+        inside.locator("section.card").wait_for()
+        if where == "enc.0.self.weights.h0":
+            address = f"{where}[0,1]"
+            expected = seen.trace.number(parse_address(address))
+            assert float(inside.locator(f'[data-address="{address}"]').inner_text()) == pytest.approx(
+                expected, abs=1e-4
+            )
+        page.close()
+        assert len(repr(drawn)) < 200_000
+
+
+def test_the_command_writes_a_small_file(run_vidrio: Callable[..., Any], tmp_path: Path) -> None:
+    text = "The old man who lives near the river told us yesterday that he had never seen so many people there."
+    run_vidrio("look", text, "--html", "page.html")
+    assert (tmp_path / "page.html").stat().st_size <= 6_000_000
