@@ -1,14 +1,15 @@
 """How fast Vidrio translates, beside CTranslate2 called directly on the same files, Argos Translate and `transformers`.
 
-    python benchmarks/translate_speed.py --model MODEL --source FILE --peers PYTHON [--what cold,throughput,…]
+    python benchmarks/translate_speed.py --model MODEL --source FILE … --beam 1,4 --peers PYTHON [--what cold,…]
 
-MODEL is a model folder (default: the default model), FILE has a sentence a line. Every figure is the median of five
-rounds, in which the competitors take turns, so that a busy machine slows them alike; CPU seconds are told beside
-seconds. CTranslate2's own settings are the best of those tried here, first. PYTHON is that of an environment with
-argostranslate and transformers (docs/benchmarks.md tells how to make one); what is missing there takes no part. Peers
-work in processes of their own. Argos has our weights, the same beam and its own number of threads; it takes one text at
-a time. `transformers` has a MarianMT model of the same sizes with random weights, since it is the time that is
-compared.
+MODEL is a model folder (default: the default model), a FILE has a sentence a line: everyday sentences and news, unless
+told otherwise. Throughput is measured for all of them and for every beam, the rest for the first. Every figure is
+the median of five rounds, in which the competitors take turns, so that a busy machine slows them alike; CPU seconds
+are told beside seconds. CTranslate2's own settings are the best of those tried here, first. PYTHON is that of an
+environment with argostranslate and transformers (docs/benchmarks.md tells how to make one); what is missing there takes
+no part. Peers work in processes of their own. Argos has our weights, the same beam and its own number of threads; it
+takes one text at a time. `transformers` has a MarianMT model of the same sizes with random weights, since it is the
+time that is compared.
 """
 
 import argparse
@@ -32,6 +33,8 @@ from vidrio.translate.translator import Translator
 
 ROUNDS = 5
 SOURCE = "shared/data/en-es/test/tatoeba-test-v2020-07-28.en"
+NEWS = "shared/data/en-es/dev/newstest2012.en"
+TRIED = 2_000  # lines, to find CTranslate2's best settings
 BATCHES = [*(("examples", n) for n in (32, 64, 128)), *(("tokens", n) for n in (512, 1024, 2048, 4096))]
 FEW = 256  # lines for the peers, which are slow
 PLAIN = re.compile(r"[A-Za-z ,']+[.?!]")  # a sentence with nothing that Vidrio treats and Argos does not
@@ -53,21 +56,24 @@ class Given:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", help="a model folder or name")
-    parser.add_argument("--source", type=Path, default=Path(SOURCE), help="what to translate, a sentence a line")
+    parser.add_argument("--source", type=Path, nargs="+", default=[Path(SOURCE), Path(NEWS)], help="a sentence a line")
     parser.add_argument("--lines", type=int, default=10_000, help="so many of its lines")
-    parser.add_argument("--beam", type=int, default=1)
+    parser.add_argument("--beam", default="1,4")
     parser.add_argument("--peers", default=sys.executable, metavar="PYTHON", help="has argostranslate, transformers")
     parser.add_argument("--what", default="agreement,cold,throughput,latency")
     given = parser.parse_args()
     folder = models.find(given.model)
-    lines = given.source.read_text(encoding="utf-8").splitlines()[: given.lines]
-    print(f"{folder.name}, {len(lines):,} lines of {given.source.name}, beam {given.beam}, {cores()} cores")
+    asked = [(source, int(beam)) for source in given.source for beam in given.beam.split(",")]
     parts = {"agreement": agreement, "cold": cold, "throughput": throughput, "latency": latency}
     with tempfile.TemporaryDirectory() as home:
-        peers = Peers(given.peers, folder, Path(home), given.source)
+        peers = Peers(given.peers, folder, Path(home), given.source[0])
         for what in given.what.split(","):
-            print(flush=True)
-            parts[what](Given(folder, lines, given.beam, peers))
+            for source, beam in asked if what == "throughput" else asked[:1]:
+                lines = source.read_text(encoding="utf-8").splitlines()[: given.lines]
+                print(
+                    f"\n{folder.name}, {len(lines):,} lines of {source.name}, beam {beam}, {cores()} cores", flush=True
+                )
+                parts[what](Given(folder, lines, beam, peers))
 
 
 # --- the competitors --------------------------------------------------------------------------------------------------
@@ -229,7 +235,7 @@ def throughput(given: Given) -> None:
     folder, lines, beam, peers = given.folder, given.lines, given.beam, given.peers
     ours = Translator.load(folder, engine="fast", workers=cores())
     options = replace(ours.options, beam=beam, scores=False)
-    best = min(BATCHES, key=lambda batch: trial(Direct(folder, beam, workers=cores(), batch=batch), lines))
+    best = min(BATCHES, key=lambda batch: trial(Direct(folder, beam, workers=cores(), batch=batch), lines[:TRIED]))
     direct = Direct(folder, beam, workers=cores(), batch=best)
     counts = [sum(len(s.best.ids) + 1 for s in one.sentences) for one in ours.stream(lines, options)]
     tokens = sum(counts)
@@ -306,7 +312,8 @@ def cost(run: Callable[[], object]) -> Cost:
 
 
 def report(entries: dict[str, tuple[int, Callable[[], Cost]]]) -> None:
-    """Medians of rounds in which the entries (tokens, what to run) take turns, and the first one beside the others."""
+    """Medians of rounds in which the entries (tokens, what to run) take turns, and the first one beside the others: of
+    the medians, and round by round the least and the most."""
     taken: dict[str, list[Cost]] = {name: [] for name in entries}
     for _ in range(ROUNDS):
         for name, (_, run) in entries.items():
@@ -316,9 +323,13 @@ def report(entries: dict[str, tuple[int, Callable[[], Cost]]]) -> None:
         seconds, cpu_seconds = (statistics.median(column) for column in zip(*costs, strict=True))
         rates.append((entries[name][0] / seconds, entries[name][0] / cpu_seconds))
         print(f"  {name:<26} {rates[-1][0]:8,.0f} tokens/s   {rates[-1][1]:8,.0f} tokens for a CPU second")
-    for name, rate in zip(list(entries)[1:], rates[1:], strict=True):
+    first, *others = entries
+    for name, rate in zip(others, rates[1:], strict=True):
         ratio, by_cpu = (ours / theirs for ours, theirs in zip(rates[0], rate, strict=True))
-        print(f"  {next(iter(entries))} : {name} = {ratio:.2f}, by CPU time {by_cpu:.2f}")
+        share = entries[first][0] / entries[name][0]
+        rounds = [share * theirs / ours for (ours, _), (theirs, _) in zip(taken[first], taken[name], strict=True)]
+        spread = f"{min(rounds):.2f}–{max(rounds):.2f}"
+        print(f"  {first} : {name} = {ratio:.2f} ({spread}), by CPU time {by_cpu:.2f}")
 
 
 def trial(direct: Direct, lines: Sequence[str]) -> float:

@@ -139,6 +139,7 @@ CALLS = {
     "data": ["inspect", "pairs.tsv"],
     "evaluate": ["lesson", "--src", "text.txt", "--ref", "text.txt"],
     "import": [".", "--to", "model"],
+    "export": ["lesson", "--to", "ctranslate2", "there"],
     "score": ["-m", "lesson", "hello world", "hola mundo"],
     "serve": ["-m", "nothing-of-that-name", "--port", "0"],
 }

@@ -8,11 +8,26 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vidrio.text.reading.sentences import LONGEST, split
+from vidrio.text.reading.sentences import LONGEST, split, splitter
 
 
 def sentences(text: str, **options: int) -> list[str]:
     return [text[start:end] for start, end in split(text, **options)]
+
+
+@pytest.mark.parametrize(
+    ("language", "marked"),
+    [
+        ("de", "Das kostet z. B. 5 Euro.| Am 3. Oktober kam Dr. Müller nach St. Gallen.| 😀 Ende."),
+        ("de-AT", "Eine Überschrift|\n\nDas ist Dr. Müllers Haus.| Ja?"),
+        ("hi", "मैं घर जा रहा हूँ।| तुम कहाँ हो?| वह आया।"),
+        ("el", "Πού είσαι;| Είμαι εδώ."),
+    ],
+)
+def test_sentences_of_other_languages_are_found_by_their_own_rules(language: str, marked: str) -> None:
+    text = marked.replace("|", "")
+    assert [text[start:end] for start, end in splitter(language)(text)] == [part.strip() for part in marked.split("|")]
+    assert splitter("es_MX")(text) == splitter("")(text) == split(text)
 
 
 # "|" is where a sentence ends and the next begins.

@@ -28,6 +28,7 @@ VERBS = {
     "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
     "keys": ("vidrio.commands.keys", "Make and remove API keys of a server."),
     "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
+    "export": ("vidrio.commands.export", "Make of a model what another program loads."),
     "score": ("vidrio.commands.score", "The model's log-probability of given translations."),
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from vidrio.errors import ModelError
 from vidrio.model.files import read_json, sha256
+from vidrio.model.find import PACKAGE
 from vidrio.model.json_record import record
 from vidrio.model.json_text import json_text
 
@@ -79,7 +80,10 @@ def is_current(folder: Path, fast: Path) -> bool:
     present = [name for name in SOURCES if (folder / name).is_file()]
     if not set(present) <= set(made_from):
         return False
-    # A big file that is older than the export has not changed since; hashing it would cost more than translating.
+    # A big file that is older than the export has not changed since; hashing it would cost more than translating. What
+    # came with the package has not either: nothing is ever written there.
+    if PACKAGE in folder.resolve().parents and PACKAGE in fast.resolve().parents:
+        return sha256(folder / "config.json") == made_from["config.json"]
     written = (fast / MANIFEST).stat().st_mtime_ns
     changed = [name for name in present if (folder / name).stat().st_mtime_ns > written or name == "config.json"]
     return all(sha256(folder / name) == made_from[name] for name in changed)

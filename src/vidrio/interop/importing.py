@@ -15,8 +15,6 @@ from vidrio.model.folder import About
 def import_model(
     source: str, to: Path, progress: Progress | None = None, *, target: str = "", mirror: str = ""
 ) -> About:
-    source: str, to: Path, progress: Progress | None = None, *, target: str = "", mirror: str = ""
-) -> About:
     """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several."""
     path = Path(source)
     with new_folder(to) as (made, beside):

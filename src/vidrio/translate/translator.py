@@ -26,6 +26,7 @@ from vidrio.model.folder import About
 from vidrio.text.reading.parts import is_plain, translatable
 from vidrio.text.reading.prepared import Reader
 from vidrio.text.reading.protect import Protected, protected
+from vidrio.text.reading.sentences import splitter
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.annotate import Look, ModelAnnotator
@@ -52,6 +53,7 @@ class Translator:
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
         self.look: Look | None = None  # how `Translation.look` looks; given by vidrio.load
         self._source, self._target = tokenizers
+        self._split = splitter(about.source_language)
         self._close = config.source_close
         self._longest = min(LONGEST, config.max_positions - len(self._close))
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
@@ -227,7 +229,8 @@ class Translator:
         if is_plain(text, self._longest):
             return [(0, Protected(text))]
         source = protected(valid(text))
-        return [(start, source.part(start, end)) for start, end in translatable(source, self._source, self._longest)]
+        parts = translatable(source, self._source, self._longest, self._split)
+        return [(start, source.part(start, end)) for start, end in parts]
 
     def _made_to_fit(self, options: Options) -> Options:
         """The same, for what this model has room for, and tokens for."""

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from vidrio.text.pattern import pattern
 from vidrio.text.reading import protect
@@ -33,8 +33,10 @@ def is_plain(text: str, longest: int) -> bool:
     return len(text) < longest and PLAIN.fullmatch(text) is not None
 
 
-def translatable(source: Protected, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
-    """The sentences of a text that have words, those of more than `longest` tokens in parts.
+def translatable(
+    source: Protected, tokenizer: Tokenizer, longest: int, split: Callable[[str], Iterable[Span]] = split
+) -> Iterator[Span]:
+    """The sentences of a text that have words, as `split` finds them, those of more than `longest` tokens in parts.
 
     Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are the signs
     between the parts of a menu or a row ("File > Open | Yes / No"), and words in a script that the vocabulary does not

@@ -1,4 +1,4 @@
-"""Where sentences begin and end in English and Spanish text, by rule.
+"""Where sentences begin and end: in English and Spanish text by rule, in that of other languages as `sentencex` says.
 
 `split` gives places in the text, never copies of it: what lies between two sentences is white space only, so that a
 translation can be put together with every byte of it kept. A mark that ends a sentence (. ! ? …) does so unless a rule
@@ -8,11 +8,13 @@ wrapped at a fixed width.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from vidrio.text.pattern import pattern
 
+OWN = ("en", "es")  # the languages whose abbreviations and words are told here
 LONGEST = 300  # characters; a longer sentence is divided at a comma, a space, or where nothing else is left, anywhere
 _LONGEST_ABBREVIATION = 20  # characters that are looked at before a full stop
 _WRAPPED = 40  # characters; a shorter line is a heading or an entry of a list and ends where it ends
@@ -78,13 +80,21 @@ class Span(NamedTuple):
     end: int
 
 
-def split(text: str, *, longest: int = LONGEST) -> list[Span]:
-    """The sentences of a text, in order; white space alone has none."""
+def split(text: str, language: str = "", *, longest: int = LONGEST) -> list[Span]:
+    """The sentences of a text, in order; white space alone has none. `language` is the code of another language than
+    those whose rules stand here."""
+    sentences = partial(_by_library, language) if language else _sentences
     spans: list[Span] = []
     for paragraph in _paragraphs(text):
-        for sentence in _sentences(text, paragraph):
+        for sentence in sentences(text, paragraph):
             spans += _shortened(text, sentence, longest)
     return spans
+
+
+def splitter(language: str) -> Callable[[str], list[Span]]:
+    """What splits texts of a language; that of a model that tells none is taken for one of ours."""
+    code = language.lower().replace("_", "-").partition("-")[0]
+    return split if code in ("", *OWN) else partial(split, language=code)
 
 
 def _paragraphs(text: str) -> Iterator[Span]:
@@ -113,6 +123,13 @@ def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
             yield from _trimmed(text, start, end.end())
             start = end.end()
     yield from _trimmed(text, start, paragraph.end)
+
+
+def _by_library(language: str, text: str, paragraph: Span) -> Iterator[Span]:
+    from sentencex import get_sentence_boundaries
+
+    for found in get_sentence_boundaries(language, text[paragraph.start : paragraph.end]):
+        yield from _trimmed(text, paragraph.start + found["start_index"], paragraph.start + found["end_index"])
 
 
 def _ends(text: str, start: int, end: re.Match[str], limit: int, *, small: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Where in the text each token stands, to the character."""
+"""The characters of a text that each of its tokens stands for."""
 
 from itertools import accumulate, groupby
 

@@ -124,9 +124,10 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, whole or not at all."""
-        write_atomically(Path(path), f"{self._file_text(pretty=True)}\n".encode())
+        write_atomically(Path(path), f"{self.file_text(pretty=True)}\n".encode())
 
-    def _file_text(self, *, pretty: bool = False) -> str:
+    def file_text(self, *, pretty: bool = False) -> str:
+        """What stands in its file."""
         engine = self._engine
         return engine.to_json() if isinstance(engine, SentencePieces) else str(engine.to_str(pretty=pretty))
 
@@ -279,7 +280,7 @@ class Tokenizer:
         """A checksum (sha256) of everything that decides how texts are split."""
         import hashlib
 
-        return hashlib.sha256(self._file_text().encode()).hexdigest()
+        return hashlib.sha256(self.file_text().encode()).hexdigest()
 
     def _shown(self, ids: Iterable[int]) -> list[int]:
         kept = [int(i) for i in ids]

@@ -1,0 +1,94 @@
+"""A model folder → a package that Argos Translate installs, and LibreTranslate serves: a zip of one folder.
+
+Argos splits the source by one SentencePiece model and joins the target's pieces without any. An imported model brings
+its own; our BPE becomes one: what is merged earlier has the higher score. It merges wherever the whole is a piece, ours
+only what was learned as a merge, so that a word in some thousands is split otherwise (docs/interop.md has the count).
+What else ours does, composed accents and escapes of texts that imitate special tokens, is left out.
+"""
+
+import json
+import tempfile
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from vidrio._version import __version__
+from vidrio.errors import ModelError
+from vidrio.fast.export import export
+from vidrio.interop.protobuf import field, float_field
+from vidrio.model.files import write_output
+from vidrio.model.folder import read_config
+from vidrio.model.json_text import json_text
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+
+# Fields of SentencePiece's ModelProto, by number, and its kinds of pieces.
+PIECES, TRAINER, NORMALIZER = 1, 2, 3
+PIECE, SCORE, KIND = 1, 2, 3
+NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
+MODEL_TYPE, VOCAB_SIZE, BYTE_FALLBACK, BPE = 3, 4, 35, 2
+NORMALIZER_NAME, ADD_PREFIX, REMOVE_SPACES = 1, 3, 4
+ARGOS = "1.9.0"  # whose form of a package it is
+
+
+def export_argos(folder: Path, to: Path) -> None:
+    """Write the package."""
+    config, about = read_config(folder)
+    source, target = read_tokenizers(folder, config)
+    if about.source_language == "" or about.target_language == "":
+        raise ModelError(f"{folder} does not tell its languages", do="write them into its config.json, part about")
+    if source.opening:
+        raise ModelError(
+            f"{folder} cannot be exported for Argos",
+            found=f"{source.opening[0]} stands before every source, and Argos has no place for it",
+            do="export for another program",
+        )
+    if source is not target and source.sentence_pieces is None:
+        raise ModelError(f"{folder} cannot be exported for Argos", found="each language has a tokenizer of its own")
+    proto = source.sentence_pieces.proto if source.sentence_pieces else sentence_piece_model(source)
+    name = f"translate-{about.source_language}_{about.target_language}"
+    metadata = {
+        "package_version": __version__,
+        "argos_version": ARGOS,
+        **{"from_code": about.source_language, "from_name": about.source_language},
+        **{"to_code": about.target_language, "to_name": about.target_language},
+    }
+    package = BytesIO()
+    with tempfile.TemporaryDirectory() as temporary, zipfile.ZipFile(package, "w") as archive:
+        fast = Path(temporary) / "fast"
+        export(folder, fast)
+        engine = json.loads((fast / "config.json").read_text(encoding="utf-8"))
+        archive.writestr(f"{name}/metadata.json", json_text(metadata))
+        archive.writestr(f"{name}/sentencepiece.model", proto)
+        archive.writestr(f"{name}/model/config.json", json_text({**engine, "add_source_eos": config.source_end}))
+        for file in (fast / "model.bin", *sorted(fast.glob("*_vocabulary.json"))):
+            archive.write(file, f"{name}/model/{file.name}")
+        if (folder / "README.md").is_file():
+            archive.write(folder / "README.md", f"{name}/README.md")
+    write_output(to, package.getvalue())
+
+
+def sentence_piece_model(tokenizer: Tokenizer) -> bytes:
+    """Our BPE in SentencePiece's form."""
+    if tokenizer.kind != "bpe":
+        raise ModelError(
+            "only a BPE or a SentencePiece tokenizer can be given to Argos", found=f"one of the kind {tokenizer.kind}"
+        )
+    rank: dict[str, int] = {}
+    for place, (left, right) in enumerate(tokenizer.ranks):
+        rank.setdefault(left + right, place)
+    special = tokenizer.special
+    control = {special.pad, special.start, special.end}
+
+    def kind(i: int) -> int:
+        return UNKNOWN if i == special.unk else CONTROL if i in control else BYTE if i in tokenizer.byte_ids else NORMAL
+
+    pieces = tokenizer.vocabulary()
+    written = [
+        field(PIECE, piece.encode()) + float_field(SCORE, -rank.get(piece, len(rank))) + field(KIND, kind(i))
+        for i, piece in enumerate(pieces)
+    ]
+    trainer = field(MODEL_TYPE, BPE) + field(VOCAB_SIZE, len(pieces)) + field(BYTE_FALLBACK, 1)
+    normalizer = field(NORMALIZER_NAME, b"identity") + field(ADD_PREFIX, 1) + field(REMOVE_SPACES, 0)
+    parts: list[tuple[int, Any]] = [*((PIECES, one) for one in written), (TRAINER, trainer), (NORMALIZER, normalizer)]
+    return b"".join(field(number, part) for number, part in parts)

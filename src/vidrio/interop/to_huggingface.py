@@ -1,0 +1,182 @@
+"""A model folder → what `transformers` loads with AutoModelForSeq2SeqLM and AutoTokenizer, unchanged.
+
+Norms after the sub-layers are MarianMT's shape; before them, with one more after the last layer, Pegasus's. Both keep
+sines and cosines as two halves of a row. Where ours alternate, all rows and columns of the model's width are put into
+another order: every sum stays the same sum.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vidrio.errors import ModelError
+from vidrio.interop.names import hf_name, is_turned, side_by_side
+from vidrio.model.config import ModelConfig
+from vidrio.model.files import write_atomically
+from vidrio.model.folder import TENSORS, About, read_config, read_parameters
+from vidrio.model.json_text import json_text
+from vidrio.model.parameters import parameter_specs
+from vidrio.search import default_options
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+
+EPSILON = 1e-5  # of their layer norms
+
+
+def export_huggingface(folder: Path, to: Path) -> None:
+    """Write the folder `to`, its config last."""
+    config, about = read_config(folder)
+    problems = list(obstacles(config))
+    source, target = read_tokenizers(folder, config)
+    if source is not target and source.sentence_pieces is None:
+        problems.append("each language has a tokenizer of its own, and AutoTokenizer knows one")
+    if problems:
+        raise ModelError(
+            f"{folder} cannot be exported for transformers", found="; ".join(problems), do="see docs/interop.md"
+        )
+    from safetensors.numpy import save
+
+    tensors = dict(foreign_parameters(config, read_parameters(folder)))
+    write_atomically(to / TENSORS, save(tensors, metadata={"format": "pt"}))
+    files = (
+        marian_tokenizer(config, about, source, target) if source.sentence_pieces else fast_tokenizer(config, source)
+    )
+    for name, data in {**files, "generation_config.json": object_bytes(search_of(config, target))}.items():
+        write_atomically(to / name, data)
+    write_atomically(to / "config.json", object_bytes(config_of(config)))
+
+
+def obstacles(config: ModelConfig) -> Iterator[str]:
+    """Every reason why `transformers` has no model of this kind."""
+    if config.shape != "encoder-decoder":
+        yield f"its shape is {config.shape!r}"
+        return
+    if config.d_model != config.n_heads * config.d_head:
+        yield f"{config.n_heads} heads of {config.d_head} in a width of {config.d_model}"
+    if not config.positions.startswith("sinusoidal"):
+        yield f"its positions are {config.positions!r}"
+    if abs(config.norm_epsilon - EPSILON) > EPSILON / 1000:
+        yield f"the ε of its norms is {config.norm_epsilon}, not {EPSILON}"
+    if config.norm == "pre" and config.tying != "all":
+        yield f"its norms stand before the sub-layers, and its embeddings are tied {config.tying!r}, not 'all'"
+    if min(config.special.pad, config.special.start, config.special.end) < 0:
+        yield "it has no padding, start or end token"
+
+
+def foreign_parameters(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """The parameters under their names, turned as they turn them; the biases that ours may lack are zeros."""
+    width = np.arange(config.d_model)
+    halves = np.concatenate([width[0::2], width[1::2]]) if config.positions == "sinusoidal" else width
+    specs = parameter_specs(config)
+    for name, spec in specs.items():
+        value = np.asarray(parameters[name], dtype=np.float32)
+        for axis, letter in enumerate(spec.axes):
+            value = value.take(halves, axis) if letter == "D" else value
+        value = side_by_side(value, spec)
+        value = value[None] if name == "out.b" else value.T if is_turned(spec.axes) else value
+        yield hf_name(name), np.ascontiguousarray(value)
+        stem, _, last = name.rpartition(".")
+        if last in ("WQ", "WK", "WV", "WO") and not config.attention_bias:
+            yield hf_name(f"{stem}.b{last[1]}"), np.zeros(config.d_model, np.float32)
+    if not config.output_bias:
+        yield hf_name("out.b"), np.zeros((1, config.target_vocabulary), np.float32)
+
+
+def config_of(config: ModelConfig) -> dict[str, Any]:
+    """Our sizes and choices in their words."""
+    before = config.norm == "pre"
+    return {
+        "architectures": ["PegasusForConditionalGeneration" if before else "MarianMTModel"],
+        "model_type": "pegasus" if before else "marian",
+        "vocab_size": config.source_vocabulary,
+        **({} if before else {"decoder_vocab_size": config.target_vocabulary}),
+        "d_model": config.d_model,
+        **{f"{side}_attention_heads": config.n_heads for side in ("encoder", "decoder")},
+        **{f"{side}_ffn_dim": config.d_ff for side in ("encoder", "decoder")},
+        "encoder_layers": config.n_encoder_layers,
+        "decoder_layers": config.n_decoder_layers,
+        "max_position_embeddings": config.max_positions,
+        "activation_function": config.activation,
+        "scale_embedding": config.scale_embeddings,
+        "share_encoder_decoder_embeddings": config.tying == "all",
+        "tie_word_embeddings": config.tying != "none",
+        "static_position_embeddings": True,
+        **special_ids(config),
+        "forced_eos_token_id": None,
+        "is_encoder_decoder": True,
+        "dtype": "float32",
+    }
+
+
+def special_ids(config: ModelConfig) -> dict[str, int]:
+    special = config.special
+    ids = {"pad_token_id": special.pad, "bos_token_id": special.start, "eos_token_id": special.end}
+    return {**ids, "decoder_start_token_id": special.start}
+
+
+def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
+    """How it searches: as Vidrio does, as far as they can say it."""
+    options = default_options(config)
+    never = {*options.suppressed, *range(target.size, config.target_vocabulary)}
+    return {
+        **special_ids(config),
+        "num_beams": options.beam,
+        "length_penalty": options.length_penalty,
+        "max_new_tokens": min(options.max_length, config.max_positions - 1),
+        "min_new_tokens": options.min_length,
+        "early_stopping": True,
+        "do_sample": False,
+        "renormalize_logits": True,
+        "suppress_tokens": sorted(never),
+    }
+
+
+def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes]:
+    """Our file as it is, but for what stands around a source: nothing before it, the end after it."""
+    data = json.loads(tokenizer.file_text())
+    special = config.special
+    names = {name: tokenizer.token(i) for name, i in vars(special).items() if i >= 0}
+    template = [{"Sequence": {"id": "A", "type_id": 0}}]
+    end = {"id": names["end"], "ids": [special.end], "tokens": [names["end"]]}
+    data["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [*template, *([{"SpecialToken": {"id": names["end"], "type_id": 0}}] * config.source_end)],
+        "pair": [*template, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {names["end"]: end},
+    }
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        **{f"{theirs}_token": names[ours] for theirs, ours in TOKENS.items() if ours in names},
+        "model_max_length": config.max_positions,
+        "clean_up_tokenization_spaces": False,
+        "split_special_tokens": True,
+    }
+    return {"tokenizer.json": json_text(data).encode(), "tokenizer_config.json": object_bytes(settings)}
+
+
+TOKENS = {"pad": "pad", "unk": "unk", "bos": "start", "eos": "end"}  # theirs: ours
+
+
+def marian_tokenizer(config: ModelConfig, about: About, source: Tokenizer, target: Tokenizer) -> dict[str, bytes]:
+    """The SentencePiece models and lists of pieces, as they came."""
+    separate = source.vocabulary() != target.vocabulary()
+    settings = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": about.source_language,
+        "target_lang": about.target_language,
+        "separate_vocabs": separate,
+        "model_max_length": config.max_positions,
+    }
+    files = {"tokenizer_config.json": object_bytes(settings)}
+    for tokenizer, spm, pieces in ((source, "source.spm", "vocab.json"), (target, "target.spm", "target_vocab.json")):
+        if tokenizer.sentence_pieces is not None:
+            files[spm] = tokenizer.sentence_pieces.proto
+        if separate or tokenizer is source:
+            files[pieces] = object_bytes({token: i for i, token in enumerate(tokenizer.vocabulary())})
+    return files
+
+
+def object_bytes(data: Mapping[str, Any]) -> bytes:
+    return f"{json_text(dict(data), indent=2)}\n".encode()

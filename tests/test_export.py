@@ -1,0 +1,205 @@
+"""Our models in other programs: `transformers`, CTranslate2, Argos Translate: they translate as `glass/` does."""
+
+import json
+import warnings
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from marian_models import SPANISH, sentences, write_marian
+from vidrio.cli import main
+from vidrio.glass.paper.decoding import encode
+from vidrio.glass.paper.transformer import build, decode, logits
+from vidrio.interop.importing import import_model
+from vidrio.interop.protobuf import fields, model_type
+from vidrio.interop.to_argos import sentence_piece_model
+from vidrio.model.config import DecodingDefaults, ModelConfig
+from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
+from vidrio.model.parameters import random_parameters
+from vidrio.search import default_options
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.translate.engines import Engine, Glass, open_engine
+
+TEXTS = sentences(200)
+SHAPES = {
+    "pre": {"norm": "pre"},
+    "pre, biased, swish, halves": {
+        **{"norm": "pre", "attention_bias": True, "output_bias": True, "activation": "swish"},
+        **{"positions": "sinusoidal-halves", "scale_embeddings": False},
+    },
+    "post": {"norm": "post", "tying": "none"},
+    "post, one table for the target": {"norm": "post", "tying": "output", "activation": "gelu"},
+}
+
+
+def write_ours(folder: Path, seed: int = 0, **changes: Any) -> Path:
+    """A model as training writes it, of random numbers."""
+    tokenizer = Tokenizer.learn([*TEXTS, *SPANISH], "bpe", 420)
+    values = {
+        **{"source_vocabulary": tokenizer.size, "target_vocabulary": tokenizer.size, "special": tokenizer.special},
+        **{"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 24, "n_encoder_layers": 2, "n_decoder_layers": 2},
+        **{"max_positions": 96, "decoding": DecodingDefaults(beam=4, max_length=14)},
+        **changes,
+    }
+    config = ModelConfig(**values)
+    generator = np.random.default_rng(seed)
+    parameters = {name: value * 2 for name, value in random_parameters(config, generator).items()}
+    parameters = {name: value + 0.1 * generator.normal(size=value.shape) for name, value in parameters.items()}
+    folder.mkdir(parents=True)
+    tokenizer.save(folder / "tokenizer.json")
+    write_parameters(folder, {name: value.astype(np.float32) for name, value in parameters.items()})
+    (folder / "README.md").write_text("# Nonsense\n\nLicence: CC BY 4.0\n", encoding="utf-8")
+    write_config(folder, config, About(name="nonsense", source_language="en", target_language="es"))
+    return folder
+
+
+def load(folder: Path) -> tuple[Any, Any]:
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, logging
+    from transformers.utils.logging import disable_progress_bar
+
+    logging.set_verbosity_error()
+    disable_progress_bar()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return AutoModelForSeq2SeqLM.from_pretrained(folder).double().eval(), AutoTokenizer.from_pretrained(folder)
+
+
+def ours(folder: Path, texts: list[str], beam: int, engine: Engine | None = None) -> tuple[list[list[int]], list[str]]:
+    config, _ = read_config(folder)
+    source, target = read_tokenizers(folder, config)
+    engine = engine or Glass(build(config, read_parameters(folder)))
+    sources = [[*source.encode(text), *config.source_close] for text in texts]
+    found = [best for best, *_ in engine.search(sources, replace(default_options(config), beam=beam))]
+    return [[*best.ids, *[config.special.end] * best.ended] for best in found], [target.decode(b.ids) for b in found]
+
+
+def theirs(folder: Path, texts: list[str], beam: int, end: int) -> tuple[list[list[int]], list[str]]:
+    model, tokenizer = load(folder)
+    found: list[list[int]] = []
+    for start in range(0, len(texts), 50):
+        inputs = tokenizer(texts[start : start + 50], return_tensors="pt", padding=True)
+        with torch.no_grad():
+            outputs = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], num_beams=beam)
+        found += [ids[1 : ids.index(end, 1) + 1] if end in ids[1:] else ids[1:] for ids in outputs.tolist()]
+    return found, tokenizer.batch_decode(found, skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_transformers_computes_and_translates_as_glass(shape: str, tmp_path: Path) -> None:
+    folder = write_ours(tmp_path / "ours", **SHAPES[shape])
+    assert main(["export", str(folder), "--to", "hf", str(tmp_path / "hf")]) == 0
+    assert "CC BY 4.0" in (tmp_path / "hf/README.md").read_text()
+    config, _ = read_config(folder)
+    model, tokenizer = load(tmp_path / "hf")
+    machine, splits = build(config, read_parameters(folder)), read_tokenizers(folder, config)[0]
+    rounded_PD = machine.source_positions_PD.astype(np.float32).astype(np.float64)  # as they keep their table
+    machine = replace(machine, source_positions_PD=rounded_PD, target_positions_PD=rounded_PD)
+    lines = [*TEXTS[:50], "a <s> b </s>", "ñandú  ½ 你好 é", " x", ""]
+    assert tokenizer(lines)["input_ids"] == [[*splits.encode(text), *config.source_close] for text in lines]
+    source = tokenizer(TEXTS[0])["input_ids"]
+    target = [config.special.start, *range(10, 30)]
+    with torch.no_grad():
+        [theirs_TV] = model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target])).logits.numpy()
+    ours_TV = logits(machine, decode(machine, target, encode(machine, source)))
+    assert np.abs(ours_TV - theirs_TV).max() < 1e-5
+    for beam in (1, 4):
+        assert ours(folder, TEXTS[:25], beam) == theirs(tmp_path / "hf", TEXTS[:25], beam, config.special.end)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_transformers_translates_200_sentences_as_glass(shape: str, tmp_path: Path) -> None:
+    folder = write_ours(tmp_path / "ours", **SHAPES[shape])
+    assert main(["export", str(folder), "--to", "hf", str(tmp_path / "hf")]) == 0
+    end = read_config(folder)[0].special.end
+    for beam in (1, 4, 6):
+        assert ours(folder, TEXTS, beam) == theirs(tmp_path / "hf", TEXTS, beam, end)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["en-es", "es-en"])
+def test_transformers_translates_with_the_packaged_models(name: str, tmp_path: Path) -> None:
+    assert main(["export", name, "--to", "hf", str(tmp_path / "hf")]) == 0
+    from vidrio.model.find import find
+
+    texts = ["The old house stands by the river.", "Tom gave Mary three books.", "Where is the station?"]
+    folder = find(name)
+    assert ours(folder, texts, 4) == theirs(tmp_path / "hf", texts, 4, read_config(folder)[0].special.end)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_what_was_imported_goes_back_as_it_came(tmp_path: Path, separate: bool) -> None:
+    from safetensors.numpy import load_file
+
+    write_marian(tmp_path / "hf", separate=separate)
+    import_model(str(tmp_path / "hf"), tmp_path / "ours")
+    assert main(["export", str(tmp_path / "ours"), "--to", "hf", str(tmp_path / "back")]) == 0
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("hf", "back"))
+    assert {name for name in before if "lm_head" not in name} <= set(after)
+    assert all(np.array_equal(before[name], after[name]) for name in after)
+    for name in ("source.spm", "target.spm", "vocab.json", *(["target_vocab.json"] if separate else [])):
+        first, second = ((tmp_path / folder / name).read_bytes() for folder in ("hf", "back"))
+        assert first == second or json.loads(first) == json.loads(second)
+    _, tokenizer = load(tmp_path / "back")
+    assert type(tokenizer).__name__ == "MarianTokenizer"
+
+
+def test_ctranslate2_translates_tokens(tmp_path: Path) -> None:
+    import ctranslate2
+
+    folder = write_ours(tmp_path / "ours", norm="pre")
+    assert main(["export", str(folder), "--to", "ctranslate2", str(tmp_path / "ct2")]) == 0
+    translator = ctranslate2.Translator(str(tmp_path / "ct2"), inter_threads=1, intra_threads=1)
+    tokenizer = Tokenizer.load(tmp_path / "ct2/tokenizer.json")
+    results = translator.translate_batch(
+        [tokenizer.tokens(text) for text in TEXTS], beam_size=4, max_decoding_length=14, max_batch_size=1
+    )
+    config, _ = read_config(folder)
+    expected, _ = ours(folder, TEXTS, 4, open_engine(folder, config, "fast"))
+    found = [[tokenizer.id(token) for token in result.hypotheses[0]] for result in results]
+    assert found == [[i for i in ids if i != config.special.end] for ids in expected]
+
+
+def test_a_package_for_argos(tmp_path: Path) -> None:
+    import sentencepiece
+
+    folder = write_ours(tmp_path / "ours", norm="pre")
+    package = tmp_path / "en-es.argosmodel"
+    assert main(["export", str(folder), "--to", "argos", str(package)]) == 0
+    with zipfile.ZipFile(package) as archive:
+        names = {name.partition("/")[2] for name in archive.namelist()}
+        proto = archive.read("translate-en_es/sentencepiece.model")
+        metadata = json.loads(archive.read("translate-en_es/metadata.json"))
+    assert {"metadata.json", "sentencepiece.model", "model/model.bin", "model/config.json", "README.md"} <= names
+    assert (metadata["from_code"], metadata["to_code"]) == ("en", "es")
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    processor = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    lines = [*TEXTS, *SPANISH]
+    same = sum(processor.encode(line, out_type=str) == tokenizer.tokens(line) for line in lines)
+    assert same == len(lines)
+    assert model_type(proto, package) == 2
+    assert sum(number == 1 for number, _ in fields(sentence_piece_model(tokenizer))) == tokenizer.size
+
+
+REFUSED = {
+    "an odd head": ({"d_head": 5}, "2 heads of 5"),
+    "learned positions": ({"positions": "learned"}, "learned"),
+    "another epsilon": ({"norm_epsilon": 1e-3}, "0.001"),
+    "pre-norm, untied": ({"norm": "pre", "tying": "none"}, "tied 'none'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_transformers_has_no_word_for_is_refused(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes, says = REFUSED[case]
+    folder = write_ours(tmp_path / "ours", **changes)
+    assert main(["export", str(folder), "--to", "hf", str(tmp_path / "hf")]) == 1
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "hf").exists()
