@@ -29,7 +29,7 @@ Examples:
   vidrio translate "Hello world"
   vidrio translate < english.txt > spanish.txt
   vidrio translate -i big.txt -o big.es.txt   (stopped? again, with --resume)
-  vidrio translate --input book.epub --output libro.epub
+  vidrio translate -i page.html -o page.es.html
   vidrio translate --json --n-best 3 "Good morning"
   vidrio translate --confidence < english.txt > spanish.txt   (what to check?)
 """

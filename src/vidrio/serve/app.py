@@ -57,7 +57,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
     gatherer = Gatherer(
         threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, told=Told(batch)
     )
-    service = Service(pool, gatherer)
+    service = Service(pool, gatherer, metrics.tokens.inc)
     keys = Keys(settings.keys) if settings.keys else None
     terms = read_terms(settings.glossary) if settings.glossary else ()
     parts = Parts(settings, service, Detector(list(service.languages)), metrics, keys, RequestLimits(), terms)
