@@ -1,32 +1,38 @@
 """How often `glass/` in eight bits finds the same tokens as the fast engine, and the first sentences where it does not.
 
-    python benchmarks/agreement.py en-es test.en [--beam 1 4] [--sentences 10000] [--processes 2]
+    python benchmarks/agreement.py en-es test.en news.en [--beam 1 4] [--from-to 0 10000] [--to results.jsonl]
 
-A line of the file is one source. With a beam of 1 the fast engine's tokens are forced upon `glass/`, which has to find
-each of them the likeliest: one pass, and the same as a search. With a beam, `glass/` searches.
+A line of the files is one source. With a beam of 1 the fast engine's tokens are forced upon `glass/`, which has to find
+each of them the likeliest: one pass, and the same as a search. With a beam, `glass/` searches, the hypotheses of a step
+in one pass. What stands in the file of results is not computed again, so a run that was stopped goes on.
 """
 
 import argparse
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import islice
-from multiprocessing import get_context
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
 from vidrio.fast.engine import Engine
-from vidrio.glass.paper.decoding import stepper
-from vidrio.glass.paper.transformer import Machine, build, decode, encode, for_beam, logits
+from vidrio.glass.paper.eight_bits import fused, one_query_at_a_time
+from vidrio.glass.paper.maths import Array, no_tap
+from vidrio.glass.paper.transformer import Machine, build, decode, decoder_layer, embed, encode, for_beam, logits, norm
+from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config, read_parameters
-from vidrio.search import Hypothesis, Options, default_options, restrict, search
+from vidrio.search import Step, restrict, search
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
 SHOWN = 5  # sentences that differ
 LONGEST = 100  # tokens; what is longer is no sentence
+BLOCK = 50  # sentences between two lines of results
+
+Differing = tuple[str, str, str]  # the source, what was printed, what `glass/` found
 
 
 @dataclass(frozen=True)
@@ -44,19 +50,94 @@ class Both:
 
 
 @cache
-def opened(name: str, dtype: type = np.int8) -> Both:
+def opened(name: str, beam: int = 1, dtype: type = np.int8) -> Both:
     folder = find(name)
     config, _ = read_config(folder)
     source, target = read_tokenizers(folder, config)
-    return Both(build(config, read_parameters(folder), dtype), Engine(folder / "fast", config), source, target)
+    machine = for_beam(build(config, read_parameters(folder), dtype), beam)
+    return Both(machine, Engine(folder / "fast", config), source, target)
+
+
+# --- many hypotheses in one pass --------------------------------------------------------------------------------------
+
+
+@dataclass
+class KeptByBranch:
+    """The keys and values of N hypotheses of one length: N lists of rows of the target, one of the memory."""
+
+    length: int = 0
+    rows: dict[str, Array] = field(default_factory=dict)
+
+    def grow(self, name: str, make: Callable[[], Array]) -> Array:
+        new_N1K = make()[:, None]
+        old = self.rows.get(name)
+        self.rows[name] = new_N1K if old is None else np.concatenate([old, new_N1K], axis=1)
+        return self.rows[name]
+
+    def once(self, name: str, make: Callable[[], Array]) -> Array:
+        if name not in self.rows:
+            self.rows[name] = make()
+        return self.rows[name]
+
+    def follow(self, parents: Sequence[int]) -> None:
+        """Hypothesis n now goes on from what was number parents[n]."""
+        self.rows = {name: rows[parents] if rows.ndim == 3 else rows for name, rows in self.rows.items()}
+
+
+def each_its_own_keys(Q_NK: Array, K_NMK: Array, divisor: float) -> Array:
+    """Row n asks its own keys. All N · M are asked, of which M count: for so few that is quicker than one by one."""
+    n, m, k = K_NMK.shape
+    scores = one_query_at_a_time(Q_NK, K_NMK.reshape(n * m, k), divisor)
+    return scores.reshape(n, n, m)[np.arange(n), np.arange(n)]
+
+
+def mix_of_own(weights_NM: Array, V_NMK: Array, shared: Callable[[Array, Array], Array]) -> Array:
+    """Row n mixes its own values, term by term; rows that share theirs mix as ever."""
+    if V_NMK.ndim == 2:
+        return shared(weights_NM, V_NMK)
+    total = np.zeros((len(V_NMK), V_NMK.shape[2]), np.float32)
+    for m in range(V_NMK.shape[1]):
+        total = fused(weights_NM[:, m, None], V_NMK[:, m], total)
+    return total
+
+
+def stepper_in_one_pass(machine: Machine, source: Sequence[int]) -> Step:
+    """`step` as in glass/paper/decoding.py, number by number (tests hold it to that), for all prefixes at once."""
+    shared = machine.arithmetic.mix
+    arithmetic = replace(
+        machine.arithmetic,
+        decoder_scores=each_its_own_keys,
+        mix=lambda weights, values: mix_of_own(weights, values, shared),
+    )
+    whole = machine.whole_parameters
+    machine = replace(machine, arithmetic=arithmetic, mask=lambda scaled, name, tap: scaled)
+    vars(machine)["whole_parameters"] = whole  # not once more for each sentence
+    memory_SD, kept, before = encode(machine, source), KeptByBranch(), [()]
+
+    def step(prefixes: Sequence[Ids]) -> Array:
+        nonlocal before
+        if kept.length:
+            kept.follow([before.index(prefix[:-1]) for prefix in prefixes])
+        before = list(prefixes)
+        x_ND = np.concatenate([embed(machine, "tgt", prefix[-1:], kept.length, no_tap) for prefix in prefixes])
+        for n in range(machine.config.n_decoder_layers):
+            x_ND = decoder_layer(machine, x_ND, memory_SD, f"dec.{n}", keep=kept)
+        kept.length += 1
+        if machine.config.norm == "pre":
+            x_ND = norm(machine, x_ND, "dec.norm", no_tap)
+        return logits(machine, x_ND)
+
+    return step
+
+
+# --- the comparison ---------------------------------------------------------------------------------------------------
 
 
 def glass_tokens(machine: Machine, source: Sequence[int], options: Options, printed: Hypothesis) -> tuple[int, ...]:
     """What `glass/` finds; with a beam of 1 up to the first token that is another one than was printed."""
     special = machine.config.special
-    machine = for_beam(machine, options.beam)
     if options.beam > 1:
-        return search(stepper(machine, source), special.start, special.end, options)[0].ids
+        return search(stepper_in_one_pass(machine, source), special.start, special.end, options)[0].ids
     wanted = (*printed.ids, *([special.end] if printed.ended else []))
     rows_TV = logits(machine, decode(machine, [special.start, *wanted[:-1]], encode(machine, source)))
     for step, row_V in enumerate(rows_TV):
@@ -66,9 +147,9 @@ def glass_tokens(machine: Machine, source: Sequence[int], options: Options, prin
     return printed.ids
 
 
-def differing(name: str, beam: int, lines: Sequence[str], dtype: type = np.int8) -> Iterator[tuple[str, str, str]]:
-    """For each line where the two part: the line, what was printed, and what `glass/` found."""
-    both = opened(name, dtype)
+def differing(name: str, beam: int, lines: Sequence[str], dtype: type = np.int8) -> Iterator[Differing]:
+    """The lines where the two part."""
+    both = opened(name, beam, dtype)
     options = replace(default_options(both.machine.config), beam=beam)
     sources = [both.ids(line) for line in lines]
     for line, source, [printed, *_] in zip(lines, sources, both.fast.search(sources, options), strict=True):
@@ -77,41 +158,60 @@ def differing(name: str, beam: int, lines: Sequence[str], dtype: type = np.int8)
             yield line, both.target.decode(printed.ids), both.target.decode(found)
 
 
-def work(task: tuple[str, int, list[str], type]) -> tuple[int, list[tuple[str, str, str]]]:
-    name, beam, lines, dtype = task
-    return len(lines), list(differing(name, beam, lines, dtype))
-
-
-def sentences(path: Path, name: str, most: int) -> list[str]:
+def sentences(paths: Sequence[Path], name: str, first: int, last: int) -> list[str]:
     both = opened(name)
-    with path.open(encoding="utf-8") as file:
-        lines = (line.partition("\t")[0].strip() for line in file)
-        return list(islice((line for line in lines if line and len(both.ids(line)) <= LONGEST), most))
+    lines = chain.from_iterable(path.read_text(encoding="utf-8").splitlines() for path in paths)
+    texts = (line.partition("\t")[0].strip() for line in lines)
+    return list(islice((text for text in texts if text and len(both.ids(text)) <= LONGEST), first, last))
+
+
+def wilson(successes: int, count: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927)."""
+    share, spread = successes / count, z * z / count
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt(share * (1 - share) / count + spread / (4 * count))
+    return middle - half, middle + half
+
+
+def summary(records: Sequence[dict[str, object]], name: str, beam: int) -> str:
+    differ: list[Differing] = [tuple(row) for record in records for row in record["differ"]]  # type: ignore[attr-defined, misc]
+    count = sum(record["to"] - record["from"] for record in records)  # type: ignore[operator, misc]
+    low, high = wilson(count - len(differ), count)
+    head = f"{name}, beam {beam}: the same tokens in {count - len(differ):,} of {count:,} sentences"
+    text = [f"{head} = {100 * (1 - len(differ) / count):.2f} %, interval {100 * low:.2f} to {100 * high:.2f} %"]
+    for line, printed, found in differ[:SHOWN]:
+        text += [f"  {line}", f"    fast:  {printed}", f"    glass: {found}"]
+    return "\n".join(text)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("file", type=Path)
+    parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--beam", type=int, nargs="+", default=[1, 4])
-    parser.add_argument("--sentences", type=int, default=10_000)
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--from-to", type=int, nargs=2, default=[0, 10_000], metavar=("FIRST", "LAST"))
+    parser.add_argument("--to", type=Path, help="file of results: what it holds is not computed again")
     parser.add_argument("--float", action="store_true", help="glass/ in float32 instead, for comparison")
     given = parser.parse_args()
     dtype = np.float32 if given.float else np.int8
-    lines = sentences(given.file, given.model, given.sentences)
+    lines = sentences(given.files, given.model, *given.from_to)
+    known = given.to.read_text(encoding="utf-8").splitlines() if given.to and given.to.exists() else []
+    records = [json.loads(line) for line in known]
     for beam in given.beam:
-        began, done, differ = time.perf_counter(), 0, []
-        tasks = [(given.model, beam, lines[i : i + 100], dtype) for i in range(0, len(lines), 100)]
-        with get_context("spawn").Pool(given.processes) as pool:
-            for count, parted in pool.imap_unordered(work, tasks):
-                done, differ = done + count, differ + parted
-                print(f"\r{done:,} sentences, {len(differ)} differ", end="", flush=True)
-        share = 100 * (1 - len(differ) / len(lines))
-        print(f"\r{given.model}, beam {beam}: the same tokens in {share:.2f} % of {len(lines):,} sentences", end=", ")
-        print(f"{time.perf_counter() - began:.0f} s")
-        for line, printed, found in differ[:SHOWN]:
-            print(f"  {line}\n    fast:  {printed}\n    glass: {found}")
+        same = {"model": given.model, "beam": beam, "dtype": dtype.__name__}
+        mine = list({record["from"]: record for record in records if same.items() <= record.items()}.values())
+        done = {record["from"] for record in mine}
+        for start in range(0, len(lines), BLOCK):
+            first, block = given.from_to[0] + start, lines[start : start + BLOCK]
+            if first in done:
+                continue
+            record = {**same, "from": first, "to": first + len(block)}
+            record["differ"] = list(differing(given.model, beam, block, dtype))
+            mine.append(record)
+            if given.to:
+                with given.to.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        print(summary(mine, given.model, beam), flush=True)
 
 
 if __name__ == "__main__":

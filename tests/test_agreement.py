@@ -1,15 +1,19 @@
 """What is shown is what was printed: `glass/` in eight bits finds the tokens of the fast engine."""
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from vidrio.glass.paper.decoding import stepper
 from vidrio.look.run import look, open_model
+from vidrio.search import Ids, Step, default_options, search
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
-from agreement import differing, opened
+from agreement import differing, opened, stepper_in_one_pass
 
 BEHAVIOUR = Path(__file__).parent / "behaviour"
 
@@ -33,6 +37,20 @@ def test_both_engines_find_the_same_tokens(direction: str, beam: int, count: int
     lines = lines[:: max(1, len(lines) // count)][:count]
     assert len(lines) > count / 2
     assert list(differing(direction, beam, lines)) == []
+
+
+def test_many_hypotheses_in_one_pass_have_the_numbers_of_one_after_the_other() -> None:
+    both = opened("en-es", 4)
+    special, options = both.machine.config.special, replace(default_options(both.machine.config), beam=4)
+    for line in sources("en-es")[::200]:
+        one_by_one, at_once = (make(both.machine, both.ids(line)) for make in (stepper, stepper_in_one_pass))
+
+        def step(prefixes: Sequence[Ids], one_by_one: Step = one_by_one, at_once: Step = at_once) -> np.ndarray:
+            rows = one_by_one(prefixes)
+            assert np.array_equal(rows, at_once(prefixes))
+            return rows
+
+        assert search(step, special.start, special.end, options)[0].ended
 
 
 @pytest.mark.slow

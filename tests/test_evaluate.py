@@ -12,6 +12,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from small_models import WORDS, write_model
+from vidrio.cli import main
 from vidrio.errors import DataError
 from vidrio.fast.export import export
 from vidrio.glass.paper.transformer import build, translate_forced
@@ -124,7 +125,7 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
         read_aligned([tmp_path / "a", tmp_path / "b"])
     with pytest.raises(DataError, match=r"line 3 of .*c is not UTF-8\n  found: byte 0xFF at place 1"):
         read_lines(tmp_path / "c")
-    with pytest.raises(DataError, match="do not belong together"):
+    with pytest.raises(DataError, match="there is nothing to score"):
         read_aligned([tmp_path / "empty", tmp_path / "empty"])
 
 
@@ -190,3 +191,21 @@ def test_score_refuses_what_it_cannot_score_before_it_prints(run_vidrio, folder,
     assert "lines 40" in done.stderr
     assert run_vidrio("score", "-m", str(folder), "alone").returncode == 2
     assert run_vidrio("score", "-m", str(folder), "a", "b", "--src", str(files / "src")).returncode == 2
+
+
+@pytest.mark.parametrize("model", ["lesson", "en-es"])
+@pytest.mark.parametrize("lines", ["\n", "\n \n\t\n", "12\n---\n", "hello\n\n"])
+def test_lines_without_words_are_scored_like_others(model, lines, tmp_path, capsys):
+    path = tmp_path / "lines"
+    path.write_text(lines)
+    assert main(["evaluate", model, "--src", str(path), "--ref", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["lines"] == lines.count("\n")
+
+
+def test_a_source_of_no_tokens_is_not_scored(tmp_path, capsys):
+    assert main(["score", "--model", "lesson", "", "hola"]) == 1
+    assert "some are empty" in capsys.readouterr().err
+    (tmp_path / "empty").touch()
+    empty = str(tmp_path / "empty")
+    assert main(["evaluate", "lesson", "--src", empty, "--ref", empty]) == 1
+    assert "there is nothing to score" in capsys.readouterr().err

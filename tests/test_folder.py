@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vidrio import cli
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.config import ModelConfig
+from vidrio.model.find import packaged
 from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
 
@@ -153,6 +156,33 @@ def test_a_bit_that_flips_among_the_parameters_is_found(folder: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(ModelError, match="another file than the one that the model was written with, or damaged"):
         read_parameters(folder)
+
+
+@pytest.mark.parametrize("direction", ["en-es", "es-en"])
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("model.safetensors", ["look", "Hello"]),
+        ("model.safetensors", ["check", "Hello"]),
+        ("tokenizer.json", ["translate", "Hello"]),
+        ("fast/model.bin", ["translate", "Hello"]),
+    ],
+)
+def test_a_bit_that_flips_in_a_packaged_model_is_told(
+    direction: str, name: str, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(packaged()[direction], folder)
+    assert cli.main([*command, "--model", str(folder)]) == 0
+    data = bytearray((folder / name).read_bytes())
+    place = data.index(b'"id": ') + 6 if name.endswith("json") else 2 * len(data) // 3
+    data[place] ^= 1
+    (folder / name).write_bytes(data)
+    capsys.readouterr()
+    assert cli.main([*command, "--model", str(folder)]) == 1
+    told = capsys.readouterr().err
+    assert str(folder / name) in told
+    assert "sha256" in told
 
 
 def test_a_folder_of_an_older_version_has_no_checksums_and_is_read(folder: Path) -> None:

@@ -22,6 +22,8 @@ from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run.choose import (
     BATCH_FOR,
     DROPOUT_FOR,
+    DROPOUT_OF_FEW,
+    FEW_WORDS,
     PAIRS_FOR,
     PASSES,
     PRESETS,
@@ -29,11 +31,12 @@ from vidrio.learn.run.choose import (
     batch_for,
     choose_preset,
     describe_plan,
+    dropout_for,
     new_plan,
 )
 from vidrio.learn.run.finish import Learned, write_model
 from vidrio.learn.run.plan import Plan, Recipe, Stop, duration
-from vidrio.learn.run.prepare import VOCABULARY_FOR, DataFolder
+from vidrio.learn.run.prepare import VOCABULARY_FOR, DataFolder, repeats_of_words
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
 from vidrio.learn.run.run_files import mean
 from vidrio.learn.run.validate import translate
@@ -291,6 +294,15 @@ def test_own_sizes_have_the_rate_and_batch_of_the_preset_that_is_as_large(
     for name in PRESETS:  # the same sizes, given one by one, are the preset
         plan = planned(dict(PRESETS[name]))
         assert (plan.preset, plan.recipe.rate) == (name, RATE_FOR[name])
+
+
+def test_pairs_made_by_a_rule_get_little_dropout(tmp_path: Path) -> None:
+    """Few words that come again and again are learned by their rule; sentences of people would be learned by heart."""
+    assert [dropout_for(count, 20.0) for count in (4_000, 99_999, 100_000, 500_000)] == [0.3, 0.3, 0.2, 0.1]
+    assert dropout_for(4_000, FEW_WORDS) == dropout_for(100_000, FEW_WORDS) == DROPOUT_OF_FEW < 0.2
+    path = tmp_path / "pairs.tsv"
+    path.write_text("one two\tuno dos\nthree two one\tthree dos uno\n", encoding="utf-8")
+    assert repeats_of_words(path) == 10 / 5
 
 
 def test_batches_leave_small_data_some_steps_in_each_pass() -> None:

@@ -53,7 +53,8 @@ def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
     for name, options in (("usual", ()), ("second", ("--from", str(learned)))):
         folder = tmp_path / name
         folder.mkdir()
-        sizes = () if options else ("--d-model", "24", "--heads", "2", "--d-ff", "48", "--tokenizer", "word")
+        small = ("--d-model", "24", "--heads", "2", "--d-ff", "48", "--encoder-layers", "1", "--decoder-layers", "1")
+        sizes = () if options else (*small, "--tokenizer", "word")
         code, said = train_on(folder, *options, *sizes, "--steps", "1", "--threads", "1")
         assert code == 0, said
     rates = [

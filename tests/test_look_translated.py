@@ -71,8 +71,14 @@ def test_it_is_told_where_the_glass_alone_would_have_chosen_otherwise(
     data = json.loads(capsys.readouterr().out)
     assert [one["text"] for one in data["hypotheses"]][:2] == ["mundo", "hola mundo"]
     assert data["otherwise"]["text"] == "hola mundo"
-    for command in (["why", "out.prob[mundo]@0"], ["check"]):
-        assert cli.main([*command, "hello world", "--model", "lesson"]) == 0
+    told = "The search of the glass alone, in float64, would have chosen “hola mundo”"
+    for options in ([], ["--deep"], ["--json"], ["--as", "python"]):
+        assert cli.main(["why", "out.prob[mundo]@0", "hello world", "--model", "lesson", *options]) == 0
+        assert told in capsys.readouterr().err
+    assert cli.main(["check", "hello world", "--model", "lesson"]) == 0
+    assert told in " ".join(capsys.readouterr().out.split())
+    assert cli.main(["check", "hello world", "--model", "lesson", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["otherwise"]["text"] == "hola mundo"
 
 
 def test_where_they_say_the_same_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:

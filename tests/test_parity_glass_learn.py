@@ -187,15 +187,8 @@ def test_kept_keys_and_values_change_nothing(shape: str) -> None:
     memory_SD = glass.encode(machine, SOURCE) if shape == "encoder-decoder" else None
     memory = None if memory_SD is None else batch_of(memory_SD)
     kept, store = Kept(), {}
-
-    def keep(name: str, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        if name in store:
-            k, v = torch.cat([store[name][0], k], dim=2), torch.cat([store[name][1], v], dim=2)
-        store[name] = k, v
-        return k, v
-
     for t, token in enumerate(TARGET):
         expected = decode_step(machine, [token], memory_SD, kept)
-        ours = learn.logits(net, learn.decode(net, torch.tensor([[token]]), memory, None, keep, t))
+        ours = learn.logits(net, learn.decode(net, torch.tensor([[token]]), memory, None, store, t))
         assert_agree(ours[0, 0], expected)
     assert store["dec.1.self"][0].shape == (1, 3, len(TARGET), 5)

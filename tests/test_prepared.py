@@ -19,7 +19,8 @@ SYMBOLS = "①②③"
         ("Run `make test` in ~/x/y, %s.", "Run ① in ②, ③."),
         ("{a} {b} {c} {d}", "① ② ③ {d}"),  # more than there are symbols: the check and its fallback see to the rest
         ("<b>Bold</b> and 18.10 €", "<b>Bold</b> and 18.10 €"),  # touches words; numbers are translated
-        ("① is taken: {x}", "① is taken: {x}"),
+        ("② is hidden, too: {x}", "① is hidden, too: ②"),
+        ("The x① stays, and ② and {x} with it.", "The x① stays, and ② and {x} with it."),
         ("Good night 🌙✨ and v1.9.8-beta", "Good night ① and ②"),
         ("Nothing to hide", "Nothing to hide"),
         ("", ""),

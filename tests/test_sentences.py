@@ -142,3 +142,11 @@ def test_time_grows_with_length_and_no_faster(unit: str) -> None:
         return time.process_time() - start
 
     assert seconds(200_000) < 40 * max(seconds(20_000), 0.01)
+
+
+@pytest.mark.parametrize("joined", ["\u0301", "\u200d", "\U0001f3fb"])
+def test_nothing_but_what_is_joined_is_cut_like_all_else(joined):
+    text = "a" + joined * 10_000
+    spans = split(text)
+    assert len(spans) < 50
+    assert "".join(text[start:end] for start, end in spans) == text

@@ -68,3 +68,10 @@ def test_starting_imports_little(code: str, budget: int) -> None:
 def test_the_help_of_a_verb_imports_nothing_heavy(verb: str) -> None:
     modules = modules_imported_by(f"import vidrio.cli; vidrio.cli.main(['{verb}', '--help'])")
     assert not roots(modules) & HEAVY
+
+
+def test_translating_a_text_imports_no_more_than_it_needs() -> None:
+    modules = modules_imported_by("import vidrio.cli; vidrio.cli.main(['translate', 'Hello world'])")
+    assert {"ctranslate2", "tokenizers"} <= roots(modules)
+    assert not roots(modules) & (HEAVY - {"ctranslate2", "tokenizers"})
+    assert not {name for name in modules if name.startswith(("vidrio.glass", "vidrio.look", "vidrio.learn"))}

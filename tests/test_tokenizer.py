@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
 from vidrio.text.tokens.normalise import ESCAPE, normalise
+from vidrio.text.tokens.panics import without_its_own_words
 from vidrio.text.tokens.steps import steps as explain
 from vidrio.text.tokens.tokenizer import Piece, SpecialNames, Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES, thin
@@ -306,3 +308,14 @@ def test_thin_takes_texts_from_everywhere() -> None:
 def test_tokens_are_counted_as_they_are(learned, text: str) -> None:
     for tokenizer in learned.values():
         assert tokenizer.count(text) == len(tokenizer.encode(text))
+
+
+def test_a_panic_of_the_library_is_told_in_our_words_and_what_others_say_meanwhile_is_kept(tmp_path, capfd):
+    data = json.loads(Tokenizer.of_words(["a"])._engine.to_str())
+    data["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(data))
+    with pytest.raises(TokenizerError, match="cannot be used"):
+        Tokenizer.load(tmp_path / "tokenizer.json")
+    with without_its_own_words():
+        os.write(2, b"another thread")
+    assert capfd.readouterr().err == "another thread"

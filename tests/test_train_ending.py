@@ -1,6 +1,9 @@
 """The end of `vidrio train`: what is told meanwhile, and classifiers and writers judged on texts set apart for it."""
 
 import json
+import re
+import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -29,6 +32,7 @@ from vidrio.model.folder import read_config
 from vidrio.score import evaluate as evaluation
 from vidrio.score.evaluate import calibrate
 from vidrio.score.metrics import corpus_scores, usual_metrics
+from vidrio.translate.engines import NoTranslator
 from vidrio.translate.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]
@@ -44,6 +48,25 @@ def train(folder: Path, lines: Sequence[str], *options: str) -> tuple[Path, str]
     code, said = vidrio_train(folder, "texts.tsv", "--to", "model", *options, *USUAL.split(), *usual)
     assert code == 0, said
     return folder / "model", said
+
+
+def tried(said: str, folder: Path) -> str:
+    """What the command prints with which a training ends."""
+    [command] = re.findall(r"^try it: vidrio (.+)$", said, re.MULTILINE)
+    done = subprocess.run(
+        [sys.executable, "-m", "vidrio", *shlex.split(command)], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def asked(folder: Path, lines: Sequence[str], *options: str) -> list[str]:
+    """What `vidrio translate` says of each line."""
+    command = [sys.executable, "-m", "vidrio", "translate", "--model", "model", *options]
+    text = "".join(f"{line}\n" for line in lines)
+    done = subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 # --- telling how far it is --------------------------------------------------------------------------------------------
@@ -134,6 +157,17 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
     assert (score["mean"], score["half_width"]) == pytest.approx(interval(score["value"], 36))
     assert f"accuracy {score['value']:.2f}   on the test set" in said
     assert "On 36 held-out texts." in (folder / "README.md").read_text("utf-8")
+    assert tried(said, tmp_path) in [f"{word}\n" for word in WORDS]
+    texts = [text for text, _ in (line.split("\t") for line in test)]
+    classes = [look(model, text).translation for text in texts]
+    assert asked(tmp_path, texts) == classes
+    told = [json.loads(line) for line in asked(tmp_path, [*texts, ""], "--json")]
+    assert [of["class"] for of in told] == [*classes, None]
+    assert all(sum(of["classes"].values()) == pytest.approx(1) for of in told[:-1])
+    records = [json.dumps({"text": text, "n": n}) for n, text in enumerate(texts)]
+    assert [json.loads(line)["class"] for line in asked(tmp_path, records, "--jsonl")] == classes
+    with pytest.raises(NoTranslator, match="does not translate"):
+        Translator.load(folder)
     page = "\n".join(sections(folder / "report.html").values())
     assert "On 36 held-out texts. Neither training nor the choice" in page
     assert f"tells {right} of 36 rightly" in page
@@ -143,6 +177,11 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
 def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) -> None:
     folder, said = train(tmp_path, LINES, "--task", "generate", "--steps", "30")
     assert "to learn from: 196; held out: 10 to validate, 10 to judge the finished model" in said
+    assert len(tried(said, tmp_path).split()) >= 2
+    beginnings = ["one two", "six"]
+    written = [look(open_model(folder), text).translation for text in beginnings]
+    assert asked(tmp_path, beginnings) == written
+    assert [json.loads(line)["written"] for line in asked(tmp_path, beginnings, "--json")] == written
     task = prepared(tmp_path, "generate", LINES)
     test = [text for text, _ in task.test]
     assert not {*test} & {text for text, _ in task.held_out}

@@ -429,6 +429,23 @@ def test_ctrl_c_leaves_whole_lines_and_resume_goes_on(model, lines, tmp_path):
     assert (tmp_path / "out").read_bytes() == whole
 
 
+@pytest.mark.parametrize("line", [b"The cat sat on 3 mats. " * 200_000, b"w" * 4_000_000], ids=["sentences", "a word"])
+@pytest.mark.parametrize("wait", [1, 6])
+def test_ctrl_c_in_a_line_of_megabytes_ends_soon(line, wait):
+    with subprocess.Popen(
+        [sys.executable, "-m", "vidrio", "translate"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdin.write(line + b"\n")
+        process.stdin.close()
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+        assert process.stderr.read().decode().strip().endswith("vidrio: interrupted")
+
+
 def test_ctrl_c_while_waiting_for_input_ends_at_once(model, lines):
     with subprocess.Popen(
         command(model), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

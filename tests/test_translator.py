@@ -2,12 +2,14 @@
 
 import asyncio
 import copy
+import multiprocessing
 import os
 import pickle
 import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -31,6 +33,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import engines
 from vidrio.translate.engines import cache_place, open_engine
 from vidrio.translate.glass_engine import Glass
+from vidrio.translate.stream import SLOW
 from vidrio.translate.translator import Translator
 
 
@@ -336,6 +339,40 @@ assert all_of(0) == before
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_translator_works_in_the_children_of_a_fork(folder):
     subprocess.run([sys.executable, "-c", FORKS, str(folder)], timeout=120, check=True)
+
+
+SAMPLES = ["bala core. fula gaso!", "mila", "noso bare disa."]
+
+
+def test_a_translator_is_pickled_as_its_folder_and_options_and_copied_with_its_engine(folder):
+    translator = vidrio.load(folder)
+    translator.options = replace(translator.options, beam=3)
+    read = pickle.loads(pickle.dumps(translator))
+    assert read.options == translator.options
+    assert [one.text for one in read.translate(SAMPLES)] == [one.text for one in translator.translate(SAMPLES)]
+    assert read.translate(SAMPLES[0]).look().translation == translator.translate(SAMPLES[0]).look().translation
+    for other in (copy.copy(translator), copy.deepcopy(translator)):
+        assert other.engine is translator.engine
+        other.options = replace(translator.options, beam=1)
+        assert translator.options.beam == 3
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(translator.translate, (SAMPLES[0],)).text == translator.translate(SAMPLES[0]).text
+    config, about = read_config(folder)
+    made = Translator(folder, config, about, read_tokenizers(folder, config), translator.engine)
+    with pytest.raises(InputError, match="cannot be pickled"):
+        pickle.dumps(made)
+
+
+def test_a_slow_source_is_answered_text_by_text(translator):
+    came: list[int] = []
+
+    def slowly():
+        for n in range(4):
+            time.sleep(2 * SLOW)
+            came.append(n)
+            yield SAMPLES[0]
+
+    assert [len(came) for _ in translator.stream(slowly())] == [1, 2, 3, 4]
 
 
 def test_one_text_is_no_stream(translator):

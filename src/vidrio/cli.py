@@ -8,6 +8,8 @@ the message explains, 2 a mistyped command, 130 interrupted.
 import gc
 import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
@@ -89,6 +91,8 @@ def main(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("vidrio: interrupted", err=True)
+        if arguments is None:
+            _leave_at_once(130)
         return 130
     except ReaderLeft:
         _drop_what_is_left()
@@ -109,6 +113,15 @@ def main(arguments: list[str] | None = None) -> int:
             err=True,
         )
         return 1
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """Python would wait for threads first, and one of them may be at work on a line of megabytes."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _flush_stdout() -> None:

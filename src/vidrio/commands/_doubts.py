@@ -34,8 +34,8 @@ class Doubts:
         from vidrio.draw.show import visible
 
         if self._table and words:
-            told = [f"{visible(word.text)} {word.confidence:.2f}" for word in self._doubtful_of(words)]
-            click.echo(fitting(f"{self.number:8}{confidence:12.2f}  ", told), err=True)
+            doubts = [f"{visible(word.text)} {word.confidence:.2f}" for word in self._doubtful_of(words)]
+            click.echo(fitting(f"{self.number:8}{confidence:12.2f}  ", doubts), err=True)
         self.number += 1
 
     def marked(self, translation: "Translation") -> str:
@@ -53,12 +53,12 @@ class Doubts:
         return [word for word in words if word.confidence is not None and word.confidence < self._doubtful]
 
 
-def fitting(row: str, told: Sequence[str]) -> str:
+def fitting(row: str, doubts: Sequence[str]) -> str:
     """The row with as many as fit, and how many more there are."""
-    shown = len(told)
+    shown = len(doubts)
     while True:
-        more = f"{', ' if shown else ''}{len(told) - shown} more" if shown < len(told) else ""
-        line = f"{row}{', '.join(told[:shown])}{more}"
+        more = f"{', ' if shown else ''}{len(doubts) - shown} more" if shown < len(doubts) else ""
+        line = f"{row}{', '.join(doubts[:shown])}{more}"
         if len(line) <= WIDTH or not shown:
             return line.rstrip()
         shown -= 1

@@ -71,6 +71,13 @@ def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
     return replace(options, **told)
 
 
+def print_json(data: Any) -> None:
+    """What --json prints."""
+    from vidrio.model.json_text import json_text
+
+    click.echo(json_text(data, indent=1))
+
+
 def opened(model_name: str | None, dtype: str | None = None) -> "LoadedModel":
     """The model that an option names, ready to be looked into; stderr says which it is."""
     import numpy as np

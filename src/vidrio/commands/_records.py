@@ -5,6 +5,8 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -15,6 +17,7 @@ from vidrio.model.json_text import json_text
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
+    from vidrio.translate.answers import Answer, Answers
     from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
@@ -56,6 +59,50 @@ def _refuse(constant: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AnswerWork:
+    """How texts are answered by a model that does not translate, and what is printed of it."""
+
+    answers: "Answers"
+    options: "Options"
+    as_json: bool
+    jsonl: bool
+    unknown: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        return self.answers.folder
+
+    def at_once(self) -> int:
+        """Characters that are read before some are answered."""
+        return 1
+
+    def on_text(self, text: str) -> list[str]:
+        """One text."""
+        answer = self._answer(text)
+        if self.as_json or self.jsonl:
+            return [json_text(answer.to_json())]
+        return list(answer.alternatives)
+
+    def on_lines(self, chunks: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+        """A line for each line, one at a time."""
+        for number, line in enumerate(chain.from_iterable(chunks), start=1):
+            if self.jsonl:
+                record = Record.read(line, number)
+                yield [record.with_fields(self._answer(record.fields["text"]).details)]
+            else:
+                answer = self._answer(line)
+                yield [json_text(answer.to_json()) if self.as_json else " ".join(answer.text.splitlines())]
+
+    def _answer(self, text: str) -> "Answer":
+        answer = self.answers.answer(text, self.options)
+        note_unknown(answer.unknown, self.unknown)
+        return answer
+
+    def tell_unknown(self) -> None:
+        tell_unknown(self.unknown)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Work:
     """How texts are translated, and what is printed of it."""
 
@@ -69,6 +116,14 @@ class Work:
     alternatives: int
     unknown: dict[str, None] = field(default_factory=dict)
 
+    @property
+    def folder(self) -> Path:
+        return self.translator.folder
+
+    def at_once(self) -> int:
+        """Characters that are read before some are translated."""
+        return self.translator.at_once
+
     def on_text(self, text: str) -> list[str]:
         """One text, whatever line ends it holds."""
         if self.start or self.alternatives > 1:
@@ -77,7 +132,7 @@ class Work:
             translation = self.translator.translate(text, self.options)
         if self.as_json or self.jsonl:
             return self._lines([translation], [Record({"text": text}, json_text({"text": text}))])
-        self._note(translation)
+        note_unknown(translation.unknown, self.unknown)
         lines = [translation.text, *translation.alternatives[1:]]
         if self.doubts is not None:
             [translation] = self.translator.with_confidence([translation])
@@ -110,7 +165,7 @@ class Work:
         if self.as_json:
             translations = self.translator.with_alignment(translations)
         for translation in translations:
-            self._note(translation)
+            note_unknown(translation.unknown, self.unknown)
         if self.as_json or self.jsonl:
             fields = [
                 translation.to_json() if self.as_json else self._fields(translation) for translation in translations
@@ -133,14 +188,20 @@ class Work:
             added |= {"confidence": translation.confidence, "words": translation.words_json(translation.words)}
         return added
 
-    def _note(self, translation: "Translation") -> None:
-        if not translation.unknown:
-            return
-        self.unknown.update(dict.fromkeys(translation.unknown[:UNKNOWN_TOLD]))
-        for word in list(self.unknown)[UNKNOWN_TOLD:]:
-            del self.unknown[word]
-
     def tell_unknown(self) -> None:
-        if self.unknown:
-            more = " …" if len(self.unknown) == UNKNOWN_TOLD else ""
-            click.echo(f"vidrio: not in the model's vocabulary: {', '.join(self.unknown)}{more}", err=True)
+        tell_unknown(self.unknown)
+
+
+def note_unknown(words: Sequence[str], noted: dict[str, None]) -> None:
+    """Keep the first words that the vocabulary does not hold."""
+    if not words:  # true of most
+        return
+    noted.update(dict.fromkeys(words[:UNKNOWN_TOLD]))
+    for word in list(noted)[UNKNOWN_TOLD:]:
+        del noted[word]
+
+
+def tell_unknown(noted: dict[str, None]) -> None:
+    if noted:
+        more = " …" if len(noted) == UNKNOWN_TOLD else ""
+        click.echo(f"vidrio: not in the model's vocabulary: {', '.join(noted)}{more}", err=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import dtype_option, json_option, model_option, tell_unknown, text_argument
+from vidrio.commands._options import dtype_option, json_option, model_option, print_json, tell_unknown, text_argument
 from vidrio.commands.run_request import RunRequest, run_options
 
 
@@ -46,9 +46,7 @@ def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
     which = report.Which(addresses, count, every, seed)
     outcome = report.run(tried, which, progress=_progress if not as_json else None)
     if as_json:
-        from vidrio.model.json_text import json_text
-
-        click.echo(json_text(report.as_data(outcome), indent=1))
+        print_json(report.as_data(outcome))
     else:
         click.echo(plain(report.tell(outcome)))
     return 0 if outcome.agrees else 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import cleaning_options, json_option, read_options
+from vidrio.commands._options import cleaning_options, json_option, print_json, read_options
 from vidrio.commands._progress import Console
 
 
@@ -28,7 +28,6 @@ def command(
     from vidrio.data.clean import Tally
     from vidrio.data.lock import locked
     from vidrio.data.prepare import select, write_pairs
-    from vidrio.model.json_text import json_text
 
     if bool(held_out) != (held_out_to is not None):
         raise click.UsageError("--held-out and --held-out-to go together")
@@ -44,7 +43,7 @@ def command(
         counts = write_pairs(paths, select(corpora, wishes, tally, work, console.progress))
     if as_json:
         written = dict(zip(map(str, paths), counts, strict=True))
-        click.echo(json_text({"written": written, **tally.to_json()}, indent=1))
+        print_json({"written": written, **tally.to_json()})
         return
     for path, count in zip(paths, counts, strict=True):
         click.echo(f"{count:,} pairs in {path}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from vidrio.commands._options import json_option
+from vidrio.commands._options import json_option, print_json
 from vidrio.commands._progress import Console
 
 
@@ -21,12 +21,11 @@ def command(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
     from it. A fetch that was stopped goes on where it was.
     """
     from vidrio.data.sources import get
-    from vidrio.model.json_text import json_text
 
     with Console() as console:
         path, origin = get(name, to, console.progress, mirror=mirror)
     if as_json:
-        click.echo(json_text({"file": str(path), **asdict(origin)}, indent=1))
+        print_json({"file": str(path), **asdict(origin)})
         return
     click.echo(f"{origin.pairs:,} pairs in {path}")
     click.echo(f"sha256 {origin.checksum}")

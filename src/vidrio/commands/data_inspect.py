@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import cleaning_options, json_option, read_options
+from vidrio.commands._options import cleaning_options, json_option, print_json, read_options
 from vidrio.commands._progress import Console
 
 if TYPE_CHECKING:
@@ -20,23 +20,22 @@ if TYPE_CHECKING:
 def command(files: tuple[str, ...], samples: int, as_json: bool, **given: Any) -> None:
     """Counts, lengths, scripts, and what cleaning would leave out. Nothing is written."""
     from vidrio.data.inspect import survey
-    from vidrio.model.json_text import json_text
 
     corpora, wishes = read_options(files, given, least=0)
     with Console() as console:
-        told = survey(corpora, wishes, console.progress)
+        figures = survey(corpora, wishes, console.progress)
     if as_json:
-        click.echo(json_text(told.to_json(), indent=1))
+        print_json(figures.to_json())
     else:
-        click.echo("\n".join(as_text(told, samples)))
+        click.echo("\n".join(as_text(figures, samples)))
 
 
-def as_text(told: "Survey", samples: int) -> Iterator[str]:
+def as_text(figures: "Survey", samples: int) -> Iterator[str]:
     """The survey in lines of at most 80 columns."""
     from vidrio.draw.show import cut, wrap
 
-    tally = told.tally
-    for corpus, kept in zip(told.corpora, told.kept, strict=True):
+    tally = figures.tally
+    for corpus, kept in zip(figures.corpora, figures.kept, strict=True):
         weight = "" if corpus.weight == 1 else f", weight {corpus.weight:g}"
         yield cut(corpus.name, 80)
         yield from wrap(f"recognised as: {corpus.layout.words}{weight}; {kept:,} pairs kept", indent="  ").splitlines()
@@ -44,29 +43,29 @@ def as_text(told: "Survey", samples: int) -> Iterator[str]:
     yield f"{tally.read:,} pairs read, {tally.kept:,} kept ({_share(tally.kept, tally.read)})"
     if tally.counts:
         yield ""
-        yield from left_out(told, samples)
+        yield from left_out(figures, samples)
     if tally.kept:
         yield ""
-        yield from _lengths(told)
+        yield from _lengths(figures)
         yield ""
-        yield f"Letters of the source: {_scripts(told.source.scripts)}"
-        yield f"Letters of the target: {_scripts(told.target.scripts)}"
+        yield f"Letters of the source: {_scripts(figures.source.scripts)}"
+        yield f"Letters of the target: {_scripts(figures.target.scripts)}"
         if samples:
             yield ""
             yield "Some of what is kept"
-            for source, target in told.samples[:samples]:
+            for source, target in figures.samples[:samples]:
                 yield from _pair(source, target)
 
 
-def left_out(told: "Survey", samples: int) -> Iterator[str]:
+def left_out(figures: "Survey", samples: int) -> Iterator[str]:
     """Every reason with its count, its meaning and samples."""
     from vidrio.data.clean import REASONS
     from vidrio.draw.show import cut, wrap
 
     yield "Left out"
-    for reason, count in told.tally.reasons():
+    for reason, count in figures.tally.reasons():
         yield from wrap(f"{count:,} {reason}: {REASONS[reason]}", indent="  ", hang="    ").splitlines()
-        for sample in told.tally.samples[reason][:samples]:
+        for sample in figures.tally.samples[reason][:samples]:
             yield cut(f"    {sample.place}", 80)
             yield from _pair(sample.source, sample.target)
 
@@ -79,17 +78,17 @@ def _pair(source: str, target: str) -> Iterator[str]:
         yield cut(f"    → {visible(target)}", 80)
 
 
-def _lengths(told: "Survey") -> Iterator[str]:
+def _lengths(figures: "Survey") -> Iterator[str]:
     """The histogram of lengths, both sides."""
     from vidrio.data.inspect import BINS
     from vidrio.draw.show import bar, table
 
-    kept = told.tally.kept
+    kept = figures.tally.kept
     names = [f"{low + 1} to {high}" for low, high in zip((0, *BINS), BINS, strict=False)] + [f"over {BINS[-1]}"]
     rows = [("words", "source", "", "target", "")]
-    for name, ours, theirs in zip(names, told.source.lengths, told.target.lengths, strict=True):
+    for name, ours, theirs in zip(names, figures.source.lengths, figures.target.lengths, strict=True):
         rows.append((name, f"{ours:,}", bar(ours / kept, 16), f"{theirs:,}", bar(theirs / kept, 16)))
-    rows.append(("mean", f"{told.source.words / kept:.1f}", "", f"{told.target.words / kept:.1f}", ""))
+    rows.append(("mean", f"{figures.source.words / kept:.1f}", "", f"{figures.target.words / kept:.1f}", ""))
     yield from table(rows, align="rrlrl").splitlines()
 
 

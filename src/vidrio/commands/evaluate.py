@@ -88,16 +88,16 @@ class Request:
             other = evaluation.translate_all(rival, sources, as_options(rival.config, self.search)).translations
         translator = Translator.load(self.model_name, engine=self.engine)
         options = as_options(translator.config, self.search)
-        found = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
+        outcome = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
         if self.output is not None:
-            write_output(self.output, "".join(f"{line}\n" for line in found.run.translations).encode())
+            write_output(self.output, "".join(f"{line}\n" for line in outcome.run.translations).encode())
         if self.as_json:
             asked: dict[str, Any] = {"model": str(translator.folder), "source": str(self.source)}
             asked |= {"references": list(map(str, self.references)), "against": self.against}
-            click.echo(json_text({**asked, **asdict(found)}, indent=2))
+            click.echo(json_text({**asked, **asdict(outcome)}, indent=2))
         else:
             click.echo(f"{translator.folder} on {self.source}")
-            click.echo("\n".join(_table(found, self.against)))
+            click.echo("\n".join(_table(outcome, self.against)))
 
     def measure_confidence(self) -> None:
         if self.against is not None or self.output is not None or len(self.references) > 1:
@@ -109,54 +109,54 @@ class Request:
         sources, right = read_aligned([self.source, self.references[0]])
         translator = Translator.load(self.model_name, engine=self.engine)
         files = {"source": self.source.name, "reference": self.references[0].name}
-        found = calibrate(translator, sources, right, as_options(translator.config, self.search), told=files)
-        confidence.write(translator.folder, found)
+        outcome = calibrate(translator, sources, right, as_options(translator.config, self.search), told=files)
+        confidence.write(translator.folder, outcome)
         if self.as_json:
-            click.echo(json_text(asdict(found), indent=2))
+            click.echo(json_text(asdict(outcome), indent=2))
             return
-        click.echo("\n".join(_confidence_table(found)))
+        click.echo("\n".join(_confidence_table(outcome)))
         click.echo(f"written to {translator.folder / confidence.NAME}", err=True)
 
 
-def _confidence_table(found: "Confidence") -> list[str]:
+def _confidence_table(outcome: "Confidence") -> list[str]:
     rows = [("", "sentences", "words")]
     for name, label in (
         ("count", "held out"),
         ("mean", "chrF, or in the reference; mean"),
         ("pearson", "Pearson's r"),
         ("spearman", "Spearman's ρ"),
-        ("auc", f"AUC, chrF below {found.sentences.low:g}, or not there"),
+        ("auc", f"AUC, chrF below {outcome.sentences.low:g}, or not there"),
         ("calibration_error", "calibration error"),
     ):
-        values = [getattr(of, name) for of in (found.sentences, found.words)]
+        values = [getattr(of, name) for of in (outcome.sentences, outcome.words)]
         one, other = ("–" if v is None else f"{v:,}" if name == "count" else f"{v:.3f}" for v in values)
         rows.append((label, one, other))
     return [f"{label:<40}{one:>10}{other:>10}" for label, one, other in rows]
 
 
-def _table(found: "Evaluation", against: str | None) -> list[str]:
+def _table(outcome: "Evaluation", against: str | None) -> list[str]:
     from vidrio.score.metrics import CERTAIN
 
-    run = found.run
-    lines = [f"{found.lines:,} lines, beam {found.beam}, length penalty {found.length_penalty:g}", ""]
-    for n, score in enumerate(found.scores):
+    run = outcome.run
+    lines = [f"{outcome.lines:,} lines, beam {outcome.beam}, length penalty {outcome.length_penalty:g}", ""]
+    for n, score in enumerate(outcome.scores):
         line = f"  {score.metric:<6} {score.value:7.2f} ± {score.half_width:<5.2f}"
-        if found.other_scores:
-            other = found.other_scores[n]
+        if outcome.other_scores:
+            other = outcome.other_scores[n]
             sure = "" if score.p is None or score.p < CERTAIN else "  may be chance"
             line += f"  against {other.value:7.2f} ± {other.half_width:<5.2f}  p = {score.p:.3f}{sure}"
         lines.append(line)
-    left_out = f"  (without {found.left_out:,} lines that are too long)" if found.left_out else ""
-    speed = f"{run.tokens_per_second:,.0f} tokens/s, {found.lines / max(run.seconds, 1e-9):,.0f} lines/s"
+    left_out = f"  (without {outcome.left_out:,} lines that are empty or too long)" if outcome.left_out else ""
+    speed = f"{run.tokens_per_second:,.0f} tokens/s, {outcome.lines / max(run.seconds, 1e-9):,.0f} lines/s"
     lines += [
         "",
-        f"  {found.bits_per_character:.3f} bits per character of the reference{left_out}",
+        f"  {outcome.bits_per_character:.3f} bits per character of the reference{left_out}",
         f"  {speed}: {run.tokens:,} tokens in {run.seconds:.1f} s",
         f"  {run.cut:,} sentences did not come to an end",
         "",
         "± is the half width of the interval that holds 95 % of 1,000 bootstrap draws.",
         "BLEU and chrF: higher is better. TER and bits: lower.",
     ]
-    if found.other_scores:
+    if outcome.other_scores:
         lines.append(f"Compared with {against}. p: how often chance alone makes such a difference.")
-    return [*lines, "", *(f"{score.metric} {score.signature}" for score in found.scores)]
+    return [*lines, "", *(f"{score.metric} {score.signature}" for score in outcome.scores)]

@@ -105,37 +105,37 @@ def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     if tried.after.copied and (asked.addresses or asked.heads or asked.embedding or asked.steps or asked.tree):
         raise InputError(f"{COPIED}: the model reads nothing of it", do="give a text with words, or --as-typed")
     lead_on, precision = request.command_line(), asked.precision
-    seen = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
+    run = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
     if asked.as_json:
         what_if = changed.as_data(tried) if tried.whatif else None
         values = asked.values or ("at" if asked.addresses else "none")
-        click.echo(manifest.to_json(seen, values, asked.addresses, what_if), nl=False)
-    views = [text(view, precision) for view in views_of(asked, seen, lead_on)]
+        click.echo(manifest.to_json(run, values, asked.addresses, what_if), nl=False)
+    views = [text(view, precision) for view in views_of(asked, run, lead_on)]
     if asked.html is not None:
-        write(asked.html, run_page(replace(tried, after=seen), lead_on))
+        write(asked.html, run_page(replace(tried, after=run), lead_on))
     if asked.ipynb is not None:
-        made = notebook.notebook(seen, model_name=request.model_name, asked=request.whatif, precision=precision)
+        made = notebook.notebook(run, model_name=request.model_name, asked=request.whatif, precision=precision)
         write(asked.ipynb, made)
     if not (views or asked.as_json or asked.html or asked.ipynb):
-        whole = changed.tell(tried, precision) if tried.whatif else overview.overview(seen, lead_on, precision)
+        whole = changed.tell(tried, precision) if tried.whatif else overview.overview(run, lead_on, precision)
         views = [text(whole, precision)]
     if views:
         click.echo("\n\n".join(views))
 
 
-def views_of(asked: Views, seen: "Look", lead_on: "CommandLine") -> "Iterator[Iterable[Block]]":
+def views_of(asked: Views, run: "Look", lead_on: "CommandLine") -> "Iterator[Iterable[Block]]":
     """The views that options name, in the order in which they are printed."""
     from vidrio.look import decoding, heads, quantities
 
     if not asked.as_json:
-        yield from (quantities.at(seen.trace, address, lead_on, asked.precision) for address in asked.addresses)
+        yield from (quantities.at(run.trace, address, lead_on, asked.precision) for address in asked.addresses)
     if asked.heads:
-        yield heads.overview(seen.trace, lead_on)
+        yield heads.overview(run.trace, lead_on)
     if asked.embedding:
-        yield heads.embeddings(seen.trace, asked.precision)
-    yield from (decoding.step(seen, step, lead_on, asked.precision) for step in asked.steps)
+        yield heads.embeddings(run.trace, asked.precision)
+    yield from (decoding.step(run, step, lead_on, asked.precision) for step in asked.steps)
     if asked.tree and not asked.as_json:
-        yield decoding.tree(seen, asked.precision)
+        yield decoding.tree(run, asked.precision)
 
 
 def write(path: str, content: str) -> None:

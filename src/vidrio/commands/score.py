@@ -44,40 +44,40 @@ def score(
     else:
         sources, targets = [pair[0]], [pair[1]]
     translator = Translator.load(model_name, engine=engine)
-    _refuse_too_long(translator, sources, targets)
+    _refuse_what_does_not_fit(translator, sources, targets)
     for first in range(0, len(sources), AT_ONCE):
         pairs = list(zip(sources[first : first + AT_ONCE], targets[first : first + AT_ONCE], strict=True))
-        for (text, translation), told in zip(pairs, translator.score(pairs), strict=True):
+        for (text, translation), scored in zip(pairs, translator.score(pairs), strict=True):
             if as_json:
-                click.echo(json_text(_record(text, translation, told)))
+                click.echo(json_text(_record(text, translation, scored)))
             elif pair:
-                click.echo("\n".join(_table(told)))
+                click.echo("\n".join(_table(scored)))
             else:
-                click.echo(f"{told.log_prob:.4f}\t{told.log_prob / len(told.tokens):.4f}")
+                click.echo(f"{scored.log_prob:.4f}\t{scored.log_prob / len(scored.tokens):.4f}")
 
 
-def _refuse_too_long(translator: "Translator", sources: list[str], targets: list[str]) -> None:
+def _refuse_what_does_not_fit(translator: "Translator", sources: list[str], targets: list[str]) -> None:
     """Before anything is printed."""
     pairs = enumerate(zip(sources, targets, strict=True), start=1)
     long = [str(number) for number, pair in pairs if not translator.fits(*pair)]
     if long:
         raise DataError(
-            "a pair is scored as one sentence, and some are longer than the model's positions",
+            "a pair is scored as one sentence, and some are empty or longer than the model's positions",
             found=f"lines {', '.join(long[:8])}{' …' if len(long) > 8 else ''}",
-            do=f"split them; the model holds {translator.config.max_positions} tokens",
+            do=f"split them or leave them out; the model holds {translator.config.max_positions} tokens",
         )
 
 
-def _record(text: str, translation: str, told: "Scored") -> dict[str, object]:
-    tokens = [{"token": t, "log_prob": p} for t, p in zip(told.tokens, told.log_probs, strict=True)]
-    return {"text": text, "translation": translation, "log_prob": told.log_prob, "tokens": tokens}
+def _record(text: str, translation: str, scored: "Scored") -> dict[str, object]:
+    tokens = [{"token": t, "log_prob": p} for t, p in zip(scored.tokens, scored.log_probs, strict=True)]
+    return {"text": text, "translation": translation, "log_prob": scored.log_prob, "tokens": tokens}
 
 
-def _table(told: "Scored") -> list[str]:
-    width = max(map(len, (*told.tokens, "token")))
-    rows = zip(told.tokens, told.log_probs, strict=True)
+def _table(scored: "Scored") -> list[str]:
+    width = max(map(len, (*scored.tokens, "token")))
+    rows = zip(scored.tokens, scored.log_probs, strict=True)
     return [
         f"{'token':<{width}}    log p        p",
         *(f"{token:<{width}} {log_prob:8.4f} {math.exp(log_prob):8.4f}" for token, log_prob in rows),
-        f"{'all':<{width}} {told.log_prob:8.4f} {math.exp(told.log_prob):8.4f}",
+        f"{'all':<{width}} {scored.log_prob:8.4f} {math.exp(scored.log_prob):8.4f}",
     ]

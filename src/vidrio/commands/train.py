@@ -1,5 +1,6 @@
 """`vidrio train pairs.tsv --to my-model`: from a file of sentence pairs to a translator; nothing else is needed."""
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from vidrio.data.progress import Work
 
 if TYPE_CHECKING:
     from vidrio.learn.run.finish import Judgement, Learned
+    from vidrio.learn.run.prepare import Task
     from vidrio.learn.run.request import Request
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -154,11 +156,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     return Request(folder, material, choices, start, command=command)
 
 
-TRY_IT = {
-    "translate": 'vidrio translate --model {folder} "…"',
-    "classify": 'vidrio look --model {folder} "…"',
-    "generate": 'vidrio look --model {folder} "…"',
-}
+EXAMPLES = 20  # held-out texts of which the shortest is shown
 
 
 @click.command(cls=Grouped)
@@ -192,7 +190,15 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
             console.progress.work = Work("writing the report")
             console.say(f"report: {write_report(learned, judgement)}")
             console.say(f"wrote {to}")
-            console.say(f"try it: {TRY_IT[learned.plan.task].format(folder=to)}")
+            console.say(f"try it: {try_it(to, learned.task)}")
+
+
+def try_it(folder: Path, task: "Task") -> str:
+    """A command to begin with: a held-out text, or the beginning of one that can be gone on with."""
+    text = min((text for text, _ in task.held_out[:EXAMPLES]), key=len)
+    if task.kind == "generate":
+        text = " ".join(text.split()[:2])
+    return shlex.join(["vidrio", "translate", "--model", str(folder), *(["--"] if text.startswith("-") else []), text])
 
 
 def write_report(learned: "Learned", judgement: "Judgement") -> Path:

@@ -15,11 +15,12 @@ from vidrio.commands._glossary import Glossary
 from vidrio.commands._lines import chunks_of_pipe, lines_of_file, skipped
 from vidrio.commands._options import as_options, json_option, model_option, search_options
 from vidrio.commands._output import Identity, file_identity, is_complete, opened
-from vidrio.commands._records import Work
+from vidrio.commands._records import AnswerWork, Work
 from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
+    from vidrio.translate.answers import Answers
     from vidrio.translate.translator import Translator
 
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
@@ -92,7 +93,8 @@ Examples:
     help="What to do with bytes that are not UTF-8.",
 )
 def translate(words: tuple[str, ...], **given: Any) -> None:
-    """Translate TEXT, or the lines of a file or of standard input.
+    """Translate TEXT, or the lines of a file or of standard input. A classifier tells their classes, and a model that
+    writes on goes on from them.
 
     Each line in gives one line out, always, in order. A line may be a word or a whole paragraph: it is split into
     sentences, and the spaces between them are kept as they are. Files of HTML, Markdown, subtitles (SRT, VTT), DOCX,
@@ -131,18 +133,32 @@ class Request:
         if self.resume and self.target is not None and is_complete(self.target, self.source):
             click.echo(f"vidrio: {self.target} is complete", err=True)
             return
-        translator = self.load()
         if self.marked:
-            self.on_document(translator)
+            self.on_document(self.load())
             return
-        options = self.options(translator)
+        from vidrio.translate.engines import NoTranslator
+
+        try:
+            work: Work | AnswerWork = self.translating()
+        except NoTranslator:
+            work = self.answering()
+        if self.text is not None:
+            terms = Glossary(self.glossary)
+            click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
+        else:
+            self.on_lines(work)
+        work.tell_unknown()
+
+    def translating(self) -> Work:
+        """What a model that translates does."""
+        translator = self.load()
         doubts = None
         if self.confidence:
             what, table = "line" if self.text is None else "sentence", not (self.as_json or self.jsonl)
             doubts = Doubts(translator.calibration, what, table=table, on_stdout=self.target is None)
-        work = Work(
+        return Work(
             translator=translator,
-            options=options,
+            options=self.options(translator),
             as_json=self.as_json,
             jsonl=self.jsonl,
             alignment=self.alignment,
@@ -150,12 +166,28 @@ class Request:
             start=self.start,
             alternatives=self.alternatives or 1,
         )
-        if self.text is not None:
-            terms = Glossary(self.glossary)
-            click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
-        else:
-            self.on_lines(work)
-        work.tell_unknown()
+
+    def answering(self) -> AnswerWork:
+        """What a classifier or a model that writes on does."""
+        from vidrio.translate.answers import Answers
+
+        answers = Answers.load(self.model_name)
+        asked = {
+            "--alignment": self.alignment,
+            "--confidence": self.confidence,
+            "--start": bool(self.start),
+            "--alternatives": bool(self.alternatives),
+            "--engine fast": self.engine == "fast",
+            "--glossary": self.glossary is not None,
+        }
+        classifies = answers.config.has_encoder
+        if classifies:
+            asked["--n-best"] = self.n_best > 1
+            asked |= {f"--{name.replace('_', '-')}": value is not None for name, value in self.search.items()}
+        if unfit := [option for option, is_asked in asked.items() if is_asked]:
+            does = "tells classes" if classifies else "writes on"
+            raise click.UsageError(f"{answers.folder} {does}: it takes no {', '.join(unfit)}.")
+        return AnswerWork(answers=answers, options=self.options(answers), as_json=self.as_json, jsonl=self.jsonl)
 
     @property
     def marked(self) -> bool:
@@ -220,18 +252,18 @@ class Request:
             click.echo("vidrio: translating with the lesson's model, which knows a handful of words", err=True)
         return translator
 
-    def options(self, translator: "Translator") -> "Options":
+    def options(self, translator: "Translator | Answers") -> "Options":
         given = dict(self.search)
         if self.n_best > 1 and not self.draws:
             given["beam"] = max(self.n_best, given["beam"] or translator.options.beam)
         return replace(as_options(translator.config, given), n_best=self.n_best, scores=self.as_json)
 
-    def on_lines(self, work: Work) -> None:
+    def on_lines(self, work: Work | AnswerWork) -> None:
         with (
             opened(self.target, self.identity(work), resume=self.resume) as output,
-            _reading(self.source, self.errors, work.translator) as (chunks, progress),
+            _reading(self.source, self.errors, work.at_once) as (chunks, progress),
         ):
-            if work.doubts is not None:
+            if isinstance(work, Work) and work.doubts is not None:
                 work.doubts.number = output.done + 1
             terms = Glossary(self.glossary)
             hidden = ([terms.hide(line) for line in lines] for lines in skipped(chunks, output.done))
@@ -239,11 +271,11 @@ class Request:
                 output.write(map(terms.reveal_first, lines))
                 progress()
 
-    def identity(self, work: Work) -> Identity:
+    def identity(self, work: Work | AnswerWork) -> Identity:
         """What the output belongs to."""
         if self.target is None:
             return {}
-        folder = work.translator.folder
+        folder = work.folder
         files = [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors")]
         as_printed = {"json": self.as_json, "jsonl": self.jsonl, "confidence": self.confidence, "errors": self.errors}
         if self.glossary is not None:
@@ -257,7 +289,7 @@ class Request:
 
 @contextmanager
 def _reading(
-    source: Path | None, errors: str, translator: "Translator"
+    source: Path | None, errors: str, at_once: Callable[[], int]
 ) -> Iterator[tuple[Iterator[list[str]], Callable[[], None]]]:
     """Chunks of lines, and what to call when some of them are done."""
     from vidrio.translate.stream import in_chunks
@@ -267,10 +299,10 @@ def _reading(
     if source is None:
         if sys.stdin.isatty():
             click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
-        yield chunks_of_pipe(sys.stdin.fileno(), decode, lambda: translator.at_once), lambda: None
+        yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
     else:
         with source.open("rb") as file, _progress(file) as progress:
-            yield in_chunks(lines_of_file(file, decode), lambda: translator.at_once), progress
+            yield in_chunks(lines_of_file(file, decode), at_once), progress
     if decode.replaced:
         click.echo(f"vidrio: {decode.replaced} lines were not UTF-8; what could not be read is now �", err=True)
 

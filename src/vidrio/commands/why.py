@@ -9,6 +9,7 @@ from vidrio.commands._options import (
     json_option,
     model_option,
     precision_option,
+    print_json,
     tell_unknown,
     text_argument,
 )
@@ -48,6 +49,7 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     from vidrio.draw.terminal import text as plain
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
+    from vidrio.look.overview import otherwise
     from vidrio.look.translated import COPIED
 
     request = RunRequest.take(text, given)
@@ -57,16 +59,16 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     model = request.open()
     tried = request.run(model)
     tell_unknown(tried.after)
+    if tried.after.otherwise is not None:
+        click.echo(f"note: {otherwise(tried.after, precision)}", err=True)
     trace, file = tried.after.trace, model.path / "model.safetensors"
     if tried.after.copied:
         raise InputError(f"{COPIED}: the model reads nothing of it", do="give a text with words, or --as-typed")
     if tried.after.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     if as_json:
-        from vidrio.model.json_text import json_text
-
         data = report.deep_data(trace, address, limit) if deep else report.as_data(trace, address, file)
-        click.echo(json_text(data, indent=1))
+        print_json(data)
     elif kind:
         line = report.copied(trace, address, kind)
         click.echo(line)

@@ -97,13 +97,13 @@ def products(config: ModelConfig) -> Counter[Product]:
     one_layer = replace(config, n_encoder_layers=1, n_decoder_layers=1)  # the layers are all alike
     layers = {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers}
     table = stages(one_layer)
-    found: Counter[Product] = Counter()
+    kinds: Counter[Product] = Counter()
     for stage in table.values():
         inner = _inner_axis(stage, table)
         if inner:
             part, layer = _part_of(stage.address.rpartition(".h")[0] or stage.address)
-            found[Product(part, stage.axes, inner)] += layers[part[:3]] if layer else 1
-    return found
+            kinds[Product(part, stage.axes, inner)] += layers[part[:3]] if layer else 1
+    return kinds
 
 
 def _inner_axis(stage: Stage, table: dict[str, Stage]) -> str:
@@ -121,7 +121,7 @@ def encoding(config: ModelConfig, n_source: int) -> dict[str, int]:
 
 def forced(config: ModelConfig, n_source: int, n_target: int) -> dict[str, int]:
     """Multiplications of one decoder pass over all target tokens at once, as in training, by part."""
-    return _sum(config, products(config), "dec out", Rows(n_source, n_target, seen=n_target))
+    return _sum(config, products(config), "dec out", Rows(n_source, n_target, visible=n_target))
 
 
 def decoding(config: ModelConfig, n_source: int, n_target: int, *, cached: bool) -> dict[str, int]:
@@ -131,11 +131,11 @@ def decoding(config: ModelConfig, n_source: int, n_target: int, *, cached: bool)
     step makes every row anew. Either way only the last row goes through the output projection.
     """
     total: Counter[str] = Counter()
-    found = products(config)
+    kinds = products(config)
     for t in range(1, n_target + 1):
         new = 1 if cached else t
-        total.update(_sum(config, found, "dec", Rows(n_source, new, seen=t, memory=not cached or t == 1)))
-        total.update(_sum(config, found, "out", Rows(n_source, 1, seen=1)))
+        total.update(_sum(config, kinds, "dec", Rows(n_source, new, visible=t, memory=not cached or t == 1)))
+        total.update(_sum(config, kinds, "out", Rows(n_source, 1, visible=1)))
     return dict(total)
 
 
@@ -145,23 +145,23 @@ class Rows:
 
     source: int
     target: int = 0
-    seen: int = 0
+    visible: int = 0
     memory: bool = True  # whether the memory's keys and values are made in it
 
 
-def _sum(config: ModelConfig, found: Counter[Product], sides: str, n_rows: Rows) -> dict[str, int]:
+def _sum(config: ModelConfig, kinds: Counter[Product], sides: str, n_rows: Rows) -> dict[str, int]:
     """Multiplications of one pass, by part."""
     c = config
     sizes = {"D": c.d_model, "K": c.d_head, "F": c.d_ff, "E": c.n_heads * c.d_head, "V": c.target_vocabulary}
     sizes |= {"C": c.n_classes, "S": n_rows.source, "T": n_rows.target}
-    seen_sizes = sizes | {"T": n_rows.seen}
+    visible_sizes = sizes | {"T": n_rows.visible}
     total: Counter[str] = Counter()
-    for product, count in found.items():
+    for product, count in kinds.items():
         side, rows, columns = product.part[:3], product.axes[0], product.axes[1:]
         if side not in sides or (side == "dec" and rows == "S" and not n_rows.memory):
             continue
         # Rows are new ones; what is summed over, and what a new row looks at, are all the rows that can be seen.
-        length = sizes[rows] * int(np.prod([seen_sizes[axis] for axis in columns])) * seen_sizes[product.inner]
+        length = sizes[rows] * int(np.prod([visible_sizes[axis] for axis in columns])) * visible_sizes[product.inner]
         total[product.part] += length * count
     return dict(total)
 

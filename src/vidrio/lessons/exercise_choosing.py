@@ -168,8 +168,10 @@ class Greedy:
         hypotheses = {**self.counted.found, "best": self.counted.best}
         return {
             "corpus": {line: CORPUS.count(line) for line in CORPUS},
-            "sentence": {search: " ".join(words[i] for i in found.ids) for search, found in hypotheses.items()},
-            "probability": {search: np.exp(found.log_prob) for search, found in hypotheses.items()},
+            "sentence": {
+                search: " ".join(words[i] for i in hypothesis.ids) for search, hypothesis in hypotheses.items()
+            },
+            "probability": {search: np.exp(hypothesis.log_prob) for search, hypothesis in hypotheses.items()},
             "factors": np.exp(greedy.token_log_probs),  # the probability of each word that greedy chose
             "tree": {search: list(branches(tree, words)) for search, tree in self.counted.trees.items()},
         }

@@ -111,13 +111,13 @@ class Learned:
 
     @cached_property
     def x_SD(self) -> Array:
-        seen: dict[str, Array] = {}
+        kept: dict[str, Array] = {}
 
         def tap(name: str, value: Array) -> Array:
-            return seen.setdefault(name, value)
+            return kept.setdefault(name, value)
 
         encode(self.plain, trained().source_ids, tap)
-        return seen["enc.in"]
+        return kept["enc.in"]
 
     def __iter__(self) -> Iterator[dict[str, Array]]:
         yield dict(self.plain.parameters)
@@ -271,14 +271,14 @@ def run(recipe: Recipe, draws: Draws | Learned) -> Outcome:
     limit = exp_limit(draws.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         for d, parameters in enumerate(draws):
-            for b, seen in blocks(machine, parameters, draws.x_SD):
-                kept["score"][d, b] = seen.score
-                if np.isnan(seen.out_SD).any():
-                    overflowed += recipe.softmax == "naive" and seen.highest > limit
+            for b, block in blocks(machine, parameters, draws.x_SD):
+                kept["score"][d, b] = block.score
+                if np.isnan(block.out_SD).any():
+                    overflowed += recipe.softmax == "naive" and block.highest > limit
                     break
-                kept["largest"][d, b] = np.abs(seen.out_SD).max()
-                kept["apart"][d, b] = np.abs(seen.out_SD[0] - seen.out_SD[1]).max()
-                kept["agree"][d, b] = seen.agree
+                kept["largest"][d, b] = np.abs(block.out_SD).max()
+                kept["apart"][d, b] = np.abs(block.out_SD[0] - block.out_SD[1]).max()
+                kept["agree"][d, b] = block.agree
     return Outcome(recipe, draws, **kept, overflowed=overflowed)
 
 
@@ -304,9 +304,9 @@ def blocks(machine: Machine, parameters: dict[str, Array], x_SD: Array) -> Itera
     """Each block's number, and what it did."""
     machine = replace(machine, parameters=parameters)
     for b in range(machine.config.n_encoder_layers):
-        seen = Block(x_SD)
-        seen.out_SD = x_SD = encoder_layer(machine, x_SD, f"enc.{b}", seen.tap)
-        yield b, seen
+        block = Block(x_SD)
+        block.out_SD = x_SD = encoder_layer(machine, x_SD, f"enc.{b}", block.tap)
+        yield b, block
 
 
 def exp_limit(dtype: str) -> float:

@@ -68,5 +68,5 @@ def command(section: str | None, precision: int, as_json: bool) -> None:
     if as_json:
         click.echo(json_text({name: SECTIONS[name]() for name in chosen}))
     else:
-        told = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
-        click.echo("\n\n\n".join(told))
+        sections = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
+        click.echo("\n\n\n".join(sections))

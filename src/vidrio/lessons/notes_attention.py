@@ -58,8 +58,8 @@ def future_share(weights_LL: Array) -> Array:
 def leak(kind: str, seed: int = 0) -> float:
     """How far the first row's prediction moves when the last target word is changed, in an untrained decoder."""
     machine = with_mask(random_machine(CAT_SENTENCE, seed, shape="decoder"), kind)
-    one, other = (predict(machine, decode(machine, ids, None))[0] for ids in ((0, 1, 2, 3), (0, 1, 2, 4)))
-    return largest_difference(one, other)
+    first, other = (predict(machine, decode(machine, ids, None))[0] for ids in ((0, 1, 2, 3), (0, 1, 2, 4)))
+    return largest_difference(first, other)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def measure_heads(seed: int = 0) -> Heads:
         quarters[h, h * D_HEAD : (h + 1) * D_HEAD] = np.eye(D_HEAD)
     sliced = {**full, **{f"self.W{letter}": quarters for letter in "QKV"}}
     unmixed = {**full, "self.WO": np.eye(WIDTH)}
-    seen, moved = run(full, x_LD), run(full, changed_LD)
+    before, moved = run(full, x_LD), run(full, changed_LD)
     cut, cut_moved = run(sliced, x_LD), run(sliced, changed_LD)
     queries = [f"self.Q.h{h}" for h in range(HEADS)]
     slices = [x_LD[:, h * D_HEAD : (h + 1) * D_HEAD] for h in range(HEADS)]
@@ -152,8 +152,8 @@ def measure_heads(seed: int = 0) -> Heads:
         return float((before["self.out"] != after["self.out"]).any(axis=0).mean())
 
     return Heads(
-        seen.values,
-        [largest_difference(seen[name], moved[name]) for name in queries],
+        before.values,
+        [largest_difference(before[name], moved[name]) for name in queries],
         [largest_difference(cut[name], cut_moved[name]) for name in queries],
         max(largest_difference(cut[name], part) for name, part in zip(queries, slices, strict=True)),
         reached(full),

@@ -64,9 +64,9 @@ def stage_of(trace: Trace, name: str) -> Stage:
 
 def receipt_of(trace: Trace, at: At) -> Receipt:
     """The receipt of one number, by the post's arithmetic where that departs. Of a position before it was rounded."""
-    told, stage = receipt(trace, at), stage_of(trace, at.name)
-    if stage.operation not in ("normalise", "slipped_positions") or stage == told.stage:
-        return told
+    bill, stage = receipt(trace, at), stage_of(trace, at.name)
+    if stage.operation not in ("normalise", "slipped_positions") or stage == bill.stage:
+        return bill
     cells = Cells(trace.as_of(at.step))
     node = (
         _by_deviation(cells, stage, at.place) if stage.operation == "normalise" else expression(cells, stage, at.place)
@@ -74,7 +74,7 @@ def receipt_of(trace: Trace, at: At) -> Receipt:
     again = compared(cells, stage, at.place, node)
     if stage.operation == "slipped_positions":
         again = replace(again, tolerance=0.01)  # two decimals, one of them cut off
-    return replace(told, stage=stage, expression=node, compared=again)
+    return replace(bill, stage=stage, expression=node, compared=again)
 
 
 def _by_deviation(cells: Cells, stage: Stage, place: Place) -> Expression:

@@ -26,6 +26,8 @@ from vidrio.glass.proof.recompute import Compared
 from vidrio.glass.proof.stored import FileChecked, check_file
 from vidrio.look.blocks import Block, Note
 from vidrio.look.changed import BeforeAfter
+from vidrio.look.manifest import otherwise_data
+from vidrio.look.overview import otherwise, warning
 from vidrio.look.run import Look
 
 NAMED = 8  # exceptions that are named
@@ -115,6 +117,8 @@ def tell(outcome: Outcome) -> Iterator[Block]:
     yield Note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
     if outcome.changes:
         yield Note(f"what if: {' '.join(outcome.changes)}", hang=2)
+    if seen.otherwise is not None:
+        yield warning(otherwise(seen))
     yield ""
     if seen.empty:
         why = "Translating copies this text" if seen.copied else "The text is empty"
@@ -196,6 +200,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "text": outcome.seen.text,
         "translation": outcome.seen.translation,
         "changes": list(outcome.changes),
+        **otherwise_data(outcome.seen),
         "agrees": outcome.agrees,
         "recomputed": checked.count,
         "of": outcome.computed,

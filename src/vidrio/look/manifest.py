@@ -44,7 +44,7 @@ def manifest(seen: Look) -> dict[str, Any]:
         "translation": seen.translation,
         "search": asdict(seen.options) if searched else None,
         "hypotheses": [{"text": decode(h.ids), **h._asdict()} for h in seen.hypotheses],
-        **_otherwise(seen),
+        **otherwise_data(seen),
         "tree": None if seen.tree is None or not seen.tree.nodes else _tree(seen, seen.tree),
         "one_pass_differs_from_steps_by": seen.disagreement,
         "sizes": dict(trace.sizes),
@@ -52,7 +52,7 @@ def manifest(seen: Look) -> dict[str, Any]:
     }
 
 
-def _otherwise(seen: Look) -> dict[str, Any]:
+def otherwise_data(seen: Look) -> dict[str, Any]:
     """What the search would have chosen, where something else was printed."""
     if seen.otherwise is None:
         return {}

@@ -44,7 +44,7 @@ class Evaluation:
     scores: list[Score]
     other_scores: list[Score]  # of the system that it was compared with
     bits_per_character: float
-    left_out: int  # pairs that are too long for the bits
+    left_out: int  # pairs that are empty or too long for the bits
     run: Run
 
 
@@ -69,12 +69,12 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
     options = replace(options or translator.options, scores=False)
     translator.translate(sources[:1], options)
     began = time.perf_counter()
-    found = list(translator.stream(sources, options))
+    translated = list(translator.stream(sources, options))
     seconds = time.perf_counter() - began
     # A sentence that comes again is not translated again, and must not count as work done.
-    best = {sentence.source: sentence.best for translation in found for sentence in translation.sentences}.values()
+    best = {sentence.source: sentence.best for translation in translated for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
-    return Run([one.text for one in found], seconds, tokens, sum(not hypothesis.ended for hypothesis in best))
+    return Run([one.text for one in translated], seconds, tokens, sum(not hypothesis.ended for hypothesis in best))
 
 
 def calibrate(
@@ -115,7 +115,7 @@ def calibrate(
 
 
 def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
-    """How many bits the model needs for a character of the references: (bits, pairs that were too long for it).
+    """How many bits the model needs for a character of the references: (bits, pairs that were empty or too long).
 
     Lower is better, and unlike a loss per token it compares models with different vocabularies.
     """
@@ -127,15 +127,17 @@ def bits_per_character(translator: Translator, sources: Sequence[str], reference
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a test set's file."""
-    raw = path.read_bytes().removesuffix(b"\n")
-    decode = Decoder(str(path))
-    return [decode(line).removesuffix("\r") for line in raw.split(b"\n")] if raw else []
+    raw, decode = path.read_bytes(), Decoder(str(path))
+    lines = raw.removesuffix(b"\n").split(b"\n") if raw else []
+    return [decode(line).removesuffix("\r") for line in lines]
 
 
 def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
     """Files whose lines belong together."""
     files = [read_lines(path) for path in paths]
-    if len({len(lines) for lines in files}) > 1 or not files[0]:
+    if not any(files):
+        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="give a line for each sentence")
+    if len({len(lines) for lines in files}) > 1:
         counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
         raise DataError(
             "the lines of these files do not belong together", found=counts, do="give as many lines in each"

@@ -22,6 +22,10 @@ ENGINES = ("auto", "fast", "glass")
 TINY = 1_000_000  # bytes of parameters; below, glass/ answers before CTranslate2's files could be made
 
 
+class NoTranslator(ModelError):
+    """The model is a classifier, or one that writes on (answers.py)."""
+
+
 class Engine(Protocol):
     """Source ids have their end token, if the model wants one."""
 
@@ -54,10 +58,10 @@ def open_engine(
     if wish not in ENGINES:
         raise ModelError(f"there is no engine {wish!r}", do=f"choose one of {', '.join(ENGINES)}")
     if config.shape != "encoder-decoder":
-        raise ModelError(
+        raise NoTranslator(
             f"{folder} does not translate",
             found=f"its shape is {config.shape!r}",
-            do="use vidrio look, or another model",
+            do="use vidrio translate or vidrio look, which know such models; or another model",
         )
     if wish == "glass" or (wish == "auto" and is_tiny(folder)):
         from vidrio.translate.glass_engine import Glass

@@ -1,6 +1,7 @@
 """Any number of texts in constant memory: some at a time, and the latest sentences remembered."""
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from itertools import islice
@@ -17,16 +18,28 @@ CHUNKS, SECONDS = 16, 12
 # Memory is bounded by what is at work, CHUNKS times MOST: some 9,000 short sentences or 2,000 of news. Fewer are
 # remembered, so that a file of any length needs no more than one that is at work as a whole.
 FEWEST, FIRST, MOST = 500, 4_000, 18_750  # characters in a chunk
+SLOW = 0.1  # seconds that a text may take to come; several are translated in less
 REMEMBERED = 2_000  # sentences whose translation a stream keeps, in case they come again
 
 
 def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:
-    """Some texts at a time, of about `size()` characters together."""
+    """Some texts at a time, of about `size()` characters together. One that took longer to come than to translate does
+    not wait for others: an empty chunk follows it."""
+    chunk: list[str] = []
+    length = most = 0
+    asked = time.perf_counter()
     for text in texts:
-        chunk, length, most = [text], len(text), size()
-        while length < most and (text_or_none := next(texts, None)) is not None:
-            chunk.append(text_or_none)
-            length += len(text_or_none) + 1
+        slow = time.perf_counter() - asked > SLOW
+        most = most if chunk else size()
+        chunk.append(text)
+        length += len(text) + 1
+        if slow or length > most:
+            yield chunk
+            chunk, length = [], 0
+            if slow:
+                yield []
+        asked = time.perf_counter()
+    if chunk:
         yield chunk
 
 

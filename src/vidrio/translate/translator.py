@@ -12,12 +12,12 @@ translation; a sentence that is too long for the model is translated in parts. N
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Options, SearchAll, default_options, diverging
@@ -41,6 +41,11 @@ if TYPE_CHECKING:
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
 
+def never() -> bool:
+    """Nobody stops it."""
+    return False
+
+
 class Translator:
     """A model that translates. Safe to use from many threads."""
 
@@ -52,6 +57,7 @@ class Translator:
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
         self.look: Look | None = None  # how `Translation.look` looks; given by vidrio.load
+        self._opened_as: tuple[str, int | None] | None = None  # engine and workers, where `load` has opened it
         self._source, self._target = tokenizers
         self._split = splitter(about.source_language)
         self._close = config.source_close
@@ -68,8 +74,11 @@ class Translator:
         tell: Callable[[str], None] | None = None,
     ) -> "Translator":
         """A model by name or folder; `workers` batches are worked on at the same time, by default one for each core."""
-        workers = workers or cores()
-        return Translator.opened(begin(name, engine, workers), engine, workers=workers, tell=tell)
+        translator = Translator.opened(
+            begin(name, engine, workers or cores()), engine, workers=workers or cores(), tell=tell
+        )
+        translator._opened_as = engine, workers
+        return translator
 
     @staticmethod
     def opened(
@@ -80,6 +89,25 @@ class Translator:
         tokenizers = read_tokenizers(folder, config)
         opened = ready.result() or open_engine(folder, config, engine, workers=workers, tell=tell)
         return Translator(folder, config, about, tokenizers, opened)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled, it is its folder and options: it is opened anew where it is needed."""
+        if self._opened_as is None:
+            raise InputError(
+                "this translator cannot be pickled",
+                found="it was not opened by Translator.load or vidrio.load",
+                do="pickle the name of its folder, and open it there",
+            )
+        return _reopened, (self.folder.absolute(), *self._opened_as, self.options, self.look)
+
+    def __copy__(self) -> "Translator":
+        """Another with the same engine, tokenizers and folder, and options of its own."""
+        copy = object.__new__(Translator)
+        vars(copy).update(vars(self))
+        return copy
+
+    def __deepcopy__(self, memo: Any) -> "Translator":
+        return self.__copy__()
 
     @overload
     def translate(self, text: str, options: Options | None = None) -> Translation: ...  # type: ignore[overload-overlap]
@@ -187,9 +215,9 @@ class Translator:
         ]
 
     def fits(self, source: str, target: str) -> bool:
-        """Whether a pair can be scored as one sentence."""
+        """Whether a pair can be scored as one sentence: there is something to read, and it is not too long."""
         source_ids, target_ids = self._pair_ids(source, target)
-        return max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
+        return bool(source_ids) and max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
 
     def _pair_ids(self, source: str, target: str) -> tuple[list[int], list[int]]:
         return [*self._source.encode(source), *self.config.source_close], self._target.encode(target)
@@ -205,8 +233,9 @@ class Translator:
     def _translate(
         self, texts: Sequence[str], options: Options, memory: Memory[Pieces] | None = None
     ) -> list[Translation]:
+        stopped = memory.left.is_set if memory else never
         with memory.turn if memory else nullcontext():
-            plans = [self._sentences(text) for text in texts]
+            plans = [self._sentences(text, stopped) for text in texts]
         wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
         attempts = self._attempts(options, memory)
         if memory is None:
@@ -224,13 +253,17 @@ class Translator:
                 translations.append(Translation(text, *placed, annotator))
         return translations
 
-    def _sentences(self, text: str) -> list[tuple[int, Protected]]:
+    def _sentences(self, text: str, stopped: Callable[[], bool] = never) -> list[tuple[int, Protected]]:
         """What of a text is translated, each with the place where it begins."""
         if is_plain(text, self._longest):
             return [(0, Protected(text))]
         source = protected(valid(text))
-        parts = translatable(source, self._source, self._longest, self._split)
-        return [(start, source.part(start, end)) for start, end in parts]
+        sentences = []
+        for start, end in translatable(source, self._source, self._longest, self._split):
+            if stopped():
+                raise CancelledError
+            sentences.append((start, source.part(start, end)))
+        return sentences
 
     def _made_to_fit(self, options: Options) -> Options:
         """The same, for what this model has room for, and tokens for."""
@@ -249,9 +282,16 @@ class Translator:
             engine=self.engine,
             options=self._within(options),
             turn=memory.turn if memory else nullcontext(),
-            stopped=memory.left.is_set if memory else lambda: False,
+            stopped=memory.left.is_set if memory else never,
             search=search,
         )
+
+
+def _reopened(folder: Path, engine: str, workers: int | None, options: Options, look: Look | None) -> Translator:
+    """A translator that was pickled."""
+    translator = Translator.load(folder, engine=engine, workers=workers)
+    translator.options, translator.look = options, look
+    return translator
 
 
 def distinct(sentence: Sentence, count: int) -> Sentence:

@@ -92,17 +92,17 @@ def classes(folder: DataFolder, material: Material, progress: Progress) -> Task:
 
 
 def _read_labelled(material: Material, names: Sequence[str], tally: Tally) -> Labelled:
-    found: Labelled = {}
+    texts_read: Labelled = {}
     for corpus in corpora(names, columns=material.columns):
         for pair in read(corpus, tally):
             text, label = tidy(pair.source), tidy(pair.target)
             if not text or not label:
                 tally.skip("empty", f"{corpus.name}:{pair.line}", text, label)
-            elif text in found:
+            elif text in texts_read:
                 tally.skip("duplicate", f"{corpus.name}:{pair.line}", text, label)
             else:
-                found[text] = label
-    return found
+                texts_read[text] = label
+    return texts_read
 
 
 def texts(folder: DataFolder, material: Material, progress: Progress) -> Task:
@@ -130,43 +130,43 @@ def texts(folder: DataFolder, material: Material, progress: Progress) -> Task:
 
 
 def _read_texts(names: Sequence[str], tally: Tally) -> Labelled:
-    found: Labelled = {}
+    texts_read: Labelled = {}
     for name in names:
         for line in read_lines(Path(name)):
             tally.read += 1
             text = tidy(line.text)
-            reason = line.fault or ("empty" if not text else "duplicate" if text in found else "")
+            reason = line.fault or ("empty" if not text else "duplicate" if text in texts_read else "")
             if reason:
                 tally.skip(reason, f"{name}:{line.number}", line.text)
             else:
-                found[text] = ""
-    return found
+                texts_read[text] = ""
+    return texts_read
 
 
 def _divided(folder: DataFolder, material: Material, read_some: Callable[[Sequence[str], Tally], Labelled]) -> Parts:
     """The texts, and those held out: given ones, or chosen by checksum, so that no random number decides."""
     tally = Tally()
-    found = read_some(material.names, tally)
+    texts_read = read_some(material.names, tally)
     given = [read_some(names, Tally()) if names else None for names in (material.dev, material.test)]
     for names, part in zip((material.dev, material.test), given, strict=True):
         if part is not None and not part:
             raise DataError("there is nothing to judge with", found=f"no text in {', '.join(names)}", do="give others")
     apart = {fold(text) for part in given for text in part or ()}
-    for text in [text for text in found if fold(text) in apart]:
-        tally.skip("stands in a held-out set", "", text, found.pop(text))
-    if len(found) < FEWEST:
+    for text in [text for text in texts_read if fold(text) in apart]:
+        tally.skip("stands in a held-out set", "", text, texts_read.pop(text))
+    if len(texts_read) < FEWEST:
         raise DataError(
-            "there are too few texts to learn from", found=f"{len(found)} of them", do=f"give {FEWEST} or more"
+            "there are too few texts to learn from", found=f"{len(texts_read)} of them", do=f"give {FEWEST} or more"
         )
-    tally.kept = len(found)
-    wanted = within(tuple(0 if part is not None else HELD_OUT for part in given), len(found))
-    by_checksum = iter(sorted(found, key=key))
+    tally.kept = len(texts_read)
+    wanted = within(tuple(0 if part is not None else HELD_OUT for part in given), len(texts_read))
+    by_checksum = iter(sorted(texts_read, key=key))
     chosen = [{next(by_checksum) for _ in range(count)} for count in wanted]
     held = [
-        {text: other for text, other in found.items() if text in some} if part is None else part
+        {text: other for text, other in texts_read.items() if text in some} if part is None else part
         for part, some in zip(given, chosen, strict=True)
     ]
-    train = {text: other for text, other in found.items() if not any(text in some for some in chosen)}
+    train = {text: other for text, other in texts_read.items() if not any(text in some for some in chosen)}
     checksum = sha256(repr([list(part.items()) for part in (train, *held)]).encode()).hexdigest()
     folder.hold(data=checksum)
     return Parts(train=train, dev=held[0], test=held[1], key=checksum, tally=tally)

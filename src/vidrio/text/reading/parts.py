@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from vidrio.text.pattern import pattern
@@ -17,7 +18,9 @@ CLOSED = pattern(rf"\A[\s{re.escape(CLOSING)}]+")
 OPENED = pattern(r"[^\w\s]+\Z")
 QUOTES = "\"'’"  # after what is copied they close
 MARKER = pattern(r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+")  # of a list, a heading
-BRACKET = pattern(r"[()\[\]]")
+BRACKETS = {"(": ")", "[": "]", "{": "}"}
+BRACKET = pattern(r"[()\[\]{}]")
+SIGN = pattern(r"[<>=|\\^~*+#@_\u2581]|(?<=\w)&(?=\w)")  # no translation has more or fewer of these
 QUOTE = pattern('[«»“”„"]')
 QUOTED = pattern(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
@@ -168,14 +171,22 @@ def stripped(text: str, start: int, end: int) -> Iterator[Span]:
 
 def without_lost(source: Protected, translation: str) -> list[Span] | None:
     """What to translate by itself so that the rest can be copied: the words around everything protected that the
-    translation has lost, or around all of it, where there is more than there should be. None if all is well."""
+    translation has lost, or around all of it, where there is more than there should be, or nothing else. None if all
+    is well."""
     if not source.spans:
         return None
     found, end = protect.protected(translation), len(source.text)
     if protect.added(source, found):
         return list(around(source.text, 0, end, source.spans))
     lost = [protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(source, found)]
+    if not lost and has_words(source) and not has_words(found):  # what is left are the things alone
+        lost = list(source.spans)
     return list(around(source.text, 0, end, lost)) if lost else None
+
+
+def has_words(text: Protected) -> bool:
+    """Whether anything but what is protected has letters."""
+    return any(around(text.text, 0, len(text.text), text.spans))
 
 
 def without_brackets(source: Protected, translation: str) -> list[Span] | None:
@@ -184,11 +195,23 @@ def without_brackets(source: Protected, translation: str) -> list[Span] | None:
     sentence = source.text
     if not BRACKET.search(sentence):
         return None
-    if all(sentence.count(sign) == translation.count(sign) for sign in "()[]") or not paired(sentence):
+    if Counter(BRACKET.findall(sentence)) == Counter(BRACKET.findall(translation)) or not paired(sentence):
         return None
-    brackets = [protect.Span(*sign.span(), "bracket") for sign in BRACKET.finditer(sentence)]
-    free = [sign for sign in brackets if not reaches(source.spans, sign)]
-    return list(around(sentence, 0, len(sentence), free)) if free else None
+    return between(source, BRACKET)
+
+
+def without_signs(source: Protected, translation: str) -> list[Span] | None:
+    """What stands between signs that no language has, to be translated by itself so that they can be copied; None if
+    the translation has the same ones."""
+    signs = SIGN.findall(source.text)
+    return between(source, SIGN) if signs and Counter(signs) != Counter(SIGN.findall(translation)) else None
+
+
+def between(source: Protected, signs: re.Pattern[str]) -> list[Span] | None:
+    """What stands between signs, but for those within what is protected; None if there are no others."""
+    places = [protect.Span(*sign.span(), "sign") for sign in signs.finditer(source.text)]
+    free = [place for place in places if not reaches(source.spans, place)]
+    return list(around(source.text, 0, len(source.text), free)) if free else None
 
 
 def without_quotes(source: Protected, translation: str) -> list[Span] | None:
@@ -208,7 +231,7 @@ def without_quotes(source: Protected, translation: str) -> list[Span] | None:
 
 def broken(source: Protected, translation: str) -> list[Span] | None:
     """What of a sentence to translate by itself, because something that should have come through did not; or None."""
-    for without in (without_brackets, without_quotes, without_lost):
+    for without in (without_brackets, without_signs, without_quotes, without_lost):
         if (spans := without(source, translation)) is not None:
             return spans
     return None
@@ -218,8 +241,8 @@ def paired(sentence: str) -> bool:
     """Whether each bracket is closed in its turn."""
     waiting: list[str] = []
     for sign in BRACKET.findall(sentence):
-        if sign in "([":
-            waiting.append(")" if sign == "(" else "]")
+        if sign in BRACKETS:
+            waiting.append(BRACKETS[sign])
         elif not waiting or waiting.pop() != sign:
             return False
     return not waiting

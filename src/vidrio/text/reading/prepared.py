@@ -157,8 +157,8 @@ def knows_capitals(tokenizer: Tokenizer) -> bool:
 def hide(
     source: Protected, looks: tuple[str, Form], symbols: str, tokens: Tokens, *, hide_names: bool = True
 ) -> Prepared:
-    """The sentence with the letters of `looks`, and with symbols for what must be copied, unless one of them stands in
-    it already.
+    """The sentence with the letters of `looks`, and with symbols for what must be copied; unless one of them stands in
+    it already, and would stay.
 
     What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
     many a word has: names that have many are hidden, too, and every word that cannot be spelled.
@@ -166,7 +166,7 @@ def hide(
     sentence, (text, form) = source.text, looks
     closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
     places: list[Span] = []
-    if symbols and not any(symbol in sentence for symbol in symbols):
+    if symbols:
         first = (
             RARE_FIRST if form in (Form.PLAIN, Form.SMALL) else UNSPELLABLE
         )  # where all began alike it tells nothing
@@ -176,6 +176,8 @@ def hide(
         if hide_names:
             places += names(text, [*source.spans, *spelled], tokens, first)
         places = sorted(places[: len(symbols)])  # more places than symbols: the last ones stay
+        if any(symbol in symbols and is_free(at, at + 1, places) for at, symbol in enumerate(sentence)):
+            places = []
     pieces: list[str] = []
     at = 0
     for symbol, place in zip(symbols, places, strict=False):
@@ -279,9 +281,7 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
     sentence = prepared.source.text
     if prepared.form is not Form.PLAIN:
         translation = written(translation, sentence, prepared.form, closed=prepared.closed)
-    for symbol, place in zip(prepared.symbols, prepared.places, strict=True):
-        before, there, after = translation.partition(symbol)
-        if not there or symbol in after:
-            return None
-        translation = before + sentence[place.start : place.end] + after
-    return translation
+    if any(translation.count(symbol) != 1 for symbol in prepared.symbols):
+        return None
+    places = zip(prepared.symbols, prepared.places, strict=True)
+    return translation.translate({ord(symbol): sentence[place.start : place.end] for symbol, place in places})

@@ -20,7 +20,9 @@ _FILES = (
 _QUOTES = '"“”«»`<>'
 _MONEY = "€$£¥₹₽₩¢"
 _CURRENCIES = {"€": "euro", "$": "d[oó]l+ar|peso", "£": "libra|pound", "¥": "yen|yuan"}  # $5 may become 5 dólares
-_PICTURE = "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
+_PICTURE = (
+    "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
+)
 _UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
 _BBCODE = "b|i|u|s|url|img|quote|code|list|size|color|center|spoiler"
 # Left to the model: 21st is XXI in one place and 21.º in another.
@@ -33,6 +35,7 @@ _SIGNS = {
     ".": pattern(r"\."),
     "-": pattern(r"[-+]"),
     ":": pattern(r":"),
+    "(": pattern(r"\("),
     "%": pattern(r"[%$]"),
     "<": pattern("[`<>&{#@\\[/~\\\\_\u20e3]"),
     "☺": pattern("[\u2190-\U0010ffff]"),
@@ -48,7 +51,7 @@ _KINDS = (
     ("url", ":.", rf"(?:(?:https?|ftp|file)://|www\.)(?:[^\s(){_QUOTES}]|\([^\s(){_QUOTES}]*\))+(?<![.,;:!?…'’\]}}])"),
     ("email", "<", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
     ("tag", "<", r"<!--(?:[^-]|-(?!->)){0,2000}-->|</?[A-Za-z][\w:.-]*(?:\s+[\w:@.-]+=[^<>]*)?\s*/?>"),
-    ("tag", "<", rf"<[%?][^<>]{{0,200}}[%?]>|\[/?(?:{_BBCODE})(?:=[^\[\]\s]{{1,200}})?\]"),
+    ("tag", "<", rf"<[%?][^<>]{{0,200}}[%?]>|<[^\s<>]{{1,60}}>|\[/?(?:{_BBCODE})(?:=[^\[\]\s]{{1,200}})?\]"),
     ("tag", "<", r"&lt;/?[A-Za-z](?:[^&<>\s]|\s(?=[\w/])|&(?!gt;|lt;)){0,200}&gt;"),
     ("tag", "<", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"),
     # {count, plural, one {# file} other {# files}} and {\an8} of subtitles
@@ -76,12 +79,15 @@ _KINDS = (
         ".",
         rf"(?<![\w.@-])[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{_TLDS})(?![\w@-])(?:/[^\s{_QUOTES}]*(?<![.,;:!?]))?",
     ),
+    ("code", "<", r"[A-Z]{1,4}(?:&[A-Z]{1,4})+(?!\w)"),  # R&D
+    ("code", "(", r"\((?:[cC](?=\)\s?(?:\d|[A-Z]))|[rR]|tm|TM)\)"),
     # --option, Ctrl+C, max_length, 550e8400-e29b-41d4-a716-446655440000, 4d94054, AB-9X7Z-QQ12, 42B
     ("code", "-", r"(?<![\w-])--[A-Za-z][\w-]*+|(?<!\w)(?:Ctrl|Alt|Shift|Cmd)(?:[+-]\w+)+"),
     ("code", "<", r"(?<!\w)_*[^\W_]+(?:_+[^\W_]+)+(?!\w)"),
     ("code", "-", r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"),
     ("code", "0", r"(?<![\w-])(?=\d{0,40}[a-f])(?=[a-f]{0,40}\d)[0-9a-f]{7,40}(?![\w-])"),
     ("code", "-", r"(?<![\w-])(?=[0-9-]{0,40}[A-Z])(?=[A-Z-]{0,40}\d)[A-Z0-9]{2,20}(?:-[A-Z0-9]{2,20}){2,8}(?![\w-])"),
+    ("code", "0", r"0[xX][0-9A-Fa-f]{1,32}(?!\w)"),
     ("code", "0", r"(?<![\w.,-])\d{1,6}(?![AP]M\b)[A-Z]{1,2}(?!\w)"),
     (
         "date",
@@ -106,7 +112,9 @@ _KINDS = (
 # Within a word only these may begin; so most places of a text are passed over without a try.
 _BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3))"
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
-_SIGN = pattern("[\\d\x1b`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]")
+_SIGN = pattern(
+    "[\\d\x1b`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]|[(](?:[cCrR]|tm|TM)[)]"
+)
 _TRAILING = pattern(r"(?:[.]\d+)+")
 _BY_DIGITS = ("number", "date", "time", "version")
 
@@ -194,12 +202,15 @@ def added(source: Protected, translation: Protected) -> bool:
     """
     known = Counter(_key(source.text[a:b], kind) for a, b, kind in source.spans if kind in _BY_DIGITS)
     if known:
-        known |= Counter(re.findall(r"\d+", source.text))  # 21 is known from 21st
+        ends = [0, *(end for _, end, _ in source.spans)]
+        starts = [*(start for start, _, _ in source.spans), len(source.text)]
+        others = " ".join(source.text[end:start] for end, start in zip(ends, starts, strict=True))
+        known |= Counter(re.findall(r"\d+", others))  # 21 is known from 21st
         numbers = [number for number, _ in _numbers(translation)]
         if Counter(digits if (digits := _digits(text)) in known else _value(text) for text in numbers) - known:
             return True
-    others = {source.text[a:b] for a, b, kind in source.spans if kind not in _BY_DIGITS}
-    return any(translation.text.count(text) > source.text.count(text) for text in others)
+    exact = {source.text[a:b] for a, b, kind in source.spans if kind not in _BY_DIGITS}
+    return any(translation.text.count(text) > source.text.count(text) for text in exact)
 
 
 def _numbers(translation: Protected) -> list[tuple[str, str]]:
@@ -236,4 +247,5 @@ def _unit(number: str) -> str:
 
 
 def _digits(text: str) -> str:
-    return "".join(filter(str.isdigit, text))
+    """9:30 may become 9.30, but not 930."""
+    return " ".join(re.findall(r"\d+", text))

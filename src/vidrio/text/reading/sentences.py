@@ -207,9 +207,9 @@ def _cut(text: str, start: int, longest: int) -> int:
     if words:
         return words[-1]
     cut = start + longest
-    while cut > start + 1 and _joined(text[cut]):
+    while cut > start and _joined(text[cut]):
         cut -= 1  # an accent or a part of an emoji stays with what it belongs to
-    return cut
+    return cut if cut > start else start + longest  # unless there is nothing but accents
 
 
 def _joined(character: str) -> bool:
