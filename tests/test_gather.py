@@ -17,11 +17,14 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
+from fastapi.testclient import TestClient
 
 from serving import server
+from vidrio.documents.plain import PIECE, pieces
+from vidrio.serve.app import create_app
 from vidrio.serve.gather import BATCH, FEWEST, Gatherer
 from vidrio.serve.refusal import Refusal
-from vidrio.serve.service import PIECE, pieces
+from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator
 
 
@@ -157,6 +160,19 @@ def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
     translator = Translator.load("lesson")
     whole = "hello world\n\ngood world\n \nhello\n" * 60
     assert "".join(one.text for one in translator.translate(pieces(whole))) == translator.translate(whole).text
+
+
+def test_a_stream_sends_paragraphs_in_order() -> None:
+    client = TestClient(create_app("lesson", settings=Settings(page=False)))
+    text = "hello world\n\ngood world\n\n" * 10
+    with client.stream("POST", "/stream", json={"q": text, "source": "en", "target": "es"}) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = [line for line in answer.iter_lines() if line]
+    assert lines[-2:] == ["event: done", "data: {}"]
+    parts = [json.loads(line.removeprefix("data: "))["text"] for line in lines[:-2]]
+    assert len(parts) == 20
+    assert "".join(parts) == "hola mundo\n\nbuen mundo\n\n" * 10
+    assert client.post("/stream", json={"q": ["a"], "source": "en", "target": "es"}).status_code == 400
 
 
 # --- a server of its own ----------------------------------------------------------------------------------------------

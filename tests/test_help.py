@@ -19,7 +19,7 @@ from vidrio.model.find import LESSON, find
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
 # What an example reads.
-FILES = {"english.txt": "Hello world\nGood morning\n", "big.txt": "Hello world\n" * 30}
+FILES = {"english.txt": "Hello world\nGood morning\n", "big.txt": "Hello world\n" * 30, "page.html": "<p>Hello</p>"}
 
 
 def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:

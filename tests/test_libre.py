@@ -134,6 +134,7 @@ def test_metrics_count_and_need_their_token() -> None:
     assert 'vidrio_http_requests_total{path="/translate",status="200"} 1.0' in told
     assert 'vidrio_http_requests_total{path="/translate",status="400"} 1.0' in told
     assert "vidrio_characters_total 11.0" in told
+    assert "vidrio_tokens_total 2.0" in told
     assert client().get("/metrics").status_code == 404
 
 

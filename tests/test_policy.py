@@ -83,7 +83,7 @@ LIBRARIES = {
     "zstandard": ("data",),
     "pyarrow": ("data",),
     "datasets": ("data",),
-    "filelock": ("data",),
+    "filelock": ("data", "serve"),
     "fastapi": ("serve",),
     "pydantic": ("serve",),
     "starlette": ("serve",),
@@ -92,6 +92,7 @@ LIBRARIES = {
     "py3langid": ("serve",),
     "justhtml": ("documents",),
     "markdown_it": ("documents",),
+    "polib": ("documents",),
 }
 
 MOST_LINES = 400

@@ -39,7 +39,13 @@ VERBS = {
 OBJECTS = 20_000
 
 # Third-party modules that a light install has not: the extra of pyproject.toml that brings each
-EXTRAS = {"torch": "train", "sacrebleu": "train", "zstandard": "train", "sentencepiece": "interop"}
+EXTRAS = {
+    "torch": "train",
+    "sacrebleu": "train",
+    "zstandard": "train",
+    "sentencepiece": "interop",
+    "polib": "documents",
+}
 
 
 class ReaderLeft(Exception):

@@ -28,7 +28,7 @@ def option(*names: str, **told: Any) -> Callable[[Any], Any]:
 @option("--name", "hosts", multiple=True, metavar="HOST", help="Another name of this server, as clients call it.")
 @option("--cors", default="*", show_default=True, metavar="ORIGIN", help='Which sites\' scripts may ask; "": none.')
 @option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, each with its own models.")
-@option("--threads", type=click.IntRange(1), help="Batches at a time of a process. [one for each core]")
+@option("--threads", type=click.IntRange(1), help="Batches at a time of a process. [two for each core]")
 @option("--memory", type=click.IntRange(1), default=2048, show_default=True, help="MiB for the models of a process.")
 @option("--char-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Characters a request; -1: any.")
 @option("--req-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Requests a minute of a client.")
@@ -39,6 +39,9 @@ def option(*names: str, **told: Any) -> Callable[[Any], Any]:
 @option("--batch-wait", type=click.FloatRange(0), default=3, show_default=True, help="Milliseconds to gather requests.")
 @option("--keys", type=FILE, help="The file of API keys (vidrio keys).")
 @option("--key-required", is_flag=True, help="Nobody is served without a key.")
+@option("--files", type=FOLDER, help="Files are translated, too; they lie here until they are fetched.")
+@option("--file-limit", type=click.IntRange(1), default=20 << 20, show_default=True, help="Bytes of a file.")
+@option("--file-minutes", type=click.FloatRange(0), default=60, show_default=True, help="When a file is deleted.")
 @option("--glossary", type=FILE, help="Terms of the first model: lines of term<TAB>translation, or a term to keep.")
 @option("--suggestions", type=FILE, help="Where suggested translations are added.")
 @option("--log", is_flag=True, help="A line of JSON on stderr for each request, without its texts.")
@@ -82,6 +85,6 @@ def serve(
 
             webbrowser.open(address)
 
-    threads = threads or max(1, (os.cpu_count() or 1) // workers)
+    threads = threads or max(1, 2 * (os.cpu_count() or 1) // workers)  # while one is searched the next one is prepared
     settings = Settings(models=models[1:], threads=threads, **given)
     run(models[0] if models else None, host, port, ready, settings, workers)

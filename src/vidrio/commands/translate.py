@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from vidrio.commands._doubts import Doubts
+from vidrio.commands._glossary import Glossary
 from vidrio.commands._lines import chunks_of_pipe, lines_of_file, skipped
 from vidrio.commands._options import as_options, json_option, model_option, search_options
 from vidrio.commands._output import Identity, file_identity, is_complete, opened
@@ -29,6 +30,7 @@ Examples:
   vidrio translate "Hello world"
   vidrio translate < english.txt > spanish.txt
   vidrio translate -i big.txt -o big.es.txt   (stopped? again, with --resume)
+  vidrio translate -i page.html -o page.es.html
   vidrio translate --json --n-best 3 "Good morning"
   vidrio translate --confidence < english.txt > spanish.txt   (what to check?)
 """
@@ -71,6 +73,17 @@ Examples:
     show_default=True,
     help="CTranslate2, or NumPy as in look.",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "html", "markdown"]),
+    help="What TEXT or the input is; a file tells it by its name.",
+)
+@click.option(
+    "--glossary",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Lines of term<TAB>translation; a term alone stays as it is.",
+)
 @click.option("--workers", type=click.IntRange(1), help="Batches at a time. [one for each core]")
 @click.option(
     "--errors",
@@ -84,7 +97,8 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
     writes on goes on from them.
 
     Each line in gives one line out, always, in order. A line may be a word or a whole paragraph: it is split into
-    sentences, and the spaces between them are kept as they are.
+    sentences, and the spaces between them are kept as they are. Files of HTML, Markdown, subtitles (SRT, VTT), DOCX,
+    ODT, EPUB and PO are translated as a whole, with their formatting.
     """
     names = Request.__annotations__.keys() - {"text", "search"}
     own = {name: given.pop(name) for name in names}
@@ -110,12 +124,17 @@ class Request:
     engine: str
     workers: int | None
     errors: str
+    form: str | None
+    glossary: Path | None
     search: Mapping[str, Any]
 
     def run(self) -> None:
         self.refuse_contradictions()
         if self.resume and self.target is not None and is_complete(self.target, self.source):
             click.echo(f"vidrio: {self.target} is complete", err=True)
+            return
+        if self.marked:
+            self.on_document(self.load())
             return
         from vidrio.translate.engines import NoTranslator
 
@@ -124,7 +143,8 @@ class Request:
         except NoTranslator:
             work = self.answering()
         if self.text is not None:
-            click.echo("\n".join(work.on_text(self.text)))
+            terms = Glossary(self.glossary)
+            click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
         else:
             self.on_lines(work)
         work.tell_unknown()
@@ -158,6 +178,7 @@ class Request:
             "--start": bool(self.start),
             "--alternatives": bool(self.alternatives),
             "--engine fast": self.engine == "fast",
+            "--glossary": self.glossary is not None,
         }
         classifies = answers.config.has_encoder
         if classifies:
@@ -167,6 +188,24 @@ class Request:
             does = "tells classes" if classifies else "writes on"
             raise click.UsageError(f"{answers.folder} {does}: it takes no {', '.join(unfit)}.")
         return AnswerWork(answers=answers, options=self.options(answers), as_json=self.as_json, jsonl=self.jsonl)
+
+    @property
+    def marked(self) -> bool:
+        """Whether it is marked-up text, or a file that is translated as a whole."""
+        if self.form is not None:
+            return self.form != "text"
+        from vidrio.commands._glossary import DOCUMENTS, OTHERS
+
+        return self.source is not None and self.source.suffix.lower() in DOCUMENTS | OTHERS
+
+    def on_document(self, translator: "Translator") -> None:
+        from vidrio.commands._documents import translate_document, translate_marked
+
+        terms, form = Glossary(self.glossary).terms, self.form or ""
+        if self.source is None:
+            translate_marked(translator, self.text, terms, form)
+        else:
+            translate_document(translator, self.source, self.target, terms, form)
 
     @property
     def draws(self) -> bool:
@@ -181,6 +220,13 @@ class Request:
             raise click.UsageError(
                 "--output is for the lines of a file or of standard input; TEXT goes to standard output."
             )
+        lines_only = self.as_json or self.jsonl or self.n_best > 1 or self.resume or self.alignment or self.start
+        if self.marked and lines_only:
+            raise click.UsageError("Marked-up text and whole files come out as they are: without --json, --resume, …")
+        if self.marked and self.source is None and self.target is not None:
+            raise click.UsageError("--output of marked-up text needs a file as --input.")
+        if self.glossary and (self.as_json or self.jsonl):
+            raise click.UsageError("--glossary is for text: its places in --json would be those of placeholders.")
         if self.resume and self.target is None:
             raise click.UsageError("--resume goes on with an --output, so it needs one.")
         if self.source and self.target and self.target.exists() and self.source.samefile(self.target):
@@ -219,8 +265,10 @@ class Request:
         ):
             if isinstance(work, Work) and work.doubts is not None:
                 work.doubts.number = output.done + 1
-            for lines in work.on_lines(skipped(chunks, output.done)):
-                output.write(lines)
+            terms = Glossary(self.glossary)
+            hidden = ([terms.hide(line) for line in lines] for lines in skipped(chunks, output.done))
+            for lines in work.on_lines(hidden if self.glossary else skipped(chunks, output.done)):
+                output.write(map(terms.reveal_first, lines))
                 progress()
 
     def identity(self, work: Work | AnswerWork) -> Identity:
@@ -230,6 +278,8 @@ class Request:
         folder = work.folder
         files = [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors")]
         as_printed = {"json": self.as_json, "jsonl": self.jsonl, "confidence": self.confidence, "errors": self.errors}
+        if self.glossary is not None:
+            as_printed["glossary"] = file_identity(self.glossary)
         return {
             "input": "standard input" if self.source is None else file_identity(self.source),
             "model": "; ".join(file_identity(file) for file in files if file.is_file()),

@@ -16,6 +16,7 @@ from vidrio.documents.inline import Element, Inline, Piece, carry, written
 
 Kind = Literal["text", "start", "end", "thing"]  # a thing: a comment, an image, whatever has no text within
 SPACES = re.compile(r"[ \t\r\n\f]+")
+INSET = re.compile("\x01(\\d+)\x01")
 MARKER = re.compile("\x00(\\d+)\x00")  # where the translation of an attribute goes
 
 
@@ -40,6 +41,7 @@ class Dialect:
     things: frozenset[str] = frozenset()  # within a sentence, without words
     kept: frozenset[str] = frozenset()  # the same, but the sentence needs a word in their place: <code>
     untouched: frozenset[str] = frozenset()  # with all that is in them
+    insets: frozenset[str] = frozenset()  # with blocks of their own, though they stand in a sentence
     spaced: frozenset[str] = frozenset()  # every space in them counts
     attributes: frozenset[str] = frozenset()  # that are translated
     only_in: frozenset[str] = frozenset()  # if not empty: text counts in these elements only
@@ -68,8 +70,45 @@ class Plan(NamedTuple):
     render: Callable[[Sequence[Aligned]], str]
 
 
+class FilePlan(NamedTuple):
+    """The same for a file."""
+
+    asks: list[Ask]
+    render: Callable[[Sequence[Aligned]], bytes]
+
+
 def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    """What to translate of a document."""
+    """What to translate of a document. What is set into it, a footnote or a text in a picture, is planned by itself."""
+    insets: list[Plan] = []
+    outer = _plan(list(_outside(tokens, dialect, insets)), dialect)
+    inner = joined(insets)
+    if not insets:
+        return outer
+
+    def render(found: Sequence[Aligned]) -> str:
+        texts, at = [], len(outer.asks)
+        for inset in insets:
+            texts.append(inset.render(found[at : at + len(inset.asks)]))
+            at += len(inset.asks)
+        return INSET.sub(lambda match: texts[int(match[1])], outer.render(found[: len(outer.asks)]))
+
+    return Plan([*outer.asks, *inner.asks], render)
+
+
+def _outside(tokens: Sequence[Token], dialect: Dialect, insets: list[Plan]) -> Iterator[Token]:
+    """The tokens with things in place of what is set into the document."""
+    at = 0
+    while at < len(tokens):
+        token, end = tokens[at], at
+        if token.kind == "start" and token.name in dialect.insets:
+            end = _end_of(tokens, at)
+            insets.append(joined([token.raw, plan(tokens[at + 1 : end], dialect), tokens[end].raw]))
+            token = Token("thing", f"\x01{len(insets) - 1}\x01")
+        yield token
+        at = end + 1
+
+
+def _plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
     attributes: list[str] = []
     parts: list[str | Inline] = []
     for run in _runs([_with_markers(token, dialect, attributes) for token in tokens], dialect):

@@ -23,6 +23,8 @@ from vidrio.serve import views
 from vidrio.serve.described import STYLE
 from vidrio.serve.described import page as described
 from vidrio.serve.detect import Detector
+from vidrio.serve.files import Files
+from vidrio.serve.files_api import files_router
 from vidrio.serve.gather import Gatherer, Told
 from vidrio.serve.guards import HEADERS as HEADERS
 from vidrio.serve.guards import LARGEST_BODY as LARGEST_BODY
@@ -55,13 +57,17 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
     gatherer = Gatherer(
         threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, told=Told(batch)
     )
-    service = Service(pool, gatherer)
+    service = Service(pool, gatherer, metrics.tokens.inc)
     keys = Keys(settings.keys) if settings.keys else None
     terms = read_terms(settings.glossary) if settings.glossary else ()
     parts = Parts(settings, service, Detector(list(service.languages)), metrics, keys, RequestLimits(), terms)
 
+    jobs = Files(settings.files, settings.file_minutes, service) if settings.files else None
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if jobs is not None:
+            jobs.go_on()
         yield
         gatherer.close()
 
@@ -72,6 +78,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
     app.add_middleware(_Guarded, settings=replace(settings, hosts=(*settings.hosts, *hosts)), metrics=metrics)
     _tell_errors(app)
     app.include_router(libre_router(parts))
+    app.include_router(files_router(parts, jobs))
     if settings.page:
         looking = Looking(model)
         looking.loaded(looking.default)

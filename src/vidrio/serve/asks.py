@@ -35,6 +35,7 @@ async def fields_of(request: Request) -> dict[str, Any]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in FORMS:
         form = await form_of(request)
+        await form.close()
         return {name: _newlines(value) for name, value in form.items()}
     try:
         data = json.loads(await request.body() or b"{}")

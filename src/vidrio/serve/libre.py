@@ -5,12 +5,14 @@ Written from its description; what a field means, how it is refused and in which
 
 import asyncio
 import hmac
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
 
+from vidrio.documents.formats import SUFFIXES
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
 from vidrio.documents.polish import as_source
@@ -21,6 +23,7 @@ from vidrio.model.json_text import json_text
 from vidrio.serve.asks import TranslateAsk, check_length, fields_of, needed, translate_ask
 from vidrio.serve.detect import Detected, Detector
 from vidrio.serve.keys import Key, Keys
+from vidrio.serve.languages import Pair
 from vidrio.serve.limits import RequestLimits
 from vidrio.serve.metrics import TYPE, Metrics
 from vidrio.serve.refusal import Refusal, bad
@@ -78,6 +81,19 @@ def libre_router(parts: Parts) -> APIRouter:
         request.state.told = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
         return _json(await _translated(parts, ask))
 
+    @router.post("/stream", summary="Translate a long text, paragraph by paragraph", openapi_extra=body(TRANSLATE))
+    async def stream(request: Request) -> Response:
+        fields = await fields_of(request)
+        ask = translate_ask(fields, settings)
+        if ask.many or ask.format != "text":
+            raise bad("a stream is of one plain text")
+        key = parts.admit(request, fields)
+        check_length(len(ask.texts[0]), -1 if key.char_limit is None else key.char_limit)
+        [found] = await asyncio.to_thread(_detected, parts.detector, ask)
+        way = service.way(found.language if found else ask.source, ask.target)
+        terms = (*ask.glossary, *(parts.terms if way == service.pairs[:1] else ()))
+        return StreamingResponse(_events(service, way, ask.texts[0], terms), media_type="text/event-stream")
+
     @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=body(DETECT))
     async def detect(request: Request) -> Any:
         fields = await fields_of(request)
@@ -112,7 +128,7 @@ def libre_router(parts: Parts) -> APIRouter:
             "keyRequired": settings.key_required,
             "suggestions": settings.suggestions is not None,
             "filesTranslation": settings.files is not None,
-            "supportedFilesFormat": [],
+            "supportedFilesFormat": list(SUFFIXES) if settings.files is not None else [],
             "language": {
                 "source": {"code": source, "name": known[source].name if source in known else source},
                 "target": {"code": target, "name": known[target].name if target in known else target},
@@ -136,6 +152,16 @@ def libre_router(parts: Parts) -> APIRouter:
             return Response(parts.metrics.text(), media_type=TYPE)
 
     return router
+
+
+async def _events(service: Service, way: Sequence[Pair], text: str, terms: Terms) -> AsyncIterator[str]:
+    """Server-sent events: a text for each paragraph, then the end, or why there is none."""
+    try:
+        async for part in service.stream(way, text, terms):
+            yield f"data: {json_text({'text': part})}\n\n"
+        yield "event: done\ndata: {}\n\n"
+    except (Refusal, VidrioError) as error:
+        yield f"event: error\ndata: {json_text({'error': getattr(error, 'error', str(error))})}\n\n"
 
 
 async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:

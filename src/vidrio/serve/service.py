@@ -1,14 +1,15 @@
 """What the routes ask for: a text in another language, through one model or several."""
 
 import asyncio
-import re
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned, Ask, answer
 from vidrio.documents.markup import Plan
+from vidrio.documents.plain import pieces
 from vidrio.documents.terms import Terms, hide, reveal, reveal_aligned, with_terms
 from vidrio.search import Options
 from vidrio.serve.gather import Gatherer
@@ -18,10 +19,7 @@ from vidrio.serve.refusal import Refusal, bad
 from vidrio.translate.translation import Translation
 from vidrio.translate.translator import Translator
 
-# A long text is translated in pieces: none holds others up, and each can be sent when it is there. No sentence goes
-# over an empty line, so what comes out is the same.
-BREAK = re.compile(r"(?:[^\S\n]*\n){2,}")
-PIECE = 1_000  # characters, from which on the next empty line ends a piece
+STREAMED = 8  # paragraphs of a stream that are asked for together
 
 
 class Reply(NamedTuple):
@@ -34,8 +32,8 @@ class Reply(NamedTuple):
 class Service:
     """Translates for many at the same time."""
 
-    def __init__(self, pool: Pool, gatherer: Gatherer) -> None:
-        self.pool, self.gatherer = pool, gatherer
+    def __init__(self, pool: Pool, gatherer: Gatherer, wrote: Callable[[int], object] = lambda tokens: None) -> None:
+        self.pool, self.gatherer, self._wrote = pool, gatherer, wrote
         self.pairs = list(pool.specs)
         self.languages = {language.code: language for language in languages(self.pairs)}
 
@@ -59,6 +57,20 @@ class Service:
         for number, pair in enumerate(way):
             reply = await self._one(pair, reply.text, alternatives if number == len(way) - 1 else 0)
         return Reply(reveal(reply.text, hidden), tuple(reveal(other, hidden) for other in reply.alternatives))
+
+    async def stream(self, way: Sequence[Pair], text: str, terms: Terms = ()) -> AsyncIterator[str]:
+        """The translation of a text, a paragraph as soon as it is there. What is in flight is bounded."""
+        waiting: deque[asyncio.Task[Reply]] = deque()
+        try:
+            for part in pieces(text, 1):
+                waiting.append(asyncio.ensure_future(self.translate(way, part, terms=terms)))
+                if len(waiting) >= STREAMED:
+                    yield (await waiting.popleft()).text
+            while waiting:
+                yield (await waiting.popleft()).text
+        finally:
+            for task in waiting:
+                task.cancel()
 
     async def document(self, way: Sequence[Pair], text: str, planned: Callable[[str], Plan], terms: Terms = ()) -> str:
         """A marked-up text through all models of the way; terms are put in by the last one."""
@@ -93,7 +105,9 @@ class Service:
         """Each text by one model, everything told of it."""
         translator = await asyncio.to_thread(self.pool.translator, pair)
         work = partial(_translate, translator, with_alternatives(translator.options, alternatives), aligned)
-        return await self.gatherer.translate((pair, alternatives, aligned), work, texts)
+        found: list[Translation] = await self.gatherer.translate((pair, alternatives, aligned), work, texts)
+        self._wrote(sum(len(sentence.best.ids) for translation in found for sentence in translation.sentences))
+        return found
 
 
 def with_alternatives(options: Options, alternatives: int) -> Options:
@@ -106,13 +120,3 @@ def with_alternatives(options: Options, alternatives: int) -> Options:
 def _translate(translator: Translator, options: Options, aligned: bool, texts: list[str]) -> list[Translation]:
     translations = translator.translate(texts, options)
     return translator.with_alignment(translations) if aligned else translations
-
-
-def pieces(text: str) -> list[str]:
-    """A text cut at empty lines into pieces that make it up again."""
-    found, start = [], 0
-    for gap in BREAK.finditer(text) if len(text) > PIECE else ():
-        if gap.end() - start >= PIECE:
-            found.append(text[start : gap.end()])
-            start = gap.end()
-    return [*found, text[start:]] if start < len(text) or not found else found

@@ -1,0 +1,69 @@
+"""`vidrio translate` of marked-up text and of whole files."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vidrio.documents.aligned import Aligned, Ask, answers
+from vidrio.documents.formats import plan_file, suffix_of
+from vidrio.documents.terms import Terms, reveal_aligned, with_terms
+from vidrio.model.files import is_plain_file, real_place, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vidrio.translate.translator import Translator
+
+FORMATS = {"html": "a.html", "markdown": "a.md"}
+AT_ONCE = 200  # texts, between two steps of the progress bar
+
+
+def translated(translator: "Translator", name: str, data: bytes, terms: Terms) -> bytes:
+    """A file's translation."""
+    plan = plan_file(name, data, translator.about.target_language)
+    asks, hidden = with_terms(plan.asks, terms)
+    found: list[Aligned] = []
+    with _progress(sum(len(ask.text) for ask in asks)) as advance:
+        for start in range(0, len(asks), AT_ONCE):
+            some: Sequence[Ask] = asks[start : start + AT_ONCE]
+            found += answers(translator, some)
+            advance(sum(len(ask.text) for ask in some))
+    return plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
+
+
+def translate_document(translator: "Translator", source: Path, target: Path | None, terms: Terms, form: str) -> None:
+    """A file into another, which appears when all of it is there; or to standard output, if it is text."""
+    name = FORMATS.get(form, source.name)
+    if target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
+        raise click.UsageError(f"A {suffix_of(name)} file needs an --output.")
+    written = translated(translator, name, source.read_bytes(), terms)
+    if target is None:
+        sys.stdout.buffer.write(written)
+    elif is_plain_file(target):
+        write_atomically(real_place(target), written)
+    else:
+        target.write_bytes(written)
+
+
+def translate_marked(translator: "Translator", text: str | None, terms: Terms, form: str) -> None:
+    """Marked-up text, given or from standard input."""
+    data = sys.stdin.buffer.read() if text is None else f"{text}\n".encode()
+    sys.stdout.buffer.write(translated(translator, FORMATS[form], data, terms))
+
+
+@contextmanager
+def _progress(total: int) -> "Iterator[Callable[[int], object]]":
+    """A bar on the terminal, if stderr is one."""
+    if not sys.stderr.isatty():
+        yield lambda characters: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("translating", total=total)
+        yield lambda characters: bar.advance(task, characters)

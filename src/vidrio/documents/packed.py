@@ -1,0 +1,184 @@
+"""Files that are archives: DOCX, ODT, EPUB. Only the parts with words are written anew; the others are copied."""
+
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from html import escape, unescape
+from io import BytesIO
+from posixpath import dirname, join, normpath
+from urllib.parse import unquote
+
+from vidrio.documents.aligned import Aligned
+from vidrio.documents.html import HTML
+from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, plan
+from vidrio.documents.xml import tokens
+from vidrio.errors import DataError
+
+MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded bytes, and how often the packed ones
+
+DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+DOCX = Dialect(
+    inline=_names("w:r w:t w:hyperlink w:smartTag w:ins"),
+    things=_names(
+        """
+        w:bookmarkStart w:bookmarkEnd w:proofErr w:lastRenderedPageBreak w:commentRangeStart w:commentRangeEnd
+        w:footnoteReference w:endnoteReference w:commentReference w:softHyphen
+        """
+    ),
+    untouched=_names("w:pPr w:del w:instrText w:sdtPr"),
+    insets=_names("w:drawing w:pict w:object mc:AlternateContent"),
+    spaced=_names("w:t"),
+    only_in=_names("w:t"),
+)
+ODT = Dialect(
+    inline=_names("text:span text:a text:meta"),
+    things=_names(
+        """
+        text:bookmark text:bookmark-start text:bookmark-end text:soft-page-break text:reference-mark
+        text:reference-mark-start text:reference-mark-end text:change office:annotation-end
+        """
+    ),
+    untouched=_names("text:note-citation text:tracked-changes text:sequence text:page-number"),
+    insets=_names("text:note office:annotation draw:frame draw:custom-shape draw:g"),
+    only_in=_names("text:p text:h"),
+)
+NCX = Dialect(only_in=frozenset(("text",)))
+
+
+def plan_docx(data: bytes, target: str) -> FilePlan:
+    """What to translate of a file of Word."""
+    parts = unpacked(data)
+    named = filter(DOCX_PARTS.fullmatch, parts)
+    return packed(data, {name: plan(list(_runs(tokens(parts[name], name))), DOCX) for name in named})
+
+
+def _runs(found: Sequence[Token]) -> Iterator[Token]:
+    """A run begins with its properties; text in it may begin and end with a space."""
+    at = 0
+    while at < len(found):
+        token = found[at]
+        following = found[at + 1 : at + 2]
+        if (token.kind, token.name) == ("start", "w:r") and following and following[0].name == "w:rPr":
+            ends = (n for n in range(at + 1, len(found)) if found[n].name == "w:rPr" and found[n].kind != "start")
+            end = next(ends)
+            yield token._replace(raw="".join(one.raw for one in found[at : end + 1]))
+            at = end + 1
+            continue
+        if token.name == "w:t" and token.kind == "start":
+            token = token._replace(raw='<w:t xml:space="preserve">')
+        yield token
+        at += 1
+
+
+def plan_odt(data: bytes, target: str) -> FilePlan:
+    """What to translate of an OpenDocument text."""
+    parts = unpacked(data)
+    if b"manifest:encryption-data" in parts.get("META-INF/manifest.xml", b""):
+        raise DataError("this file is encrypted", do="save it without a password")
+
+    def spaces(token: Token) -> Token:
+        return Token("text", token.raw, text=" ") if token.name == "text:s" and token.kind == "thing" else token
+
+    named = [name for name in ("content.xml", "styles.xml") if name in parts]
+    return packed(data, {name: plan([*map(spaces, tokens(parts[name], name))], ODT) for name in named})
+
+
+def plan_epub(data: bytes, target: str) -> FilePlan:
+    """What to translate of a book: its pages, its table of contents, its title."""
+    parts = unpacked(data)
+    if "META-INF/encryption.xml" in parts and b"EncryptedData" in parts["META-INF/encryption.xml"]:
+        raise DataError("this book is encrypted", do="give one without copy protection")
+    container = _part(parts, "META-INF/container.xml")
+    roots = [
+        token.attributes.get("full-path", "")
+        for token in tokens(container, "container.xml")
+        if token.name == "rootfile"
+    ]
+    plans: dict[str, Plan] = {}
+    for root in filter(None, roots):
+        package = tokens(_part(parts, root), root)
+        plans[root] = _package(package, target)
+        for item in package:
+            kind, where = item.attributes.get("media-type", ""), item.attributes.get("href", "")
+            name = normpath(join(dirname(root), unquote(where)))
+            if item.name.endswith("item") and name in parts and name not in plans:
+                if kind == "application/xhtml+xml":
+                    plans[name] = plan(tokens(parts[name], name), HTML)
+                elif kind == "application/x-dtbncx+xml":
+                    plans[name] = plan(tokens(parts[name], name), NCX)
+    return packed(data, plans)
+
+
+def _package(found: Sequence[Token], target: str) -> Plan:
+    """The book's own description: its title is translated, its language is the new one."""
+    parts: list[str | Plan] = []
+    inside = ""
+    for token in found:
+        name = token.name.rpartition(":")[2]
+        inside = (
+            name if token.kind == "start" and name in ("title", "language") else inside if token.kind == "text" else ""
+        )
+        if token.kind == "text" and inside == "language":
+            parts.append(escape(target))
+        elif token.kind == "text" and inside == "title":
+            parts.append(plan([token], Dialect()))
+        else:
+            parts.append(token.raw)
+    return joined(parts)
+
+
+def _part(parts: dict[str, bytes], name: str) -> bytes:
+    if name not in parts:
+        raise DataError("this archive is not what its name says", found=f"no {unescape(name)} in it")
+    return parts[name]
+
+
+def unpacked(data: bytes) -> dict[str, bytes]:
+    """The parts of an archive by name, within bounds: nothing is written to a disk."""
+    found: dict[str, bytes] = {}
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            infos = archive.infolist()
+            size = sum(info.file_size for info in infos)
+            if len(infos) > MOST_PARTS or size > min(LARGEST, MOST_TIMES * len(data) + (1 << 20)):
+                raise DataError(
+                    "this archive is too large when it is unpacked", found=f"{len(infos)} parts, {size:,} bytes"
+                )
+            for info in infos:
+                name = info.filename
+                if name.startswith(("/", "\\")) or ".." in name.split("/") or name in found or "\\" in name:
+                    raise DataError("this archive has a part with a strange name", found=name[:80])
+                if info.flag_bits & 1:
+                    raise DataError("this archive is encrypted", found=name[:80], do="save it without a password")
+                with archive.open(info) as part:
+                    found[name] = part.read(info.file_size + 1)  # what it says of itself may be wrong
+                if len(found[name]) != info.file_size:
+                    raise DataError("this archive is damaged", found=f"{name[:80]} is not as long as it says")
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+        raise DataError("this archive cannot be read", found=f"{error!s:.200}") from None
+    return found
+
+
+def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
+    """The archive with the parts that have plans written anew."""
+    inner = joined(list(plans.values()))
+
+    def render(answers: Sequence[Aligned]) -> bytes:
+        at, out = 0, BytesIO()
+        texts: dict[str, bytes] = {}
+        for name, one in plans.items():
+            texts[name] = one.render(answers[at : at + len(one.asks)]).encode()
+            at += len(one.asks)
+        with zipfile.ZipFile(BytesIO(data)) as source, zipfile.ZipFile(out, "w") as archive:
+            for info in source.infolist():  # in the same order: the first part of a book tells what it is
+                archive.writestr(info, texts.get(info.filename) or source.read(info))
+        return out.getvalue()
+
+    return FilePlan(inner.asks, render)

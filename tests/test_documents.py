@@ -1,0 +1,395 @@
+"""Files: each kind goes through, and opens elsewhere with its formatting; what cannot be handled is an error."""
+
+import io
+import re
+import time
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import docx
+import httpx
+import odfdo
+import polib
+import pytest
+from fastapi.testclient import TestClient
+
+from serving import server
+from vidrio.commands._glossary import DOCUMENTS
+from vidrio.documents.aligned import answers
+from vidrio.documents.formats import SUFFIXES, plan_file
+from vidrio.documents.packed import unpacked
+from vidrio.documents.plain import pieces
+from vidrio.documents.subtitles import plan_subtitles, wrapped
+from vidrio.documents.xml import tokens
+from vidrio.errors import DataError
+from vidrio.serve.app import create_app
+from vidrio.serve.settings import Settings
+from vidrio.translate.translator import Translator
+
+
+@cache
+def translator() -> Translator:
+    return Translator.load("en-es")
+
+
+def through(name: str, data: bytes) -> bytes:
+    plan = plan_file(name, data, "es")
+    return plan.render(answers(translator(), plan.asks))
+
+
+def archive(parts: dict[str, str | bytes]) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, part in parts.items():
+            file.writestr(name, part)
+    return data.getvalue()
+
+
+# --- office -----------------------------------------------------------------------------------------------------------
+
+
+def word_file() -> bytes:
+    document = docx.Document()
+    document.add_heading("The house", 1)
+    paragraph = document.add_paragraph("The ")
+    paragraph.add_run("red house").bold = True
+    paragraph.add_run(" is very old.")
+    document.add_paragraph("The dog is old.", style="List Bullet")
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "The cat is new.", "12"
+    split = document.add_paragraph("I bought")
+    split.add_run(" a new car").italic = True
+    split.add_run().add_break()
+    split.add_run("Good morning.")
+    document.sections[0].header.paragraphs[0].text = "The house is red."
+    data = io.BytesIO()
+    document.save(data)
+    return data.getvalue()
+
+
+def test_a_file_of_word_opens_with_its_formatting() -> None:
+    document = docx.Document(io.BytesIO(through("a.docx", word_file())))
+    bold = document.paragraphs[1]
+    assert bold.text == "La casa roja es muy vieja."
+    assert [run.text.strip() for run in bold.runs if run.bold] == ["casa roja"]
+    assert document.paragraphs[0].style.name == "Heading 1"
+    assert document.paragraphs[2].style.name == "List Bullet"
+    assert document.paragraphs[2].text == "El perro es viejo."
+    assert [cell.text for cell in document.tables[0].rows[0].cells] == ["El gato es nuevo.", "12"]
+    assert document.paragraphs[3].text == "Compré un coche nuevo\nBuenos días."
+    assert any(run.italic and "coche nuevo" in run.text for run in document.paragraphs[3].runs)
+    assert document.sections[0].header.paragraphs[0].text == "La casa es roja."
+
+
+def open_document() -> bytes:
+    document = odfdo.Document("text")
+    document.body.clear()
+    document.body.append(odfdo.Header(1, "The house"))
+    paragraph = odfdo.Paragraph("The red house is very old.")
+    paragraph.set_span("bold", regex="red house")
+    document.body.append(paragraph)
+    noted = odfdo.Paragraph("I bought a new car.")
+    noted.insert_note(after="new", note_id="n1", citation="1", body="The dog is old.")
+    document.body.append(noted)
+    data = io.BytesIO()
+    document.save(data)
+    return data.getvalue()
+
+
+def test_an_open_document_opens_with_its_formatting() -> None:
+    document = odfdo.Document(io.BytesIO(through("a.odt", open_document())))
+    assert document.body.headers[0].inner_text == "La casa"
+    [bold] = [span.inner_text for span in document.body.get_elements("//text:span")]
+    assert bold == "casa roja"
+    assert document.body.get_paragraphs(content="muy vieja")
+    [note] = document.body.get_notes()
+    assert note.note_body == "El perro es viejo."
+    whole = document.get_part("content.xml").serialize().decode()
+    assert (
+        re.sub(r"<text:note .*</text:note>|<[^>]*>", "", whole.partition("</text:h>")[2]).count(
+            "Compré un coche nuevo."
+        )
+        == 1
+    )
+
+
+# --- books ------------------------------------------------------------------------------------------------------------
+
+PAGE = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE html>
+<html xmlns="http://www.w3.org/1999/xhtml"><head><title>The house</title><link href="a.css"/></head>
+<body><h1 id="a">The house</h1>
+<p>The <b>red house</b> is very old.<br/>The dog is old. <img alt="The cat is old."/></p>
+<script>//<![CDATA[
+if (a < b) {}
+//]]></script></body></html>
+"""
+
+
+def book(**more: str) -> bytes:
+    container = '<container><rootfiles><rootfile full-path="OEBPS/c.opf"/></rootfiles></container>'
+    package = """<package xmlns:dc="x"><metadata><dc:title>The old house</dc:title>
+    <dc:language>en</dc:language></metadata>
+    <manifest><item href="one.xhtml" media-type="application/xhtml+xml"/><item href="a.png" media-type="image/png"/>
+    <item href="toc.ncx" media-type="application/x-dtbncx+xml"/></manifest></package>"""
+    toc = "<ncx><navMap><navPoint><navLabel><text>The house</text></navLabel></navPoint></navMap></ncx>"
+    return archive(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": container,
+            "OEBPS/c.opf": package,
+            "OEBPS/one.xhtml": PAGE,
+            "OEBPS/a.png": b"\x89PNG\x00",
+            "OEBPS/toc.ncx": toc,
+            **more,
+        }
+    )
+
+
+def test_a_book_keeps_all_but_its_words() -> None:
+    told = through("a.epub", book())
+    parts = unpacked(told)
+    page = parts["OEBPS/one.xhtml"].decode()
+    assert "<p>La <b>casa roja</b> es muy vieja.<br/>El perro es viejo." in page
+    assert 'alt="El gato es viejo."' in page
+    assert "if (a < b) {}" in page
+    assert tags(page) == tags(PAGE)
+    assert "<dc:language>es</dc:language>" in parts["OEBPS/c.opf"].decode()
+    assert "La vieja casa" in parts["OEBPS/c.opf"].decode()
+    assert "<text>La casa</text>" in parts["OEBPS/toc.ncx"].decode()
+    assert list(parts) == list(unpacked(book()))
+    assert parts["OEBPS/a.png"] == b"\x89PNG\x00"
+
+
+def tags(page: str) -> list[str]:
+    return re.findall(r"</?\w+", page.partition("<html")[2])
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+SRT = """1
+00:00:01,000 --> 00:00:02,500
+<i>The house</i> is red.
+The dog is old.
+
+2
+00:00:03,000 --> 00:00:04,000
+- Good morning.
+- Where is my book?
+
+3
+00:00:05,000 --> 00:00:06,000
+{\\an8}The cat is new.
+"""
+
+
+def test_subtitles_keep_their_times_lines_and_tags() -> None:
+    wanted = SRT
+    for source, target in (
+        ("<i>The house</i> is red.\nThe dog is old.", "<i>La casa</i> es roja.\nEl perro es viejo."),
+        ("- Good morning.\n- Where is my book?", "- Buenos días.\n- ¿Dónde está mi libro?"),
+        ("The cat is new.", "El gato es nuevo."),
+    ):
+        wanted = wanted.replace(source, target)
+    assert through("a.srt", SRT.encode()).decode() == wanted
+
+
+def test_notes_and_styles_of_vtt_stay() -> None:
+    source = "WEBVTT\n\nNOTE The house\n\nSTYLE\n::cue { color: red }\n\n"
+    source += "00:01.000 --> 00:02.000 line:0\n<v Tom>The dog is old.</v>\n"
+    told = through("a.vtt", source.encode()).decode()
+    assert told == source.replace("The dog is old.", "El perro es viejo.")
+    assert plan_subtitles("WEBVTT\n").asks == []
+
+
+def test_lines_are_divided_near_the_middle_and_never_in_a_tag() -> None:
+    assert wrapped("one two three four", 2) == "one two\nthree four"
+    assert wrapped('<font color="a b c d e f g h">one two</font>', 2).count("\n") == 1
+    assert '<font color="a b c d e f g h">' in wrapped('<font color="a b c d e f g h">one two</font>', 2)
+
+
+PO = """# note
+msgid ""
+msgstr ""
+"Language: en\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+
+#: a.py:1
+msgid "The dog is old."
+msgstr ""
+
+msgid "The house"
+msgstr "Mi casa"
+
+#, python-format
+msgid "I have %d car."
+msgid_plural "I have %d cars."
+msgstr[0] ""
+msgstr[1] ""
+"""
+
+
+def test_po_files_get_what_they_lack() -> None:
+    catalogue = polib.pofile(through("a.po", PO.encode()).decode())
+    assert catalogue.find("The dog is old.").msgstr == "El perro es viejo."
+    assert catalogue.find("The house").msgstr == "Mi casa"
+    plural = catalogue.find("I have %d car.")
+    assert all(text.count("%d") == 1 for text in plural.msgstr_plural.values())
+    assert catalogue.metadata["Language"] == "es"
+    assert "python-format" in plural.flags
+
+
+def test_text_keeps_its_line_ends_and_its_mark() -> None:
+    assert through("a.txt", "\ufeffThe dog is old.\r\n\r\nGood morning.\r\n".encode()) == (
+        "\ufeffEl perro es viejo.\r\n\r\nBuenos días.\r\n".encode()
+    )
+    assert through("A.HTM", b"<p>The dog is old.") == b"<p>El perro es viejo."
+    assert through("a.md", b"# The dog is old.\n") == b"# El perro es viejo.\n"
+
+
+# --- what cannot be handled -------------------------------------------------------------------------------------------
+
+
+def bomb() -> bytes:
+    return archive({"word/document.xml": b"0" * (40 << 20)})
+
+
+LAUGHS = '<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;">]><w:document><w:p><w:t>&c;</w:t></w:p></w:document>'
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "error"),
+    [
+        ("a.pdf", b"%PDF", r"\.pdf is not supported"),
+        ("a", b"text", "is not supported"),
+        ("a.txt", b"\xff\xfe", "is not UTF-8"),
+        ("a.txt", b"12 :-)", "nothing to translate"),
+        ("a.html", b"<p>12</p>", "nothing to translate"),
+        ("a.docx", b"no archive", "cannot be read"),
+        ("a.docx", archive({"x": "y"}), "nothing to translate"),
+        ("a.docx", archive({"word/document.xml": "<w:p>"}), "is no XML in UTF-8"),
+        ("a.docx", archive({"word/document.xml": LAUGHS}), "declares entities of its own"),
+        ("a.docx", archive({"../x": "y"}), "strange name"),
+        ("a.docx", archive({"/x": "y"}), "strange name"),
+        ("a.docx", bomb(), "too large when it is unpacked"),
+        ("a.epub", archive({"x": "y"}), "is not what its name says"),
+        ("a.epub", book(**{"META-INF/encryption.xml": "<EncryptedData/>"}), "encrypted"),
+        ("a.odt", archive({"META-INF/manifest.xml": "<manifest:encryption-data/>"}), "encrypted"),
+    ],
+)
+def test_what_cannot_be_handled_is_an_error(name: str, data: bytes, error: str) -> None:
+    with pytest.raises(DataError, match=error):
+        through(name, data)
+
+
+def test_damaged_archives_are_errors_and_nothing_else() -> None:
+    for make in (word_file, open_document, book):
+        whole = make()
+        for at in range(0, len(whole), max(1, len(whole) // 60)):
+            broken = bytearray(whole)
+            broken[at] ^= 0xFF
+            name = {"word_file": "a.docx", "open_document": "a.odt", "book": "a.epub"}[make.__name__]
+            try:
+                plan_file(name, bytes(broken), "es")
+            except DataError:
+                continue
+
+
+def test_xml_comes_out_as_it_went_in() -> None:
+    for source in (PAGE, "<a b='&lt;'>x &amp; y<!-- c --><?p q?><d/><![CDATA[<e>]]></a>"):
+        assert "".join(token.raw for token in tokens(source.encode(), "it")) == source
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_translates_files(run_vidrio: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "in.docx").write_bytes(word_file())
+    done = run_vidrio("translate", "--input", "in.docx", "--output", "out.docx")
+    assert done.returncode == 0, done.stderr
+    assert docx.Document(str(tmp_path / "out.docx")).paragraphs[2].text == "El perro es viejo."
+    done = run_vidrio("translate", "--format", "html", "<p>The <b>red house</b> is very old.</p>")
+    assert done.stdout == "<p>La <b>casa roja</b> es muy vieja.</p>\n"
+    (tmp_path / "terms.tsv").write_text("house\tmansión\n")
+    done = run_vidrio("translate", "--glossary", "terms.tsv", stdin="The house is red.\n\nGood morning.\n")
+    assert "mansión" in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[1:] == ["", "Buenos días."]
+    (tmp_path / "in.pdf").write_bytes(b"%PDF-1.4")
+    assert run_vidrio("translate", "--input", "in.pdf", "--output", "out.pdf").returncode in (1, 2)
+    assert not (tmp_path / "out.pdf").exists()
+    assert run_vidrio("translate", "--format", "html", "--json", "x").returncode == 2
+    assert {*DOCUMENTS, ".txt"} == set(SUFFIXES)
+
+
+# --- the server -------------------------------------------------------------------------------------------------------
+
+
+def serving(folder: Path, **given: Any) -> TestClient:
+    return TestClient(create_app("en-es", settings=Settings(page=False, files=folder, **given)))
+
+
+def upload(on: TestClient, name: str, data: bytes, **fields: Any) -> Any:
+    return on.post("/translate_file", files={"file": (name, data)}, data={"source": "en", "target": "es", **fields})
+
+
+def test_the_server_translates_files(tmp_path: Path) -> None:
+    with serving(tmp_path) as on:
+        answer = upload(on, "../my file.docx", word_file())
+        where = answer.json()["translatedFileUrl"]
+        assert re.fullmatch(r"http://testserver/download_file/[0-9a-f]{32}\.my%20file\.docx", where)
+        file = on.get(where)
+        assert "attachment" in file.headers["content-disposition"]
+        assert docx.Document(io.BytesIO(file.content)).paragraphs[2].text == "El perro es viejo."
+        slow = upload(on, "a.srt", SRT.encode(), wait="false", source="auto").json()
+        while not (state := on.get(slow["statusUrl"]).json())["done"]:
+            assert 0 <= state["progress"] <= 1
+        assert "Buenos días." in on.get(slow["translatedFileUrl"]).text
+        assert on.get("/frontend/settings").json()["supportedFilesFormat"] == list(SUFFIXES)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "error"),
+    [
+        ("a.pdf", b"%PDF", "Invalid request: file format not supported"),
+        ("a.docx", b"x", "Invalid request: this archive cannot be read"),
+        ("a.docx", bomb(), "Invalid request: this archive is too large when it is unpacked"),
+        ("a.txt", b"12", "Invalid request: nothing to translate was found"),
+        ("a.txt", b"\xff", "Invalid request: this file is not UTF-8"),
+    ],
+)
+def test_the_server_says_what_it_does_not_translate(tmp_path: Path, name: str, data: bytes, error: str) -> None:
+    with serving(tmp_path) as on:
+        answer = upload(on, name, data)
+        assert (answer.status_code, answer.json()["error"][: len(error)]) == (400, error)
+        assert not list(tmp_path.iterdir())
+
+
+def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
+    with serving(tmp_path / "files", file_limit=50_000) as on:
+        for name in ("x", "../x", "%2e%2e%2fx", "0" * 32, "0" * 32 + ".x", "..%5c..%5cetc", "job.json"):
+            assert on.get(f"/download_file/{name}").status_code == 404, name
+        assert upload(on, "a.txt", b"a" * 200_000).status_code == 413
+        assert on.post("/translate_file", data={"source": "en", "target": "es"}).status_code == 400
+    with TestClient(create_app("lesson", settings=Settings(page=False))) as on:
+        assert upload(on, "a.txt", b"hello").json() == {"error": "Files translation are disabled on this server."}
+
+
+def test_an_accepted_file_survives_a_kill(tmp_path: Path) -> None:
+    text = "\n\n".join(f"The dog number {number} is old, and the red house is new." for number in range(150)).encode()
+    with server("--files", str(tmp_path), model="en-es") as ready:
+        form = {"source": (None, "en"), "target": (None, "es"), "wait": (None, "false"), "file": ("a.txt", text)}
+        told = httpx.post(f"{ready.address}translate_file", files=form, timeout=60).json()
+        ready.process.kill()
+        ready.process.wait()
+    assert not list(tmp_path.glob("*/translated"))
+    job = told["statusUrl"].rpartition("/")[2]
+    with server("--files", str(tmp_path), model="en-es") as ready:
+        for _ in range(600):
+            if httpx.get(f"{ready.address}translate_file/{job}", timeout=60).json()["done"]:
+                break
+            time.sleep(0.1)
+        translated = httpx.get(f"{ready.address}download_file/{job}.a.txt", timeout=60).text
+    assert translated == "".join(one.text for one in translator().translate(pieces(text.decode())))
