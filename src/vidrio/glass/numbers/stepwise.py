@@ -39,7 +39,7 @@ def trace_steps(
     trace.sizes |= steps[-1].sizes
     trace.values |= steps[-1].values
     trace.computed |= steps[-1].computed
-    for name in _per_step(trace):
+    for name in _per_step(steps[-1]):
         trace.values[name] = np.stack([step.values[name][-1] for step in steps])
         if name in trace.computed:
             trace.computed[name] = np.stack([step.computed[name][-1] for step in steps])

@@ -1,26 +1,10 @@
-"""What the tokenizers' library does where a file holds what it does not expect: it panics, in Rust's words."""
+"""What the tokenizers' library does where a file holds what it does not expect: it panics, and says so."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
 from threading import Lock
-
-from vidrio.errors import TokenizerError
-
-
-@contextmanager
-def told_of_panics() -> Iterator[None]:
-    """A tokenizer file can hold what its library does not expect of itself; what it raises then is no Exception."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise TokenizerError(
-            "this tokenizer cannot be used", found=f"{error!s:.200}", do="use an undamaged model folder"
-        ) from None
-
 
 _aside = Lock()
 

@@ -6,7 +6,8 @@ Pieces read like `▁Hello`; a character that the vocabulary does not hold becom
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
-from vidrio.text.tokens.panics import told_of_panics, without_its_own_words
+from vidrio.text.tokens.panics import without_its_own_words
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
@@ -106,7 +107,7 @@ class Tokenizer:
         try:
             if text.startswith(BEGINNING):
                 return Tokenizer(SentencePieces.from_json(text), special or SpecialIds())
-            with told_of_panics(), without_its_own_words():
+            with _told_of_panics(), without_its_own_words():
                 engine = tokenizers.Tokenizer.from_str(text)
         except (TokenizerError, ModuleNotFoundError):
             raise
@@ -172,7 +173,7 @@ class Tokenizer:
 
     def prepared(self, text: str) -> str:
         """The text as it is when it is split: normalised, escaped, its spaces written as `▁`."""
-        with told_of_panics():
+        with _told_of_panics():
             return str(self._engine.normalizer.normalize_str(valid(text)))
 
     def words(self, text: str) -> list[tuple[str, int]]:
@@ -214,7 +215,7 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts, on all cores."""
         try:
-            with told_of_panics():
+            with _told_of_panics():
                 return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
         except Exception:
             return [self.encode(text) for text in texts]  # says which text is wrong, and why
@@ -239,7 +240,7 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
-        with told_of_panics():
+        with _told_of_panics():
             return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
 
     def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
@@ -250,7 +251,7 @@ class Tokenizer:
             return not ids or (hidden.isdisjoint(ids) and min(ids) >= 0 and max(ids) < size)
 
         shown = [ids if is_shown(ids) else self._shown(ids) for ids in many]
-        with told_of_panics():
+        with _told_of_panics():
             return list(self._engine.decode_batch(shown, skip_special_tokens=False))
 
     def id(self, token: str) -> int | None:
@@ -291,7 +292,7 @@ class Tokenizer:
 
     def _encode(self, text: str) -> tokenizers.Encoding | Encoding:
         try:
-            with told_of_panics():
+            with _told_of_panics():
                 return self._engine.encode(text, add_special_tokens=False)
         except TokenizerError:
             raise
@@ -342,6 +343,19 @@ def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Token
             do="use an undamaged model folder",
         )
     return source, target
+
+
+@contextmanager
+def _told_of_panics() -> Iterator[None]:
+    """A tokenizer file can hold what its library does not expect of itself; what it raises then is no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise TokenizerError(
+            "this tokenizer cannot be used", found=f"{error!s:.200}", do="use an undamaged model folder"
+        ) from None
 
 
 def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
