@@ -117,7 +117,9 @@ def lost(source: str, translation: str) -> list[str]:
         if translation.count(what) != source.count(what)
     ]
     wrong += [f"{missing.text} is missing" for missing in check(read, protected(translation)) if missing.text in things]
-    digits = [sorted(re.findall(r"\d", side)) for side in (source, translation)]
+    # A digit that the source has nowhere was neither lost nor doubled: the model has invented it ("old" → "2 años").
+    known = {*re.findall(r"\d", source)}
+    digits = [sorted(sign for sign in side if sign in known) for side in (source, translation)]
     return wrong + ([f"digits {digits[0]} → {digits[1]}"] if digits[0] != digits[1] else [])
 
 
