@@ -325,6 +325,8 @@ def test_no_text_comes_twice(model, lines):
         (["--temperature", "nan"], 1),
         (["--repetition-penalty", "inf"], 1),
         (["--length-penalty", "nan"], 1),
+        (["--length-penalty", "1e308"], 1),
+        (["--length-penalty", "-1e308"], 1),
         (["--n-best", "100000"], 2),
     ],
 )
