@@ -3,6 +3,8 @@
 import hashlib
 import io
 import json
+import os
+import stat
 import subprocess
 import sys
 import threading
@@ -131,6 +133,24 @@ def test_clean_refuses_what_would_lose_data(
     assert "1 pairs read, 0 left (1 empty)" in capsys.readouterr().err
     assert not Path("c.tsv").exists()
     assert pairs.read_bytes() == before
+
+
+def test_clean_leaves_devices_and_links_what_they_are(pairs: Path, tmp_path: Path) -> None:
+    assert run("clean", pairs, "--to", os.devnull) == 0
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    assert not Path(f"{os.devnull}.lock").exists()
+    (tmp_path / "link").symlink_to("real.tsv")
+    assert run("clean", pairs, "--to", tmp_path / "link") == 0
+    assert (tmp_path / "link").is_symlink()
+    assert len((tmp_path / "real.tsv").read_text(encoding="utf-8").splitlines()) == 3
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
+    reader.start()
+    assert run("clean", pairs, "--to", tmp_path / "pipe") == 0
+    reader.join(20)
+    assert read == [(tmp_path / "real.tsv").read_bytes()]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pairs.tsv", "pipe", "real.tsv"]
 
 
 # --- get --------------------------------------------------------------------------------------------------------------

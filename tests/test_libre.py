@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from libretranslatepy import LibreTranslateAPI
 
 from serving import Server, server
+from vidrio.cli import main
 from vidrio.commands.keys import keys as keys_command
 from vidrio.documents.polish import as_source
 from vidrio.errors import ConfigError
@@ -268,6 +269,24 @@ def test_the_command_of_keys(tmp_path: Path) -> None:
     assert call("list") == "alice\t60\t\n"
     call("remove", "alice")
     assert call("list") == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["add", ""], "cannot be the name of a key"),
+        (["add", "a\nb"], "cannot be the name of a key"),
+        (["add", "alice", "--req-limit", "9" * 20], "not in the range"),
+        (["list"], "there is no"),
+        (["remove", "alice"], "there is no"),
+    ],
+)
+def test_mistakes_with_keys_are_told_and_make_no_file(
+    arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["keys", *arguments, "--keys", str(tmp_path / "keys.db")]) in (1, 2)
+    assert told in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_minute_later_there_is_room_again() -> None:

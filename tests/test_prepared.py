@@ -39,6 +39,8 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
         ("The \ufb01rst of\ufb01ce", "The first office"),
         ("\ufeffThe hy\u00adphen\u200b and\x00 {x}", "The hyphen and ①"),
         ("\uff26\uff55\uff4c\uff4c width", "Full width"),
+        ("Hello\xa0world,\u3000good\x85people\x0bof\u2009\u2003Spain", "Hello world, good people of Spain"),
+        ("I have\xa05\xa0000\xa0dollars", "I have 5\xa0000 dollars"),
         ("Tabs\tstay, as do é, ½ and ñ", "Tabs\tstay, as do é, ½ and ñ"),
     ],
 )

@@ -196,6 +196,14 @@ def test_a_device_and_a_pipe_stay_what_they_are(model, lines, expected, tmp_path
     assert run(model, "-o", tmp_path / "pipe", "--resume", stdin=b"").returncode == 1
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_device_is_told_by_name(model, lines, tmp_path):
+    for name, data in (("in", text_of(lines[:3])), ("in.html", b"<p>bala</p>")):
+        (tmp_path / name).write_bytes(data)
+        done = run(model, "-i", tmp_path / name, "-o", "/dev/full")
+        assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device: '/dev/full'\n")
+
+
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
@@ -317,6 +325,8 @@ def test_no_text_comes_twice(model, lines):
         (["--temperature", "nan"], 1),
         (["--repetition-penalty", "inf"], 1),
         (["--length-penalty", "nan"], 1),
+        (["--length-penalty", "1e308"], 1),
+        (["--length-penalty", "-1e308"], 1),
         (["--n-best", "100000"], 2),
     ],
 )
@@ -362,7 +372,7 @@ def test_a_full_disk_is_told(model, lines):
         done = subprocess.run(
             command(model), input=text_of(lines[:9]), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
         )
-    assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device\n")
+    assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device: 'stdout'\n")
 
 
 def test_what_stood_before_on_standard_output_stays_when_the_disk_is_full(model, lines, tmp_path):

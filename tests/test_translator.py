@@ -311,13 +311,18 @@ def test_a_translation_can_be_looked_into(folder):
 def test_a_translation_can_be_copied_and_pickled(folder):
     found = vidrio.load(folder).translate("Bala core. Cola core.")
     assert copy.deepcopy(found) == copy.copy(found) == found
-    assert copy.deepcopy(found).alignment == found.alignment
     read = pickle.loads(pickle.dumps(found))
     assert read == found
     assert (read.score, read.alternative(0)) == (found.score, found.text)
     for ask in (lambda: read.alignment, lambda: read.confidence, read.look):
         with pytest.raises(InputError, match="it was pickled"):
             ask()
+    assert copy.deepcopy(found).alignment == found.alignment
+    assert pickle.loads(pickle.dumps(found)).alignment == found.alignment  # asked for before
+    judged = vidrio.load("en-es").translate("Hello world. The old man has a dog.")
+    words = judged.words
+    read = pickle.loads(pickle.dumps(judged))
+    assert (read.words, read.confidence) == (words, judged.confidence)
 
 
 FORKS = """

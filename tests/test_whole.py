@@ -41,6 +41,7 @@ BETWEEN = [" "] * 12 + [
     "  ",
 ]
 SYMBOLS = "①②③④⑤⑥⑦❶⓪"
+ROWS = ["①②", "⑦⑦⑦", "①②③", "❶⓪"]  # nothing between
 
 
 def thing(random: random.Random) -> str:
@@ -86,6 +87,7 @@ def thing(random: random.Random) -> str:
             lambda: f"({random.choice('cC')}) {random.randint(1990, 2030)}",
             lambda: random.choice("😀👍🏽❤☀🎉🇪🇸✅→"),
             lambda: random.choice(SYMBOLS),
+            lambda: random.choice(ROWS),
             lambda: "R&D",
             lambda: random.choice("{}<>=|\\^~*+#@_"),
             lambda: f'{{"{name()}": [{digits()}, {digits()}]}}',

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from vidrio.errors import ConfigError
-from vidrio.model.config import ModelConfig
+from vidrio.model.config import LARGEST_LENGTH_PENALTY, ModelConfig
 
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
@@ -70,7 +70,10 @@ class Options:
                 f"beam {self.beam} with sampling: a draw has no beam, so it must be 1",
                 bool(self.sampling) and self.beam > 1,
             ),
-            (f"length_penalty {self.length_penalty} is not finite", not math.isfinite(self.length_penalty)),
+            (
+                f"length_penalty {self.length_penalty} is beyond ±{LARGEST_LENGTH_PENALTY}, or no number",
+                not abs(self.length_penalty) <= LARGEST_LENGTH_PENALTY,
+            ),
             (
                 f"repetition_penalty {self.repetition_penalty} is not above 0, or not finite",
                 not 0 < self.repetition_penalty < math.inf,

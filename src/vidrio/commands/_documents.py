@@ -11,7 +11,7 @@ import click
 from vidrio.documents.aligned import Aligned, Ask, answers
 from vidrio.documents.formats import plan_file, suffix_of
 from vidrio.documents.terms import Terms, reveal_aligned, with_terms
-from vidrio.model.files import is_plain_file, real_place, write_atomically
+from vidrio.model.files import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +43,8 @@ def translate_document(translator: "Translator", source: Path, target: Path | No
     written = translated(translator, name, source.read_bytes(), terms)
     if target is None:
         sys.stdout.buffer.write(written)
-    elif is_plain_file(target):
-        write_atomically(real_place(target), written)
     else:
-        target.write_bytes(written)
+        write_output(target, written)
 
 
 def translate_marked(translator: "Translator", text: str | None, terms: Terms, form: str) -> None:

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import click
 
-from vidrio.errors import DataError
+from vidrio.errors import DataError, about_file
 from vidrio.model.files import is_plain_file, read_json, real_place, write_atomically
 from vidrio.model.json_text import json_text
 
@@ -48,13 +48,13 @@ def whole_lines() -> Iterator[None]:
 class Output:
     """Lines that are handed on as they come. Nothing is taken back: what stands there before may be another's."""
 
-    def __init__(self, file: BinaryIO | FileIO) -> None:
+    def __init__(self, file: BinaryIO | FileIO, name: Path | str) -> None:
         self.done = 0  # lines that were there before
-        self._file = file
+        self._file, self._name = file, name
 
     def write(self, lines: Iterable[str]) -> None:
         data = memoryview("".join(f"{line}\n" for line in lines).encode())
-        with whole_lines():
+        with about_file(self._name), whole_lines():  # a full disk does not tell whose it is
             while data:
                 data = data[self._file.write(data) :]
             self._file.flush()
@@ -64,8 +64,7 @@ class GrowingFile(Output):
     """A file of our own: of the lines that are handed on together, all are in it or (on a full disk) none."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path.open("r+b" if path.exists() else "w+b", buffering=0))
-        self._name = str(path)
+        super().__init__(path.open("r+b" if path.exists() else "w+b", buffering=0), path)
         self.done, self._length = _whole_lines_of(path)
         self._file.truncate(self._length)  # half a line at its end goes away
         self._file.seek(self._length)
@@ -73,10 +72,9 @@ class GrowingFile(Output):
     def write(self, lines: Iterable[str]) -> None:
         try:
             super().write(lines)
-        except OSError as error:
+        except OSError:
             with suppress(OSError):
                 self._file.truncate(self._length)
-            error.filename = error.filename or self._name  # a full disk does not tell whose
             raise
         self._length = self._file.tell()
 
@@ -90,13 +88,13 @@ class GrowingFile(Output):
 def opened(target: Path | None, identity: Identity, *, resume: bool) -> Iterator[Output]:
     """Where lines go to. With `resume` what an earlier command has done is kept, if it belongs to the same things."""
     if target is None:
-        yield Output(sys.stdout.buffer)
+        yield Output(sys.stdout.buffer, "stdout")
         return
     if not is_plain_file(target):  # a device or a pipe stays what it is
         if resume:
             raise DataError(f"{target} is no file, so nothing in it can be gone on with", do="leave out --resume")
         with target.open("wb", buffering=0) as file:
-            yield Output(file)
+            yield Output(file, target)
         return
     target = real_place(target)
     part, manifest = (target.with_name(target.name + end) for end in (".part", ".part.json"))

@@ -23,11 +23,14 @@ def command(
 
     Held-out pairs share no source and no target with the others, and no other differs from them in a single word only.
     """
+    from contextlib import ExitStack
     from dataclasses import replace
+    from tempfile import TemporaryDirectory
 
     from vidrio.data.clean import Tally
     from vidrio.data.lock import locked
     from vidrio.data.prepare import select, write_pairs
+    from vidrio.model.files import is_plain_file, real_place
 
     if bool(held_out) != (held_out_to is not None):
         raise click.UsageError("--held-out and --held-out-to go together")
@@ -37,9 +40,13 @@ def command(
     if len({path.resolve() for path in paths} | inputs) < len(paths) + len(inputs):
         raise click.UsageError("what is written must not be what is read")
     tally = Tally()
-    work = to.with_name(f"{to.name}.pairs.part")
+    real = real_place(to)
     wishes = replace(wishes, held_out=(held_out,) if held_out else ())
-    with locked(to.with_name(f"{to.name}.lock"), f"on {to}"), Console() as console:
+    with ExitStack() as open_things:
+        beside = real.parent if is_plain_file(real) else Path(open_things.enter_context(TemporaryDirectory()))
+        open_things.enter_context(locked(beside / f"{real.name}.lock", f"on {to}"))
+        console = open_things.enter_context(Console())
+        work = beside / f"{real.name}.pairs.part"
         counts = write_pairs(paths, select(corpora, wishes, tally, work, console.progress))
     if as_json:
         written = dict(zip(map(str, paths), counts, strict=True))

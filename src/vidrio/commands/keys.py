@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vidrio.errors import ConfigError
+
 if TYPE_CHECKING:
     from vidrio.serve.keys import Keys
+
+LIMIT = click.IntRange(-1, 10**9)  # -1: any
 
 file_option = click.option(
     "--keys",
@@ -31,8 +35,8 @@ def keys() -> None:
 
 @keys.command()
 @file_option
-@click.option("--req-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Requests a minute; -1: any.")
-@click.option("--char-limit", type=click.IntRange(-1), help="Characters a request. [the server's]")
+@click.option("--req-limit", type=LIMIT, default=-1, show_default=True, help="Requests a minute; -1: any.")
+@click.option("--char-limit", type=LIMIT, help="Characters a request. [the server's]")
 @click.argument("name")
 def add(file: Path, req_limit: int, char_limit: int | None, name: str) -> None:
     """Make a key called NAME and print it."""
@@ -45,7 +49,7 @@ def add(file: Path, req_limit: int, char_limit: int | None, name: str) -> None:
 @file_option
 def list_keys(file: Path) -> None:
     """Print a line for each key: name, requests a minute, characters a request."""
-    for key in _keys(file).listed():
+    for key in _keys(file, there=True).listed():
         click.echo(f"{key.name}\t{key.req_limit}\t{'' if key.char_limit is None else key.char_limit}")
 
 
@@ -54,10 +58,14 @@ def list_keys(file: Path) -> None:
 @click.argument("name")
 def remove(file: Path, name: str) -> None:
     """Remove the key called NAME; it is refused from now on."""
-    _keys(file).remove(name)
+    _keys(file, there=True).remove(name)
 
 
-def _keys(file: Path) -> "Keys":
+def _keys(file: Path, *, there: bool = False) -> "Keys":
+    """The keys of a file; with `there` it is not made."""
     from vidrio.serve.keys import Keys
+
+    if there and not file.exists():
+        raise ConfigError(f"there is no {file}", do="give the file of keys; vidrio keys add makes it")
 
     return Keys(file)

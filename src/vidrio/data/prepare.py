@@ -31,7 +31,7 @@ from vidrio.data.pairs import Corpus, read
 from vidrio.data.progress import Progress, Work
 from vidrio.data.split import NEAR_COPY, TRAIN, Apart, Keys, first_of_each, held_out, key
 from vidrio.errors import DataError, about_file
-from vidrio.model.files import write_atomically
+from vidrio.model.files import is_plain_file, real_place, write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.text.fold import fold
 
@@ -254,27 +254,30 @@ def made_of_others(where: Path) -> DataError:
 
 
 def write_pairs(paths: Sequence[Path], pairs: Iterable[Kept]) -> list[int]:
-    """Write the pairs of part 0, 1 … to these files, all of them whole or none; how many there are of each."""
+    """Write the pairs of part 0, 1 … to these files, all of them whole or none (a device or a pipe gets them as they
+    come); how many there are of each."""
     counts = [0] * len(paths)
-    halves = [path.with_name(f"{path.name}.part") for path in paths]
+    places = [real_place(path) for path in paths]
+    halves = {place: place.with_name(f"{place.name}.part") for place in places if is_plain_file(place)}
     try:
         with ExitStack() as stack:
-            files = [half.open("w", encoding="utf-8", newline="\n") for half in halves]
+            files = [halves.get(place, place).open("w", encoding="utf-8", newline="\n") for place in places]
             for file in files:
                 stack.callback(_closed, file)
             for source, target, part, _ in pairs:
                 files[part].write(f"{source}\t{target}\n")
                 counts[part] += 1
-            for file in files:
+            for place, file in zip(places, files, strict=True):
                 file.flush()
-                os.fsync(file.fileno())
-        for half, path in zip(halves, paths, strict=True):
-            half.replace(path)
+                if place in halves:  # a device or a pipe has nothing to wait for
+                    os.fsync(file.fileno())
+        for place, half in halves.items():
+            half.replace(place)
     except OSError as error:
         where = f"the pairs cannot be written to {paths[0].parent}"
         raise DataError(where, found=str(error.strerror), do="make room, or write elsewhere") from None
     finally:
-        for half in halves:
+        for half in halves.values():
             half.unlink(missing_ok=True)
     return counts
 

@@ -39,6 +39,8 @@ class Keys:
 
     def add(self, key: Key) -> str:
         """A new key."""
+        if not key.name.strip() or not key.name.isprintable():
+            raise ConfigError(f"{key.name!r} cannot be the name of a key", do="give signs that are seen, on one line")
         secret = secrets.token_urlsafe(24)
         row = (key.name, _hash(secret), key.req_limit, key.char_limit, time.time())
         with self._opened() as database:

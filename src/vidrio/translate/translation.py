@@ -100,7 +100,12 @@ class Translation:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Translation, (self.source, self.text, self.sentences)
+        asked = (self.__dict__.get(name, self).sentences for name in ("_aligned", "_judged"))  # what was ever asked
+        sentences = tuple(
+            sentence._replace(alignment=aligned.alignment, confidence=judged.confidence, words=judged.words)
+            for sentence, aligned, judged in zip(self.sentences, *asked, strict=True)
+        )
+        return Translation, (self.source, self.text, sentences)
 
     @property
     def annotator(self) -> Annotator:
@@ -127,13 +132,16 @@ class Translation:
     @cached_property
     def alignment(self) -> tuple[Link, ...]:
         """Which word came from which (alignment.py); places are those in the text and the translation."""
-        asked = any(sentence.alignment is None for sentence in self.sentences)
-        one = self.annotator.with_alignment([self])[0] if asked else self
         return tuple(
             Link(link.source.moved(sentence.source_start), link.target.moved(sentence.target_start), link.weight)
-            for sentence in one.sentences
+            for sentence in self._aligned.sentences
             for link in sentence.alignment or ()
         )
+
+    @cached_property
+    def _aligned(self) -> "Translation":
+        asked = any(sentence.alignment is None for sentence in self.sentences)
+        return self.annotator.with_alignment([self])[0] if asked else self
 
     @property
     def confidence(self) -> float:

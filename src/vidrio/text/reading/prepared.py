@@ -36,10 +36,14 @@ DRAWN_OUT = pattern(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
 # letters of full width are only ways to set a text; control and format characters (soft hyphens, byte-order marks,
 # blanks without width) are not seen at all.
 HYPHENS = "\u2010\u2011"
+BLANKS = "\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+# Blanks of all widths; between the digits of a number they stay.
+OTHER_BLANKS = pattern(rf"[{BLANKS}]+(?!\d)|(?<!\d)[{BLANKS}]+")
 SET_OTHERWISE = pattern(
-    rf"\s*[\r\n]\s*|[{HYPHENS}]|[\ufb00-\ufb06\uff01-\uff5e]+"
+    rf"\s*[\r\n]\s*|{OTHER_BLANKS.pattern}|[{HYPHENS}]|[\ufb00-\ufb06\uff01-\uff5e]+"
     r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
 )
+UNUSUAL_BLANKS = pattern(rf"[\r\n{BLANKS}]")
 CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 # A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
 USUAL = pattern(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
@@ -125,7 +129,7 @@ class Reader:
         title: then it is read as it stands, whichever way is asked for."""
         if not self._usual.issuperset(words) and not all(map(self._is_usual_word, words)):
             return False
-        return (len(words) == 1 or not self._small.isdisjoint(words)) and "\n" not in text and "\r" not in text
+        return (len(words) == 1 or not self._small.isdisjoint(words)) and not UNUSUAL_BLANKS.search(text)
 
     def _is_usual_word(self, word: str) -> bool:
         if word in self._usual:
@@ -192,7 +196,7 @@ def hide(
 def plain_signs(match: re.Match[str]) -> str:
     """What a model reads for signs that are SET_OTHERWISE."""
     signs = match[0]
-    if "\n" in signs or "\r" in signs:
+    if signs.isspace():
         return " "
     if signs in HYPHENS:
         return "-"

@@ -110,7 +110,7 @@ _KINDS = (
     ("emoji", "☺", rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:\u200d{_EMOJI})*"),
 )
 # Within a word only these may begin; so most places of a text are passed over without a try.
-_BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3))"
+_BEGINS = r"(?:(?<!\w)|(?!\w)|(?=https?:|ftp:|file:|www\.|[0-9]\ufe0f?\u20e3|[\u2460-\u24ff\u2776-\u2793]))"
 # One of these must stand in a text, or nothing is there to be found. Most sentences have none, and this is quick.
 _SIGN = pattern(
     "[\\d\x1b`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]|[(](?:[cCrR]|tm|TM)[)]"
