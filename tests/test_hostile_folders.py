@@ -37,6 +37,11 @@ VALUES: list[Any] = [
 ]
 
 
+def as_float(number: float) -> float:
+    """The same as a float, or the largest if it is beyond that."""
+    return float(max(min(number, sys.float_info.max), -sys.float_info.max))
+
+
 def mutated_json(data: bytes, draw: random.Random) -> bytes:
     """One value of it is another, is missing, or comes twice."""
     try:
@@ -61,7 +66,7 @@ def mutated_json(data: bytes, draw: random.Random) -> bytes:
     elif kind == 3 and isinstance(parent, list):
         parent.append(draw.choice([*VALUES, parent[0]]))
     elif kind == 4 and isinstance(node, int | float):
-        parent[key] = draw.choice([node + 1, node - 1, node * 2, -node, node // 2, float(node), str(node)])
+        parent[key] = draw.choice([node + 1, node - 1, node * 2, -node, node // 2, as_float(node), str(node)])
     else:
         parent[key] = draw.choice(VALUES)
     text = json.dumps(tree)
