@@ -327,6 +327,10 @@ def test_no_text_comes_twice(model, lines):
         (["--length-penalty", "nan"], 1),
         (["--length-penalty", "1e308"], 1),
         (["--length-penalty", "-1e308"], 1),
+        (["--temperature", "1e-40"], 1),
+        (["--top-p", "1e-300"], 1),
+        (["--repetition-penalty", "1e-308"], 1),
+        (["--no-repeat", "99999999999999999999"], 1),
         (["--n-best", "100000"], 2),
     ],
 )

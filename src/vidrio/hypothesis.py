@@ -8,7 +8,6 @@ where log p sums over the chosen tokens and length counts them, the end token in
 That is CTranslate2's form, not the ((5 + length) / 6)^α of §6.1, so that every engine ranks alike (docs/departures.md).
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from vidrio.model.config import LARGEST_LENGTH_PENALTY, ModelConfig
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 LARGEST_SEED = 2**32 - 1  # that every engine takes
+SMALLEST, LARGEST = 1e-30, 1e30  # that float32 still tells from 0 and from infinity, with room for logits
 # An engine's search: some sources → for each its hypotheses.
 SearchAll = Callable[[Sequence[Sequence[int]], "Options"], list[list["Hypothesis"]]]
 
@@ -75,17 +75,18 @@ class Options:
                 not abs(self.length_penalty) <= LARGEST_LENGTH_PENALTY,
             ),
             (
-                f"repetition_penalty {self.repetition_penalty} is not above 0, or not finite",
-                not 0 < self.repetition_penalty < math.inf,
+                f"repetition_penalty {self.repetition_penalty} is not above 0, or not finite, in float32",
+                not SMALLEST <= self.repetition_penalty <= LARGEST,
             ),
             (f"no_repeat_ngram {self.no_repeat_ngram} is below 0", self.no_repeat_ngram < 0),
+            (f"no_repeat_ngram {self.no_repeat_ngram} is above {LARGEST_SEED}", self.no_repeat_ngram > LARGEST_SEED),
             (
-                f"temperature {draw.temperature} is not above 0 (beam 1 is greedy), or not finite",
-                not 0 < draw.temperature < math.inf,
+                f"temperature {draw.temperature} is not above 0 (beam 1 is greedy), or not finite, in float32",
+                not SMALLEST <= draw.temperature <= LARGEST,
             ),
             (f"seed {draw.seed} is not from 0 to {LARGEST_SEED}", not 0 <= draw.seed <= LARGEST_SEED),
             (f"top_k {draw.top_k} is below 0", draw.top_k < 0),
-            (f"top_p {draw.top_p} is not above 0 and at most 1", not 0 < draw.top_p <= 1),
+            (f"top_p {draw.top_p} is not above 0 and at most 1", not SMALLEST <= draw.top_p <= 1),
             (f"min_p {draw.min_p} is not from 0 to 1", not 0 <= draw.min_p <= 1),
             (f"the forced prefix of {len(self.prefix)} tokens fills max_length", len(self.prefix) >= self.max_length),
         ]
