@@ -173,6 +173,26 @@ def test_a_finished_output_of_another_input_is_not_complete(model, lines, expect
     assert b"found: 3 lines for 10" in done.stderr
 
 
+@pytest.mark.parametrize("change", [["--beam", "3"], ["--json"], ["another input"]])
+def test_a_finished_output_of_something_else_is_not_complete(model, lines, tmp_path, change):
+    """Also if it has as many lines; the file system remembers what it belongs to, if it can."""
+    (tmp_path / "in").write_bytes(text_of(lines[:10]))
+    arguments = ["-i", tmp_path / "in", "-o", tmp_path / "out"]
+    assert run(model, *arguments).returncode == 0
+    assert b"is complete" in run(model, *arguments, "--resume").stderr
+    try:
+        os.setxattr(tmp_path / "in", "user.vidrio.test", b"1")
+        remembered = True
+    except OSError:
+        remembered = False
+    if change == ["another input"]:
+        (tmp_path / "in").write_bytes(text_of(lines[10:20]))
+        change = []
+    done = run(model, *arguments, *change, "--resume")
+    assert done.returncode == (1 if remembered else 0)
+    assert (b"belongs to another translation" if remembered else b"is complete") in done.stderr
+
+
 def test_output_goes_where_a_link_leads_to(model, lines, expected, tmp_path):
     (tmp_path / "real").write_bytes(b"before\n")
     (tmp_path / "out").symlink_to("real")

@@ -1,6 +1,7 @@
 """Lines out: to standard output, a device or a pipe as they come; into a file that grows by whole lines under another
 name until all of it is there."""
 
+import json
 import os
 import signal
 import sys
@@ -10,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -19,6 +20,7 @@ from vidrio.model.files import is_plain_file, read_json, real_place, write_atomi
 from vidrio.model.json_text import json_text
 
 ENDS = 1 << 20  # bytes of a file at its beginning and its end that tell it from others
+ATTRIBUTE = "user.vidrio"  # of a finished output: what it belongs to
 Identity = Mapping[str, str]  # what an output belongs to: of each thing a name, and what tells it from others
 
 
@@ -109,27 +111,48 @@ def opened(target: Path | None, identity: Identity, *, resume: bool) -> Iterator
     except BaseException:
         click.echo(f"vidrio: what is done so far is in {part}; the same command with --resume goes on", err=True)
         raise
+    _remember(part, identity)
     os.replace(part, target)
     manifest.unlink(missing_ok=True)
 
 
 def _check_identity(part: Path, manifest: Path, identity: Identity) -> None:
     """Refuse to go on with what belongs to something else."""
-    before = read_json(manifest, what=f"what {part} belongs to") if manifest.is_file() else identity
+    if manifest.is_file():
+        _compare(part, read_json(manifest, what=f"what {part} belongs to"), identity)
+
+
+def _compare(output: Path, before: Mapping[str, Any], identity: Identity) -> None:
     other = [name for name in identity if before.get(name) != identity[name]]
     if other:
         raise DataError(
-            f"{part} belongs to another translation",
+            f"{output} belongs to another translation",
             found=f"not the same: {', '.join(other)}",
             do="give the command that it belongs to, or leave out --resume to start afresh",
         )
 
 
-def is_complete(target: Path, source: Path | None) -> bool:
-    """Whether a translation stands there and none has been begun since. It must have as many lines as its source."""
+def _remember(output: Path, identity: Identity) -> None:
+    """Write beside a file's contents what it belongs to, where the file system has a place for that."""
+    with suppress(OSError, AttributeError):
+        os.setxattr(output, ATTRIBUTE, json_text(dict(identity)).encode())
+
+
+def _remembered(output: Path) -> Mapping[str, Any] | None:
+    with suppress(OSError, AttributeError, ValueError):
+        before = json.loads(os.getxattr(output, ATTRIBUTE))
+        return before if isinstance(before, dict) else None
+    return None
+
+
+def is_complete(target: Path, source: Path | None, identity: Identity) -> bool:
+    """Whether a translation of these things stands there and none has been begun since. It must have as many lines as
+    its source; that is all there is to tell it by where a file system keeps no attributes of files."""
     target = real_place(target)
     if not target.is_file() or target.with_name(f"{target.name}.part").exists():
         return False
+    if (before := _remembered(target)) is not None:
+        _compare(target, before, identity)
     done = _whole_lines_of(target)[0]
     if source is not None and (wanted := count_lines(source)) != done:
         raise DataError(

@@ -130,9 +130,6 @@ class Request:
 
     def run(self) -> None:
         self.refuse_contradictions()
-        if self.resume and self.target is not None and is_complete(self.target, self.source):
-            click.echo(f"vidrio: {self.target} is complete", err=True)
-            return
         if self.marked:
             self.on_document(self.load())
             return
@@ -145,6 +142,8 @@ class Request:
         if self.text is not None:
             terms = Glossary(self.glossary)
             click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
+        elif self.resume and self.target is not None and is_complete(self.target, self.source, self.identity(work)):
+            click.echo(f"vidrio: {self.target} is complete", err=True)
         else:
             self.on_lines(work)
         work.tell_unknown()
