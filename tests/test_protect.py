@@ -53,6 +53,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("1.234.567,89 y 1.234.567", [("1.234.567,89", "number"), ("1.234.567", "number")]),
         ("192.168.100.200", [("192.168.100.200", "version")]),
         ("run `pip install x` twice", [("`pip install x`", "code")]),
+        ("30℃ for Brand™ №", [("30", "number"), ("℃", "emoji"), ("™", "emoji"), ("№", "emoji")]),
         ("①②③ steps", [("①", "emoji"), ("②", "emoji"), ("③", "emoji")]),
         ("hi 👩🏽\u200d🚀🇪🇸❤️1️⃣!", [("👩🏽\u200d🚀", "emoji"), ("🇪🇸", "emoji"), ("❤️", "emoji"), ("1️⃣", "emoji")]),
         ("mail <a@b.org> or <https://a.org/b>", [("<a@b.org>", "email"), ("<https://a.org/b>", "url")]),

@@ -20,9 +20,7 @@ _FILES = (
 _QUOTES = '"“”«»`<>'
 _MONEY = "€$£¥₹₽₩¢"
 _CURRENCIES = {"€": "euro", "$": "d[oó]l+ar|peso", "£": "libra|pound", "¥": "yen|yuan"}  # $5 may become 5 dólares
-_PICTURE = (
-    "[\U0001f000-\U0001faff\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
-)
+_PICTURE = "[\U0001f000-\U0001faff\u00a9\u00ae\u2100-\u214f\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
 _UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
 _BBCODE = "b|i|u|s|url|img|quote|code|list|size|color|center|spoiler"
 # Left to the model: 21st is XXI in one place and 21.º in another.
@@ -38,7 +36,7 @@ _SIGNS = {
     "(": pattern(r"\("),
     "%": pattern(r"[%$]"),
     "<": pattern("[`<>&{#@\\[/~\\\\_\u20e3]"),
-    "☺": pattern("[\u2190-\U0010ffff]"),
+    "☺": pattern("[\u00a9\u00ae\u2100-\U0010ffff]"),
     "\x1b": pattern("\x1b"),
 }
 # Kind, the signs of which it needs one, pattern. They are tried in this order at each place of the text. Each stops at
