@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
+from vidrio.model.find import PACKAGE
 from vidrio.text.tokens.normalise import ESCAPE, normalise
 from vidrio.text.tokens.panics import without_its_own_words
 from vidrio.text.tokens.steps import steps as explain
@@ -319,3 +320,11 @@ def test_a_panic_of_the_library_is_told_in_our_words_and_what_others_say_meanwhi
     with without_its_own_words():
         os.write(2, b"another thread")
     assert capfd.readouterr().err == "another thread"
+
+
+def test_a_template_without_a_place_for_the_text_is_refused(tmp_path):
+    tokenizer = json.loads((PACKAGE / "lessons" / "trained" / "tokenizer.json").read_text("utf-8"))
+    tokenizer["post_processor"]["single"] = []
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    with pytest.raises(TokenizerError, match="makes nothing of a text"):
+        Tokenizer.load(tmp_path / "tokenizer.json", SpecialIds())

@@ -109,6 +109,8 @@ class Tokenizer:
                 return Tokenizer(SentencePieces.from_json(text), special or SpecialIds())
             with _told_of_panics(), without_its_own_words():
                 engine = tokenizers.Tokenizer.from_str(text)
+                if _leaves_texts_out(engine):
+                    raise TokenizerError(f"{path} makes nothing of a text", do="use an undamaged one")
         except (TokenizerError, ModuleNotFoundError):
             raise
         except Exception as error:  # the library raises nothing more precise
@@ -343,6 +345,15 @@ def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Token
             do="use an undamaged model folder",
         )
     return source, target
+
+
+def _leaves_texts_out(engine: tokenizers.Tokenizer) -> bool:
+    """Whether the template has no place for the text, so that not even a token becomes one."""
+    probe = engine.id_to_token(engine.get_vocab_size() - 1)
+    try:
+        return bool(probe and not probe.isspace() and not engine.encode(probe, add_special_tokens=False).ids)
+    except Exception:  # a vocabulary without the unknown; it is told when a text is read
+        return False
 
 
 @contextmanager
