@@ -20,7 +20,10 @@ _FILES = (
 _QUOTES = '"“”«»`<>'
 _MONEY = "€$£¥₹₽₩¢"
 _CURRENCIES = {"€": "euro", "$": "d[oó]l+ar|peso", "£": "libra|pound", "¥": "yen|yuan"}  # $5 may become 5 dólares
-_PICTURE = "[\U0001f000-\U0001faff\u00a9\u00ae\u2100-\u214f\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
+_PICTURE = (
+    "[\U0001f000-\U0001faff\u00a9\u00ae\u2100-\u214f\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf"
+    "\u2b00-\u2bff\u3030\u303d\u3297\u3299]"
+)
 _UNITS = "[kc]?m[²³]|km/h|km|cm|mm|kg|mg|ml|[kKMGT]B|[kMG]?Hz|kW|kWh"
 _BBCODE = "b|i|u|s|url|img|quote|code|list|size|color|center|spoiler"
 # Left to the model: 21st is XXI in one place and 21.º in another.
