@@ -17,8 +17,9 @@ import sys
 import tempfile
 import zipfile
 from collections import Counter
-from pathlib import Path
 from urllib.parse import urlsplit
+
+from serve_load import resident
 
 PATHS = ("/translate", "/detect", "/languages", "/suggest", "/translate_file", "/stream", "/download_file/x", "/health")
 KINDS = (
@@ -108,12 +109,6 @@ def bad_body(draw: random.Random) -> bytes:
     deep = b'{"q":' * 20_000
     others = (upload + b"--x--\r\n", upload, bytes(damaged), noise, deep, b"[" * 10**5, b"q=%zz&" * 200)
     return draw.choice((whole, whole, whole, *others))
-
-
-def resident(process: int) -> float:
-    """Megabytes of memory, on Linux."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
 
 
 if __name__ == "__main__":

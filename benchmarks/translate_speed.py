@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from argos_package import environment
+from vidrio.interop.to_argos import export_argos
 from vidrio.model import find as models
 from vidrio.model.folder import read_config
 from vidrio.translate.translator import Translator
@@ -66,7 +67,7 @@ def main() -> None:
     asked = [(source, int(beam)) for source in given.source for beam in given.beam.split(",")]
     parts = {"agreement": agreement, "cold": cold, "throughput": throughput, "latency": latency}
     with tempfile.TemporaryDirectory() as home:
-        peers = Peers(given.peers, folder, Path(home), given.source[0])
+        peers = Peers(given.peers, folder, Path(home))
         for what in given.what.split(","):
             for source, beam in asked if what == "throughput" else asked[:1]:
                 lines = source.read_text(encoding="utf-8").splitlines()[: given.lines]
@@ -114,7 +115,7 @@ class Direct:
 class Peers:
     """The peers' environment, with our model in their forms, and all that they write in a temporary folder."""
 
-    def __init__(self, python: str, folder: Path, home: Path, source: Path) -> None:
+    def __init__(self, python: str, folder: Path, home: Path) -> None:
         self.python, self.home, self.marian = python, home, home / "marian"
         self.config, self.about = read_config(folder)
         quiet = {"HF_HOME": str(home), "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
@@ -125,7 +126,8 @@ class Peers:
         if self.has_argos:
             Translator.load(folder, engine="fast")  # makes fast/ where it is missing
             package = home / "model.argosmodel"
-            self._run(str(HERE / "argos_package.py"), str(folder), str(package), "--check", str(source))
+            export_argos(folder, package)
+            self._run(str(HERE / "argos_package.py"), str(package), self.about.source_language)
             install = "import sys; from argostranslate import package; package.install_from_path(sys.argv[1])"
             self._run("-c", install, str(package))
         if self.has_marian:

@@ -17,12 +17,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from serving import server
-from vidrio.commands._glossary import DOCUMENTS
 from vidrio.documents.aligned import answers
 from vidrio.documents.formats import SUFFIXES, plan_file
 from vidrio.documents.packed import unpacked
 from vidrio.documents.plain import pieces
 from vidrio.documents.subtitles import plan_subtitles, wrapped
+from vidrio.documents.suffixes import DOCUMENTS
 from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
 from vidrio.serve.app import create_app

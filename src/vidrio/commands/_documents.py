@@ -1,21 +1,19 @@
 """`vidrio translate` of marked-up text and of whole files."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from vidrio.commands._progress import bar
 from vidrio.documents.aligned import Aligned, Ask, answers
 from vidrio.documents.formats import plan_file, suffix_of
 from vidrio.documents.terms import Terms, reveal_aligned, with_terms
 from vidrio.model.files import write_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from vidrio.translate.translator import Translator
 
 FORMATS = {"html": "a.html", "markdown": "a.md"}
@@ -27,11 +25,13 @@ def translated(translator: "Translator", name: str, data: bytes, terms: Terms) -
     plan = plan_file(name, data, translator.about.target_language)
     asks, hidden = with_terms(plan.asks, terms)
     found: list[Aligned] = []
-    with _progress(sum(len(ask.text) for ask in asks)) as advance:
+    with bar("translating", sum(len(ask.text) for ask in asks)) as show:
+        done = 0
         for start in range(0, len(asks), AT_ONCE):
             some: Sequence[Ask] = asks[start : start + AT_ONCE]
             found += answers(translator, some)
-            advance(sum(len(ask.text) for ask in some))
+            done += sum(len(ask.text) for ask in some)
+            show(done)
     return plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
 
 
@@ -51,17 +51,3 @@ def translate_marked(translator: "Translator", text: str | None, terms: Terms, f
     """Marked-up text, given or from standard input."""
     data = sys.stdin.buffer.read() if text is None else f"{text}\n".encode()
     sys.stdout.buffer.write(translated(translator, FORMATS[form], data, terms))
-
-
-@contextmanager
-def _progress(total: int) -> "Iterator[Callable[[int], object]]":
-    """A bar on the terminal, if stderr is one."""
-    if not sys.stderr.isatty():
-        yield lambda characters: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("translating", total=total)
-        yield lambda characters: bar.advance(task, characters)

@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vidrio.documents.terms import Hidden, Terms
 
-# Files that are translated as a whole; documents/formats.py knows how, and is not imported for a line of text.
-DOCUMENTS = frozenset((".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".docx", ".odt", ".epub", ".po"))
-
-
-# What is no text, and would only be garbled line by line; it is refused.
-OTHERS = frozenset((".pdf", ".doc", ".rtf", ".xls", ".xlsx", ".ods", ".ppt", ".pptx", ".odp", ".mobi", ".azw3", ".zip"))
-
 
 class Glossary:
     """Hides the terms of texts, and puts their translations in, in order. Without a file it does neither."""

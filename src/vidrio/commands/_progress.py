@@ -6,6 +6,8 @@ elsewhere a line now and then.
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any
 
@@ -95,6 +97,20 @@ class Console:
             self._bar.start()
         task = self._bar.task_ids[0]
         self._bar.update(task, description=text, completed=share or 0.0, total=None if share is None else 1.0)
+
+
+@contextmanager
+def bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
+    """A bar from the first moment on, if stderr is a terminal, and nothing else; it is called with how much is done."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console as Terminal
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Terminal(stderr=True), transient=True) as shown:
+        task = shown.add_task(title, total=total)
+        yield lambda done: shown.update(task, completed=done)
 
 
 def step_line(record: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,9 @@ from vidrio.commands._glossary import Glossary
 from vidrio.commands._lines import chunks_of_pipe, lines_of_file, skipped
 from vidrio.commands._options import as_options, json_option, model_option, search_options
 from vidrio.commands._output import Identity, file_identity, is_complete, opened
+from vidrio.commands._progress import bar
 from vidrio.commands._records import AnswerWork, Work
+from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
@@ -193,8 +195,6 @@ class Request:
         """Whether it is marked-up text, or a file that is translated as a whole."""
         if self.form is not None:
             return self.form != "text"
-        from vidrio.commands._glossary import DOCUMENTS, OTHERS
-
         return self.source is not None and self.source.suffix.lower() in DOCUMENTS | OTHERS
 
     def on_document(self, translator: "Translator") -> None:
@@ -289,7 +289,7 @@ class Request:
 @contextmanager
 def _reading(
     source: Path | None, errors: str, at_once: Callable[[], int]
-) -> Iterator[tuple[Iterator[list[str]], Callable[[], None]]]:
+) -> Iterator[tuple[Iterator[list[str]], Callable[[], object]]]:
     """Chunks of lines, and what to call when some of them are done."""
     from vidrio.translate.stream import in_chunks
 
@@ -300,21 +300,7 @@ def _reading(
             click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
         yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
     else:
-        with source.open("rb") as file, _progress(file) as progress:
-            yield in_chunks(lines_of_file(file, decode), at_once), progress
+        with source.open("rb") as file, bar("translating", os.fstat(file.fileno()).st_size) as show:
+            yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
     if decode.replaced:
         click.echo(f"vidrio: {decode.replaced} lines were not UTF-8; what could not be read is now �", err=True)
-
-
-@contextmanager
-def _progress(file: BinaryIO) -> Iterator[Callable[[], None]]:
-    """A bar on the terminal, if stderr is one."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("translating", total=os.fstat(file.fileno()).st_size)
-        yield lambda: bar.update(task, completed=file.tell())

@@ -26,7 +26,7 @@ from vidrio.glass.proof.expressions import (
 from vidrio.glass.proof.notations import COPIES
 from vidrio.glass.proof.receipts import At, Receipt, locate, receipt
 from vidrio.look.numpy_lines import numpy_line
-from vidrio.look.receipt import parameter_bytes
+from vidrio.look.receipt import described, parameter_bytes
 from vidrio.look.run import Look
 
 INPUTS = 1100  # listed of those it was made from; a vocabulary's softmax has thousands
@@ -38,35 +38,16 @@ def receipt_data(seen: Look, address: str) -> dict[str, Any]:
     if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     bill = receipt(seen.trace, locate(seen.trace, parse_address(address)))
-    stage, result = bill.stage, bill.compared
+    stage = bill.stage
     return {
-        "address": str(bill.at),
+        **described(bill, INPUTS),
         "quantity": stage.address,
         "index": list(bill.at.place),
-        "tokens": list(bill.tokens),
-        "kind": stage.kind,
-        "says": stage.says,
-        "place": stage.place,
-        "formula": stage.formula,
-        "latex": stage.latex,
-        "formula_here": bill.formula,
-        "names": {short: name for name, short in bill.short_names.items()},
-        "working": bill.working() if len(bill.inputs) <= INPUTS else [],
         "code": numpy_line(stage, seen.trace.machine),
-        "value": bill.value,
-        "dtype": bill.dtype,
-        "computed": result.model,
-        "recomputed": result.recomputed,
-        "difference": result.difference,
-        "tolerance": result.tolerance,
-        "agrees": bool(result.agrees),
-        "edited": bill.edited,
-        "facts": [{"what": what, "value": value} for what, value in bill.facts],
+        "computed": bill.compared.model,
         "terms": _terms(bill),
         "slips": list(_slips(bill)),
-        "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:INPUTS]],
         "made_from_count": len(bill.inputs),
-        "used_by": list(bill.used_by),
         "copies": list(COPIES),
         "stored": _stored(seen, bill.at) if stage.kind == "parameter" else None,
     }

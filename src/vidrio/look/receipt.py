@@ -233,6 +233,15 @@ def as_data(trace: Trace, address: str, file: Path | None = None) -> dict[str, A
 
 
 def _data(bill: Receipt, file: Path | None) -> dict[str, Any]:
+    return {
+        **described(bill),
+        "copy": {kind: bill.copy(kind) for kind in COPIES},
+        "stored": parameter_bytes(file, bill.at) if file is not None and bill.stage.kind == "parameter" else None,
+    }
+
+
+def described(bill: Receipt, inputs: int | None = None) -> dict[str, Any]:
+    """What a receipt tells; of what is made from more than so many numbers the working is left out."""
     stage, result = bill.stage, bill.compared
     return {
         "address": str(bill.at),
@@ -245,7 +254,7 @@ def _data(bill: Receipt, file: Path | None) -> dict[str, Any]:
         "latex": stage.latex,
         "formula_here": bill.formula,
         "names": {short: name for name, short in bill.short_names.items()},
-        "working": bill.working(),
+        "working": bill.working() if inputs is None or len(bill.inputs) <= inputs else [],
         "value": bill.value,
         "dtype": bill.dtype,
         "model": result.model,
@@ -255,10 +264,8 @@ def _data(bill: Receipt, file: Path | None) -> dict[str, Any]:
         "agrees": result.agrees,
         "edited": bill.edited,
         "facts": [{"what": what, "value": value} for what, value in bill.facts],
-        "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs],
+        "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:inputs]],
         "used_by": list(bill.used_by),
-        "copy": {kind: bill.copy(kind) for kind in COPIES},
-        "stored": parameter_bytes(file, bill.at) if file is not None and stage.kind == "parameter" else None,
     }
 
 
