@@ -23,7 +23,6 @@ from small_models import rewrite_config, write_model
 from small_run import train_small
 from tolerances import FLOAT64
 from vidrio.cli import main
-from vidrio.draw.show import text_width
 from vidrio.errors import AddressError, InputError, RunError
 from vidrio.glass.paper import transformer as glass
 from vidrio.learn.net.parameters import Parameters
@@ -34,6 +33,7 @@ from vidrio.learn.run import run_files
 from vidrio.learn.run.state import resume, save_state
 from vidrio.look.run import open_model
 from vidrio.look.training import disagreement, run
+from vidrio.look.writing import text_width
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
 

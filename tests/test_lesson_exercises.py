@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from vidrio.cli import main
-from vidrio.draw.show import text_width
 from vidrio.glass.numbers.stages import stages
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
 from vidrio.lessons.as_data import json_text
@@ -22,6 +21,7 @@ from vidrio.lessons.exercises import EXPERIMENTS, answer
 from vidrio.lessons.machines import random_machine
 from vidrio.lessons.pages import pages
 from vidrio.look.measures import entropy
+from vidrio.look.writing import text_width
 
 SEEDS = (0, 1, 2)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from vidrio.cli import main
-from vidrio.draw.show import text_width
 from vidrio.glass.paper.variants import naive_softmax
 from vidrio.lessons.nan_draws import (
     E_SD,
@@ -24,6 +23,7 @@ from vidrio.lessons.nan_draws import (
 )
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import trained
+from vidrio.look.writing import text_width
 
 Array = np.ndarray
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from vidrio.cli import main
-from vidrio.draw.show import text_width
 from vidrio.errors import InputError
 from vidrio.glass.paper.attention import allowed_LM
 from vidrio.glass.paper.positions import sinusoidal
@@ -18,6 +17,7 @@ from vidrio.lessons.machines import random_machine
 from vidrio.lessons.notes import SECTIONS, section_text
 from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, leak, masked, measure_heads
 from vidrio.lessons.pages import pages, size
+from vidrio.look.writing import text_width
 
 # --- the mask ---------------------------------------------------------------------------------------------------------
 

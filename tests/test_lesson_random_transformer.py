@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from vidrio.commands.lesson import LESSONS
-from vidrio.draw.show import text_width
 from vidrio.errors import VidrioError
 from vidrio.glass.paper.attention import causal
 from vidrio.glass.proof.receipts import At
@@ -27,6 +26,7 @@ from vidrio.lessons.step import steps
 from vidrio.lessons.values import Values, trained
 from vidrio.lessons.walk_report import receipt_text, step_data, step_text
 from vidrio.look.measures import cosines
+from vidrio.look.writing import text_width
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.parameters import random_parameters
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from vidrio.cli import main
-from vidrio.draw.show import text_width
 from vidrio.errors import ConfigError
 from vidrio.glass.paper.decoding import Kept, decode_step
 from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits
 from vidrio.lessons import counting
 from vidrio.lessons.sizes import PRESETS, glossary, resized
+from vidrio.look.writing import text_width
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, write_config
 from vidrio.model.parameters import count, parameter_specs, random_parameters

@@ -13,8 +13,8 @@ import pytest
 
 from small_models import write_model
 from vidrio import cli
-from vidrio.draw.show import text_width
 from vidrio.look.run import look, open_model
+from vidrio.look.writing import text_width
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Golden = Callable[[str, str], None]

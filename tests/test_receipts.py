@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced import CHOICES, EIGHT, cells, make_machine, make_trace, run
-from vidrio.draw.show import number
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import relu, softmax
 from vidrio.glass.proof.cells import Cells
@@ -39,6 +38,7 @@ from vidrio.glass.proof.notations import COPIES, copy_of
 from vidrio.glass.proof.receipts import At, locate, made_from, receipt, used_by, walk
 from vidrio.glass.proof.recompute import Compared, compared, expression
 from vidrio.look.receipt import digits
+from vidrio.look.writing import number
 
 DTYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16}
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidrio.draw import show
+from vidrio.look import writing
 
 EVERY_FLOAT = st.floats(-1e308, 1e308) | st.sampled_from([math.nan, math.inf, -math.inf])
 
@@ -35,12 +36,12 @@ EVERY_FLOAT = st.floats(-1e308, 1e308) | st.sampled_from([math.nan, math.inf, -m
     ],
 )
 def test_a_number(value: float, precision: int, drawn: str) -> None:
-    assert show.number(value, precision) == drawn
+    assert writing.number(value, precision) == drawn
 
 
 @given(EVERY_FLOAT, st.integers(0, 17))
 def test_a_drawn_number_reads_back_near_what_it_was(value: float, precision: int) -> None:
-    drawn = float(show.number(value, precision))
+    drawn = float(writing.number(value, precision))
     if not math.isfinite(value):
         assert drawn == value or (math.isnan(drawn) and math.isnan(value))
     else:
@@ -83,9 +84,9 @@ def test_what_is_left_out_is_counted_and_its_range_told() -> None:
 
 
 def test_ranges_count_what_is_not_finite() -> None:
-    assert show.value_range(np.array([1.0, np.nan, -np.inf, 2.0])) == "1.0000 … 2.0000, 1 NaN, 1 -inf"
-    assert show.value_range(np.array([np.nan])) == "1 NaN"
-    assert show.value_range(np.array([3, 4])) == "3 … 4"
+    assert writing.value_range(np.array([1.0, np.nan, -np.inf, 2.0])) == "1.0000 … 2.0000, 1 NaN, 1 -inf"
+    assert writing.value_range(np.array([np.nan])) == "1 NaN"
+    assert writing.value_range(np.array([3, 4])) == "3 … 4"
 
 
 @settings(max_examples=25)
@@ -96,7 +97,7 @@ def test_matrices_keep_to_their_width(rows: int, columns: int, precision: int, s
     for limit in (6, 12, (48, 48)):
         for heads in (None, tokens):
             drawn = show.matrix(array, heads, heads, precision, limit=limit, shaded=shaded)
-            assert max(map(show.text_width, drawn.splitlines())) <= 80
+            assert max(map(writing.text_width, drawn.splitlines())) <= 80
 
 
 def test_blocks_hold_every_column_once() -> None:
@@ -124,22 +125,22 @@ def test_shading_stands_beside_digits() -> None:
     ("text", "width"), [("hola", 4), ("日本語", 6), ("é", 1), ("e\u0301", 1), ("ｆｕｌｌ", 8), ("▁Hello", 6)]
 )
 def test_width_on_a_terminal(text: str, width: int) -> None:
-    assert show.text_width(text) == width
+    assert writing.text_width(text) == width
 
 
 @given(st.text(max_size=30), st.integers(1, 20))
 def test_cut_keeps_to_the_width_and_leaves_nothing_invisible(text: str, width: int) -> None:
-    short = show.cut(text, width)
-    assert show.text_width(short) <= width
+    short = writing.cut(text, width)
+    assert writing.text_width(short) <= width
     assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", short)
-    if len(show.visible(text)) <= width and show.text_width(show.visible(text)) <= width:
-        assert short == show.visible(text)
+    if len(writing.visible(text)) <= width and writing.text_width(writing.visible(text)) <= width:
+        assert short == writing.visible(text)
 
 
 def test_control_characters_cannot_reach_the_terminal() -> None:
-    assert show.visible("a\x1b[31m\nb\u202e") == "a<U+001B>[31m\\nb<U+202E>"
-    assert show.visible("👩\u200d👧") == "👩\u200d👧"
-    assert show.visible("\u200d") == "<U+200D>"
+    assert writing.visible("a\x1b[31m\nb\u202e") == "a<U+001B>[31m\\nb<U+202E>"
+    assert writing.visible("👩\u200d👧") == "👩\u200d👧"
+    assert writing.visible("\u200d") == "<U+200D>"
 
 
 @given(st.text(alphabet="ab c ", max_size=200), st.integers(10, 40))
@@ -151,7 +152,7 @@ def test_wrap_loses_no_word(text: str, width: int) -> None:
 
 
 def test_no_break_spaces_hold_together() -> None:
-    assert show.wrap(f"one two{show.NO_BREAK}three", 10) == "one\ntwo three"
+    assert show.wrap(f"one two{writing.NO_BREAK}three", 10) == "one\ntwo three"
 
 
 def test_tables_line_up() -> None:

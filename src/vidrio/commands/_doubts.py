@@ -31,7 +31,7 @@ class Doubts:
 
     def tell(self, confidence: float, words: Sequence["Word"]) -> None:
         """A row. Without words there is nothing to check, and no row."""
-        from vidrio.draw.show import visible
+        from vidrio.look.writing import visible
 
         if self._table and words:
             doubts = [f"{visible(word.text)} {word.confidence:.2f}" for word in self._doubtful_of(words)]

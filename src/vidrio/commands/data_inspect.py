@@ -32,7 +32,8 @@ def command(files: tuple[str, ...], samples: int, as_json: bool, **given: Any) -
 
 def as_text(figures: "Survey", samples: int) -> Iterator[str]:
     """The survey in lines of at most 80 columns."""
-    from vidrio.draw.show import cut, wrap
+    from vidrio.draw.show import wrap
+    from vidrio.look.writing import cut
 
     tally = figures.tally
     for corpus, kept in zip(figures.corpora, figures.kept, strict=True):
@@ -60,7 +61,8 @@ def as_text(figures: "Survey", samples: int) -> Iterator[str]:
 def left_out(figures: "Survey", samples: int) -> Iterator[str]:
     """Every reason with its count, its meaning and samples."""
     from vidrio.data.clean import REASONS
-    from vidrio.draw.show import cut, wrap
+    from vidrio.draw.show import wrap
+    from vidrio.look.writing import cut
 
     yield "Left out"
     for reason, count in figures.tally.reasons():
@@ -71,7 +73,7 @@ def left_out(figures: "Survey", samples: int) -> Iterator[str]:
 
 
 def _pair(source: str, target: str) -> Iterator[str]:
-    from vidrio.draw.show import cut, visible
+    from vidrio.look.writing import cut, visible
 
     yield cut(f"      {visible(source)}", 80)
     if target:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw.show import shape, shown
+from vidrio.draw.show import shown
 from vidrio.draw.terminal import text
 from vidrio.look import blocks as b
-from vidrio.look.writing import PRECISION, visible
+from vidrio.look.writing import PRECISION, shape, visible
 
 Data = dict[str, Any]
 

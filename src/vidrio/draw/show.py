@@ -19,32 +19,7 @@ from vidrio.look.writing import (
     shape,
     text_width,
     value_range,
-    visible,
 )
-
-__all__ = [
-    "LIMIT",
-    "LONGEST_TOKEN",
-    "NO_BREAK",
-    "PRECISION",
-    "WIDTH",
-    "at_point",
-    "bar",
-    "cut",
-    "left",
-    "matrix",
-    "number",
-    "right",
-    "shade",
-    "shape",
-    "shown",
-    "table",
-    "text_width",
-    "value_range",
-    "vector",
-    "visible",
-    "wrap",
-]
 
 LIMIT = 12  # rows or columns shown before the rest is left out
 LONGEST_TOKEN = 16  # columns on the screen

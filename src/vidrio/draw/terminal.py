@@ -4,25 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from vidrio.draw.show import (
-    NO_BREAK,
-    PRECISION,
-    WIDTH,
-    bar,
-    cut,
-    left,
-    matrix,
-    number,
-    right,
-    shade,
-    shape,
-    table,
-    text_width,
-    visible,
-    wrap,
-)
+from vidrio.draw.show import bar, matrix, right, shade, table, wrap
 from vidrio.look import blocks as b
 from vidrio.look.measures import Head
+from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, left, number, shape, text_width, visible
 from vidrio.search import largest
 
 TOP = 10  # words shown of a vocabulary

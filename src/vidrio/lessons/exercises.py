@@ -14,6 +14,7 @@ from vidrio.draw import show
 from vidrio.errors import LessonError
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running, pages
 from vidrio.lessons.as_data import json_text
+from vidrio.look import writing
 
 EXPERIMENTS: dict[int, Callable[[], Any]] = {
     1: exercise_attention.measure_word_order,
@@ -43,7 +44,7 @@ def answer(number: int, measured: Any, precision: int) -> str:
 @click.command("exercises")
 @click.argument("number", type=int, required=False)
 @click.option("--answer", "wants_answer", is_flag=True, help="Show the answer at once, and run its experiment.")
-@click.option("--precision", type=click.IntRange(0, 17), default=show.PRECISION, show_default=True, help="Decimals.")
+@click.option("--precision", type=click.IntRange(0, 17), default=writing.PRECISION, show_default=True, help="Decimals.")
 @click.option("--json", "as_json", is_flag=True, help="The questions, and what was measured, as JSON.")
 def command(number: int | None, wants_answer: bool, precision: int, as_json: bool) -> None:
     """Eight questions; each is answered by an experiment that runs here and now.

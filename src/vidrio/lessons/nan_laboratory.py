@@ -15,7 +15,6 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from vidrio.draw import show
 from vidrio.glass.paper.maths import softmax
 from vidrio.lessons import pages
 from vidrio.lessons.as_data import json_text
@@ -32,6 +31,7 @@ from vidrio.lessons.nan_draws import (
     exp_vanishes,
     run,
 )
+from vidrio.look import writing
 
 NAN = pages.pages("nan")
 
@@ -48,7 +48,7 @@ NAN = pages.pages("nan")
 @click.option("--spread", type=click.FloatRange(0, 1e6, min_open=True), default=1.0, show_default=True,
               help="Standard deviation of the matrices' entries.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="float64", show_default=True)
-@click.option("--precision", type=click.IntRange(0, 17), default=show.PRECISION, show_default=True)
+@click.option("--precision", type=click.IntRange(0, 17), default=writing.PRECISION, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The measured numbers as JSON.")
 def command(**options: Any) -> None:
     """Six encoder blocks of random matrices: when do they become NaN, and why?

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from vidrio.draw import show
 from vidrio.errors import LessonError, nearest
 from vidrio.lessons import notes_attention, notes_positions, notes_text, pages
 from vidrio.lessons.as_data import json_text
+from vidrio.look import writing
 
 # section, in the document's order: what measures it
 SECTIONS: dict[str, Callable[[], Any]] = {
@@ -42,7 +42,7 @@ def section_text(section: str, precision: int) -> str:
 
 @click.command("notes")
 @click.argument("section", required=False)
-@click.option("--precision", type=click.IntRange(0, 17), default=show.PRECISION, show_default=True, help="Decimals.")
+@click.option("--precision", type=click.IntRange(0, 17), default=writing.PRECISION, show_default=True, help="Decimals.")
 @click.option("--json", "as_json", is_flag=True, help="What is measured, as JSON.")
 def command(section: str | None, precision: int, as_json: bool) -> None:
     """The second document, section by section, put right and computed.

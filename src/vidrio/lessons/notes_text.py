@@ -13,6 +13,7 @@ from vidrio.glass.paper.transformer import translate_forced
 from vidrio.lessons.pages import pages
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import trained
+from vidrio.look import writing
 from vidrio.look.blocks import Note
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
@@ -43,7 +44,7 @@ class Tokens:
         long, short = self.ids[1:-1], tokenizer.encode("el domingo")
         return {
             "aligned": show.table(rows, align="l" + "r" * len(self.ids), gap=" "),
-            "known": ", ".join(f"{i}{show.NO_BREAK}{token}" for i, token in enumerate(self.vocabulary)),
+            "known": ", ".join(f"{i}{writing.NO_BREAK}{token}" for i, token in enumerate(self.vocabulary)),
             "text": tokenizer.decode(self.ids),
             "padded": np.array([long, [*short, *[tokenizer.special.pad] * (len(long) - len(short))]]),
         }
@@ -140,5 +141,5 @@ def named_of_first_step(trace: Trace) -> dict[str, Any]:
 def _document_steps(trace: Trace) -> Iterator[dict[str, Any]]:
     """The document's ten steps: its words, what really happens, and the shapes of the numbers."""
     for number, step in enumerate(pages("notes")["structure"]["step"], 1):
-        shapes = ", ".join(f"{name} {show.shape(trace.values[name])}" for name in step["addresses"])
+        shapes = ", ".join(f"{name} {writing.shape(trace.values[name])}" for name in step["addresses"])
         yield {**step, "number": number, "shapes": [Note(shapes, indent=6)] if shapes else []}

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from vidrio.draw import show, terminal
 from vidrio.errors import LessonError
 from vidrio.lessons.slips import flag
+from vidrio.look import writing
 from vidrio.look.blocks import Block, Note, Numbers, Table
 
 LISTED = re.compile(r" *(\d+\. |- |\{[^{}]*\}  )")
@@ -52,12 +53,12 @@ def pages(name: str) -> dict[str, Any]:
     return tomllib.loads(resources.files("vidrio.lessons").joinpath(f"data/{name}.toml").read_text("utf-8"))
 
 
-def text(page: str, values: Values, precision: int = show.PRECISION) -> str:
+def text(page: str, values: Values, precision: int = writing.PRECISION) -> str:
     """The page as text, with these values."""
     return terminal.text(blocks(page, values, precision), precision)
 
 
-def blocks(page: str, values: Values, precision: int = show.PRECISION) -> Iterator[Block]:
+def blocks(page: str, values: Values, precision: int = writing.PRECISION) -> Iterator[Block]:
     """The page with these values."""
     lines = _chosen(page.strip("\n").split("\n"), {**values, "precision": precision})
     for part in _parts(list(lines)):
@@ -228,13 +229,13 @@ def _written(value: Any, how: str, precision: int) -> str:
     way, *given = how.split(" ")
     match way:
         case "number":
-            return show.number(float(value), _decimals(given, precision))
+            return writing.number(float(value), _decimals(given, precision))
         case "list":
-            return ", ".join(show.number(float(number), precision) for number in value)
+            return ", ".join(writing.number(float(number), precision) for number in value)
         case "joined":
-            return f" {given[0]} ".join(show.number(float(number), precision) for number in value)
+            return f" {given[0]} ".join(writing.number(float(number), precision) for number in value)
         case "visible":
-            return show.visible(value)
+            return writing.visible(value)
         case "row":
             return " ".join(f"{number:.{given[0]}f}" for number in value)
         case "percent":
@@ -248,11 +249,11 @@ def _written(value: Any, how: str, precision: int) -> str:
         case "count":
             return str(len(value))
         case "shape":
-            return show.shape(value)
+            return writing.shape(value)
         case "bar":
             return show.bar(float(value), int(given[0]))
         case "cut":
-            return show.cut(value, int(given[0]))
+            return writing.cut(value, int(given[0]))
     return format(value, how)
 
 

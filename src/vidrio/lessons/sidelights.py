@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.whatif.comparison import first
 from vidrio.lessons import pages
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.sizes import PRESETS
+from vidrio.look import writing
 from vidrio.look.measures import cosines
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count, source_table
@@ -39,7 +39,7 @@ class Aside:
 
 def vocabulary(lesson: Lesson, trace: Trace) -> Aside:
     words, about = lesson.values.vocabulary, lesson.values.about[:LONGEST_ABOUT]
-    shown = [f"{i}{show.NO_BREAK}{show.cut(word, LONGEST_WORD)}" for i, word in enumerate(words[:MOST_WORDS])]
+    shown = [f"{i}{writing.NO_BREAK}{writing.cut(word, LONGEST_WORD)}" for i, word in enumerate(words[:MOST_WORDS])]
     listed = {"listed": ", ".join(shown), "more": max(0, len(words) - MOST_WORDS)}
     ids = ", ".join(_ids_of_the_words(lesson))
     return Aside(
@@ -52,8 +52,8 @@ def _ids_of_the_words(lesson: Lesson) -> Iterator[str]:
     tokenizer, unknown = lesson.values.tokenizer, lesson.values.config.special.unk
     texts = pages.pages("steps")["beside"]["words"]
     for piece in tokenizer.pieces(lesson.values.sentence):
-        word = show.cut(lesson.values.sentence[piece.start : piece.end].strip(), LONGEST_WORD)
-        values = {"word": word, "token": show.cut(piece.token, LONGEST_WORD), "id": piece.id, "precision": 0}
+        word = writing.cut(lesson.values.sentence[piece.start : piece.end].strip(), LONGEST_WORD)
+        values = {"word": word, "token": writing.cut(piece.token, LONGEST_WORD), "id": piece.id, "precision": 0}
         values |= {"unknown": tokenizer.token(unknown), "unknown_id": unknown} if piece.unknown else {}
         yield pages.filled(texts["unknown" if piece.unknown else "known"], values)
 
@@ -136,11 +136,11 @@ def table_for_generation(lesson: Lesson, trace: Trace) -> Aside:
 
 def generated(lesson: Lesson, trace: Trace) -> Aside:
     """Step by step: what was there, what came, how probable it was."""
-    written = " ".join(map(show.visible, [trace.target_tokens[0], *trace.chosen_tokens]))
+    written = " ".join(map(writing.visible, [trace.target_tokens[0], *trace.chosen_tokens]))
     steps: list[dict[str, Any]] = [
         {
-            "so_far": show.cut(" ".join(trace.target_tokens[: t + 1]), 40),
-            "token": show.visible(word),
+            "so_far": writing.cut(" ".join(trace.target_tokens[: t + 1]), 40),
+            "token": writing.visible(word),
             "probability": float(trace.values["out.prob"][t].max()),
         }
         for t, word in enumerate(trace.chosen_tokens)

@@ -14,6 +14,7 @@ from vidrio.lessons.runs import Lesson
 from vidrio.lessons.sidelights import SIDELIGHTS, Aside
 from vidrio.lessons.slips import slip
 from vidrio.lessons.step import Step
+from vidrio.look import writing
 from vidrio.look.blocks import Block, Note, Numbers
 from vidrio.model.find import LESSON
 
@@ -37,7 +38,7 @@ def _index(steps: Sequence[Step]) -> Iterator[Block]:
         if here != part:
             yield f"{'' if not part else chr(10)}{here}"
             part = here
-        yield Note(f"{show.left(f'{n:3}  {step.title}', 48)}{section}".rstrip(), hang=48)
+        yield Note(f"{writing.left(f'{n:3}  {step.title}', 48)}{section}".rstrip(), hang=48)
 
 
 def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, again: str) -> str:
@@ -49,7 +50,7 @@ def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, aga
     by_hand = [_placed(trace, address) for address in step.by_hand if _names_a_number(trace, address)]
     values = {
         "title": title,
-        "underline": "=" * min(show.WIDTH, show.text_width(title)),
+        "underline": "=" * min(writing.WIDTH, writing.text_width(title)),
         "section": step.section,
         # else nobody doubts which run it is
         "computed": lesson.says(run) if any(b.run_in(lesson) != "whole" for b in every[:n]) else "",
@@ -75,7 +76,7 @@ def _is_drawn(lesson: Lesson, step: Step) -> bool:
 def _ask_on(lesson: Lesson, command: str, address: str, run: str) -> Iterator[str]:
     """Commands to copy, broken as a shell joins them again."""
     whole = f'  {command} --why "{address}"'
-    yield whole if show.text_width(whole) <= show.WIDTH else f'  {command} \\\n    --why "{address}"'
+    yield whole if writing.text_width(whole) <= writing.WIDTH else f'  {command} \\\n    --why "{address}"'
     if lesson.mode == "trained" and not lesson.own and run == "whole":
         yield f'  vidrio why "{address}" "{lesson.values.sentence}" --model {LESSON}'
 
@@ -97,7 +98,7 @@ def _quantity(trace: Trace, name: str) -> dict[str, Any]:
         "made": "" if stage.kind in ("parameter", "input", "choice") else f" = {stage.formula}",
         "says": stage.says,
         "place": stage.place,
-        "axes": f"  {' × '.join(stage.axes)} = {show.shape(array)}" if stage.axes else "",
+        "axes": f"  {' × '.join(stage.axes)} = {writing.shape(array)}" if stage.axes else "",
         "given": name in trace.computed,
         "numbers": numbers(trace, name),
     }
@@ -137,12 +138,12 @@ def _by_hand(bill: Receipt, precision: int) -> list[Block]:
 def receipt_text(trace: Trace, address: str, precision: int) -> str:
     """The receipt of one number of the lesson's own machine."""
     bill = _receipt(trace, address)
-    tokens = [f"{axis} {i} {show.visible(head)}".rstrip() for axis, i, head in
+    tokens = [f"{axis} {i} {writing.visible(head)}".rstrip() for axis, i, head in
               zip(bill.stage.axes, bill.at.place, bill.tokens, strict=True)]  # fmt: skip
     made = bill.stage.kind not in ("parameter", "input")
     values = {
         "bill": bill,
-        "value": show.number(bill.value, precision),
+        "value": writing.number(bill.value, precision),
         "tokens": ", ".join(tokens),
         "by_hand": _by_hand(bill, precision) if made else [],
         "check": bill.compared,
@@ -153,13 +154,13 @@ def receipt_text(trace: Trace, address: str, precision: int) -> str:
 
 
 def _joined(texts: Sequence[str]) -> dict[str, Any]:
-    listed = ", ".join(text.replace(" ", show.NO_BREAK) for text in texts[:MOST_NAMED])
+    listed = ", ".join(text.replace(" ", writing.NO_BREAK) for text in texts[:MOST_NAMED])
     return {"listed": listed, "more": max(0, len(texts) - MOST_NAMED)}
 
 
 def plain(value: float, precision: int) -> str:
     """A number to calculate with: no zeros at the end."""
-    text = show.number(float(value), precision)
+    text = writing.number(float(value), precision)
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
