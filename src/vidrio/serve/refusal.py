@@ -1,6 +1,12 @@
 """An answer that is no translation: its status and its words."""
 
+import logging
+
 from fastapi.responses import JSONResponse
+
+from vidrio.errors import ModelError, VidrioError
+
+log = logging.getLogger("vidrio.serve")
 
 
 class Refusal(Exception):
@@ -17,3 +23,9 @@ class Refusal(Exception):
 
 def bad(error: str) -> Refusal:
     return Refusal(400, f"Invalid request: {error}")
+
+
+def own_fault(error: VidrioError) -> str:
+    """What a client is told of a fault that is the operator's, who finds the rest, with its paths, in the log."""
+    log.error("%s", error)
+    return "The model cannot be loaded" if isinstance(error, ModelError) else "The server is not set up as it should be"
