@@ -206,10 +206,12 @@ def test_the_description_names_every_route_and_needs_nothing_from_elsewhere() ->
         ({"alternatives": -1}, "Invalid request: alternatives parameter must be a positive number"),
         ({"alternatives": 100_000}, "Invalid request: alternatives (100000) exceeds limit (16)"),
         ({"glossary": ["world"]}, "Invalid request: glossary is an object of terms"),
+        ({"q": "\ud800"}, "Invalid request: the text is not valid Unicode"),
     ],
 )
 def test_a_wrong_field_is_told_in_words(fields: dict[str, Any], error: str) -> None:
-    answer = client().post("/translate", json={**HELLO, **fields})
+    body = json.dumps({**HELLO, **fields})
+    answer = client().post("/translate", content=body, headers={"content-type": "application/json"})
     assert answer.status_code == 400
     assert set(answer.json()) == {"error"}
     assert answer.json()["error"].startswith(error)

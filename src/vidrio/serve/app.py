@@ -36,7 +36,7 @@ from vidrio.serve.limits import RequestLimits
 from vidrio.serve.looking import Looking
 from vidrio.serve.metrics import Metrics
 from vidrio.serve.pool import Pool, read_specs
-from vidrio.serve.refusal import Refusal, own_fault
+from vidrio.serve.refusal import Refusal, refusal_of
 from vidrio.serve.service import Service
 from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.translate.translator import Translator
@@ -98,7 +98,7 @@ def _tell_errors(app: FastAPI) -> None:
     @app.exception_handler(VidrioError)
     def refused(request: Request, error: VidrioError) -> Response:
         if not request.url.path.startswith("/api/"):
-            return problem(request.url.path, 500, own_fault(error))
+            return refusal_of(error).response()
         return JSONResponse({"what": error.what, "found": error.found, "do": error.do}, 400)
 
     @app.exception_handler(RequestValidationError)

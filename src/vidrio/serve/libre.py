@@ -17,7 +17,7 @@ from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
 from vidrio.documents.polish import as_source
 from vidrio.documents.terms import Terms
-from vidrio.errors import DataError, InputError, VidrioError
+from vidrio.errors import VidrioError
 from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
 from vidrio.serve.asks import TranslateAsk, check_length, fields_of, needed, translate_ask
@@ -26,7 +26,7 @@ from vidrio.serve.keys import Key, Keys
 from vidrio.serve.languages import Pair
 from vidrio.serve.limits import RequestLimits
 from vidrio.serve.metrics import TYPE, Metrics
-from vidrio.serve.refusal import Refusal, bad, own_fault
+from vidrio.serve.refusal import Refusal, bad, refusal_of
 from vidrio.serve.schemas import DETECT, SUGGEST, TRANSLATE, body
 from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
@@ -164,22 +164,19 @@ async def _events(service: Service, way: Sequence[Pair], text: str, terms: Terms
             yield f"{name}data: {json_text({what: piece})}\n\n"
         yield "event: done\ndata: {}\n\n"
     except (Refusal, VidrioError) as error:
-        why = error.error if isinstance(error, Refusal) else own_fault(error)
-        yield f"event: error\ndata: {json_text({'error': why})}\n\n"
+        refusal = error if isinstance(error, Refusal) else refusal_of(error)
+        yield f"event: error\ndata: {json_text({'error': refusal.error})}\n\n"
 
 
 async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:
     """The answer to `POST /translate`."""
     detected = await _detected(parts.detector, ask)
-    try:
-        replies = await asyncio.gather(
-            *[
-                _reply(parts, ask, text, found.language if found else ask.source)
-                for text, found in zip(ask.texts, detected, strict=True)
-            ]
-        )
-    except (InputError, DataError) as error:
-        raise bad(error.what) from None
+    replies = await asyncio.gather(
+        *[
+            _reply(parts, ask, text, found.language if found else ask.source)
+            for text, found in zip(ask.texts, detected, strict=True)
+        ]
+    )
     answer: dict[str, Any] = {"translatedText": [reply.text for reply in replies]}
     if ask.source == "auto":
         answer["detectedLanguage"] = [found._asdict() for found in detected if found]

@@ -4,7 +4,7 @@ import logging
 
 from fastapi.responses import JSONResponse
 
-from vidrio.errors import ModelError, VidrioError
+from vidrio.errors import ConfigError, ModelError, VidrioError
 
 log = logging.getLogger("vidrio.serve")
 
@@ -25,7 +25,11 @@ def bad(error: str) -> Refusal:
     return Refusal(400, f"Invalid request: {error}")
 
 
-def own_fault(error: VidrioError) -> str:
-    """What a client is told of a fault that is the operator's, who finds the rest, with its paths, in the log."""
+def refusal_of(error: VidrioError) -> Refusal:
+    """What a client is told: of a text that cannot be translated why; of the operator's own faults little, since the
+    rest, with its paths, is for the log."""
+    if not isinstance(error, ModelError | ConfigError):
+        return bad(error.what)
     log.error("%s", error)
-    return "The model cannot be loaded" if isinstance(error, ModelError) else "The server is not set up as it should be"
+    told = "The model cannot be loaded" if isinstance(error, ModelError) else "The server is not set up as it should be"
+    return Refusal(500, told)

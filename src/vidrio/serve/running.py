@@ -42,7 +42,7 @@ def serve(
             make if workers > 1 else app,
             factory=workers > 1,
             workers=workers,
-            log_level="warning",
+            log_level="error",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE,
@@ -67,6 +67,7 @@ def start_log(settings: Settings) -> None:
     log.handlers = [logging.StreamHandler(sys.stderr)]
     log.setLevel(logging.INFO if settings.log else logging.ERROR)
     log.propagate = False
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else whoever sends forms that are none fills stderr
 
 
 def listening(host: str, port: int) -> socket.socket:
