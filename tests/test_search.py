@@ -298,7 +298,7 @@ def test_impossible_options_are_refused_all_at_once():
         with pytest.raises(ConfigError) as told:
             Options(beam=1, sampling=Sampling(**wrong))
         assert all(f"{name} {value!r} is not" in str(told.value) for name, value in wrong.items())
-    with pytest.raises(ConfigError, match="beam 2[.]5 is not a whole number"):
+    with pytest.raises(ConfigError, match=r"beam 2\.5 is not a whole number"):
         Options(beam=2.5)
     assert Options(beam=np.int64(3), length_penalty=np.float32(0.5)).beam == 3
     with pytest.raises(ConfigError, match="n_best 5 is above beam 4"):
