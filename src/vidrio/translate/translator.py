@@ -57,7 +57,7 @@ class Translator:
         self._source, self._target = tokenizers
         self._split = splitter(about.source_language)
         self._close = config.source_close
-        self._longest = min(LONGEST, config.max_positions - len(self._close))
+        self._longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
         self._within = lru_cache(16)(self._made_to_fit)
 
