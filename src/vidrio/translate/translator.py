@@ -29,6 +29,7 @@ from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.reading.sentences import splitter
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.translate.allocator import give_back
 from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
@@ -168,6 +169,7 @@ class Translator:
         pool = ThreadPoolExecutor(CHUNKS)
         try:
             for chunk in chunks:
+                give_back()
                 if chunk:
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
                 while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):
