@@ -14,6 +14,7 @@ from vidrio.model.config import SpecialIds
 from vidrio.model.find import PACKAGE
 from vidrio.text.tokens.normalise import ESCAPE, normalise
 from vidrio.text.tokens.panics import without_its_own_words
+from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.steps import steps as explain
 from vidrio.text.tokens.tokenizer import Piece, SpecialNames, Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES, thin
@@ -328,3 +329,10 @@ def test_a_template_without_a_place_for_the_text_is_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     with pytest.raises(TokenizerError, match="makes nothing of a text"):
         Tokenizer.load(tmp_path / "tokenizer.json", SpecialIds())
+
+
+def test_tokens_of_a_file_that_counts_wrongly_are_within_the_text():
+    """Found by the fuzzer of model folders, cases 1050254 and 1067730."""
+    for spans in ([(0, 3), (9, 12), (12, 15)], [(3, 6), (6, 9), (0, 3)], [(7, 2), (2, 7), (4, 4)]):
+        for text in ("abc", "a b c d", ""):
+            assert all(0 <= start <= len(text) >= end for start, end in exact_spans(text, ["a", "b", "c"], spans))
