@@ -302,6 +302,7 @@ export type Block =
   | { kind: "fold"; title: string; about: string; blocks: Block[]; anchor: string }
   | { kind: "pairs"; pairs: [string, string][] }
   | CurvesBlock
+  | { kind: "ages"; history: AgesData }
   | HeatBlock;
 
 /** A page of blocks: a report, a lesson, a part of a notebook. */
@@ -328,8 +329,15 @@ export interface Age {
   share: Num[];
 }
 
+export interface AgesData {
+  text: string;
+  tokens: string[];
+  left_out: number;
+  ages: Age[];
+}
+
 export interface Learning {
-  ages: { text: string; tokens: string[]; left_out: number; ages: Age[] } | null;
+  ages: AgesData | null;
   curves: Block[];
 }
 
