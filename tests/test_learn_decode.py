@@ -7,6 +7,7 @@ import torch
 from parity_models import make_config, make_parameters
 from vidrio import search
 from vidrio.glass.paper import decoding, transformer
+from vidrio.hypothesis import Options
 from vidrio.learn.net import model
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run.validate import translate
@@ -32,7 +33,7 @@ def test_same_translations_as_search_over_glass(seed: int) -> None:
     compared = 0
     for source, ids in zip(sources(), ours, strict=True):
         ended = [*source.tolist(), special.end]
-        options = search.Options(beam=1, max_length=39, suppressed=(special.pad, special.start))
+        options = Options(beam=1, max_length=39, suppressed=(special.pad, special.start))
         best = search.search(decoding.stepper(machine, ended), special.start, special.end, options)[0]
         if best.ended and len(best.ids) < 2 * len(ended):
             assert ids == list(best.ids)

@@ -11,11 +11,12 @@ from vidrio.commands._options import given_text, opened, search_options
 from vidrio.commands.whatif_options import Asked, as_typed, take_asked, whatif_options
 
 if TYPE_CHECKING:
+    from vidrio.hypothesis import Options
     from vidrio.look.changed import BeforeAfter
     from vidrio.look.command_line import CommandLine
     from vidrio.look.run import LoadedModel
     from vidrio.look.translated import Reading
-    from vidrio.search import Options, Tree
+    from vidrio.search import Tree
 
 # NumPy reads this when it is first imported. One sentence means small products: a second thread only waits for the
 # first, and takes three times the processor's time for it.

@@ -206,7 +206,7 @@ def write_report(learned: "Learned", judgement: "Judgement") -> Path:
     from vidrio.draw.page import write_report as write_page
     from vidrio.learn.run.finish import LIMITS
     from vidrio.look import report
-    from vidrio.model.folder import write_atomically
+    from vidrio.model.files import write_atomically
     from vidrio.model.json_text import json_text
 
     task, data = learned.task, learned.request.folder / "run" / "data" / "data.json"

@@ -24,7 +24,7 @@ from vidrio.look.patterns import Pattern, patterns
 from vidrio.look.report import Ending, report
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, visible
-from vidrio.model.folder import write_atomically
+from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 
 LARGEST = 5_900_000  # bytes of a file, if the numbers of the run itself fit

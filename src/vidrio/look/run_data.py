@@ -11,11 +11,12 @@ from vidrio.glass.numbers.stages import stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.decoding import Kept
 from vidrio.glass.paper.maths import Array
+from vidrio.hypothesis import default_options
 from vidrio.look.measures import classes, cosines, likeliest, neighbours
 from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.parameters import count, source_table, target_table
-from vidrio.search import Tree, default_options
+from vidrio.search import Tree
 from vidrio.text.tokens.steps import steps
 
 BEST = 5  # next words told of a step

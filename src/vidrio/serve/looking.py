@@ -17,10 +17,11 @@ import numpy as np
 from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.whatif.whatif import parse
+from vidrio.hypothesis import Options, default_options
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.run import LoadedModel, Look, look, open_model
 from vidrio.model import find as models
-from vidrio.search import Options, Tree, default_options
+from vidrio.search import Tree
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 
