@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from forked import run_vidrio
 from small_models import WORDS, write_model
 from vidrio.fast.export import export
 from vidrio.translate.translator import Translator
@@ -40,7 +41,7 @@ def command(model, *arguments):
 
 
 def run(model, *arguments, stdin=b"", **more):
-    return subprocess.run(command(model, *arguments), input=stdin, capture_output=True, timeout=120, **more)
+    return run_vidrio(*command(model, *arguments)[3:], stdin=stdin, text=False, **more)
 
 
 def text_of(lines):
