@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -24,13 +25,19 @@ LIBRARIES = ("click", "numpy", "safetensors.numpy", "tokenizers", "ctranslate2",
 
 
 def run_vidrio(
-    *arguments: str, stdin: str | bytes = "", cwd: str | Path | None = None, timeout: float = 120, text: bool = True
+    *arguments: str,
+    stdin: str | bytes = "",
+    cwd: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 120,
+    text: bool = True,
 ) -> "subprocess.CompletedProcess[Any]":
-    """Run a command to its end; what it printed is text, or bytes."""
+    """Run a command to its end, with more in its environment; what it printed is text, or bytes."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode() if isinstance(stdin, str) else stdin)
         given.seek(0)
-        code = ask(socket_path(), list(arguments), (given, out, err), cwd or Path.cwd(), timeout)
+        request = [list(arguments), str(cwd or Path.cwd()), {**os.environ, **(environment or {})}]
+        code = ask(socket_path(), request, (given, out, err), timeout)
         printed: list[Any] = []
         for file in (out, err):
             file.seek(0)
@@ -52,18 +59,18 @@ def socket_path() -> str:
 kept: list["subprocess.Popen[bytes]"] = []
 
 
-def ask(path: str, arguments: list[str], streams: tuple[IO[bytes], ...], cwd: str | Path, timeout: float | None) -> int:
-    """The exit code of a command; below 0 the signal that ended it."""
-    request = json.dumps([arguments, str(cwd), dict(os.environ)]).encode()
+def ask(path: str, request: list[Any], streams: tuple[IO[bytes], ...], timeout: float | None) -> int:
+    """The exit code of a command (its arguments, folder and environment); below 0 the signal that ended it."""
+    data = json.dumps(request).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout)
         connection.connect(path)
-        socket.send_fds(connection, [len(request).to_bytes(4, "little")], [stream.fileno() for stream in streams])
-        connection.sendall(request)
+        socket.send_fds(connection, [len(data).to_bytes(4, "little")], [stream.fileno() for stream in streams])
+        connection.sendall(data)
         try:
             return int(connection.recv(16))  # closed before that, it ends the command
         except TimeoutError:
-            raise subprocess.TimeoutExpired(arguments, timeout or 0.0) from None
+            raise subprocess.TimeoutExpired(request[0], timeout or 0.0) from None
 
 
 # --- the process that forks -------------------------------------------------------------------------------------------
@@ -153,5 +160,5 @@ def ended_as_python_does() -> None:
 if __name__ == "__main__":
     if sys.argv[2:]:
         here = tuple(os.fdopen(number, "rb", closefd=False) for number in range(3))
-        sys.exit(ask(sys.argv[1], sys.argv[2:], here, os.getcwd(), None))  # type: ignore[arg-type]
+        sys.exit(ask(sys.argv[1], [sys.argv[2:], os.getcwd(), dict(os.environ)], here, None))
     serve(sys.argv[1])
