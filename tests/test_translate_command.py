@@ -443,7 +443,7 @@ def test_a_disk_that_fills_leaves_whole_lines_to_go_on_from(model, lines, expect
 
 def test_ctrl_c_leaves_whole_lines_and_resume_goes_on(model, lines, tmp_path):
     (tmp_path / "in").write_bytes(text_of(lines))
-    slowly = ("-i", tmp_path / "in", "--beam", "24", "--workers", "1")
+    slowly = ("-i", tmp_path / "in", "--beam", "8", "--workers", "1")
     whole = run(model, *slowly).stdout
     part = tmp_path / "out.part"
     with subprocess.Popen(command(model, *slowly, "-o", tmp_path / "out"), stderr=subprocess.PIPE) as process:
