@@ -260,6 +260,40 @@ def test_the_tree_of_the_search_tells_why_a_hypothesis_died(open_page: Open) -> 
     expect(page.locator(".detail")).to_contain_text("dropped")
 
 
+def test_a_hypothesis_of_the_tree_is_pinned(open_page: Open) -> None:
+    page = open_page()
+    page.locator(".unfold", has_text="How it was found").click()
+    page.locator(".all input").check()
+    page.locator(".tree button.dropped").first.click()
+    begun = page.locator(".detail b").inner_text()
+    page.get_by_role("button", name="Go on from here").click()
+    expect(page.locator("dd.differs")).to_have_text(re.compile(f"^{re.escape(begun)}"))
+    assert "if=pin" in page.url
+
+
+def test_temperature_and_a_forced_beginning(open_page: Open) -> None:
+    page = open_page()
+    page.locator(".unfold", has_text="Logits, temperature").click()
+    rows = page.locator("table", has_text="logit").locator("tbody tr")
+    expect(rows).to_have_count(13)
+    page.get_by_role("slider", name="top-k").fill("2")
+    expect(rows.nth(2)).to_contain_text("cut off")
+    page.locator(".unfold", has_text="What if").click()
+    page.get_by_label("The translation begins with").fill("Yo")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.locator("dd.differs")).to_have_text(re.compile("^Yo "), timeout=30_000)
+
+
+def test_the_first_document_s_exact_run(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson")
+    page.locator(".unfold", has_text="What if").click()
+    page.get_by_role("button", name="The worked example, as printed").click()
+    cell = page.locator("[data-address='enc.0.self.norm.out[0,0]']").first
+    expect(cell).to_have_text("1.7189", timeout=30_000)
+    cell.click()
+    expect(page.locator("aside .full")).to_contain_text("1.7188769")
+
+
 def test_pencil_mode_names_the_likely_slip(open_page: Open) -> None:
     page = open_page(open="enc.0", at="enc.0.self.scaled.h0[1,2]", numbers="float64")
     page.get_by_role("button", name="Pencil").click()

@@ -2,8 +2,6 @@
 
 import re
 import time
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -227,14 +225,3 @@ def test_a_plain_sentence_is_seen_at_once_and_is_what_the_rules_say(text):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "PLAIN", re.compile(r"(?!)"))  # matches nothing
         assert list(translatable(protect.protected(text), TOKENIZER, 40)) == told
-
-
-def test_a_damaged_tokenizer_whose_tokens_stand_beyond_the_text_cuts_within_it() -> None:
-    """Found by the fuzzer of model folders, case 1050254."""
-
-    class Damaged:
-        def pieces(self, text: str) -> list[Any]:
-            return [SimpleNamespace(start=3 * n) for n in range(len(text))]
-
-    assert 0 < parts.cut_place("a word and another", Damaged(), 8) <= len("a word and another")  # type: ignore[arg-type]
-    assert 0 < parts.cut_place("abc", Damaged(), 2) <= 3  # type: ignore[arg-type]

@@ -165,6 +165,7 @@ export interface Search {
   beam: number;
   length_penalty: number;
   best: number;
+  prefix: string[];
   nodes: SearchNode[];
   found: Found | null;
   greedy: Found | null;
@@ -175,6 +176,34 @@ export interface Kept {
   axis: "S" | "T";
   reused: number;
   rows: number;
+}
+
+/** One choice of the next word; `tempered` and `drawn` are worked out from p, as the settings ask. */
+export interface Choice {
+  step: number;
+  largest: Num;
+  log_sum_exp: Num;
+  tokens: {
+    token: string;
+    id: number;
+    logit_address: string;
+    logit: Num;
+    address: string;
+    p: Num;
+    tempered: Num;
+    drawn: Num;
+    taken: boolean;
+    forbidden: boolean;
+  }[];
+  left: number;
+  others: { count: number; p: Num; tempered: Num; drawn: Num };
+}
+
+export interface Drawing {
+  step: number;
+  temperature: number;
+  top_k: number;
+  top_p: number;
 }
 
 export interface Merge {

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from vidrio.model.config import LARGEST_BEAM
+
 if TYPE_CHECKING:
     from vidrio.data.pairs import Corpus
     from vidrio.data.prepare import Wishes
@@ -34,6 +36,7 @@ def names_of(*options: Decorator) -> list[str]:
     return [parameter.name for parameter in command.params if parameter.name]
 
 
+BEAM = click.IntRange(1, LARGEST_BEAM)
 DTYPES = ("int8", "float64", "float32")
 
 model_option = click.option(
@@ -49,7 +52,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 text_argument = click.argument("text")
 
 _BEAM = (
-    click.option("--beam", type=click.IntRange(1, 64), help="Hypotheses to keep at each step; 1 is greedy."),
+    click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy."),
     click.option("--length-penalty", type=float, help="Score = log p / length^this. [the model's]"),
     click.option("--min-length", type=click.IntRange(0), help="Tokens at least."),
     click.option("--max-length", type=click.IntRange(1), help="Tokens at most. [the model's]"),

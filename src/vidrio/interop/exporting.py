@@ -23,7 +23,12 @@ def export_model(name: str, program: str, to: Path) -> None:
         return
     with new_folder(to) as (made, _):
         made.mkdir()
-        (export_huggingface if program == "hf" else export_ctranslate2)(folder, made)
+        if program == "onnx":
+            from vidrio.interop.to_onnx import export_onnx
+
+            export_onnx(folder, made)
+        else:
+            (export_huggingface if program == "hf" else export_ctranslate2)(folder, made)
         if (folder / CARD).is_file():
             write_atomically(made / CARD, (folder / CARD).read_bytes())
 

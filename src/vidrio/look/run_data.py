@@ -1,13 +1,13 @@
 """A run as data: what the page (and any program) gets of it. Numbers are the trace's, by address."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from vidrio.errors import AddressError
-from vidrio.glass.numbers.stages import stages_of
+from vidrio.glass.numbers.stages import Stage, stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.decoding import Kept
 from vidrio.glass.paper.maths import Array
@@ -22,8 +22,9 @@ from vidrio.text.tokens.steps import steps
 BEST = 5  # next words told of a step
 
 
-def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
-    """What there is in a model, before any text: its sizes and every quantity, along the way of the data."""
+def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[Stage] | None = None) -> dict[str, Any]:
+    """What there is in a model, before any text: its sizes and every quantity, along the way of the data. `stages`:
+    what is told of them, where a machine departs from the table."""
     config, about = glass.config, glass.about
     table = stages_of(glass.machine)
     return {
@@ -51,9 +52,9 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
                 "latex": stage.latex,
                 "place": stage.place,
                 "says": stage.says,
-                "code": numpy_line(stage, glass.machine),
+                "code": numpy_line(stage, glass.machine) if stage == table[stage.address] else "",
             }
-            for stage in table.values()
+            for stage in stages or table.values()
         ],
     }
 
@@ -121,6 +122,7 @@ def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
         "beam": seen.options.beam,
         "length_penalty": seen.options.length_penalty,
         "best": tree.best,
+        "prefix": [seen.trace.vocabulary[i] for i in tree.prefix],
         "nodes": [{"word": seen.trace.vocabulary[node.token], **asdict(node)} for node in tree.nodes],
         "found": _found(seen),
         "greedy": _found(greedy) if greedy else None,
