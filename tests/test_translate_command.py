@@ -14,6 +14,7 @@ from functools import partial
 
 import pytest
 
+from forked import run_vidrio
 from small_models import WORDS, write_model
 from vidrio.fast.export import export
 from vidrio.translate.translator import Translator
@@ -42,7 +43,7 @@ def command(model, *arguments):
 
 
 def run(model, *arguments, stdin=b"", **more):
-    return subprocess.run(command(model, *arguments), input=stdin, capture_output=True, timeout=120, **more)
+    return run_vidrio(*command(model, *arguments)[3:], stdin=stdin, text=False, **more)
 
 
 def begun(model, tmp_path, *arguments, done, stdin=b""):
@@ -499,7 +500,7 @@ def test_a_disk_that_fills_leaves_whole_lines_to_go_on_from(model, lines, expect
 
 def test_ctrl_c_leaves_whole_lines_and_resume_goes_on(model, lines, tmp_path):
     (tmp_path / "in").write_bytes(text_of(lines))
-    slowly = ("-i", tmp_path / "in", "--beam", "24", "--workers", "1")
+    slowly = ("-i", tmp_path / "in", "--beam", "8", "--workers", "1")
     whole = run(model, *slowly).stdout
     part = tmp_path / "out.part"
     with subprocess.Popen(command(model, *slowly, "-o", tmp_path / "out"), stderr=subprocess.PIPE) as process:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import click
 
 from vidrio.errors import DataError, about_file
-from vidrio.model.files import is_plain_file, keep_access, read_json, real_place, write_atomically
+from vidrio.model.files import is_plain_file, keep_access, read_json, real_place, write_all, write_atomically
 from vidrio.model.json_text import json_text
 
 ENDS = 1 << 20  # bytes of a file at its beginning and its end that tell it from others
@@ -56,10 +56,9 @@ class Output:
         self._file, self._name = file, name
 
     def write(self, lines: Iterable[str]) -> None:
-        data = memoryview("".join(f"{line}\n" for line in lines).encode())
+        data = "".join(f"{line}\n" for line in lines).encode()
         with about_file(self._name), whole_lines():  # a full disk does not tell whose it is
-            while data:
-                data = data[self._file.write(data) :]
+            write_all(self._file, data)
             self._file.flush()
 
 

@@ -14,7 +14,7 @@ import click
 from vidrio.commands._doubts import Doubts
 from vidrio.commands._glossary import Glossary
 from vidrio.commands._lines import chunks_of_pipe, lines_of_file, skipped
-from vidrio.commands._options import BEAM, as_options, json_option, model_option, search_options
+from vidrio.commands._options import BEAM, SAMPLING, as_options, json_option, model_option, search_options
 from vidrio.commands._output import (
     Identity,
     belongs,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from vidrio.hypothesis import Options
     from vidrio.translate.answers import Answers
     from vidrio.translate.translator import Translator
-
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
 
 EPILOG = """\b
 Examples:

@@ -4,8 +4,9 @@ import json
 import os
 import stat
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from vidrio.errors import ModelError, about_file
 
@@ -48,9 +49,14 @@ def write_output(path: Path, data: bytes) -> None:
         write_atomically(real_place(path), data)
         return
     with about_file(path), path.open("wb", buffering=0) as file:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[file.write(rest) :]
+        write_all(file, data)
+
+
+def write_all(file: BinaryIO | FileIO, data: bytes) -> None:
+    """All of it: an unbuffered file may take a part of what it is given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def is_plain_file(path: Path) -> bool:
