@@ -13,7 +13,7 @@ from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
 from vidrio.model.find import PACKAGE
 from vidrio.text.tokens.normalise import ESCAPE, normalise
-from vidrio.text.tokens.panics import without_its_own_words
+from vidrio.text.tokens.panics import at_work
 from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.steps import steps as explain
 from vidrio.text.tokens.tokenizer import Piece, SpecialNames, Tokenizer
@@ -318,7 +318,7 @@ def test_a_panic_of_the_library_is_told_in_our_words_and_what_others_say_meanwhi
     (tmp_path / "tokenizer.json").write_text(json.dumps(data))
     with pytest.raises(TokenizerError, match="cannot be used"):
         Tokenizer.load(tmp_path / "tokenizer.json")
-    with without_its_own_words():
+    with at_work():
         os.write(2, b"another thread")
     assert capfd.readouterr().err == "another thread"
 

@@ -6,8 +6,8 @@ Pieces read like `▁Hello`; a character that the vocabulary does not hold becom
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
 from vidrio.text.tokens.normalise import SPACE, decoder, normalizer, pre_tokenizer, valid
-from vidrio.text.tokens.panics import without_its_own_words
+from vidrio.text.tokens.panics import at_work, leaves_texts_out
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
@@ -107,9 +107,9 @@ class Tokenizer:
         try:
             if text.startswith(BEGINNING):
                 return Tokenizer(SentencePieces.from_json(text), special or SpecialIds())
-            with _told_of_panics():
+            with at_work():
                 engine = tokenizers.Tokenizer.from_str(text)
-                if _leaves_texts_out(engine):
+                if leaves_texts_out(engine):
                     raise TokenizerError(f"{path} makes nothing of a text", do="use an undamaged one")
         except (TokenizerError, ModuleNotFoundError):
             raise
@@ -136,7 +136,7 @@ class Tokenizer:
 
     def _asked(self) -> AbstractContextManager[object]:
         """The library at work. What was not written here can make it panic on a text, and it would say so itself."""
-        return nullcontext() if self._is_own else _told_of_panics()
+        return nullcontext() if self._is_own else at_work()
 
     @cached_property
     def _is_own(self) -> bool:
@@ -367,29 +367,6 @@ def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Token
             do="use an undamaged model folder",
         )
     return source, target
-
-
-def _leaves_texts_out(engine: tokenizers.Tokenizer) -> bool:
-    """Whether the template has no place for the text, so that not even a token becomes one."""
-    probe = engine.id_to_token(engine.get_vocab_size() - 1)
-    try:
-        return bool(probe and not probe.isspace() and not engine.encode(probe, add_special_tokens=False).ids)
-    except Exception:  # a vocabulary without the unknown; it is told when a text is read
-        return False
-
-
-@contextmanager
-def _told_of_panics() -> Iterator[None]:
-    """A tokenizer file can hold what its library does not expect of itself; what it raises then is no Exception."""
-    try:
-        with without_its_own_words():
-            yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise TokenizerError(
-            "this tokenizer cannot be used", found=f"{error!s:.200}", do="use an undamaged model folder"
-        ) from None
 
 
 def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
