@@ -78,6 +78,7 @@ LIBRARIES = {
     "sentencex": ("text.reading",),
     "sentencepiece": ("text.tokens",),
     "yaml": ("interop",),
+    "onnx": ("interop",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),

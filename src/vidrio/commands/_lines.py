@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from queue import Empty, Queue
 from typing import BinaryIO
 
@@ -66,18 +66,26 @@ def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None
     queue.put(None)
 
 
-def skipped(chunks: Iterator[list[str]], count: int) -> Iterator[list[str]]:
-    """The chunks without the first `count` lines."""
-    left = count
+def skipped(
+    chunks: Iterator[list[str]], count: int, check: Callable[[dict[int, str]], None], numbers: Collection[int]
+) -> Iterator[list[str]]:
+    """The chunks without the first `count` lines; before the others come, those with these numbers (from 0) are
+    checked."""
+    at, kept = 0, dict[int, str]()
     for chunk in chunks:
-        if left >= len(chunk) > 0:
-            left -= len(chunk)
-        else:
-            yield chunk[left:]
-            left = 0 if chunk else left
-    if left:
+        if at == count or not chunk:
+            yield chunk
+            continue
+        kept |= {number: chunk[number - at] for number in numbers if at <= number < at + len(chunk)}
+        rest = chunk[count - at :]
+        at += len(chunk) - len(rest)
+        if at == count:
+            check(kept)
+        if rest:
+            yield rest
+    if at < count:
         raise DataError(
             "there is more output than input",
-            found=f"{count} lines are translated already, the input has {count - left}",
+            found=f"{count} lines are translated already, the input has {at}",
             do="give the same input as before, or leave out --resume to start afresh",
         )

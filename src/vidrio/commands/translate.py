@@ -2,9 +2,10 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +14,28 @@ import click
 from vidrio.commands._doubts import Doubts
 from vidrio.commands._glossary import Glossary
 from vidrio.commands._lines import chunks_of_pipe, lines_of_file, skipped
-from vidrio.commands._options import as_options, json_option, model_option, search_options
-from vidrio.commands._output import Identity, file_identity, is_complete, opened
+from vidrio.commands._options import BEAM, SAMPLING, as_options, json_option, model_option, search_options
+from vidrio.commands._output import (
+    Identity,
+    belongs,
+    file_identity,
+    is_finished,
+    opened,
+    part_of,
+    same_line,
+    sample_of,
+    whole_lines_of,
+)
 from vidrio.commands._progress import bar
 from vidrio.commands._records import AnswerWork, Work
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
+from vidrio.errors import DataError
 from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
     from vidrio.translate.answers import Answers
     from vidrio.translate.translator import Translator
-
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
 
 EPILOG = """\b
 Examples:
@@ -57,7 +67,7 @@ Examples:
 )
 @click.option("--resume", is_flag=True, help="Go on where an earlier command with this --output was stopped.")
 @search_options
-@click.option("--n-best", type=click.IntRange(1, 64), default=1, help="So many translations, the best first.")
+@click.option("--n-best", type=BEAM, default=1, help="So many translations, the best first.")
 @click.option("--start", default="", metavar="WORDS", help="The translation of TEXT, one sentence, begins with this.")
 @click.option(
     "--alternatives", type=click.IntRange(2, 64), help="So many translations that differ in the token after --start."
@@ -144,7 +154,7 @@ class Request:
         if self.text is not None:
             terms = Glossary(self.glossary)
             click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
-        elif self.resume and self.target is not None and is_complete(self.target, self.source, self.identity(work)):
+        elif self.resume and self.target is not None and self.is_complete(self.target, work):
             click.echo(f"vidrio: {self.target} is complete", err=True)
         else:
             self.on_lines(work)
@@ -264,11 +274,62 @@ class Request:
         ):
             if isinstance(work, Work) and work.doubts is not None:
                 work.doubts.number = output.done + 1
-            terms = Glossary(self.glossary)
-            hidden = ([terms.hide(line) for line in lines] for lines in skipped(chunks, output.done))
-            for lines in work.on_lines(hidden if self.glossary else skipped(chunks, output.done)):
-                output.write(map(terms.reveal_first, lines))
+            # The manifest of a part tells its file, but nothing of a standard input.
+            part = self.target if output.done and self.source is None else None
+            for lines in self.printed(work, self.after(chunks, part and part_of(part), output.done, work)):
+                output.write(lines)
                 progress()
+
+    def printed(self, work: Work | AnswerWork, chunks: Iterator[list[str]]) -> Iterator[Iterable[str]]:
+        """Lines in, lines out, some at a time."""
+        terms = Glossary(self.glossary)
+        hidden = ([terms.hide(line) for line in lines] for lines in chunks)
+        for lines in work.on_lines(hidden if self.glossary else chunks):
+            yield map(terms.reveal_first, lines)
+
+    def after(
+        self, chunks: Iterator[list[str]], output: Path | None, done: int, work: Work | AnswerWork
+    ) -> Iterator[list[str]]:
+        """The lines after those that are done. Some of an `output` are translated again, and must be the same."""
+        sample = {} if output is None or self.draws else sample_of(output, done)
+        quiet = replace(work, unknown={})
+        if isinstance(quiet, Work) and not (self.as_json or self.jsonl):
+            quiet = replace(quiet, doubts=None)
+
+        def check(lines: dict[int, str]) -> None:
+            again = chain.from_iterable(self.printed(quiet, iter([list(lines.values())])))
+            for (number, before), now in zip(sample.items(), again, strict=True):
+                if not same_line(before, now):
+                    raise DataError(
+                        f"{output} belongs to another translation",
+                        found=f"line {number + 1} is {before[:80]!r}, and would be {now[:80]!r}",
+                        do="give the command that it belongs to, or leave out --resume to start afresh",
+                    )
+
+        return skipped(chunks, done, check, sample)
+
+    def is_complete(self, target: Path, work: Work | AnswerWork) -> bool:
+        """Whether the output is there: as many lines as the input, and it is known to be its translation or some of its
+        lines, translated again, come out the same."""
+        if not is_finished(target):
+            return False
+        known = belongs(target, self.identity(work)) and self.source is not None
+        if self.draws and not known:
+            raise DataError(
+                f"it cannot be told what {target} belongs to",
+                found="words that were drawn, which come out otherwise in other company",
+                do="leave out --resume to start afresh",
+            )
+        done = whole_lines_of(target)[0]
+        with _reading(self.source, self.errors, work.at_once) as (chunks, _):
+            lines = done + sum(map(len, self.after(chunks, None if known else target, done, work)))
+        if lines != done:
+            raise DataError(
+                f"{target} is not the translation of {self.source or 'this input'}",
+                found=f"{done:,} lines for {lines:,}",
+                do="leave out --resume to translate it afresh",
+            )
+        return True
 
     def identity(self, work: Work | AnswerWork) -> Identity:
         """What the output belongs to."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Options, SearchAll, default_options, diverging
-from vidrio.model.config import ModelConfig
+from vidrio.model.config import LARGEST_BEAM, ModelConfig
 from vidrio.model.folder import About
 from vidrio.text.reading.parts import is_plain, translatable
 from vidrio.text.reading.prepared import Reader
@@ -29,6 +29,7 @@ from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.reading.sentences import splitter
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.translate.allocator import give_back
 from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
@@ -58,7 +59,7 @@ class Translator:
         self._source, self._target = tokenizers
         self._split = splitter(about.source_language)
         self._close = config.source_close
-        self._longest = min(LONGEST, config.max_positions - len(self._close))
+        self._longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
         self._within = lru_cache(16)(self._made_to_fit)
 
@@ -121,7 +122,7 @@ class Translator:
         """The translation of one sentence that begins with `start`; or, with a `count`, so many that begin with it and
         differ in the token after it, the likeliest of those tokens first."""
         options = options or self.options
-        asked = 2 * count if count > 1 else 1  # some differ only in how a word is split
+        asked = max(count, min(2 * count, LARGEST_BEAM)) if count > 1 else 1  # some differ only in how a word is split
         options = replace(
             options, n_best=asked, beam=max(options.beam, asked), prefix=tuple(self._target.encode(start))
         )
@@ -169,6 +170,7 @@ class Translator:
         pool = ThreadPoolExecutor(CHUNKS)
         try:
             for chunk in chunks:
+                give_back()
                 if chunk:
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
                 while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):

@@ -6,12 +6,13 @@ Pieces read like `▁Hello`; a character that the vocabulary does not hold becom
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, final
+from unicodedata import category, normalize
 
 import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers
@@ -21,14 +22,14 @@ from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
-from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
-from vidrio.text.tokens.panics import without_its_own_words
+from vidrio.text.tokens.normalise import SPACE, decoder, normalizer, pre_tokenizer, valid
+from vidrio.text.tokens.panics import at_work, leaves_texts_out
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.spans import exact_spans
+from vidrio.text.tokens.special import NONE, special_ids, told_special_ids
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
 
 REMEMBERED = 20_000  # words whose number of tokens is kept
-NONE = -1  # the id of a special token that a vocabulary does not have
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Piece:
     unknown: bool
 
 
-def is_number_sign(sign: str) -> bool:
-    """Whether it is a number and no digit: ½, ², ₂."""
-    return sign.isnumeric() and not sign.isdecimal()
+def is_spelled(sign: str) -> bool:
+    """Whether it is a letter, a combining mark, or a number beyond ASCII: ½, ², ₂, ३."""
+    return sign.isalpha() or (not sign.isascii() and (sign.isnumeric() or category(sign)[0] == "M"))
 
 
 @final
@@ -79,7 +80,7 @@ class Tokenizer:
         """
         names = names or SpecialNames()
         engine = vocabulary.learn(texts, kind, size, names=names, lowercase=lowercase, coverage=coverage)
-        return Tokenizer(engine, _ids(engine, names))
+        return Tokenizer(engine, special_ids(engine, names))
 
     @staticmethod
     def of_words(words: Iterable[str], *, names: SpecialNames | None = None, lowercase: bool = True) -> "Tokenizer":
@@ -87,7 +88,7 @@ class Tokenizer:
         names, words = names or SpecialNames(), list(words)
         vocabulary.check("word", len(words) or 1, names)
         engine = vocabulary.of_words(words, names, lowercase=lowercase)
-        return Tokenizer(engine, _ids(engine, names))
+        return Tokenizer(engine, special_ids(engine, names))
 
     @staticmethod
     def load(path: str | Path, special: SpecialIds | None = None) -> "Tokenizer":
@@ -107,9 +108,9 @@ class Tokenizer:
         try:
             if text.startswith(BEGINNING):
                 return Tokenizer(SentencePieces.from_json(text), special or SpecialIds())
-            with _told_of_panics(), without_its_own_words():
+            with at_work():
                 engine = tokenizers.Tokenizer.from_str(text)
-                if _leaves_texts_out(engine):
+                if leaves_texts_out(engine):
                     raise TokenizerError(f"{path} makes nothing of a text", do="use an undamaged one")
         except (TokenizerError, ModuleNotFoundError):
             raise
@@ -123,7 +124,7 @@ class Tokenizer:
             engine.normalizer = normalizers.Sequence([])
         if engine.pre_tokenizer is None:
             engine.pre_tokenizer = pre_tokenizers.Sequence([])
-        return Tokenizer(engine, special or _told(engine, path))
+        return Tokenizer(engine, special or told_special_ids(engine, path))
 
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, whole or not at all."""
@@ -133,6 +134,28 @@ class Tokenizer:
         """What stands in its file."""
         engine = self._engine
         return engine.to_json() if isinstance(engine, SentencePieces) else str(engine.to_str(pretty=pretty))
+
+    def _asked(self) -> AbstractContextManager[object]:
+        """The library at work. What was not written here can make it panic on a text, and it would say so itself."""
+        return nullcontext() if self._is_own else at_work()
+
+    @cached_property
+    def _is_own(self) -> bool:
+        """Whether it normalises, divides and decodes texts as those that are learned here do."""
+        engine = self._engine
+        if isinstance(engine, SentencePieces):
+            return True
+        names = [str(engine.id_to_token(i)) for i in self._specials]
+        mine = [part and part.__getstate__() for part in (engine.normalizer, engine.pre_tokenizer, engine.decoder)]
+        return any(
+            mine
+            == [
+                part.__getstate__()
+                for part in (normalizer(kind, names, lowercase=small), pre_tokenizer(kind), decoder(kind))
+            ]
+            for kind in ("bpe", "char", "word")
+            for small in (False, True)
+        )
 
     @cached_property
     def model(self) -> dict[str, Any]:
@@ -175,7 +198,7 @@ class Tokenizer:
 
     def prepared(self, text: str) -> str:
         """The text as it is when it is split: normalised, escaped, its spaces written as `▁`."""
-        with _told_of_panics():
+        with self._asked():
             return str(self._engine.normalizer.normalize_str(valid(text)))
 
     def words(self, text: str) -> list[tuple[str, int]]:
@@ -217,7 +240,7 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts, on all cores."""
         try:
-            with _told_of_panics():
+            with self._asked():
                 return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
         except Exception:
             return [self.encode(text) for text in texts]  # says which text is wrong, and why
@@ -242,7 +265,7 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
-        with _told_of_panics():
+        with self._asked():
             return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
 
     def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
@@ -253,7 +276,7 @@ class Tokenizer:
             return not ids or (hidden.isdisjoint(ids) and min(ids) >= 0 and max(ids) < size)
 
         shown = [ids if is_shown(ids) else self._shown(ids) for ids in many]
-        with _told_of_panics():
+        with self._asked():
             return list(self._engine.decode_batch(shown, skip_special_tokens=False))
 
     def id(self, token: str) -> int | None:
@@ -261,11 +284,11 @@ class Tokenizer:
         return self._engine.token_to_id(token)
 
     def spells(self, word: str) -> bool:
-        """Whether the vocabulary holds all letters of a word, and numbers like ½ and ²; a vocabulary of words needs
-        none."""
+        """Whether the vocabulary holds all letters and marks of a word, and numbers like ½ and ²; a vocabulary of words
+        needs none."""
         if self.of_whole_words:
             return True
-        return all(self.id(sign) is not None for sign in word if sign.isalpha() or is_number_sign(sign))
+        return all(self.id(sign) is not None for sign in normalize("NFC", word) if is_spelled(sign))
 
     def token(self, id: int) -> str:  # noqa: A002
         """The token of an id."""
@@ -294,7 +317,7 @@ class Tokenizer:
 
     def _encode(self, text: str) -> tokenizers.Encoding | Encoding:
         try:
-            with _told_of_panics():
+            with self._asked():
                 return self._engine.encode(text, add_special_tokens=False)
         except TokenizerError:
             raise
@@ -345,56 +368,3 @@ def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Token
             do="use an undamaged model folder",
         )
     return source, target
-
-
-def _leaves_texts_out(engine: tokenizers.Tokenizer) -> bool:
-    """Whether the template has no place for the text, so that not even a token becomes one."""
-    probe = engine.id_to_token(engine.get_vocab_size() - 1)
-    try:
-        return bool(probe and not probe.isspace() and not engine.encode(probe, add_special_tokens=False).ids)
-    except Exception:  # a vocabulary without the unknown; it is told when a text is read
-        return False
-
-
-@contextmanager
-def _told_of_panics() -> Iterator[None]:
-    """A tokenizer file can hold what its library does not expect of itself; what it raises then is no Exception."""
-    try:
-        yield
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
-        raise TokenizerError(
-            "this tokenizer cannot be used", found=f"{error!s:.200}", do="use an undamaged model folder"
-        ) from None
-
-
-def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
-    ids = engine.get_vocab()
-    pad, unk, start, end = (NONE if name is None else ids[name] for name in names)
-    return SpecialIds(pad=pad, unk=unk, start=start, end=end)
-
-
-def _told(engine: tokenizers.Tokenizer, path: Path) -> SpecialIds:
-    """The special tokens as the file tells them: its template's edges, its model's unknown, padding as what is left."""
-    data = json.loads(engine.to_str())
-    template = [part for part in (data.get("post_processor") or {}).get("single") or [] if isinstance(part, dict)]
-    names = [next(iter(part.values())).get("id") if "SpecialToken" in part else None for part in template]
-    middle = names.index(None) if None in names else 0
-    start = names[0] if middle else None
-    end = names[-1] if names[middle + 1 :] else None
-    model = data["model"]
-    unk = model.get("unk_token")
-    if model["type"] == "Unigram" and model.get("unk_id") is not None:
-        unk = model["vocab"][model["unk_id"]][0]
-    if unk is not None and engine.token_to_id(unk) is None:
-        unk = None  # the library writes a name even where there is no such token
-    pads = [token["content"] for token in data["added_tokens"] if token["special"]]
-    pads = [name for name in pads if name not in (start, end, unk)]
-    if end is None or len(pads) > 1:
-        raise TokenizerError(
-            f"{path} does not tell which tokens are special",
-            found=f"start {start}, end {end}, unknown {unk}, padding {' or '.join(pads) or None}",
-            do="give their ids",
-        )
-    return _ids(engine, SpecialNames(pads[0] if pads else None, unk, start, end))
