@@ -16,7 +16,6 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vidrio.documents.terms import read_terms
 from vidrio.errors import VidrioError
@@ -71,13 +70,15 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
             jobs.go_on()
         asyncio.get_running_loop().run_in_executor(None, pool.begin)
         yield
+        if jobs is not None:
+            await jobs.stop()
         gatherer.close()
 
     app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.settings = settings
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
-    app.add_middleware(_Bounded, settings=settings)
-    app.add_middleware(_Guarded, settings=replace(settings, hosts=(*settings.hosts, *hosts)), metrics=metrics)
+    app.add_middleware(bodies, settings=settings)
+    app.add_middleware(guarded, settings=replace(settings, hosts=(*settings.hosts, *hosts)), metrics=metrics)
     _tell_errors(app)
     app.include_router(libre_router(parts))
     app.include_router(files_router(parts, jobs))
@@ -132,23 +133,3 @@ def _describe(app: FastAPI) -> None:
     @app.get("/spec", include_in_schema=False)
     def spec() -> Response:
         return JSONResponse(app.openapi())
-
-
-class _Guarded:
-    """`guarded`, as the framework wants it."""
-
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self.app = guarded(app, settings, metrics)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
-
-
-class _Bounded:
-    """`bodies`, as the framework wants it."""
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self.app = bodies(app, settings)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
