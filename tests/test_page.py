@@ -1,5 +1,6 @@
 """The page in a real browser: walked from the sentence to one multiplication, with the network off."""
 
+import math
 import re
 import shutil
 import subprocess
@@ -8,10 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from safetensors.numpy import load
 
 from chromium import NAMES
 
@@ -161,8 +164,6 @@ def assert_written(text: str, value: float, address: str) -> None:
 
 
 def tensors(server: str, names: list[str], **what: Any) -> dict[str, Any]:
-    from safetensors.numpy import load
-
     answer = httpx.post(f"{server}api/tensors", json={"text": TEXT, "addresses": names, **what}, timeout=30)
     return load(answer.content)
 
@@ -315,6 +316,37 @@ def test_a_matrix_is_saved_as_csv_to_the_last_digit(open_page: Open, server: str
     assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
 
 
+def test_every_picture_is_kept_as_svg_and_png(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson", open="enc.0")
+    page.locator(".unfold", has_text="From text to tokens").click()
+    for name in ("vidrio", "src.embedding PCA", "src.embedding cosines", "enc.0.self.scores.h0"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"{name}: SVG").click()
+        tree = ElementTree.parse(download.value.path())
+        words = " ".join("".join(text.itertext()) for text in tree.iter("{http://www.w3.org/2000/svg}text"))
+        assert "hello" in words, name
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"{name}: PNG").click()
+        assert download.value.path().read_bytes().startswith(b"\x89PNG"), name
+    scores = page.locator("[data-address='enc.0.self.scores.h0[0,1]']").first.inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="enc.0.self.scores.h0: SVG").click()
+    assert f">{scores}</text>" in download.value.path().read_text("utf-8")
+
+
+def test_positions_are_waves(open_page: Open, server: str) -> None:
+    page = open_page(open="src")
+    waves = page.locator(".waves").first
+    waves.get_by_role("slider").fill("20")
+    expect(waves.locator("circle")).to_have_count(8)
+    expect(waves.locator("label")).to_contain_text(f"{2 * math.pi * 10000 ** (20 / 256):.2f}")
+    asked = {"text": TEXT, "address": "src.positions"}
+    table = load(httpx.post(f"{server}api/positions", json=asked, timeout=30).content)["positions"]
+    assert table[3, 20] == pytest.approx(math.sin(3 / 10000 ** (20 / 256)))
+    title = waves.locator("circle").nth(3).locator("title").text_content()
+    assert title == f"new: src.positions[3,20] = {table[3, 20]:.4f}"
+
+
 def test_how_a_model_learned(open_page: Open, server: str) -> None:
     page = open_page(text="hello world", model="lesson", at="enc.0.self.WQ.h0[0,1]")
     page.locator(".unfold", has_text="How it learned").click()
@@ -339,7 +371,7 @@ def test_the_lesson_as_a_tour(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="Lesson").click()
     card = page.locator("section", has=page.locator("#tour-title"))
-    expect(page.locator("#translation")).to_have_text("hola mundo", timeout=30_000)
+    expect(card.locator("ul b")).to_have_text(["0", "1", "2", "3", "4"], timeout=30_000)  # "hello" in the document
     count = int(card.locator("p").first.inner_text().split()[-1])
     revealed = 0
     for stop in range(1, count + 1):
@@ -353,6 +385,6 @@ def test_the_lesson_as_a_tour(open_page: Open) -> None:
         assert page.locator(".refused").count() == 0, f"stop {stop}"
         if stop < count:
             card.get_by_role("button", name="On →").click()
-    assert (count, revealed) == (18, 8)
+    assert (count, revealed) == (20, 8)
     card.get_by_role("button", name="End").click()
     expect(card).to_have_count(0)

@@ -171,7 +171,6 @@ const en = {
   copyLink: "Copy link",
   eightBits: "8 bits, as the engine",
   csv: "CSV",
-  png: "PNG",
   keptTitle: "What step {step} reuses",
   keptSays:
     "Earlier rows cannot see later tokens, so their keys and values stay as they are: they are kept, and one row is new.",
@@ -234,6 +233,13 @@ const en = {
   pinSays: "Take this hypothesis, whatever the search thought of it",
   exactRun: "The worked example, as printed",
   beginsWith: "The translation begins with",
+  wavesTitle: "Positions as waves",
+  wavesSays:
+    "The first {rows} rows of the table, all {columns} columns; below, one column as a wave. The dots are this text’s tokens.",
+  wavelength: "comes back after {wave} positions",
+  projectionTitle: "Their rows, laid flat",
+  projectionSays:
+    "The rows and their nearest neighbours along the two directions in which they differ most (PCA): {first} and {second} of their differences. What lies apart here is apart; what lies together may still differ in the other directions.",
   aloneWhy: "This page is one file without the model: to type another text or change something, run vidrio serve.",
   notInFile:
     "These parameters are not in this file, which has room for the first layers’; vidrio serve shows them all.",
@@ -414,7 +420,6 @@ const es: Messages = {
   copyLink: "Copiar enlace",
   eightBits: "8 bits, como el motor",
   csv: "CSV",
-  png: "PNG",
   keptTitle: "Lo que reutiliza el paso {step}",
   keptSays:
     "Las filas anteriores no ven los tokens posteriores, así que sus claves y valores no cambian: se guardan, y solo una fila es nueva.",
@@ -477,6 +482,13 @@ const es: Messages = {
   pinSays: "Tomar esta hipótesis, diga lo que diga la búsqueda",
   exactRun: "El ejemplo resuelto, tal como se imprimió",
   beginsWith: "La traducción empieza por",
+  wavesTitle: "Las posiciones como ondas",
+  wavesSays:
+    "Las primeras {rows} filas de la tabla, con sus {columns} columnas; debajo, una columna como onda. Los puntos son los tokens de este texto.",
+  wavelength: "vuelve tras {wave} posiciones",
+  projectionTitle: "Sus filas, en un plano",
+  projectionSays:
+    "Las filas y sus vecinas más próximas según las dos direcciones en que más se diferencian (PCA): {first} y {second} de sus diferencias. Lo que aquí está lejos lo está; lo que está junto puede diferir en las demás direcciones.",
   aloneWhy: "Esta página es un archivo sin el modelo: para escribir otro texto o cambiar algo, usa vidrio serve.",
   notInFile:
     "Estos parámetros no están en este archivo, donde solo caben los de las primeras capas; vidrio serve los muestra todos.",

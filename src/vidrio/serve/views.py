@@ -11,6 +11,7 @@
     POST /api/tokens     every step from the text to its tokens
     POST /api/notebook   a Jupyter notebook that makes this run again
     POST /api/tensors    numbers by address, binary (a safetensors file)
+    POST /api/positions  the table of positions, and how long its waves are
     POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
     POST /api/copy       the same arithmetic to paste elsewhere
     POST /api/learning   the same sentence at every age of the model, and the curves of its training
@@ -161,6 +162,11 @@ def router(looking: Looking) -> APIRouter:
         trace = run(look).trace
         wanted = [a for a in look.addresses if not look.if_there or run_data.holds(trace, a)]
         arrays = {address: run_data.array_at(trace, address) for address in wanted}
+        return Response(save(arrays), media_type="application/octet-stream")
+
+    @api.post("/positions")
+    def positions(look: LookAt) -> Any:
+        arrays = run_data.positions_at(run(look).look.model.machine, look.address)
         return Response(save(arrays), media_type="application/octet-stream")
 
     @api.post("/receipt")

@@ -33,6 +33,7 @@ from vidrio.translate.allocator import give_back
 from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
+from vidrio.translate.live import Live
 from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks
 from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
 
@@ -179,6 +180,19 @@ class Translator:
         finally:
             memory.left.set()
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def live(self, text: str, tell: Callable[[str], bool]) -> Iterator[str]:
+        """The greedy translation, sentence by sentence, each with what follows it. `tell` hears the pieces of a
+        sentence as they are written, and says whether to stop: then it ends in a CancelledError."""
+        plan, at = self._sentences(text), 0
+        options = replace(self.options, beam=1, n_best=1)
+        for (start, source), end in zip(plan, [*(start for start, _ in plan[1:]), len(text)], strict=True):
+            watched = Live(self.engine, self._target, self.reader.prepare(source), tell)
+            [pieces] = self._attempts(options, search=watched.search).translate([source])
+            yield put_back(text[at:end], [(start - at, pieces)])[0]
+            at = end
+        if text[at:]:
+            yield text[at:]
 
     @cached_property
     def annotator(self) -> ModelAnnotator:
