@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import click
 
 from vidrio.errors import DataError, about_file
-from vidrio.model.files import is_plain_file, read_json, real_place, write_atomically
+from vidrio.model.files import is_plain_file, read_json, real_place, refuse_other, write_atomically
 from vidrio.model.json_text import json_text
 
 ENDS = 1 << 20  # bytes of a file at its beginning and its end that tell it from others
@@ -119,17 +119,7 @@ def opened(target: Path | None, identity: Identity, *, resume: bool) -> Iterator
 def _check_identity(part: Path, manifest: Path, identity: Identity) -> None:
     """Refuse to go on with what belongs to something else."""
     if manifest.is_file():
-        _compare(part, read_json(manifest, what=f"what {part} belongs to"), identity)
-
-
-def _compare(output: Path, before: Mapping[str, Any], identity: Identity) -> None:
-    other = [name for name in identity if before.get(name) != identity[name]]
-    if other:
-        raise DataError(
-            f"{output} belongs to another translation",
-            found=f"not the same: {', '.join(other)}",
-            do="give the command that it belongs to, or leave out --resume to start afresh",
-        )
+        refuse_other(part, read_json(manifest, what=f"what {part} belongs to"), identity)
 
 
 def _remember(output: Path, identity: Identity) -> None:
@@ -152,7 +142,7 @@ def is_complete(target: Path, source: Path | None, identity: Identity) -> bool:
     if not target.is_file() or target.with_name(f"{target.name}.part").exists():
         return False
     if (before := _remembered(target)) is not None:
-        _compare(target, before, identity)
+        refuse_other(target, before, identity)
     done = _whole_lines_of(target)[0]
     if source is not None and (wanted := count_lines(source)) != done:
         raise DataError(

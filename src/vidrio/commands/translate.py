@@ -2,9 +2,10 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,10 @@ import click
 from vidrio.commands._doubts import Doubts
 from vidrio.commands._glossary import Glossary
 from vidrio.commands._lines import chunks_of_pipe, lines_of_file, skipped
-from vidrio.commands._options import as_options, json_option, model_option, search_options
+from vidrio.commands._options import FileOrAddress, as_options, json_option, model_option, ray_option, search_options
 from vidrio.commands._output import Identity, file_identity, is_complete, opened
 from vidrio.commands._progress import bar
-from vidrio.commands._records import AnswerWork, Work
+from vidrio.commands._records import AnswerWork, Work, note_unknown, tell_unknown
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.text.utf8 import Decoder
 
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from vidrio.hypothesis import Options
     from vidrio.translate.answers import Answers
     from vidrio.translate.translator import Translator
+    from vidrio.wide.bulk import Answer
 
+DO = "convert it to UTF-8, or go on with --errors replace"
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
 
 EPILOG = """\b
@@ -44,17 +47,19 @@ Examples:
 @click.option(
     "-i",
     "--input",
-    "source",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Read lines from this file.",
+    "sources",
+    multiple=True,
+    type=FileOrAddress(exists=True),
+    help="Read lines from this file. With --ray: files, folders, patterns.",
 )
 @click.option(
     "-o",
     "--output",
     "target",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file, which appears when all is done.",
+    type=FileOrAddress(),
+    help="Write to this file, which appears when all is done. With --ray: a folder.",
 )
+@ray_option
 @click.option("--resume", is_flag=True, help="Go on where an earlier command with this --output was stopped.")
 @search_options
 @click.option("--n-best", type=click.IntRange(1, 64), default=1, help="So many translations, the best first.")
@@ -102,9 +107,16 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
     sentences, and the spaces between them are kept as they are. Files of HTML, Markdown, subtitles (SRT, VTT), DOCX,
     ODT, EPUB and PO are translated as a whole, with their formatting.
     """
-    names = Request.__annotations__.keys() - {"text", "search"}
-    own = {name: given.pop(name) for name in names}
-    Request(text=None if words in ((), ("-",)) else " ".join(words), search=given, **own).run()
+    sources, address = given.pop("sources"), given.pop("ray")
+    if len(sources) > 1 and address is None:
+        raise click.UsageError("Several inputs need --ray.")
+    given["source"] = sources[0] if sources and address is None else None
+    own = {name: given.pop(name) for name in Request.__annotations__.keys() - {"text", "search"}}
+    request = Request(text=None if words in ((), ("-",)) else " ".join(words), search=given, **own)
+    if address is None:
+        request.run()
+    else:
+        request.run_on_cluster(sources, address)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +147,7 @@ class Request:
         if self.marked:
             self.on_document(self.load())
             return
-        from vidrio.translate.engines import NoTranslator
-
-        try:
-            work: Work | AnswerWork = self.translating()
-        except NoTranslator:
-            work = self.answering()
+        work = self.work()
         if self.text is not None:
             terms = Glossary(self.glossary)
             click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
@@ -149,6 +156,70 @@ class Request:
         else:
             self.on_lines(work)
         work.tell_unknown()
+
+    def work(self) -> Work | AnswerWork:
+        from vidrio.translate.engines import NoTranslator
+
+        try:
+            return self.translating()
+        except NoTranslator:
+            return self.answering()
+
+    def run_on_cluster(self, inputs: tuple[str, ...], address: str) -> None:
+        """The lines of many files, on a Ray cluster."""
+        from vidrio.wide.bulk import Asked, answer_files
+
+        if not inputs or self.target is None:
+            raise click.UsageError("--ray needs an --input and an --output.")
+        self.refuse_contradictions()
+        if self.form not in (None, "text") or any(Path(name).suffix.lower() in DOCUMENTS | OTHERS for name in inputs):
+            raise click.UsageError("--ray is for lines, not for files that are translated as a whole.")
+        if self.draws:
+            raise click.UsageError("--ray cannot draw tokens: what is drawn depends on what else is translated.")
+        if self.confidence and not (self.as_json or self.jsonl):
+            raise click.UsageError("--confidence on a cluster has no table: add --json or --jsonl.")
+        belongs = self.belongs(self.work())
+        asked = Asked(
+            inputs=inputs,
+            output=str(self.target),
+            address=address or None,
+            resume=self.resume,
+            cores=self.workers,
+            belongs=belongs,
+            begin=partial(self.begin, belongs),
+        )
+        try:
+            summary = answer_files(asked, bar)
+        except KeyboardInterrupt:
+            click.echo("vidrio: what is done stays; the same command with --resume goes on", err=True)
+            raise
+        again = f"; {summary.again:,} parts were tried again" if summary.again else ""
+        there = f" ({summary.there:,} were there)" if summary.there else ""
+        workers = f", {summary.pool.workers} workers of {summary.pool.cores} cores" if summary.pool else ""
+        click.echo(f"vidrio: {summary.files:,} files{there}, {summary.lines:,} lines{workers}{again}", err=True)
+        _tell_replaced(summary.replaced)
+        unknown: dict[str, None] = {}
+        note_unknown(list(summary.unknown), unknown)
+        tell_unknown(unknown)
+
+    def begin(self, belongs: Mapping[str, str], cores: int) -> "Answer":
+        """On a worker: open the model, and answer lines with it."""
+        from vidrio.errors import ModelError
+        from vidrio.translate.stream import in_chunks
+        from vidrio.wide.bulk import Answered
+
+        work = replace(self, workers=cores).work()
+        if self.belongs(work) != belongs:
+            raise ModelError(f"{work.folder} is another model here", do="give all machines the same model and Vidrio")
+
+        def answer(name: str, raw: Sequence[bytes], first: int, objects: bool) -> Answered:
+            decode, terms = Decoder(name, self.errors, DO, first), Glossary(self.glossary)
+            mine = replace(work, unknown={}, jsonl=self.jsonl or objects)
+            chunks = in_chunks((terms.hide(decode(line)) for line in raw), work.at_once)
+            written = [terms.reveal_first(line) for lines in mine.on_lines(chunks, first) for line in lines]
+            return Answered(written, list(mine.unknown), decode.replaced)
+
+        return answer
 
     def translating(self) -> Work:
         """What a model that translates does."""
@@ -265,8 +336,9 @@ class Request:
             if isinstance(work, Work) and work.doubts is not None:
                 work.doubts.number = output.done + 1
             terms = Glossary(self.glossary)
-            hidden = ([terms.hide(line) for line in lines] for lines in skipped(chunks, output.done))
-            for lines in work.on_lines(hidden if self.glossary else skipped(chunks, output.done)):
+            left = skipped(chunks, output.done)
+            hidden = ([terms.hide(line) for line in lines] for lines in left)
+            for lines in work.on_lines(hidden if self.glossary else left, output.done + 1):
                 output.write(map(terms.reveal_first, lines))
                 progress()
 
@@ -274,13 +346,17 @@ class Request:
         """What the output belongs to."""
         if self.target is None:
             return {}
+        source = "standard input" if self.source is None else file_identity(self.source)
+        return {"input": source, **self.belongs(work)}
+
+    def belongs(self, work: Work | AnswerWork) -> Identity:
+        """The model and the options."""
         folder = work.folder
         files = [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors")]
         as_printed = {"json": self.as_json, "jsonl": self.jsonl, "confidence": self.confidence, "errors": self.errors}
         if self.glossary is not None:
             as_printed["glossary"] = file_identity(self.glossary)
         return {
-            "input": "standard input" if self.source is None else file_identity(self.source),
             "model": "; ".join(file_identity(file) for file in files if file.is_file()),
             "options": f"{work.options}, {self.engine}, {as_printed}",
         }
@@ -293,8 +369,7 @@ def _reading(
     """Chunks of lines, and what to call when some of them are done."""
     from vidrio.translate.stream import in_chunks
 
-    do = "convert it to UTF-8, or go on with --errors replace"
-    decode = Decoder("standard input" if source is None else str(source), errors, do)
+    decode = Decoder("standard input" if source is None else str(source), errors, DO)
     if source is None:
         if sys.stdin.isatty():
             click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
@@ -302,5 +377,9 @@ def _reading(
     else:
         with source.open("rb") as file, bar("translating", os.fstat(file.fileno()).st_size) as show:
             yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
-    if decode.replaced:
-        click.echo(f"vidrio: {decode.replaced} lines were not UTF-8; what could not be read is now �", err=True)
+    _tell_replaced(decode.replaced)
+
+
+def _tell_replaced(lines: int) -> None:
+    if lines:
+        click.echo(f"vidrio: {lines} lines were not UTF-8; what could not be read is now �", err=True)
