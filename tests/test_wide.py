@@ -1,6 +1,7 @@
 """Bulk work part by part, with a loop in place of the cluster: the parts, their order, resume, what cannot be done.
 tests/test_wide_cluster.py has the cluster, and kills what is in it."""
 
+import gzip
 import io
 import json
 import random
@@ -13,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from small_models import WORDS, write_model
+from vidrio.data.pairs import corpora
 from vidrio.errors import DataError
-from vidrio.wide import bulk, parquet, parts
+from vidrio.wide import bulk, cleaning, parquet, parts
 from vidrio.wide.bulk import Answered, Asked, answer_files
 from vidrio.wide.cluster import Pool
 from vidrio.wide.parts import File, cut_lines, join_lines, lines_of
@@ -38,9 +40,10 @@ def loop(monkeypatch, small_parts):
         mine = worker(*given)
         yield from (mine(dict(row)) for row in reversed(rows))
 
-    monkeypatch.setattr(bulk, "results", results)
-    monkeypatch.setattr(bulk, "cluster", lambda address: nullcontext())
-    monkeypatch.setattr(bulk, "share_out", lambda cores: Pool(1, 1))
+    for user in (bulk, cleaning):
+        monkeypatch.setattr(user, "results", results)
+        monkeypatch.setattr(user, "cluster", lambda address: nullcontext())
+        monkeypatch.setattr(user, "share_out", lambda cores: Pool(1, 1))
 
 
 @pytest.fixture
@@ -85,7 +88,7 @@ def test_parts_are_the_file(tmp_path_factory, lines, ends):
         patch.setattr(parts, "PART", SMALL)
         patch.setattr(parts, "BLOCK", 16)
         file = file_of(path)
-        cut = cut_lines(file)
+        cut = cut_lines(file.source)
     assert [line for part in cut.parts for line in lines_of(file, part)] == [line.removesuffix(b"\n") for line in whole]
     assert [part.first for part in cut.parts] == [
         1 + sum(p.lines for p in cut.parts[:n]) for n in range(len(cut.parts))
@@ -225,7 +228,7 @@ def test_a_damaged_part_is_found_when_parts_are_put_together(small_parts, tmp_pa
     path = tmp_path / "in"
     path.write_text("line\n" * 50)
     file = file_of(path)
-    cut = cut_lines(file)
+    cut = cut_lines(file.source)
     for part in cut.parts:
         with file.part(part.number).writing() as stream:
             stream.write(b"line\n" * part.lines)
@@ -283,3 +286,90 @@ def test_line_numbers_count_from_the_beginning_of_the_file(call_vidrio, loop, mo
         'line 41 has no "text"'
         in call_vidrio("translate", "-m", str(model), "--engine", "fast", *where, "--jsonl").stderr
     )
+
+
+# --- cleaning ---------------------------------------------------------------------------------------------------------
+
+
+def write_corpora(folder: Path) -> list[str]:
+    """Pairs in many forms: with copies, near-copies, other cases, faults, and lines that no reader takes."""
+    chosen = random.Random(5)
+    words = [f"{a}{b}" for a in ("ka", "lo", "mi", "ne", "pu") for b in ("rt", "sa", "vo", "zin")]
+    pairs = [tuple(" ".join(chosen.choices(words, k=chosen.randrange(5, 9))) for _ in "st") for _ in range(160)]
+    pairs += (
+        [(s.upper() + "!", t) for s, t in pairs[:9]]
+        + pairs[20:40]
+        + [(f"{s} {words[n]}", t) for n, (s, t) in enumerate(pairs[40:60])]
+    )
+    pairs += [("", "nada"), ("one 1234 two", "uno dos"), ("\ufeffmark", "marca\ufeff"), (" x ", "y\u2028z")]
+    chosen.shuffle(pairs)
+    rows = [f"{s}\t{t}" for s, t in [*pairs, *pairs]]
+    rows[30:30] = ["\xff\tno"]
+    rows[350:] = ["", "no tab", *rows[350:]]
+    texts = {
+        "a.tsv": "source\ttarget\n" + "\n".join(rows),
+        "b.en": "".join(f"{s}\n" for s, _ in pairs[::2]),
+        "b.es": "".join(f"{t}\n" for _, t in pairs[::2]),
+        "c.jsonl": "".join(json.dumps({"en": s, "es": t}) + "\n\n" for s, t in pairs[::3]) + "{half",
+        "d.csv": "en,es\n" + "".join(f'"{s}","{t}\n"\n' for s, t in pairs[::5]),
+        "apart.tsv": "".join(f"{s}\t{t}\n" for s, t in pairs[7:12]),
+    }
+    for name, text in texts.items():
+        (folder / name).write_bytes(text.encode("utf-8", "replace").replace(b"\xc3\xbf", b"\xff"))
+    (folder / "e.tsv.gz").write_bytes(gzip.compress("\n".join(rows[40:50]).encode()))
+    return ["a.tsv", "b.en", "b.es", "c.jsonl", "d.csv", "e.tsv.gz"]
+
+
+CLEANING = {
+    "as usual": ["--languages", "en,es"],
+    "held out": ["--held-out", "12", "--held-out-to", "held.tsv"],
+    "apart": ["--apart", "apart.tsv", "--held-out", "5", "--held-out-to", "held.tsv"],
+    "all": ["--keep-duplicates", "--keep-numbers", "--ratio", "0"],
+}
+
+
+@pytest.mark.parametrize("wishes", CLEANING)
+def test_the_pairs_are_those_of_the_plain_command(call_vidrio, loop, monkeypatch, tmp_path, wishes):
+    """The files byte for byte, and what is told of what was left out: counts, samples and their lines."""
+    monkeypatch.setattr(cleaning, "PART", 700)
+    monkeypatch.setattr(cleaning, "BUCKET", 5_000)
+    files = write_corpora(tmp_path)
+    command = ["data", "clean", *files, "--to", "kept.tsv", *CLEANING[wishes], "--json"]
+    plain = call_vidrio(*command)
+    assert plain.returncode == 0, plain.stderr
+    bytes_of = lambda: {path.name: path.read_bytes() for path in tmp_path.glob("*.tsv")}  # noqa: E731
+    before = bytes_of()
+    for name in ("kept.tsv", "held.tsv"):
+        (tmp_path / name).unlink(missing_ok=True)
+    wide = call_vidrio(*command, "--ray")
+    assert (wide.returncode, wide.stderr) == (0, "")
+    assert json.loads(wide.stdout) == json.loads(plain.stdout)
+    assert bytes_of() == before
+    assert not list(tmp_path.glob("*.parts"))
+    reasons = json.loads(plain.stdout)["skipped"]
+    assert wishes == "all" or reasons["duplicate"] > 30
+    assert (
+        wishes != "held out"
+        or reasons["shares a side with a held-out pair"]
+        or reasons["near-copy of a held-out sentence"]
+    )
+    assert len(cleaning.slices(corpora([str(tmp_path / "a.tsv")]))) > 5
+
+
+def test_what_cannot_be_cleaned_is_told(call_vidrio, loop, monkeypatch, tmp_path):
+    monkeypatch.setattr(cleaning, "PART", 30)
+    monkeypatch.chdir(tmp_path)
+    Path("a.en").write_text("one more\n" * 20)
+    Path("a.es").write_text("uno más\n" * 21)
+    Path("b.tsv").write_text("one\tuno\n" * 20)
+    done = call_vidrio("data", "clean", "a.en", "a.es", "--to", "kept.tsv", "--ray")
+    assert (done.returncode, "do not have the same number of lines" in done.stderr) == (1, True)
+    monkeypatch.setattr(cleaning, "fold", None, raising=False)
+    monkeypatch.setattr(cleaning, "pair_keys", lambda *keys: 1 / 0)
+    done = call_vidrio("data", "clean", "b.tsv", "--to", "kept.tsv", "--ray")
+    assert (done.returncode, "reading pairs failed" in done.stderr, "ZeroDivisionError" in done.stderr) == (
+        1,
+        True,
+        True,
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.en", "a.es", "b.tsv"]

@@ -124,7 +124,7 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
         raise DataError("an output would replace its input", found=own.source.name, do="give another folder")
     summary = Summary(files=len(files))
     with ThreadPoolExecutor(THREADS) as threads:
-        cuts = list(threads.map(lambda file: (cut_rows if file.parquet else cut_lines)(file), files))
+        cuts = list(threads.map(lambda file: cut_rows(file) if file.parquet else cut_lines(file.source), files))
         left = [_left(file, cut, asked) for file, cut in zip(files, cuts, strict=True)]
         summary.there = sum(parts is None for parts in left)
         joining: list[Future[int]] = []

@@ -72,20 +72,20 @@ class File:
                 place.remove()
 
 
-def cut_lines(file: File) -> Cut:
+def cut_lines(place: Place, most: int | None = None) -> Cut:
     """Parts of about the same size, cut at the ends of lines."""
     parts: list[Part] = []
     checksum = sha256()
     at = start = lines = 0
     first, last = 1, b"\n"
-    with file.source.system.open_input_stream(file.source.path, compression=None) as stream:
+    with place.system.open_input_stream(place.path, compression=None) as stream:
         while block := stream.read(BLOCK):
             checksum.update(block)
             lines += block.count(b"\n")
             at += len(block)
             last = block[-1:]
             end = at - len(block) + block.rfind(b"\n") + 1
-            if at - start >= PART and b"\n" in block:
+            if at - start >= (most or PART) and b"\n" in block:
                 parts.append(Part(len(parts), start, end - start, first, lines))
                 start, first, lines = end, first + lines, 0
     if at > start:
