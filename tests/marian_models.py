@@ -106,7 +106,7 @@ def write_marian(
                     parameter.add_(1.0)
         model.model.decoder.layers[-1].final_layer_norm.weight.mul_(4)  # so that it is sure of what it says
         model.final_logits_bias.normal_(0, 0.3)
-        model.final_logits_bias[0, 0] += 3  # so that they end
+        model.final_logits_bias[0, 0] += bias
         if model.config.tie_word_embeddings:
             model.get_output_embeddings().weight[pad] = 0  # the row of padding
     model.generation_config = GenerationConfig(

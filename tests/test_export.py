@@ -1,6 +1,10 @@
 """Our models in other programs: `transformers`, CTranslate2, Argos Translate: they translate as `glass/` does."""
 
 import json
+import subprocess
+import sys
+import sysconfig
+import venv
 import warnings
 import zipfile
 from dataclasses import replace
@@ -11,20 +15,25 @@ import numpy as np
 import pytest
 import torch
 
-from marian_models import SPANISH, sentences, write_marian
+from doc_blocks import REPOSITORY
+from marian_models import ENGLISH, SPANISH, sentences, write_marian
 from vidrio.cli import main
 from vidrio.glass.paper.decoding import encode
 from vidrio.glass.paper.transformer import build, decode, logits
+from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.interop.protobuf import fields, model_type
 from vidrio.interop.to_argos import sentence_piece_model
 from vidrio.model.config import DecodingDefaults, ModelConfig
+from vidrio.model.find import find
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
-from vidrio.search import default_options
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.engines import Engine, open_engine
 from vidrio.translate.glass_engine import Glass
+
+sys.path.insert(0, str(REPOSITORY / "benchmarks"))
+from argos_package import environment
 
 TEXTS = sentences(200)
 SHAPES = {
@@ -126,8 +135,6 @@ def test_transformers_translates_200_sentences_as_glass(shape: str, tmp_path: Pa
 @pytest.mark.parametrize("name", ["en-es", "es-en"])
 def test_transformers_translates_with_the_packaged_models(name: str, tmp_path: Path) -> None:
     assert main(["export", name, "--to", "hf", str(tmp_path / "hf")]) == 0
-    from vidrio.model.find import find
-
     texts = ["The old house stands by the river.", "Tom gave Mary three books.", "Where is the station?"]
     folder = find(name)
     assert ours(folder, texts, 4) == theirs(tmp_path / "hf", texts, 4, read_config(folder)[0].special.end)
@@ -185,6 +192,62 @@ def test_a_package_for_argos(tmp_path: Path) -> None:
     assert same == len(lines)
     assert model_type(proto, package) == 2
     assert sum(number == 1 for number, _ in fields(sentence_piece_model(tokenizer))) == tokenizer.size
+
+
+INSTALL_AND_TRANSLATE = """
+import json, sys
+from argostranslate import package, translate
+package.install_from_path(sys.argv[1])
+translate = translate.get_translation_from_codes("en", "es").translate
+json.dump([translate(text) for text in json.load(sys.stdin)], sys.stdout)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["en-es", "MarianMT"])
+def test_argos_translate_installs_it_and_translates_alike(kind: str, argos: Path, tmp_path: Path) -> None:
+    """200 sentences, by the search that Argos does: a beam of 4, and a length penalty of 0.2. Where a model says that
+    a word is unknown, Argos writes the source's."""
+    folder = find(kind) if kind == "en-es" else tmp_path / "ours"
+    if kind != "en-es":
+        write_marian(tmp_path / "hf", max_position_embeddings=512, bias=6)
+        import_model(str(tmp_path / "hf"), folder)
+        told = (folder / "config.json").read_text().replace('"eng"', '"en"').replace('"spa"', '"es"')
+        (folder / "config.json").write_text(told)
+    package = tmp_path / "en-es.argosmodel"
+    assert main(["export", str(folder), "--to", "argos", str(package)]) == 0
+    subprocess.run([argos, REPOSITORY / "benchmarks/argos_package.py", package, "en"], check=True)
+    texts = ENGLISH[:800:4]
+    command = [argos, "-c", INSTALL_AND_TRANSLATE, package]
+    surroundings = environment(tmp_path / "home")
+    answer = subprocess.run(
+        command, input=json.dumps(texts), env=surroundings, check=True, text=True, capture_output=True
+    )
+    config, _ = read_config(folder)
+    options = replace(default_options(config), beam=4, length_penalty=0.2, max_length=256)
+    engine = open_engine(folder, config, "fast")
+    source, target = read_tokenizers(folder, config)
+    found = engine.search([[*source.encode(text), *config.source_close] for text in texts], options)
+    pairs = [
+        (target.decode(best.ids), text)
+        for (best, *_), text in zip(found, json.loads(answer.stdout), strict=True)
+        if config.special.unk not in best.ids
+    ]
+    assert [mine for mine, _ in pairs] == [text for _, text in pairs]
+    assert len(pairs) > 190
+    assert len(set(pairs)) > 40
+
+
+@pytest.fixture(scope="session")
+def argos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment of its own with Argos Translate. What it shares with this one, PyTorch above all, it
+    takes from here."""
+    home = tmp_path_factory.mktemp("argos") / "environment"
+    venv.create(home, with_pip=True)
+    [packages] = home.glob("lib/python*/site-packages")
+    (packages / "shared.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    subprocess.run([home / "bin/python", "-m", "pip", "install", "--quiet", "argostranslate==1.11.0"], check=True)
+    return home / "bin/python"
 
 
 REFUSED = {

@@ -29,6 +29,27 @@ def test_a_link_to_nothing_yet_makes_the_file_that_it_names(tmp_path: Path) -> N
     assert (tmp_path / "new").read_text() == "after"
 
 
+def test_who_may_read_a_file_may_read_its_successor_and_nobody_else(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for mode in (0o640, 0o600, 0o664):
+        old.write_text("before")
+        old.chmod(mode)
+        if os.getuid() == 0:
+            os.chown(old, 1234, 4321)
+        before = old.stat()
+        write_output(old, b"after")
+        after = old.stat()
+        assert after.st_ino != before.st_ino
+        assert stat.S_IMODE(after.st_mode) == mode
+        assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+    umask = os.umask(0o077)
+    try:
+        write_output(new, b"mine")
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(new.stat().st_mode) == 0o600
+
+
 def test_a_pipe_stays_a_pipe_and_gets_everything(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     read: list[bytes] = []

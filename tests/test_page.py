@@ -1,5 +1,6 @@
 """The page in a real browser: walked from the sentence to one multiplication, with the network off."""
 
+import math
 import re
 import shutil
 import subprocess
@@ -8,10 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from safetensors.numpy import load
 
 from chromium import NAMES
 
@@ -161,8 +164,6 @@ def assert_written(text: str, value: float, address: str) -> None:
 
 
 def tensors(server: str, names: list[str], **what: Any) -> dict[str, Any]:
-    from safetensors.numpy import load
-
     answer = httpx.post(f"{server}api/tensors", json={"text": TEXT, "addresses": names, **what}, timeout=30)
     return load(answer.content)
 
@@ -260,6 +261,40 @@ def test_the_tree_of_the_search_tells_why_a_hypothesis_died(open_page: Open) -> 
     expect(page.locator(".detail")).to_contain_text("dropped")
 
 
+def test_a_hypothesis_of_the_tree_is_pinned(open_page: Open) -> None:
+    page = open_page()
+    page.locator(".unfold", has_text="How it was found").click()
+    page.locator(".all input").check()
+    page.locator(".tree button.dropped").first.click()
+    begun = page.locator(".detail b").inner_text()
+    page.get_by_role("button", name="Go on from here").click()
+    expect(page.locator("dd.differs")).to_have_text(re.compile(f"^{re.escape(begun)}"))
+    assert "if=pin" in page.url
+
+
+def test_temperature_and_a_forced_beginning(open_page: Open) -> None:
+    page = open_page()
+    page.locator(".unfold", has_text="Logits, temperature").click()
+    rows = page.locator("table", has_text="logit").locator("tbody tr")
+    expect(rows).to_have_count(13)
+    page.get_by_role("slider", name="top-k").fill("2")
+    expect(rows.nth(2)).to_contain_text("cut off")
+    page.locator(".unfold", has_text="What if").click()
+    page.get_by_label("The translation begins with").fill("Yo")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.locator("dd.differs")).to_have_text(re.compile("^Yo "), timeout=30_000)
+
+
+def test_the_first_document_s_exact_run(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson")
+    page.locator(".unfold", has_text="What if").click()
+    page.get_by_role("button", name="The worked example, as printed").click()
+    cell = page.locator("[data-address='enc.0.self.norm.out[0,0]']").first
+    expect(cell).to_have_text("1.7189", timeout=30_000)
+    cell.click()
+    expect(page.locator("aside .full")).to_contain_text("1.7188769")
+
+
 def test_pencil_mode_names_the_likely_slip(open_page: Open) -> None:
     page = open_page(open="enc.0", at="enc.0.self.scaled.h0[1,2]", numbers="float64")
     page.get_by_role("button", name="Pencil").click()
@@ -279,6 +314,37 @@ def test_a_matrix_is_saved_as_csv_to_the_last_digit(open_page: Open, server: str
         page.locator(f"[id='q-{name}']").get_by_role("button", name="CSV").click()
     rows = [line.split(",") for line in download.value.path().read_text("utf-8").splitlines()]
     assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
+
+
+def test_every_picture_is_kept_as_svg_and_png(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson", open="enc.0")
+    page.locator(".unfold", has_text="From text to tokens").click()
+    for name in ("vidrio", "src.embedding PCA", "src.embedding cosines", "enc.0.self.scores.h0"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"{name}: SVG").click()
+        tree = ElementTree.parse(download.value.path())
+        words = " ".join("".join(text.itertext()) for text in tree.iter("{http://www.w3.org/2000/svg}text"))
+        assert "hello" in words, name
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"{name}: PNG").click()
+        assert download.value.path().read_bytes().startswith(b"\x89PNG"), name
+    scores = page.locator("[data-address='enc.0.self.scores.h0[0,1]']").first.inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="enc.0.self.scores.h0: SVG").click()
+    assert f">{scores}</text>" in download.value.path().read_text("utf-8")
+
+
+def test_positions_are_waves(open_page: Open, server: str) -> None:
+    page = open_page(open="src")
+    waves = page.locator(".waves").first
+    waves.get_by_role("slider").fill("20")
+    expect(waves.locator("circle")).to_have_count(8)
+    expect(waves.locator("label")).to_contain_text(f"{2 * math.pi * 10000 ** (20 / 256):.2f}")
+    asked = {"text": TEXT, "address": "src.positions"}
+    table = load(httpx.post(f"{server}api/positions", json=asked, timeout=30).content)["positions"]
+    assert table[3, 20] == pytest.approx(math.sin(3 / 10000 ** (20 / 256)))
+    title = waves.locator("circle").nth(3).locator("title").text_content()
+    assert title == f"new: src.positions[3,20] = {table[3, 20]:.4f}"
 
 
 def test_how_a_model_learned(open_page: Open, server: str) -> None:

@@ -68,7 +68,7 @@ STILL_WRONG: set[tuple[str, str]] = set()
 # Where each library may be imported.
 LIBRARIES = {
     "numpy": (
-        *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "score", "learn"),
+        *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "wide", "score", "learn"),
         *("interop", "look", "draw", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
@@ -79,6 +79,7 @@ LIBRARIES = {
     "sentencex": ("text.reading",),
     "sentencepiece": ("text.tokens",),
     "yaml": ("interop",),
+    "onnx": ("interop",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),

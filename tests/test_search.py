@@ -1,6 +1,7 @@
 """Search: what it promises about any model, on small random ones."""
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,19 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.errors import ConfigError
-from vidrio.hypothesis import diverging
-from vidrio.search import (
-    Options,
-    Sampling,
-    Tree,
-    beam_search,
-    draw,
-    finish,
-    greedy,
-    largest,
-    restrict,
-    search,
-)
+from vidrio.hypothesis import Options, Sampling, diverging
+from vidrio.search import Tree, beam_search, draw, finish, greedy, largest, restrict, search
 
 START, END, V = 0, 1, 5
 
@@ -282,6 +272,24 @@ def test_impossible_options_are_refused_all_at_once():
         Options(beam=0, min_length=-1, max_length=-1, n_best=0, repetition_penalty=0.0)
     for name in ("beam 0", "min_length -1", "max_length -1", "n_best 0", "repetition_penalty 0.0"):
         assert name in str(told.value)
+    given = {"beam": 10**5, "n_best": 10**5, "min_length": 10**9, "max_length": 10**9, "no_repeat_ngram": 10**20}
+    drawn = {"top_k": 10**20, "seed": 2**32, "temperature": 1e99, "top_p": 1.1, "min_p": 1.1}
+    real = {"length_penalty": 11, "repetition_penalty": 1e99}
+    for wrong in (
+        {**given, **real},
+        dict.fromkeys([*given, *real], math.nan),
+        dict.fromkeys([*given, *real], math.inf),
+    ):
+        with pytest.raises(ConfigError) as told:
+            Options(**wrong)
+        assert all(f"{name} {value!r} is not" in str(told.value) for name, value in wrong.items())
+    for wrong in (drawn, dict.fromkeys(drawn, math.nan), dict.fromkeys(drawn, math.inf), dict.fromkeys(drawn, "1")):
+        with pytest.raises(ConfigError) as told:
+            Options(beam=1, sampling=Sampling(**wrong))
+        assert all(f"{name} {value!r} is not" in str(told.value) for name, value in wrong.items())
+    with pytest.raises(ConfigError, match=r"beam 2\.5 is not a whole number"):
+        Options(beam=2.5)
+    assert Options(beam=np.int64(3), length_penalty=np.float32(0.5)).beam == 3
     with pytest.raises(ConfigError, match="n_best 5 is above beam 4"):
         Options(n_best=5)
     with pytest.raises(ConfigError, match="top_p 0"):

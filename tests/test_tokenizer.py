@@ -13,7 +13,8 @@ from vidrio.errors import TokenizerError
 from vidrio.model.config import SpecialIds
 from vidrio.model.find import PACKAGE
 from vidrio.text.tokens.normalise import ESCAPE, normalise
-from vidrio.text.tokens.panics import without_its_own_words
+from vidrio.text.tokens.panics import at_work
+from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.steps import steps as explain
 from vidrio.text.tokens.tokenizer import Piece, SpecialNames, Tokenizer
 from vidrio.text.tokens.vocabulary import BYTES, thin
@@ -317,7 +318,7 @@ def test_a_panic_of_the_library_is_told_in_our_words_and_what_others_say_meanwhi
     (tmp_path / "tokenizer.json").write_text(json.dumps(data))
     with pytest.raises(TokenizerError, match="cannot be used"):
         Tokenizer.load(tmp_path / "tokenizer.json")
-    with without_its_own_words():
+    with at_work():
         os.write(2, b"another thread")
     assert capfd.readouterr().err == "another thread"
 
@@ -328,3 +329,10 @@ def test_a_template_without_a_place_for_the_text_is_refused(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     with pytest.raises(TokenizerError, match="makes nothing of a text"):
         Tokenizer.load(tmp_path / "tokenizer.json", SpecialIds())
+
+
+def test_tokens_of_a_file_that_counts_wrongly_are_within_the_text():
+    """Found by the fuzzer of model folders, cases 1050254 and 1067730."""
+    for spans in ([(0, 3), (9, 12), (12, 15)], [(3, 6), (6, 9), (0, 3)], [(7, 2), (2, 7), (4, 4)]):
+        for text in ("abc", "a b c d", ""):
+            assert all(0 <= start <= len(text) >= end for start, end in exact_spans(text, ["a", "b", "c"], spans))

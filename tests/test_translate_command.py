@@ -9,9 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from functools import partial
 
 import pytest
 
+from forked import run_vidrio
 from small_models import WORDS, write_model
 from vidrio.fast.export import export
 from vidrio.translate.translator import Translator
@@ -40,7 +43,15 @@ def command(model, *arguments):
 
 
 def run(model, *arguments, stdin=b"", **more):
-    return subprocess.run(command(model, *arguments), input=stdin, capture_output=True, timeout=120, **more)
+    return run_vidrio(*command(model, *arguments)[3:], stdin=stdin, text=False, **more)
+
+
+def begun(model, tmp_path, *arguments, done, stdin=b""):
+    """A part that an earlier command has left, whose disk was full."""
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))
+    assert run(model, *arguments, "-o", tmp_path / "out", stdin=stdin, preexec_fn=limit).returncode == 1
+    assert (tmp_path / "out.part.json").is_file()
+    (tmp_path / "out.part").write_bytes(done)
 
 
 def text_of(lines):
@@ -115,7 +126,7 @@ def test_from_file_to_file(model, lines, expected, tmp_path):
 @pytest.mark.parametrize("half", ["", "ba", "\u00e1"[:1]])
 def test_resume_goes_on_after_the_last_whole_line(model, lines, expected, tmp_path, half):
     (tmp_path / "in").write_bytes(text_of(lines))
-    (tmp_path / "out.part").write_bytes(text_of(expected[:700]) + half.encode()[:1])
+    begun(model, tmp_path, "-i", tmp_path / "in", done=text_of(expected[:700]) + half.encode()[:1])
     done = run(model, "-i", tmp_path / "in", "-o", tmp_path / "out", "--resume")
     assert done.returncode == 0
     assert (tmp_path / "out").read_bytes() == text_of(expected)
@@ -130,11 +141,27 @@ def test_resume_with_standard_input_and_from_nothing(model, lines, expected, tmp
 
 
 def test_resume_with_another_input_is_refused(model, lines, expected, tmp_path):
-    (tmp_path / "out.part").write_bytes(text_of(expected[:700]))
+    begun(model, tmp_path, done=text_of(expected[:700]), stdin=text_of(lines))
     done = run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines[:5]))
     assert done.returncode == 1
     assert b"700 lines are translated already, the input has 5" in done.stderr
+    done = run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines[5:]))
+    assert done.returncode == 1
+    assert b"out.part belongs to another translation\n  found: line " in done.stderr
     assert not (tmp_path / "out").exists()
+    assert run(model, "-o", tmp_path / "out", "--resume", stdin=text_of(lines)).returncode == 0
+    assert (tmp_path / "out").read_bytes() == text_of(expected)
+
+
+def test_a_part_that_does_not_tell_what_it_belongs_to_is_not_gone_on_with(model, lines, tmp_path):
+    (tmp_path / "in").write_bytes(text_of(lines[:5]))
+    (tmp_path / "out.part").write_bytes(b"something else\n")
+    arguments = ["-i", tmp_path / "in", "-o", tmp_path / "out"]
+    done = run(model, *arguments, "--resume")
+    assert done.returncode == 1
+    assert b"there is no out.part.json beside it\n  do: leave out --resume" in done.stderr
+    assert (tmp_path / "out.part").read_bytes() == b"something else\n"
+    assert run(model, *arguments).returncode == 0
 
 
 def test_without_resume_an_old_part_is_forgotten(model, lines, expected, tmp_path):
@@ -173,24 +200,55 @@ def test_a_finished_output_of_another_input_is_not_complete(model, lines, expect
     assert b"found: 3 lines for 10" in done.stderr
 
 
-@pytest.mark.parametrize("change", [["--beam", "3"], ["--json"], ["another input"]])
-def test_a_finished_output_of_something_else_is_not_complete(model, lines, tmp_path, change):
-    """Also if it has as many lines; the file system remembers what it belongs to, if it can."""
+@pytest.mark.parametrize("remembered", [True, False])
+@pytest.mark.parametrize("change", [["--min-length", "9"], ["--json"], ["another input"]])
+def test_a_finished_output_of_something_else_is_not_complete(model, lines, tmp_path, change, remembered):
+    """Also if it has as many lines: the file system remembers what it belongs to, or some of it is translated again."""
     (tmp_path / "in").write_bytes(text_of(lines[:10]))
     arguments = ["-i", tmp_path / "in", "-o", tmp_path / "out"]
     assert run(model, *arguments).returncode == 0
-    assert b"is complete" in run(model, *arguments, "--resume").stderr
-    try:
-        os.setxattr(tmp_path / "in", "user.vidrio.test", b"1")
-        remembered = True
-    except OSError:
-        remembered = False
+    with suppress(OSError):
+        assert remembered or os.removexattr(tmp_path / "out", "user.vidrio") is None
+    assert run(model, *arguments, "--resume").stderr == f"vidrio: {tmp_path / 'out'} is complete\n".encode()
     if change == ["another input"]:
         (tmp_path / "in").write_bytes(text_of(lines[10:20]))
         change = []
     done = run(model, *arguments, *change, "--resume")
-    assert done.returncode == (1 if remembered else 0)
-    assert (b"belongs to another translation" if remembered else b"is complete") in done.stderr
+    assert done.returncode == 1
+    assert b"belongs to another translation" in done.stderr
+
+
+def test_a_finished_output_of_another_standard_input_is_not_complete(model, lines, expected, tmp_path):
+    resume = ["-o", tmp_path / "out", "--resume"]
+    assert run(model, *resume, stdin=text_of(lines[:10])).returncode == 0
+    assert b"is complete" in run(model, *resume, stdin=text_of(lines[:10])).stderr
+    assert b"found: line " in run(model, *resume, stdin=text_of(lines[10:20])).stderr
+    assert b"found: 10 lines for 11" in run(model, *resume, stdin=text_of(lines[:11])).stderr
+    assert (tmp_path / "out").read_bytes() == text_of(expected[:10])
+
+
+def test_a_finished_output_of_drawn_words_cannot_be_told(model, lines, tmp_path):
+    draws = ["-o", tmp_path / "out", "--seed", "1"]
+    assert run(model, *draws, stdin=text_of(lines[:10])).returncode == 0
+    done = run(model, *draws, "--resume", stdin=text_of(lines[:10]))
+    assert done.returncode == 1
+    assert b"it cannot be told what" in done.stderr
+
+
+@pytest.mark.parametrize("more", [["--json"], ["--jsonl", "--n-best", "2"]])
+def test_a_finished_output_in_another_form_is_told_by_its_lines(model, lines, tmp_path, more):
+    told = [json.dumps({"text": line}) for line in lines[:10]] if "--jsonl" in more else lines[:10]
+    arguments = ["-o", tmp_path / "out", *more]
+    assert run(model, *arguments, stdin=text_of(told)).returncode == 0
+    assert b"is complete" in run(model, *arguments, "--resume", stdin=text_of(told)).stderr
+    assert run(model, *arguments, "--resume", stdin=text_of(told[::-1])).returncode == 1
+
+
+def test_an_output_keeps_the_mode_of_the_file_that_it_replaces(model, lines, tmp_path):
+    (tmp_path / "out").write_bytes(b"before\n")
+    (tmp_path / "out").chmod(0o640)
+    assert run(model, "-o", tmp_path / "out", stdin=text_of(lines[:3])).returncode == 0
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o640
 
 
 def test_output_goes_where_a_link_leads_to(model, lines, expected, tmp_path):
@@ -442,7 +500,7 @@ def test_a_disk_that_fills_leaves_whole_lines_to_go_on_from(model, lines, expect
 
 def test_ctrl_c_leaves_whole_lines_and_resume_goes_on(model, lines, tmp_path):
     (tmp_path / "in").write_bytes(text_of(lines))
-    slowly = ("-i", tmp_path / "in", "--beam", "24", "--workers", "1")
+    slowly = ("-i", tmp_path / "in", "--beam", "8", "--workers", "1")
     whole = run(model, *slowly).stdout
     part = tmp_path / "out.part"
     with subprocess.Popen(command(model, *slowly, "-o", tmp_path / "out"), stderr=subprocess.PIPE) as process:

@@ -44,6 +44,7 @@ EXTRAS = {
     "sacrebleu": "train",
     "zstandard": "train",
     "sentencepiece": "interop",
+    "onnx": "interop",
     "polib": "documents",
 }
 

@@ -8,17 +8,35 @@ where log p sums over the chosen tokens and length counts them, the end token in
 That is CTranslate2's form, not the ((5 + length) / 6)^α of §6.1, so that every engine ranks alike (docs/departures.md).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import NamedTuple
 
 from vidrio.errors import ConfigError
-from vidrio.model.config import LARGEST_LENGTH_PENALTY, ModelConfig
+from vidrio.model.config import LARGEST_BEAM, LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfig
 
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 LARGEST_SEED = 2**32 - 1  # that every engine takes
 SMALLEST, LARGEST = 1e-30, 1e30  # that float32 still tells from 0 and from infinity, with room for logits
+# What each option may be, for all who ask: command line, server and Python.
+WHOLE = {
+    "beam": (1, LARGEST_BEAM),
+    "n_best": (1, LARGEST_BEAM),
+    "min_length": (0, LARGEST_SIZE),
+    "max_length": (1, LARGEST_SIZE),
+    "no_repeat_ngram": (0, LARGEST_SEED),
+    "top_k": (0, LARGEST_SEED),
+    "seed": (0, LARGEST_SEED),
+}
+REAL = {
+    "length_penalty": (-LARGEST_LENGTH_PENALTY, LARGEST_LENGTH_PENALTY),
+    "repetition_penalty": (SMALLEST, LARGEST),
+    "temperature": (SMALLEST, LARGEST),
+    "top_p": (SMALLEST, 1),
+    "min_p": (0, 1),
+}
 # An engine's search: some sources → for each its hypotheses.
 SearchAll = Callable[[Sequence[Sequence[int]], "Options"], list[list["Hypothesis"]]]
 
@@ -51,45 +69,27 @@ class Options:
     scores: bool = True  # tell log-probabilities; an engine that finds the likeliest token sooner without may tell NaN
 
     def __post_init__(self) -> None:
-        problems = [text for text, wrong in self._problems() if wrong]
-        if problems:
+        if problems := [*self._problems()]:
             raise ConfigError(
                 "these search options cannot be used", found="; ".join(problems), do="change the ones named"
             )
 
-    def _problems(self) -> list[tuple[str, bool]]:
-        draw = self.sampling or Sampling()
-        return [
-            (f"beam {self.beam} is below 1", self.beam < 1),
-            (f"max_length {self.max_length} is below 1", self.max_length < 1),
-            (f"min_length {self.min_length} is below 0", self.min_length < 0),
-            (f"max_length {self.max_length} is below min_length {self.min_length}", self.max_length < self.min_length),
-            (f"n_best {self.n_best} is below 1", self.n_best < 1),
-            (f"n_best {self.n_best} is above beam {self.beam}", not self.sampling and self.n_best > self.beam >= 1),
-            (
-                f"beam {self.beam} with sampling: a draw has no beam, so it must be 1",
-                bool(self.sampling) and self.beam > 1,
-            ),
-            (
-                f"length_penalty {self.length_penalty} is beyond ±{LARGEST_LENGTH_PENALTY}, or no number",
-                not abs(self.length_penalty) <= LARGEST_LENGTH_PENALTY,
-            ),
-            (
-                f"repetition_penalty {self.repetition_penalty} is not above 0, or not finite, in float32",
-                not SMALLEST <= self.repetition_penalty <= LARGEST,
-            ),
-            (f"no_repeat_ngram {self.no_repeat_ngram} is below 0", self.no_repeat_ngram < 0),
-            (f"no_repeat_ngram {self.no_repeat_ngram} is above {LARGEST_SEED}", self.no_repeat_ngram > LARGEST_SEED),
-            (
-                f"temperature {draw.temperature} is not above 0 (beam 1 is greedy), or not finite, in float32",
-                not SMALLEST <= draw.temperature <= LARGEST,
-            ),
-            (f"seed {draw.seed} is not from 0 to {LARGEST_SEED}", not 0 <= draw.seed <= LARGEST_SEED),
-            (f"top_k {draw.top_k} is below 0", draw.top_k < 0),
-            (f"top_p {draw.top_p} is not above 0 and at most 1", not SMALLEST <= draw.top_p <= 1),
-            (f"min_p {draw.min_p} is not from 0 to 1", not 0 <= draw.min_p <= 1),
-            (f"the forced prefix of {len(self.prefix)} tokens fills max_length", len(self.prefix) >= self.max_length),
-        ]
+    def _problems(self) -> Iterator[str]:
+        given = {**vars(self), **vars(self.sampling or Sampling())}
+        for name, (least, most) in WHOLE.items():
+            if not (hasattr(given[name], "__index__") and least <= given[name] <= most):
+                yield f"{name} {given[name]!r} is not a whole number from {least} to {most:,}"
+        for name, (lowest, highest) in REAL.items():
+            if not (isinstance(given[name], Real) and lowest <= given[name] <= highest):
+                yield f"{name} {given[name]!r} is not from {lowest:g} to {highest:g}"
+        if self.max_length < self.min_length:
+            yield f"max_length {self.max_length} is below min_length {self.min_length}"
+        if self.sampling and self.beam > 1:
+            yield f"beam {self.beam} with sampling: a draw has no beam, so it must be 1"
+        if not self.sampling and self.n_best > self.beam >= 1:
+            yield f"n_best {self.n_best} is above beam {self.beam}"
+        if len(self.prefix) >= self.max_length:
+            yield f"the forced prefix of {len(self.prefix)} tokens fills max_length"
 
 
 def default_options(config: ModelConfig) -> Options:

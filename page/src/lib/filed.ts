@@ -2,7 +2,7 @@
 
 import { copyOf, expressionOf, type Patterns, receiptOf } from "./arithmetic";
 import { readAddress, type Tensor } from "./tensors";
-import type { Agreement, Change, Kept, Machine, Run, Search, Tokenising } from "./types";
+import type { Agreement, Change, Choice, Kept, Machine, Run, Search, Tokenising } from "./types";
 import { type Packed, Unpacked } from "./unpack";
 
 export interface Filed {
@@ -12,6 +12,7 @@ export interface Filed {
   changes: Change[];
   agreement: Agreement | null;
   search: Search | null;
+  choices: Choice[];
   kept: Kept[][];
   tokens: Tokenising | null;
   patterns: Patterns;
@@ -53,6 +54,8 @@ export async function answer(path: string, body: object): Promise<unknown> {
       return data.agreement;
     case "search":
       return data.search;
+    case "choose":
+      return data.choices[step] ?? null;
     case "kept":
       return data.kept[step] ?? [];
     case "tokens":

@@ -165,6 +165,7 @@ export interface Search {
   beam: number;
   length_penalty: number;
   best: number;
+  prefix: string[];
   nodes: SearchNode[];
   found: Found | null;
   greedy: Found | null;
@@ -177,11 +178,45 @@ export interface Kept {
   rows: number;
 }
 
+/** One choice of the next word; `tempered` and `drawn` are worked out from p, as the settings ask. */
+export interface Choice {
+  step: number;
+  largest: Num;
+  log_sum_exp: Num;
+  tokens: {
+    token: string;
+    id: number;
+    logit_address: string;
+    logit: Num;
+    address: string;
+    p: Num;
+    tempered: Num;
+    drawn: Num;
+    taken: boolean;
+    forbidden: boolean;
+  }[];
+  left: number;
+  others: { count: number; p: Num; tempered: Num; drawn: Num };
+}
+
+export interface Drawing {
+  step: number;
+  temperature: number;
+  top_k: number;
+  top_p: number;
+}
+
 export interface Merge {
   left: string;
   right: string;
   rank: number;
   symbols: string[];
+}
+
+/** Rows laid flat: along the two directions in which they differ most. */
+export interface Projection {
+  explained: [number, number];
+  points: { token: string; x: number; y: number; of: number | null }[]; // of: the point whose neighbour it is
 }
 
 export interface Tokenising {
@@ -192,6 +227,7 @@ export interface Tokenising {
     table: string;
     tokens: string[];
     cosines: number[][];
+    projection: Projection | null;
     nearest: { token: string; near: { token: string; cosine: number }[] }[];
   } | null;
   words: { text: string; symbols: string[]; merges: Merge[]; scores: (number | null)[]; pieces: Token[] }[];
@@ -266,6 +302,7 @@ export type Block =
   | { kind: "fold"; title: string; about: string; blocks: Block[]; anchor: string }
   | { kind: "pairs"; pairs: [string, string][] }
   | CurvesBlock
+  | { kind: "ages"; history: AgesData }
   | HeatBlock;
 
 /** A page of blocks: a report, a lesson, a part of a notebook. */
@@ -292,8 +329,15 @@ export interface Age {
   share: Num[];
 }
 
+export interface AgesData {
+  text: string;
+  tokens: string[];
+  left_out: number;
+  ages: Age[];
+}
+
 export interface Learning {
-  ages: { text: string; tokens: string[]; left_out: number; ages: Age[] } | null;
+  ages: AgesData | null;
   curves: Block[];
 }
 

@@ -1,14 +1,22 @@
 """Lines in: from files and pipes of any size, in constant memory."""
 
 import os
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from queue import Empty, Queue
 from typing import BinaryIO
 
+import click
+
+from vidrio.commands._progress import bar
 from vidrio.errors import DataError
+from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
+DO = "convert it to UTF-8, or go on with --errors replace"
 
 
 def lines_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[str]:
@@ -66,18 +74,49 @@ def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None
     queue.put(None)
 
 
-def skipped(chunks: Iterator[list[str]], count: int) -> Iterator[list[str]]:
-    """The chunks without the first `count` lines."""
-    left = count
+def skipped(
+    chunks: Iterator[list[str]], count: int, check: Callable[[dict[int, str]], None], numbers: Collection[int]
+) -> Iterator[list[str]]:
+    """The chunks without the first `count` lines; before the others come, those with these numbers (from 0) are
+    checked."""
+    at, kept = 0, dict[int, str]()
     for chunk in chunks:
-        if left >= len(chunk) > 0:
-            left -= len(chunk)
-        else:
-            yield chunk[left:]
-            left = 0 if chunk else left
-    if left:
+        if at == count or not chunk:
+            yield chunk
+            continue
+        kept |= {number: chunk[number - at] for number in numbers if at <= number < at + len(chunk)}
+        rest = chunk[count - at :]
+        at += len(chunk) - len(rest)
+        if at == count:
+            check(kept)
+        if rest:
+            yield rest
+    if at < count:
         raise DataError(
             "there is more output than input",
-            found=f"{count} lines are translated already, the input has {count - left}",
+            found=f"{count} lines are translated already, the input has {at}",
             do="give the same input as before, or leave out --resume to start afresh",
         )
+
+
+@contextmanager
+def reading(
+    source: Path | None, errors: str, at_once: Callable[[], int]
+) -> Iterator[tuple[Iterator[list[str]], Callable[[], object]]]:
+    """Chunks of lines, and what to call when some of them are done."""
+    from vidrio.translate.stream import in_chunks
+
+    decode = Decoder("standard input" if source is None else str(source), errors, DO)
+    if source is None:
+        if sys.stdin.isatty():
+            click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
+        yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
+    else:
+        with source.open("rb") as file, bar("translating", os.fstat(file.fileno()).st_size) as show:
+            yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
+    tell_replaced(decode.replaced)
+
+
+def tell_replaced(lines: int) -> None:
+    if lines:
+        click.echo(f"vidrio: {lines} lines were not UTF-8; what could not be read is now �", err=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from vidrio.model.config import LARGEST_BEAM
+
 if TYPE_CHECKING:
     from vidrio.data.pairs import Corpus
     from vidrio.data.prepare import Wishes
@@ -14,8 +16,28 @@ if TYPE_CHECKING:
     from vidrio.look.run import LoadedModel, Look
     from vidrio.model.config import ModelConfig
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F")
+Decorator = Callable[[Any], Any]
 
+
+def together(*options: Decorator) -> Callable[[F], F]:
+    """Some options as one decorator; in help pages they stand in this order."""
+
+    def decorated(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def names_of(*options: Decorator) -> list[str]:
+    """The parameters that options give to a command, in their order."""
+    command = together(*reversed(options))(click.Command("nothing"))
+    return [parameter.name for parameter in command.params if parameter.name]
+
+
+BEAM = click.IntRange(1, LARGEST_BEAM)
 DTYPES = ("int8", "float64", "float32")
 
 model_option = click.option(
@@ -53,8 +75,8 @@ class FileOrAddress(click.ParamType[Any]):
         return self._file.convert(value, parameter, context)
 
 
-_SEARCH = (
-    click.option("--beam", type=click.IntRange(1, 64), help="Hypotheses to keep at each step; 1 is greedy."),
+_BEAM = (
+    click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy."),
     click.option("--length-penalty", type=float, help="Score = log p / length^this. [the model's]"),
     click.option("--min-length", type=click.IntRange(0), help="Tokens at least."),
     click.option("--max-length", type=click.IntRange(1), help="Tokens at most. [the model's]"),
@@ -74,11 +96,10 @@ _SAMPLING = (
 )
 
 
-def search_options(command: F) -> F:
-    """Beam, length penalty and sampling; `as_options` makes them the search's."""
-    for option in reversed((*_SEARCH, *_SAMPLING)):
-        command = option(command)
-    return command
+# Beam, length penalty and sampling; `as_options` makes them the search's.
+search_options = together(*_BEAM, *_SAMPLING)
+SAMPLING = names_of(*_SAMPLING)
+SEARCH = [*names_of(*_BEAM), *SAMPLING]
 
 
 def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
@@ -87,12 +108,12 @@ def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
 
     from vidrio.hypothesis import Sampling, default_options
 
-    told = {name: value for name, value in given.items() if value is not None}
-    draw = {name: told.pop(name) for name in ("temperature", "top_k", "top_p", "min_p", "seed") if name in told}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    draw = {name: chosen.pop(name) for name in SAMPLING if name in chosen}
     options = default_options(config)
     if draw:
-        return replace(options, **{"beam": 1, **told}, sampling=Sampling(**draw))
-    return replace(options, **told)
+        return replace(options, **{"beam": 1, **chosen}, sampling=Sampling(**draw))
+    return replace(options, **chosen)
 
 
 def print_json(data: Any) -> None:
@@ -184,19 +205,13 @@ LIMITS = (
     ),
 )
 LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` has the same names
-_CLEANING = (
+# What to read and what to leave out.
+cleaning_options = together(
     click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
     click.option("--languages", callback=two_names, metavar="en,es", help="The languages; their scripts are checked."),
     click.option("--apart", multiple=True, metavar="FILE", help="A test set: leave out what repeats its sentences."),
     *LIMITS,
 )
-
-
-def cleaning_options(command: F) -> F:
-    """What to read and what to leave out."""
-    for option in reversed(_CLEANING):
-        command = option(command)
-    return command
 
 
 def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -> "tuple[list[Corpus], Wishes]":

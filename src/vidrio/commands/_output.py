@@ -16,10 +16,19 @@ from typing import Any, BinaryIO
 import click
 
 from vidrio.errors import DataError, about_file
-from vidrio.model.files import is_plain_file, read_json, real_place, refuse_other, write_atomically
+from vidrio.model.files import (
+    is_plain_file,
+    keep_access,
+    read_json,
+    real_place,
+    refuse_other,
+    write_all,
+    write_atomically,
+)
 from vidrio.model.json_text import json_text
 
 ENDS = 1 << 20  # bytes of a file at its beginning and its end that tell it from others
+SAMPLE = 8  # lines of an output, translated again to tell whether it is that of its input
 ATTRIBUTE = "user.vidrio"  # of a finished output: what it belongs to
 Identity = Mapping[str, str]  # what an output belongs to: of each thing a name, and what tells it from others
 
@@ -55,10 +64,9 @@ class Output:
         self._file, self._name = file, name
 
     def write(self, lines: Iterable[str]) -> None:
-        data = memoryview("".join(f"{line}\n" for line in lines).encode())
+        data = "".join(f"{line}\n" for line in lines).encode()
         with about_file(self._name), whole_lines():  # a full disk does not tell whose it is
-            while data:
-                data = data[self._file.write(data) :]
+            write_all(self._file, data)
             self._file.flush()
 
 
@@ -67,7 +75,7 @@ class GrowingFile(Output):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.open("r+b" if path.exists() else "w+b", buffering=0), path)
-        self.done, self._length = _whole_lines_of(path)
+        self.done, self._length = whole_lines_of(path)
         self._file.truncate(self._length)  # half a line at its end goes away
         self._file.seek(self._length)
 
@@ -98,15 +106,22 @@ def opened(target: Path | None, identity: Identity, *, resume: bool) -> Iterator
         with target.open("wb", buffering=0) as file:
             yield Output(file, target)
         return
-    target = real_place(target)
-    part, manifest = (target.with_name(target.name + end) for end in (".part", ".part.json"))
+    target, part = real_place(target), part_of(target)
+    manifest = part.with_name(f"{part.name}.json")
     if resume and part.exists():
-        _check_identity(part, manifest, identity)
+        if not manifest.is_file():
+            raise DataError(
+                f"it cannot be told what {part} belongs to",
+                found=f"there is no {manifest.name} beside it",
+                do="leave out --resume to start afresh; the part is then written anew",
+            )
+        refuse_other(part, read_json(manifest, what=f"what {part} belongs to"), identity)
     else:
         part.unlink(missing_ok=True)
         write_atomically(manifest, f"{json_text(dict(identity), indent=2)}\n".encode())
     try:
         with closing(GrowingFile(part)) as output:
+            keep_access(target, part)
             yield output
     except BaseException:
         click.echo(f"vidrio: what is done so far is in {part}; the same command with --resume goes on", err=True)
@@ -114,12 +129,6 @@ def opened(target: Path | None, identity: Identity, *, resume: bool) -> Iterator
     _remember(part, identity)
     os.replace(part, target)
     manifest.unlink(missing_ok=True)
-
-
-def _check_identity(part: Path, manifest: Path, identity: Identity) -> None:
-    """Refuse to go on with what belongs to something else."""
-    if manifest.is_file():
-        refuse_other(part, read_json(manifest, what=f"what {part} belongs to"), identity)
 
 
 def _remember(output: Path, identity: Identity) -> None:
@@ -135,32 +144,42 @@ def _remembered(output: Path) -> Mapping[str, Any] | None:
     return None
 
 
-def is_complete(target: Path, source: Path | None, identity: Identity) -> bool:
-    """Whether a translation of these things stands there and none has been begun since. It must have as many lines as
-    its source; that is all there is to tell it by where a file system keeps no attributes of files."""
-    target = real_place(target)
-    if not target.is_file() or target.with_name(f"{target.name}.part").exists():
+def is_finished(target: Path) -> bool:
+    """Whether an output stands there, and none has been begun since."""
+    return real_place(target).is_file() and not part_of(target).exists()
+
+
+def part_of(target: Path) -> Path:
+    """Where an output grows until all of it is there."""
+    place = real_place(target)
+    return place.with_name(f"{place.name}.part")
+
+
+def belongs(target: Path, identity: Identity) -> bool:
+    """Whether a finished output is known to belong to these things; refused, if it is known to belong to others. Where
+    a file system keeps no attributes of files, nothing is known."""
+    if (before := _remembered(real_place(target))) is None:
         return False
-    if (before := _remembered(target)) is not None:
-        refuse_other(target, before, identity)
-    done = _whole_lines_of(target)[0]
-    if source is not None and (wanted := count_lines(source)) != done:
-        raise DataError(
-            f"{target} is not the translation of {source}",
-            found=f"{done:,} lines for {wanted:,}",
-            do="leave out --resume to translate it afresh",
-        )
+    refuse_other(target, before, identity)
     return True
 
 
-def count_lines(path: Path) -> int:
-    """The lines of a file; the last one may lack its line end."""
-    count, last = 0, b""
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            count += block.count(b"\n")
-            last = block
-    return count + (last[-1:] not in (b"", b"\n"))
+def sample_of(output: Path, count: int) -> dict[int, str]:
+    """Some of an output's `count` lines, from the first to the last, each with its number (from 0)."""
+    numbers = {round(step * (count - 1) / (SAMPLE - 1)) for step in range(SAMPLE)}
+    with output.open("rb") as file:
+        some = {number: line for number, line in enumerate(file) if number in numbers and number < count}
+    return {number: line.decode(errors="replace").removesuffix("\n") for number, line in some.items()}
+
+
+def same_line(before: str, now: str) -> bool:
+    """Whether two lines say the same; fractions of JSON may differ in their last digits."""
+    if before == now:
+        return True
+    with suppress(ValueError, RecursionError):
+        whole = [json.loads(line, parse_float=lambda _: None) for line in (before, now)]
+        return isinstance(whole[0], dict) and whole[0] == whole[1]
+    return False
 
 
 def file_identity(path: Path) -> str:
@@ -175,7 +194,7 @@ def file_identity(path: Path) -> str:
     return f"{size} bytes, {checksum.hexdigest()[:16]}"
 
 
-def _whole_lines_of(path: Path) -> tuple[int, int]:
+def whole_lines_of(path: Path) -> tuple[int, int]:
     """How many lines a file holds, and their length in bytes."""
     count = length = 0
     with path.open("rb") as file:

@@ -4,16 +4,19 @@ from pathlib import Path
 
 import click
 
+PROGRAMS = ("hf", "ctranslate2", "argos", "onnx")
+
 
 @click.command(short_help="Make of a model what another program loads.")
 @click.argument("model_name", metavar="MODEL")
-@click.option("--to", "program", required=True, type=click.Choice(["hf", "ctranslate2", "argos"]), help="For what.")
+@click.option("--to", "program", required=True, type=click.Choice(PROGRAMS), help="For what.")
 @click.argument("place", metavar="PLACE", type=click.Path(path_type=Path))
 def export(model_name: str, program: str, place: Path) -> None:
     """Write MODEL, a folder or a packaged model's name, as another program loads it.
 
     hf: a folder for transformers; ctranslate2: a folder for ctranslate2.Translator; argos: a package for Argos
-    Translate and LibreTranslate. Card and licence come along. docs/interop.md tells which models can be exported.
+    Translate and LibreTranslate; onnx: a folder for ONNX Runtime. Card and licence come along. docs/interop.md tells
+    which models can be exported.
     """
     from vidrio.interop.exporting import export_model
 

@@ -1,11 +1,9 @@
 """`vidrio translate`: text, files, or standard input, one line out for each line in."""
 
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +11,37 @@ import click
 
 from vidrio.commands._doubts import Doubts
 from vidrio.commands._glossary import Glossary
-from vidrio.commands._lines import chunks_of_pipe, lines_of_file, skipped
-from vidrio.commands._options import FileOrAddress, as_options, json_option, model_option, ray_option, search_options
-from vidrio.commands._output import Identity, file_identity, is_complete, opened
-from vidrio.commands._progress import bar
-from vidrio.commands._records import AnswerWork, Work, note_unknown, tell_unknown
+from vidrio.commands._lines import reading, skipped
+from vidrio.commands._options import (
+    BEAM,
+    SAMPLING,
+    FileOrAddress,
+    as_options,
+    json_option,
+    model_option,
+    ray_option,
+    search_options,
+)
+from vidrio.commands._output import (
+    Identity,
+    belongs,
+    file_identity,
+    is_finished,
+    opened,
+    part_of,
+    same_line,
+    sample_of,
+    whole_lines_of,
+)
+from vidrio.commands._records import AnswerWork, Work
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
-from vidrio.text.utf8 import Decoder
+from vidrio.errors import DataError
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
     from vidrio.translate.answers import Answers
     from vidrio.translate.translator import Translator
     from vidrio.wide.bulk import Answer
-
-DO = "convert it to UTF-8, or go on with --errors replace"
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
 
 EPILOG = """\b
 Examples:
@@ -62,7 +75,7 @@ Examples:
 @ray_option
 @click.option("--resume", is_flag=True, help="Go on where an earlier command with this --output was stopped.")
 @search_options
-@click.option("--n-best", type=click.IntRange(1, 64), default=1, help="So many translations, the best first.")
+@click.option("--n-best", type=BEAM, default=1, help="So many translations, the best first.")
 @click.option("--start", default="", metavar="WORDS", help="The translation of TEXT, one sentence, begins with this.")
 @click.option(
     "--alternatives", type=click.IntRange(2, 64), help="So many translations that differ in the token after --start."
@@ -151,7 +164,7 @@ class Request:
         if self.text is not None:
             terms = Glossary(self.glossary)
             click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
-        elif self.resume and self.target is not None and is_complete(self.target, self.source, self.identity(work)):
+        elif self.resume and self.target is not None and self.is_complete(self.target, work):
             click.echo(f"vidrio: {self.target} is complete", err=True)
         else:
             self.on_lines(work)
@@ -167,7 +180,8 @@ class Request:
 
     def run_on_cluster(self, inputs: tuple[str, ...], address: str) -> None:
         """The lines of many files, on a Ray cluster."""
-        from vidrio.wide.bulk import Asked, answer_files
+        from vidrio.commands._wide import answer_on_cluster
+        from vidrio.wide.bulk import Asked
 
         if not inputs or self.target is None:
             raise click.UsageError("--ray needs an --input and an --output.")
@@ -179,47 +193,19 @@ class Request:
         if self.confidence and not (self.as_json or self.jsonl):
             raise click.UsageError("--confidence on a cluster has no table: add --json or --jsonl.")
         belongs = self.belongs(self.work())
-        asked = Asked(
-            inputs=inputs,
-            output=str(self.target),
-            address=address or None,
-            resume=self.resume,
-            cores=self.workers,
-            belongs=belongs,
-            begin=partial(self.begin, belongs),
-        )
-        try:
-            summary = answer_files(asked, bar)
-        except KeyboardInterrupt:
-            click.echo("vidrio: what is done stays; the same command with --resume goes on", err=True)
-            raise
-        again = f"; {summary.again:,} parts were tried again" if summary.again else ""
-        there = f" ({summary.there:,} were there)" if summary.there else ""
-        workers = f", {summary.pool.workers} workers of {summary.pool.cores} cores" if summary.pool else ""
-        click.echo(f"vidrio: {summary.files:,} files{there}, {summary.lines:,} lines{workers}{again}", err=True)
-        _tell_replaced(summary.replaced)
-        unknown: dict[str, None] = {}
-        note_unknown(list(summary.unknown), unknown)
-        tell_unknown(unknown)
+        begin = partial(self.begin, belongs)
+        answer_on_cluster(Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin))
 
     def begin(self, belongs: Mapping[str, str], cores: int) -> "Answer":
         """On a worker: open the model, and answer lines with it."""
+        from vidrio.commands._wide import answering
         from vidrio.errors import ModelError
-        from vidrio.translate.stream import in_chunks
-        from vidrio.wide.bulk import Answered
 
         work = replace(self, workers=cores).work()
         if self.belongs(work) != belongs:
             raise ModelError(f"{work.folder} is another model here", do="give all machines the same model and Vidrio")
 
-        def answer(name: str, raw: Sequence[bytes], first: int, objects: bool) -> Answered:
-            decode, terms = Decoder(name, self.errors, DO, first), Glossary(self.glossary)
-            mine = replace(work, unknown={}, jsonl=self.jsonl or objects)
-            chunks = in_chunks((terms.hide(decode(line)) for line in raw), work.at_once)
-            written = [terms.reveal_first(line) for lines in mine.on_lines(chunks, first) for line in lines]
-            return Answered(written, list(mine.unknown), decode.replaced)
-
-        return answer
+        return answering(work, self.errors, self.printed)
 
     def translating(self) -> Work:
         """What a model that translates does."""
@@ -331,16 +317,68 @@ class Request:
     def on_lines(self, work: Work | AnswerWork) -> None:
         with (
             opened(self.target, self.identity(work), resume=self.resume) as output,
-            _reading(self.source, self.errors, work.at_once) as (chunks, progress),
+            reading(self.source, self.errors, work.at_once) as (chunks, progress),
         ):
             if isinstance(work, Work) and work.doubts is not None:
                 work.doubts.number = output.done + 1
-            terms = Glossary(self.glossary)
-            left = skipped(chunks, output.done)
-            hidden = ([terms.hide(line) for line in lines] for lines in left)
-            for lines in work.on_lines(hidden if self.glossary else left, output.done + 1):
-                output.write(map(terms.reveal_first, lines))
+            # The manifest of a part tells its file, but nothing of a standard input.
+            part = self.target if output.done and self.source is None else None
+            for lines in self.printed(
+                work, self.after(chunks, part and part_of(part), output.done, work), output.done + 1
+            ):
+                output.write(lines)
                 progress()
+
+    def printed(self, work: Work | AnswerWork, chunks: Iterator[list[str]], first: int = 1) -> Iterator[Iterable[str]]:
+        """Lines in, lines out, some at a time; `first` is the number of the first one."""
+        terms = Glossary(self.glossary)
+        hidden = ([terms.hide(line) for line in lines] for lines in chunks)
+        for lines in work.on_lines(hidden if self.glossary else chunks, first):
+            yield map(terms.reveal_first, lines)
+
+    def after(
+        self, chunks: Iterator[list[str]], output: Path | None, done: int, work: Work | AnswerWork
+    ) -> Iterator[list[str]]:
+        """The lines after those that are done. Some of an `output` are translated again, and must be the same."""
+        sample = {} if output is None or self.draws else sample_of(output, done)
+        quiet = replace(work, unknown={})
+        if isinstance(quiet, Work) and not (self.as_json or self.jsonl):
+            quiet = replace(quiet, doubts=None)
+
+        def check(lines: dict[int, str]) -> None:
+            again = chain.from_iterable(self.printed(quiet, iter([list(lines.values())])))
+            for (number, before), now in zip(sample.items(), again, strict=True):
+                if not same_line(before, now):
+                    raise DataError(
+                        f"{output} belongs to another translation",
+                        found=f"line {number + 1} is {before[:80]!r}, and would be {now[:80]!r}",
+                        do="give the command that it belongs to, or leave out --resume to start afresh",
+                    )
+
+        return skipped(chunks, done, check, sample)
+
+    def is_complete(self, target: Path, work: Work | AnswerWork) -> bool:
+        """Whether the output is there: as many lines as the input, and it is known to be its translation or some of its
+        lines, translated again, come out the same."""
+        if not is_finished(target):
+            return False
+        known = belongs(target, self.identity(work)) and self.source is not None
+        if self.draws and not known:
+            raise DataError(
+                f"it cannot be told what {target} belongs to",
+                found="words that were drawn, which come out otherwise in other company",
+                do="leave out --resume to start afresh",
+            )
+        done = whole_lines_of(target)[0]
+        with reading(self.source, self.errors, work.at_once) as (chunks, _):
+            lines = done + sum(map(len, self.after(chunks, None if known else target, done, work)))
+        if lines != done:
+            raise DataError(
+                f"{target} is not the translation of {self.source or 'this input'}",
+                found=f"{done:,} lines for {lines:,}",
+                do="leave out --resume to translate it afresh",
+            )
+        return True
 
     def identity(self, work: Work | AnswerWork) -> Identity:
         """What the output belongs to."""
@@ -360,26 +398,3 @@ class Request:
             "model": "; ".join(file_identity(file) for file in files if file.is_file()),
             "options": f"{work.options}, {self.engine}, {as_printed}",
         }
-
-
-@contextmanager
-def _reading(
-    source: Path | None, errors: str, at_once: Callable[[], int]
-) -> Iterator[tuple[Iterator[list[str]], Callable[[], object]]]:
-    """Chunks of lines, and what to call when some of them are done."""
-    from vidrio.translate.stream import in_chunks
-
-    decode = Decoder("standard input" if source is None else str(source), errors, DO)
-    if source is None:
-        if sys.stdin.isatty():
-            click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
-        yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
-    else:
-        with source.open("rb") as file, bar("translating", os.fstat(file.fileno()).st_size) as show:
-            yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
-    _tell_replaced(decode.replaced)
-
-
-def _tell_replaced(lines: int) -> None:
-    if lines:
-        click.echo(f"vidrio: {lines} lines were not UTF-8; what could not be read is now �", err=True)

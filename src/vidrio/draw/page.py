@@ -15,16 +15,18 @@ from typing import Any
 from vidrio._version import __version__
 from vidrio.draw.blocks_data import as_data
 from vidrio.draw.packed import as_text, packed
+from vidrio.hypothesis import Sampling
 from vidrio.look import blocks as b
 from vidrio.look import changed, run_data
 from vidrio.look.changed import BeforeAfter
+from vidrio.look.choosing import choosing_data
 from vidrio.look.command_line import CommandLine
 from vidrio.look.manifest import identity
 from vidrio.look.patterns import Pattern, patterns
 from vidrio.look.report import Ending, report
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, visible
-from vidrio.model.folder import write_atomically
+from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 
 LARGEST = 5_900_000  # bytes of a file, if the numbers of the run itself fit
@@ -59,6 +61,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "edited": list(seen.trace.computed),
         "agreement": None if tried.whatif or seen.forced or not seen.result else _agreement(seen),
         "search": run_data.search_data(seen) if seen.result else None,
+        "choices": [choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
         "kept": run_data.kept_data(seen),
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
         "patterns": _each_once(patterns_of),

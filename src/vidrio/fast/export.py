@@ -7,6 +7,7 @@ itself against `glass/` before it calls itself done.
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 from vidrio.errors import ModelError
 from vidrio.fast.engine import Engine
 from vidrio.fast.files import SOURCES, Manifest, checksums, move_into_place, write_manifest
-from vidrio.glass.paper import positions
+from vidrio.glass.paper.positions import TABLES
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
 from vidrio.hypothesis import Options, Pair
 from vidrio.model.config import ModelConfig
@@ -46,8 +47,11 @@ def obstacles(config: ModelConfig) -> list[str]:
     return found
 
 
-def export(folder: Path, to: Path | None = None, *, quantisation: str = "int8") -> Manifest:
-    """Write the CTranslate2 files of a model into `to` (its `fast/`), checked, and all of them or none."""
+def export(folder: Path, to: Path | None = None, *, quantisation: str = "int8", positions: int = 0) -> Manifest:
+    """Write the CTranslate2 files of a model into `to` (its `fast/`), checked, and all of them or none.
+
+    A table of positions that is computed gets at least `positions` rows, for programs that do not mind its length.
+    """
     to = to or folder / "fast"
     config, _ = read_config(folder)
     found = obstacles(config)
@@ -65,15 +69,17 @@ def export(folder: Path, to: Path | None = None, *, quantisation: str = "int8") 
     made_from = checksums(folder, SOURCES)
     parameters = read_parameters(folder)
     machine = build(config, parameters)  # refuses parameters that do not fit the config
+    computed = config.positions != "learned"
+    longer = replace(config, max_positions=max(positions, config.max_positions)) if computed else config
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.", suffix=".part") as temporary:
         exact = Path(temporary) / "float32"
-        write(exact, config, parameters, vocabularies, "float32")
+        write(exact, longer, parameters, vocabularies, "float32")
         float32_difference, pairs = check_float32(machine, Engine(exact, config))
         result, quantised_difference = exact, 0.0
         if quantisation != "float32":
             result = Path(temporary) / quantisation
-            write(result, config, parameters, vocabularies, quantisation)
+            write(result, longer, parameters, vocabularies, quantisation)
             quantised_difference = check_quantised(machine, Engine(result, config), pairs)
         files = checksums(result, tuple(file.name for file in result.iterdir()))
         manifest = Manifest(
@@ -155,7 +161,7 @@ def position_table(config: ModelConfig, p: Mapping[str, np.ndarray], learned: st
     """Our own table, always: CTranslate2's own sinusoids are not §3.5's."""
     if config.positions == "learned":
         return p[learned].copy()
-    table_PD = positions.TABLES[config.positions](config.max_positions, config.d_model)
+    table_PD = TABLES[config.positions](config.max_positions, config.d_model)
     return table_PD.astype(np.float32)
 
 

@@ -6,7 +6,6 @@ only what was learned as a merge, so that a word in some thousands is split othe
 What else ours does, composed accents and escapes of texts that imitate special tokens, is left out.
 """
 
-import json
 import tempfile
 import zipfile
 from io import BytesIO
@@ -15,8 +14,8 @@ from typing import Any
 
 from vidrio._version import __version__
 from vidrio.errors import ModelError
-from vidrio.fast.export import export
 from vidrio.interop.protobuf import field, float_field
+from vidrio.interop.to_ctranslate2 import write_engine
 from vidrio.model.files import write_output
 from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
@@ -55,13 +54,11 @@ def export_argos(folder: Path, to: Path) -> None:
     }
     package = BytesIO()
     with tempfile.TemporaryDirectory() as temporary, zipfile.ZipFile(package, "w") as archive:
-        fast = Path(temporary) / "fast"
-        export(folder, fast)
-        engine = json.loads((fast / "config.json").read_text(encoding="utf-8"))
+        engine = Path(temporary) / "model"
+        write_engine(folder, engine)
         archive.writestr(f"{name}/metadata.json", json_text(metadata))
         archive.writestr(f"{name}/sentencepiece.model", proto)
-        archive.writestr(f"{name}/model/config.json", json_text({**engine, "add_source_eos": config.source_end}))
-        for file in (fast / "model.bin", *sorted(fast.glob("*_vocabulary.json"))):
+        for file in sorted(engine.iterdir()):
             archive.write(file, f"{name}/model/{file.name}")
         if (folder / "README.md").is_file():
             archive.write(folder / "README.md", f"{name}/README.md")

@@ -54,7 +54,10 @@ SLIPPED = "sin (even column j) or cos (odd) of p / 10000^(2j/D), two decimals"
 
 def stage_of(trace: Trace, name: str) -> Stage:
     """What the table says of a quantity, where the post computes otherwise: what the post does."""
-    stage, machine = trace.stage(name), trace.machine
+    return as_told(trace.stage(name), trace.machine)
+
+
+def as_told(stage: Stage, machine: Machine) -> Stage:
     if stage.operation == "normalise" and machine.normalise is layer_norm:
         return replace(stage, formula="(x − mean) / (√var + 10⁻⁶)", latex=r"\frac{x-\mu}{\sigma+10^{-6}}")
     if stage.operation == "sinusoidal_positions" and _has_slipped_positions(machine):

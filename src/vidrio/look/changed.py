@@ -9,11 +9,13 @@ import numpy as np
 
 from vidrio.glass.whatif.comparison import Comparison, compare
 from vidrio.glass.whatif.whatif import WhatIf, parse
+from vidrio.hypothesis import Options
 from vidrio.look.blocks import Block, Note, Table
+from vidrio.look.choosing import is_about_the_search, searching
 from vidrio.look.overview import otherwise
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, number
-from vidrio.search import Options, Tree
+from vidrio.search import Tree
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,26 @@ def look_changed(
     before = look(model, text, options=options, target=target, tree=None if asked else tree)
     if not asked or before.empty:
         return BeforeAfter.of_one(before)
-    whatif = parse(asked, before.trace)
+    forced = None if isinstance(target, Printed) else target  # a changed machine finds a translation of its own
+    return with_changes(before, model, asked, forced, tree)
+
+
+def with_changes(
+    before: Look,
+    model: LoadedModel,
+    asked: Sequence[tuple[str, str]],
+    target: Sequence[int] | None = None,
+    tree: Tree | None = None,
+) -> BeforeAfter:
+    """The same text again, with the changes made."""
+    about_search = [change for change in asked if is_about_the_search(change)]
+    how = searching(about_search, model, before.options)
+    whatif = parse([change for change in asked if change not in about_search], before.trace)
     machine, change = whatif.apply(model.machine)
     changed = replace(model, machine=machine, config=machine.config)
     with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
-        forced = None if isinstance(target, Printed) else target  # a changed machine finds a translation of its own
-        after = look(changed, text, options=options, change=change, target=forced, tree=tree)
-    return BeforeAfter(before, after, whatif)
+        after = look(changed, before.text, options=how.options, change=change, target=how.target or target, tree=tree)
+    return BeforeAfter(before, after, WhatIf((*how.changes, *whatif.changes)))
 
 
 def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:

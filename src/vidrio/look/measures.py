@@ -29,6 +29,21 @@ def neighbours(table_VD: Array, row: int, count: int) -> list[tuple[int, float]]
     return [(i, float(cosine_V[i])) for i in order[:count]]
 
 
+def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
+    """Rows along the two directions in which they differ most (principal components), and the share of their squared
+    distances from the mean that each direction holds. None where there is no such thing: fewer than three rows."""
+    if len(rows_LD) < 3 or not np.isfinite(rows_LD).all():
+        return None
+    centred_LD = rows_LD.astype(np.float64) - rows_LD.mean(axis=0, dtype=np.float64)
+    u_LK, sizes_K, _ = np.linalg.svd(centred_LD, full_matrices=False)
+    squares_K = sizes_K**2
+    if squares_K.sum() == 0 or len(sizes_K) < 2:
+        return None
+    signs = np.sign(u_LK[np.abs(u_LK).argmax(axis=0), np.arange(u_LK.shape[1])])  # either sign is right: take one
+    shares = squares_K / squares_K.sum()
+    return (u_LK * signs * sizes_K)[:, :2], (float(shares[0]), float(shares[1]))
+
+
 def entropy(weights_LM: Array) -> Array:
     """−Σ w log₂ w of each row, in bits: 0 if a row looks at one place only, log₂ M if at all M alike."""
     logs = np.log2(weights_LM, out=np.zeros_like(weights_LM), where=weights_LM > 0)

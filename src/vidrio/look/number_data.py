@@ -1,12 +1,12 @@
 """One number as data: its arithmetic with every term, where it comes from, where it goes."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any
 
 from vidrio.errors import InputError
-from vidrio.glass.numbers.trace import parse_address
+from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.expressions import (
     Difference,
     Dot,
@@ -33,17 +33,17 @@ INPUTS = 1100  # listed of those it was made from; a vocabulary's softmax has th
 TERMS = 1100  # of a sum that are listed with products and running sums
 
 
-def receipt_data(seen: Look, address: str) -> dict[str, Any]:
+def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Receipt] = receipt) -> dict[str, Any]:
     """Everything about one number: the arithmetic with its terms, where it comes from, where it goes."""
     if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
-    bill = receipt(seen.trace, locate(seen.trace, parse_address(address)))
+    bill = receipt_of(seen.trace, locate(seen.trace, parse_address(address)))
     stage = bill.stage
     return {
         **described(bill, INPUTS),
         "quantity": stage.address,
         "index": list(bill.at.place),
-        "code": numpy_line(stage, seen.trace.machine),
+        "code": numpy_line(stage, seen.trace.machine) if stage == seen.trace.stage(stage.address) else "",
         "computed": bill.compared.model,
         "terms": _terms(bill),
         "slips": list(_slips(bill)),

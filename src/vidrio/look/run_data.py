@@ -1,28 +1,33 @@
 """A run as data: what the page (and any program) gets of it. Numbers are the trace's, by address."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from vidrio.errors import AddressError
-from vidrio.glass.numbers.stages import stages_of
+from vidrio.glass.numbers.stages import Stage, stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.decoding import Kept
 from vidrio.glass.paper.maths import Array
-from vidrio.look.measures import classes, cosines, likeliest, neighbours
+from vidrio.glass.paper.positions import sinusoidal
+from vidrio.glass.paper.transformer import Machine
+from vidrio.hypothesis import default_options
+from vidrio.look.measures import classes, cosines, likeliest, neighbours, projection
 from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.parameters import count, source_table, target_table
-from vidrio.search import Tree, default_options
+from vidrio.search import Tree
 from vidrio.text.tokens.steps import steps
 
+POSITIONS = 64  # rows of their table that are drawn
 BEST = 5  # next words told of a step
 
 
-def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
-    """What there is in a model, before any text: its sizes and every quantity, along the way of the data."""
+def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[Stage] | None = None) -> dict[str, Any]:
+    """What there is in a model, before any text: its sizes and every quantity, along the way of the data. `stages`:
+    what is told of them, where a machine departs from the table."""
     config, about = glass.config, glass.about
     table = stages_of(glass.machine)
     return {
@@ -50,9 +55,9 @@ def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
                 "latex": stage.latex,
                 "place": stage.place,
                 "says": stage.says,
-                "code": numpy_line(stage, glass.machine),
+                "code": numpy_line(stage, glass.machine) if stage == table[stage.address] else "",
             }
-            for stage in table.values()
+            for stage in stages or table.values()
         ],
     }
 
@@ -120,6 +125,7 @@ def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
         "beam": seen.options.beam,
         "length_penalty": seen.options.length_penalty,
         "best": tree.best,
+        "prefix": [seen.trace.vocabulary[i] for i in tree.prefix],
         "nodes": [{"word": seen.trace.vocabulary[node.token], **asdict(node)} for node in tree.nodes],
         "found": _found(seen),
         "greedy": _found(greedy) if greedy else None,
@@ -168,12 +174,41 @@ def tokenising_data(seen: Look) -> dict[str, Any]:
             "table": name,
             "tokens": [words[i] for i in ids],
             "cosines": cosines(rows_LD, rows_LD).tolist(),
+            "projection": _laid_flat(trace.array(name), words, near),
             "nearest": [
                 {"token": words[i], "near": [{"token": words[j], "cosine": cosine} for j, cosine in found]}
                 for i, found in near.items()
             ],
         },
     }
+
+
+def _laid_flat(
+    table_VD: Array, words: Sequence[str], near: Mapping[int, Sequence[tuple[int, float]]]
+) -> dict[str, Any] | None:
+    """Tokens and their neighbours as points; a neighbour of several belongs to the first."""
+    of: dict[int, int | None] = dict.fromkeys(near)
+    for place, others in enumerate(near.values()):
+        for other, _ in others:
+            of.setdefault(other, place)
+    flat = projection(table_VD[list(of)])
+    if flat is None:
+        return None
+    points = [
+        {"token": words[i], "x": float(x), "y": float(y), "of": of[i]} for i, (x, y) in zip(of, flat[0], strict=True)
+    ]
+    return {"explained": list(flat[1]), "points": points}
+
+
+def positions_at(machine: Machine, address: str) -> dict[str, Array]:
+    """The table of positions that a side adds, its first rows; and how many positions each column's wave is long."""
+    config = machine.config
+    table_PD = machine.source_positions_PD if address.startswith("src.") else machine.target_positions_PD
+    arrays = {"positions": np.ascontiguousarray(table_PD[:POSITIONS])}
+    if np.allclose(arrays["positions"], sinusoidal(len(arrays["positions"]), config.d_model)):
+        pair_D = np.arange(config.d_model) // 2  # §3.5
+        arrays["wavelengths"] = 2 * np.pi * 10000.0 ** (2 * pair_D / config.d_model)
+    return arrays
 
 
 def holds(trace: Trace, address: str) -> bool:

@@ -4,8 +4,10 @@ import json
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from vidrio.errors import DataError, ModelError, about_file
 
@@ -16,20 +18,29 @@ LARGEST_OBJECT = 8 * 1024 * 1024  # bytes of any other JSON that is read: parsed
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: into a temporary file beside it, then moved into place."""
-    import tempfile
-
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    temporary = path.with_name(f".{path.name[:100]}.{os.urandom(8).hex()}.part")
     try:
-        with about_file(path), os.fdopen(handle, "wb") as file:
+        with about_file(path), temporary.open("xb") as file:
+            keep_access(path, temporary)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def keep_access(path: Path, successor: Path) -> None:
+    """Who may read and write the file that takes the place of another: those who might before, as far as we may say
+    so. Where there is none yet it is what the user's umask says."""
+    with suppress(FileNotFoundError):
+        before = path.stat()
+        with suppress(OSError, AttributeError):  # only root gives files away; other systems have no owners
+            os.chown(successor, before.st_uid, before.st_gid)
+        with suppress(OSError):  # a file system without modes
+            os.chmod(successor, stat.S_IMODE(before.st_mode))
 
 
 def write_output(path: Path, data: bytes) -> None:
@@ -39,9 +50,14 @@ def write_output(path: Path, data: bytes) -> None:
         write_atomically(real_place(path), data)
         return
     with about_file(path), path.open("wb", buffering=0) as file:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[file.write(rest) :]
+        write_all(file, data)
+
+
+def write_all(file: BinaryIO | FileIO, data: bytes) -> None:
+    """All of it: an unbuffered file may take a part of what it is given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def is_plain_file(path: Path) -> bool:

@@ -19,10 +19,7 @@ from typing import Any
 
 from vidrio.errors import ModelError
 from vidrio.model.config import FORMAT, ModelConfig
-from vidrio.model.files import LARGEST_JSON as LARGEST_JSON
-from vidrio.model.files import read_json as read_json
-from vidrio.model.files import sha256 as sha256
-from vidrio.model.files import write_atomically as write_atomically
+from vidrio.model.files import read_json, sha256, write_atomically
 from vidrio.model.json_record import fitted, record, shown
 from vidrio.model.json_text import json_text
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
-from vidrio.model.folder import sha256
+from vidrio.hypothesis import Options
+from vidrio.model.files import sha256
 from vidrio.score.metrics import Metrics, Score, chrf_of_each, chrf_signature, corpus_scores
-from vidrio.search import Options
 from vidrio.text.utf8 import Decoder
 from vidrio.translate.confidence import Confidence, calibrated, in_reference, sentence_feature
 from vidrio.translate.translator import Translator

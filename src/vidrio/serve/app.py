@@ -3,6 +3,7 @@
 It has no state but API keys and files under translation; every request holds all that its answer depends on.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -35,7 +36,7 @@ from vidrio.serve.limits import RequestLimits
 from vidrio.serve.looking import Looking
 from vidrio.serve.metrics import Metrics
 from vidrio.serve.pool import Pool, read_specs
-from vidrio.serve.refusal import Refusal
+from vidrio.serve.refusal import Refusal, refusal_of
 from vidrio.serve.service import Service
 from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.translate.translator import Translator
@@ -68,6 +69,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if jobs is not None:
             jobs.go_on()
+        asyncio.get_running_loop().run_in_executor(None, pool.begin)
         yield
         gatherer.close()
 
@@ -96,7 +98,7 @@ def _tell_errors(app: FastAPI) -> None:
     @app.exception_handler(VidrioError)
     def refused(request: Request, error: VidrioError) -> Response:
         if not request.url.path.startswith("/api/"):
-            return problem(request.url.path, 500, error.what)
+            return refusal_of(error).response()
         return JSONResponse({"what": error.what, "found": error.found, "do": error.do}, 400)
 
     @app.exception_handler(RequestValidationError)

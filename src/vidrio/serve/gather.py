@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from vidrio.serve.refusal import Refusal
 
@@ -19,6 +19,7 @@ BATCH = 8_000  # characters in a batch: with more of them the engine is hardly f
 FEWEST = 40  # what a text counts at least
 
 Translate = Callable[[list[str]], list[Any]]
+Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
@@ -51,7 +52,12 @@ class Gatherer:
 
     @property
     def overloaded(self) -> bool:
-        return self.waiting >= self._most
+        """Whether a text of some length would be refused."""
+        return self.waiting >= 0.9 * self._most
+
+    def alone(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        """Something that is in no batch, in its turn."""
+        return asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     async def translate(self, kind: Hashable, translate: Translate, texts: Sequence[str]) -> list[Any]:
         """What `translate` makes of each text, in a batch with others of the same kind."""

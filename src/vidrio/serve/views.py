@@ -5,11 +5,13 @@
     POST /api/translate  only the translation, at once
     POST /api/run        one sentence looked into: tokens, steps with the likeliest next words, what changes did
     POST /api/agreement  whether the glass, searching by itself, finds what the fast engine found
+    POST /api/choose     one choice: logits, probabilities, and what temperature, top-k and top-p leave of them
     POST /api/search     every hypothesis of the beam and what became of it, and greedy search beside it
     POST /api/kept       what a decoding step reused, and what it computed anew
     POST /api/tokens     every step from the text to its tokens
     POST /api/notebook   a Jupyter notebook that makes this run again
     POST /api/tensors    numbers by address, binary (a safetensors file)
+    POST /api/positions  the table of positions, and how long its waves are
     POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
     POST /api/copy       the same arithmetic to paste elsewhere
     POST /api/learning   the same sentence at every age of the model, and the curves of its training
@@ -29,7 +31,12 @@ from safetensors.numpy import save
 
 from vidrio.draw.blocks_data import as_data
 from vidrio.draw.notebook import notebook
+from vidrio.errors import InputError
+from vidrio.glass.numbers.stages import stages_of
+from vidrio.hypothesis import Sampling
+from vidrio.lessons import printed
 from vidrio.look import changed, learning_data, number_data, run_data
+from vidrio.look.choosing import choosing_data
 from vidrio.look.curves import metrics, panels
 from vidrio.look.run import Look as Seen
 from vidrio.model import find as models
@@ -59,6 +66,14 @@ class LookStep(Look):
     """Which decoding step of it."""
 
     step: Annotated[int, Field(ge=0, le=LONGEST_TEXT)] = 0
+
+
+class Choose(LookStep):
+    """By which probabilities a token would be drawn."""
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
 
 
 class LookAt(Look):
@@ -97,13 +112,14 @@ def router(looking: Looking) -> APIRouter:
 
     @api.get("/models")
     def models() -> Any:
-        return {"default": looking.default, "models": list(looking.folders)}
+        return {"default": looking.default, "models": looking.models}
 
     @api.post("/machine")
     def machine(look: Look) -> Any:
         loaded = looking.loaded(asked(look).model, look.numbers)
         glass = run(look).look.model if look.changes else loaded.glass
-        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine))
+        table = [printed.as_told(stage, glass.machine) for stage in stages_of(glass.machine).values()]
+        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine, table))
 
     @api.post("/translate")
     def translate(look: Look) -> Any:
@@ -122,6 +138,11 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/search")
     def search(look: Look) -> Any:
         return as_json(run_data.search_data(*_searched(looking, asked(look))))
+
+    @api.post("/choose")
+    def choose(look: Choose) -> Any:
+        sampling = Sampling(temperature=look.temperature, top_k=look.top_k, top_p=look.top_p)
+        return as_json(choosing_data(run(look).look, look.step, sampling))
 
     @api.post("/kept")
     def kept(look: LookStep) -> Any:
@@ -143,9 +164,14 @@ def router(looking: Looking) -> APIRouter:
         arrays = {address: run_data.array_at(trace, address) for address in wanted}
         return Response(save(arrays), media_type="application/octet-stream")
 
+    @api.post("/positions")
+    def positions(look: LookAt) -> Any:
+        arrays = run_data.positions_at(run(look).look.model.machine, look.address)
+        return Response(save(arrays), media_type="application/octet-stream")
+
     @api.post("/receipt")
     def receipt(look: LookAt) -> Any:
-        return as_json(number_data.receipt_data(run(look).look, look.address))
+        return as_json(number_data.receipt_data(run(look).look, look.address, printed.receipt_of))
 
     @api.post("/copy")
     def copy(look: Copy) -> Any:
@@ -197,6 +223,11 @@ def _searched(looking: Looking, asked: Asked) -> tuple[Seen, Seen]:
 
 def _notebook(looking: Looking, asked: Asked) -> str:
     """A Jupyter notebook that makes this run again and shows it."""
+    if asked.model not in looking.folders:
+        raise InputError(
+            f"{asked.model} lies in no folder",
+            do="write one: vidrio lesson random-transformer --as corrected --write-model FOLDER",
+        )
     packaged = asked.model in models.packaged()
     name = asked.model if packaged else str(looking.folders[asked.model])
     return notebook(looking.run(asked).look, model_name=name, asked=asked.changes)

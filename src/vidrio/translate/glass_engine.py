@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
-from vidrio.hypothesis import Hypothesis, Options, Pair
+from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_parameters
 from vidrio.search import search
@@ -33,6 +34,16 @@ class Glass:
                 raise CancelledError
             found.append(search(stepper(self._machine, ids), special.start, special.end, options))
         return found
+
+    def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:
+        special, step = self._machine.config.special, stepper(self._machine, source)
+
+        def told(prefixes: Sequence[Ids]) -> np.ndarray:
+            if len(prefixes[0]) > 1 and tell(prefixes[0][-1]):
+                raise CancelledError
+            return step(prefixes)
+
+        return search(told, special.start, special.end, replace(options, beam=1, n_best=1))[0]
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
         special = self._machine.config.special

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Options, SearchAll, default_options, diverging
-from vidrio.model.config import ModelConfig
+from vidrio.model.config import LARGEST_BEAM, ModelConfig
 from vidrio.model.folder import About
 from vidrio.text.reading.parts import is_plain, translatable
 from vidrio.text.reading.prepared import Reader
@@ -29,9 +29,11 @@ from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.reading.sentences import splitter
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.translate.allocator import give_back
 from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
+from vidrio.translate.live import Live
 from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks
 from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
 
@@ -57,7 +59,7 @@ class Translator:
         self._source, self._target = tokenizers
         self._split = splitter(about.source_language)
         self._close = config.source_close
-        self._longest = min(LONGEST, config.max_positions - len(self._close))
+        self._longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
         self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
         self._within = lru_cache(16)(self._made_to_fit)
 
@@ -120,7 +122,7 @@ class Translator:
         """The translation of one sentence that begins with `start`; or, with a `count`, so many that begin with it and
         differ in the token after it, the likeliest of those tokens first."""
         options = options or self.options
-        asked = 2 * count if count > 1 else 1  # some differ only in how a word is split
+        asked = max(count, min(2 * count, LARGEST_BEAM)) if count > 1 else 1  # some differ only in how a word is split
         options = replace(
             options, n_best=asked, beam=max(options.beam, asked), prefix=tuple(self._target.encode(start))
         )
@@ -168,6 +170,7 @@ class Translator:
         pool = ThreadPoolExecutor(CHUNKS)
         try:
             for chunk in chunks:
+                give_back()
                 if chunk:
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
                 while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):
@@ -177,6 +180,19 @@ class Translator:
         finally:
             memory.left.set()
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def live(self, text: str, tell: Callable[[str], bool]) -> Iterator[str]:
+        """The greedy translation, sentence by sentence, each with what follows it. `tell` hears the pieces of a
+        sentence as they are written, and says whether to stop: then it ends in a CancelledError."""
+        plan, at = self._sentences(text), 0
+        options = replace(self.options, beam=1, n_best=1)
+        for (start, source), end in zip(plan, [*(start for start, _ in plan[1:]), len(text)], strict=True):
+            watched = Live(self.engine, self._target, self.reader.prepare(source), tell)
+            [pieces] = self._attempts(options, search=watched.search).translate([source])
+            yield put_back(text[at:end], [(start - at, pieces)])[0]
+            at = end
+        if text[at:]:
+            yield text[at:]
 
     @cached_property
     def annotator(self) -> ModelAnnotator:

@@ -24,6 +24,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from vidrio.errors import RunError
+from vidrio.translate.allocator import give_back
 
 if TYPE_CHECKING:
     import torch
@@ -61,14 +62,6 @@ class Sweeper:
         if time.monotonic() - self._last >= self._every:
             give_back()
             self._last = time.monotonic()
-
-
-def give_back() -> bool:
-    """All that malloc keeps and nobody uses; whether there was any. Elsewhere than with glibc nothing is done."""
-    try:
-        return bool(ctypes.CDLL(None).malloc_trim(0))
-    except (AttributeError, OSError, TypeError):
-        return False
 
 
 # --- what there is ----------------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int
 
 def cut_place(window: str, tokenizer: Tokenizer, longest: int) -> int:
     """Where to end the first part: after a comma in its second half, else at a space, else between tokens."""
-    starts = [min(piece.start, len(window)) for piece in tokenizer.pieces(window)]  # a damaged one goes beyond
+    starts = [piece.start for piece in tokenizer.pieces(window)]
     places = [place for place in starts[longest // 2 : longest + 1] if place] or starts[1:] or [len(window)]
     spaces = [place for place in places if window[place : place + 1].isspace() or window[place - 1].isspace()]
     clauses = [place for place in spaces if window[:place].rstrip()[-1:] in CLOSING]

@@ -1,0 +1,97 @@
+"""How a word is chosen: temperature, top-k, top-p, a forced beginning, a pinned hypothesis, a draw."""
+
+import numpy as np
+import pytest
+
+from vidrio.errors import VidrioError
+from vidrio.hypothesis import Sampling
+from vidrio.look.changed import look_changed
+from vidrio.look.choosing import choosing_data
+from vidrio.look.measures import projection
+from vidrio.look.run import LoadedModel, look, open_model
+from vidrio.search import Tree
+from vidrio.serve.looking import Asked, Looking
+
+
+@pytest.fixture(scope="module")
+def lesson() -> LoadedModel:
+    return open_model("lesson")
+
+
+def test_temperature_and_cuts_are_those_of_the_formula(lesson: LoadedModel) -> None:
+    seen = look(lesson, "hello world")
+    data = choosing_data(seen, 1, Sampling(temperature=2.0, top_k=3))
+    logits = seen.trace.array("out.logits")[1]
+    special = lesson.config.special
+    allowed = np.delete(np.arange(len(logits)), [special.pad, special.start, *seen.options.suppressed])
+    tempered = np.exp(logits[allowed] / 2) / np.exp(logits[allowed] / 2).sum()
+    by_id = {token["id"]: token for token in data["tokens"]}
+    for i, p in zip(allowed, tempered, strict=True):
+        if i in by_id and not by_id[i]["forbidden"]:
+            assert by_id[i]["tempered"] == pytest.approx(p, rel=1e-9)
+    best = sorted(tempered, reverse=True)[:3]
+    drawn = sorted((token["drawn"] for token in data["tokens"]), reverse=True)
+    assert drawn[:4] == pytest.approx([*(np.array(best) / sum(best)), 0])
+    assert data["left"] == 3
+    assert data["log_sum_exp"] == pytest.approx(np.log(np.exp(logits).sum()))
+    for name in ("p", "tempered", "drawn"):
+        assert sum(token[name] for token in data["tokens"]) + data["others"][name] == pytest.approx(1)
+    nucleus = choosing_data(seen, 1, Sampling(top_p=0.5))
+    assert nucleus["left"] == 1
+    assert next(token for token in nucleus["tokens"] if token["taken"])["drawn"] == 1
+
+
+def test_a_translation_begins_as_it_is_told(lesson: LoadedModel) -> None:
+    tried = look_changed(lesson, "hello world", [("prefix", "mundo")], tree=Tree())
+    assert tried.before.translation == "hola mundo"
+    assert tried.after.translation.startswith("mundo")
+    assert tried.compared.shared_steps == 1, "the first step saw the same, whatever was taken"
+    assert [change.asked for change in tried.whatif.changes] == ["--prefix mundo"]
+
+
+def test_a_hypothesis_is_pinned_by_its_tokens(lesson: LoadedModel) -> None:
+    words, end = lesson.target_vocabulary, lesson.config.special.end
+    whole = look_changed(lesson, "hello world", [("pin", f"mundo hola {words[end]}")]).after
+    assert (whole.translation, whole.forced) == ("mundo hola", True)
+    begun = look_changed(lesson, "hello world", [("pin", "hola")]).after
+    assert begun.translation == "hola mundo"
+    with pytest.raises(VidrioError, match="no token 'nowhere'"):
+        look_changed(lesson, "hello world", [("pin", "nowhere")])
+
+
+def test_a_draw_is_the_same_for_the_same_seed(lesson: LoadedModel) -> None:
+    drawn = [
+        look_changed(lesson, "hello world", [("draw", f"temperature=3 seed={seed}")]).after.translation
+        for seed in (1, 1, 2, 3, 4)
+    ]
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn)) > 1
+    for wrong in ("temperature=0", "warmth=3", "top-k=many", "temperature"):
+        with pytest.raises(VidrioError):
+            look_changed(lesson, "hello world", [("draw", wrong)])
+
+
+def test_the_worked_example_computes_what_it_prints() -> None:
+    """Numbers as the document prints them, to its eight digits; right ones where it is computed right."""
+    looking = Looking("lesson")
+    printed = looking.run(Asked("Hello World", "worked-example-printed", changes=(("divisor", "30"),))).trace
+    assert printed.array("enc.in").tolist() == [[1, 3, 3, 5], [2.84, 3.99, 4, 6]]
+    first = [1.71887693, -0.56365339, -0.40370747, -0.75151608]
+    assert printed.array("enc.0.self.norm.out")[0] == pytest.approx(first, abs=5.1e-9)
+    right = looking.run(Asked("Hello World", "worked-example")).trace
+    first = [1.7120025012, -0.5249792500, -0.3826422867, -0.8043809645]
+    assert right.array("enc.0.self.norm.out")[0] == pytest.approx(first, abs=5.1e-11)
+
+
+def test_rows_laid_flat_keep_what_they_can(lesson: LoadedModel) -> None:
+    """Against the definition: eigenvectors of the covariance; and distances never grow."""
+    rows = np.random.default_rng(3).normal(size=(7, 4))
+    found = projection(rows)
+    assert found is not None
+    flat, explained = found
+    values, vectors = np.linalg.eigh(np.cov(rows.T))
+    assert explained == pytest.approx(tuple(values[::-1][:2] / values.sum()))
+    expected = (rows - rows.mean(0)) @ vectors[:, ::-1][:, :2]
+    assert np.abs(flat) == pytest.approx(np.abs(expected))
+    assert projection(rows[:2]) is None
+    assert projection(np.ones((5, 4))) is None
