@@ -73,6 +73,7 @@ def main() -> None:
         grown_percent=100 * (after / before - 1),
     )
     faults = [status for status in (*statuses, *by_schema) if status.startswith("5") and status != "503"]
+    assert still_answers, "the last good request was not answered"
     assert not faults, f"errors of the server: {faults}"
     assert after < 1.1 * before, "the memory did not come back"
 

@@ -19,7 +19,7 @@ from vidrio.glass.paper.maths import Array
 from vidrio.lessons.values import Values, draw
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.parameters import embedding_tables, parameter_specs
-from vidrio.text.tokens.tokenizer import NONE
+from vidrio.text.tokens.special import NONE
 
 MOST_WORDS, MOST_NUMBERS = 1000, 1_000_000
 LARGEST_NUMBER = sys.float_info.max
