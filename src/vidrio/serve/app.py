@@ -25,9 +25,7 @@ from vidrio.serve.described import page as described
 from vidrio.serve.detect import Detector
 from vidrio.serve.files import Files
 from vidrio.serve.files_api import files_router
-from vidrio.serve.gather import Gatherer, Told
-from vidrio.serve.guards import HEADERS as HEADERS
-from vidrio.serve.guards import LARGEST_BODY as LARGEST_BODY
+from vidrio.serve.gather import Gatherer
 from vidrio.serve.guards import bodies, guarded, problem
 from vidrio.serve.keys import Keys
 from vidrio.serve.libre import Parts, libre_router
@@ -54,9 +52,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
         metrics.characters.inc(characters)
 
     pool = Pool(read_specs(names), settings.memory, lambda folder: Translator.load(folder))
-    gatherer = Gatherer(
-        threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, told=Told(batch)
-    )
+    gatherer = Gatherer(threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, tell=batch)
     service = Service(pool, gatherer, metrics.tokens.inc)
     keys = Keys(settings.keys) if settings.keys else None
     terms = read_terms(settings.glossary) if settings.glossary else ()
