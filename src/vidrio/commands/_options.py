@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -50,6 +51,29 @@ dtype_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 text_argument = click.argument("text")
+ray_option = click.option(
+    "--ray",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="",
+    is_eager=True,  # what files are depends on it
+    help="On a Ray cluster; without ADDRESS this machine's, or all of its cores.",
+)
+
+
+class FileOrAddress(click.ParamType[Any]):
+    """A file; with --ray whatever the cluster can read: it is looked at later."""
+
+    name = "file"
+
+    def __init__(self, *, exists: bool = False) -> None:
+        self._file = click.Path(exists=exists, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if context is not None and isinstance(context.params.get("ray"), str):
+            return value
+        return self._file.convert(value, parameter, context)
+
 
 _BEAM = (
     click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy."),
