@@ -29,8 +29,8 @@ from vidrio.model.folder import write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.search import Sampling
 
-LARGEST = 5_900_000  # bytes of a file, if the numbers of the run itself fit
-DIRECTORY = 30_000  # of these for the list of what is packed
+LARGEST = 5_950_000  # bytes of a file, if the numbers of the run itself fit
+DIRECTORY = 20_000  # of these for the list of what is packed
 LEVEL = 6
 _BUILT = files("vidrio") / "serve" / "page" / "alone"
 _POLICY = (
