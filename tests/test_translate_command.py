@@ -42,14 +42,18 @@ def command(model, *arguments):
     return [sys.executable, "-m", "vidrio", "translate", "--model", str(model), *map(str, arguments)]
 
 
-def run(model, *arguments, stdin=b"", **more):
-    return run_vidrio(*command(model, *arguments)[3:], stdin=stdin, text=False, **more)
+def run(model, *arguments, stdin=b""):
+    return run_vidrio(*command(model, *arguments)[3:], stdin=stdin, text=False)
+
+
+def run_limited(limit, model, *arguments, stdin=b""):
+    return subprocess.run(command(model, *arguments), input=stdin, capture_output=True, timeout=120, preexec_fn=limit)
 
 
 def begun(model, tmp_path, *arguments, done, stdin=b""):
     """A part that an earlier command has left, whose disk was full."""
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))
-    assert run(model, *arguments, "-o", tmp_path / "out", stdin=stdin, preexec_fn=limit).returncode == 1
+    assert run_limited(limit, model, *arguments, "-o", tmp_path / "out", stdin=stdin).returncode == 1
     assert (tmp_path / "out.part.json").is_file()
     (tmp_path / "out.part").write_bytes(done)
 
@@ -388,8 +392,9 @@ def test_n_best_of_a_text_is_a_line_each(model, lines, expected):
 
 def test_no_text_comes_twice(model, lines):
     """A vocabulary with two ways to write a word gives the same text for other tokens."""
-    for line in lines[:20]:
-        found = run(model, "--n-best", "8", line).stdout.splitlines()
+    said = run(model, "--n-best", "8", "--json", stdin=text_of(lines[:20])).stdout.splitlines()
+    assert len(said) == 20
+    for found in (json.loads(line)["alternatives"] for line in said):
         assert len(set(found)) == len(found)
 
 
@@ -486,7 +491,7 @@ def test_a_disk_that_fills_leaves_whole_lines_to_go_on_from(model, lines, expect
 
     arguments = ("-i", tmp_path / "in", "-o", tmp_path / "out")
     (tmp_path / "in").write_bytes(text_of(lines))
-    done = run(model, *arguments, preexec_fn=small_disk)
+    done = run_limited(small_disk, model, *arguments)
     assert done.returncode == 1
     assert b"File too large" in done.stderr
     assert b"--resume goes on" in done.stderr

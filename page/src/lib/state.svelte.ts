@@ -4,9 +4,9 @@ import { SvelteMap } from "svelte/reactivity";
 import * as api from "./api";
 import { EMPTY, readFragment, type View, writeFragment } from "./fragment";
 import { catalogues, type Language, type Messages } from "./messages";
-import { SPANISH } from "./quantities.es";
 import type { Tensor } from "./tensors";
 import type { Agreement, Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
+import { inSpanish } from "./words.es";
 
 const TYPED = 60; // milliseconds without a key press before the text is asked for
 const RESTED = 900; // and before the slower questions are asked
@@ -248,9 +248,9 @@ class Page {
       : address;
   }
 
-  /** What the table of quantities says, in the reader's language where there is a translation. */
+  /** What Python says, in the reader's language where there is a translation. */
   say(says: string): string {
-    return this.language === "es" ? (SPANISH[says] ?? says) : says;
+    return this.language === "es" ? inSpanish(says) : says;
   }
 
   speak(language: Language): void {

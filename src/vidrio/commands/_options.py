@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -50,6 +51,29 @@ dtype_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 text_argument = click.argument("text")
+ray_option = click.option(
+    "--ray",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="",
+    is_eager=True,  # what files are depends on it
+    help="On a Ray cluster; without ADDRESS this machine's, or all of its cores.",
+)
+
+
+class FileOrAddress(click.ParamType[Any]):
+    """A file; with --ray whatever the cluster can read: it is looked at later."""
+
+    name = "file"
+
+    def __init__(self, *, exists: bool = False) -> None:
+        self._file = click.Path(exists=exists, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if context is not None and isinstance(context.params.get("ray"), str):
+            return value
+        return self._file.convert(value, parameter, context)
+
 
 _BEAM = (
     click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy."),
@@ -141,9 +165,9 @@ def duration(context: click.Context, parameter: click.Parameter, value: str | No
     """`90s`, `30m`, `1h30m` → seconds."""
     if value is None:
         return None
-    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
+    match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
     seconds = (
-        sum(float(part or 0) * size for part, size in zip(found.groups(), (3600, 60, 1), strict=True)) if found else 0
+        sum(float(part or 0) * size for part, size in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0
     )
     if not seconds:
         raise click.BadParameter(f"{value!r} is no time; write 30m, 90s or 1h30m")
@@ -197,9 +221,9 @@ def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -
     from vidrio.data.prepare import Wishes
 
     languages = given["languages"] or ("", "")
-    found = corpora(files, columns=given["columns"], languages=languages)
+    sources = corpora(files, columns=given["columns"], languages=languages)
     apart = corpora(given["apart"], languages=languages) if given["apart"] else []
-    return found, Wishes(
+    return sources, Wishes(
         limits=Limits(**{name: given[name] for name in LIMITS_OF}),
         languages=languages,
         duplicates=given["keep_duplicates"],
