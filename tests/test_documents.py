@@ -16,6 +16,8 @@ import httpx
 import odfdo
 import polib
 import pytest
+import srt
+import webvtt
 from fastapi.testclient import TestClient
 
 from serving import server
@@ -197,7 +199,11 @@ def test_subtitles_keep_their_times_lines_and_tags() -> None:
         ("The cat is new.", "El gato es nuevo."),
     ):
         wanted = wanted.replace(source, target)
-    assert through("a.srt", SRT.encode()).decode() == wanted
+    translated = through("a.srt", SRT.encode()).decode()
+    assert translated == wanted
+    cues = list(srt.parse(translated))
+    assert [(cue.index, cue.start, cue.end) for cue in cues] == [(c.index, c.start, c.end) for c in srt.parse(SRT)]
+    assert cues[1].content == "- Buenos días.\n- ¿Dónde está mi libro?"
 
 
 def test_notes_and_styles_of_vtt_stay() -> None:
@@ -205,6 +211,8 @@ def test_notes_and_styles_of_vtt_stay() -> None:
     source += "00:01.000 --> 00:02.000 line:0\n<v Tom>The dog is old.</v>\n"
     told = through("a.vtt", source.encode()).decode()
     assert told == source.replace("The dog is old.", "El perro es viejo.")
+    [cue] = webvtt.from_string(told)
+    assert (cue.start, cue.text, cue.voice) == ("00:00:01.000", "El perro es viejo.", "Tom")
     assert plan_subtitles("WEBVTT\n").asks == []
 
 
