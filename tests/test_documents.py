@@ -1,6 +1,7 @@
 """Files: each kind goes through, and opens elsewhere with its formatting; what cannot be handled is an error."""
 
 import io
+import logging
 import os
 import re
 import shutil
@@ -389,13 +390,14 @@ def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
 
 
 def test_a_file_outlives_a_server_that_ends_and_a_model_that_is_damaged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(packaged()["lesson"], tmp_path / "model")
     tensors, whole = tmp_path / "model/model.safetensors", (tmp_path / "model/model.safetensors").read_bytes()
     settings = Settings(page=False, files=tmp_path / "files")
     app = create_app(str(tmp_path / "model"), settings=settings)
     tensors.write_bytes(b"damaged")
+    monkeypatch.setattr(logging.getLogger("vidrio.serve"), "handlers", [caplog.handler])
     with TestClient(app) as on:
         status = upload(on, "a.txt", b"hello world\n", wait="false").json()["statusUrl"]
         while "waits" not in caplog.text:
