@@ -16,8 +16,8 @@ from vidrio.errors import DataError
 from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
-DO = "convert it to UTF-8, or go on with --errors replace"
 AWAKE = 0.2  # seconds after which who waits looks up
+DO = "convert it to UTF-8, or go on with --errors replace"
 
 
 def lines_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[str]:

@@ -187,14 +187,14 @@ class Attempts:
             searched = self._rescored(sources, searched)
         outcomes: list[Outcome] = []
         for some in self._some(len(attempts)):
-            here = searched[some]
+            of_some = searched[some]
             decoded = iter(
-                self.target.decode_batch([hypothesis.ids for hypotheses in here for hypothesis in hypotheses])
+                self.target.decode_batch([hypothesis.ids for hypotheses in of_some for hypothesis in hypotheses])
             )
-            texts = [[next(decoded) for _ in hypotheses] for hypotheses in here]
-            avoid = [""] * len(here) if own or attempts[0].avoid else self._to_avoid(sources[some], here, texts)
-            searches = [*map(Searched, prepared[some], sources[some], here, texts)]
-            outcomes += self._judged(attempts[some], avoid, searches)
+            texts = [[next(decoded) for _ in hypotheses] for hypotheses in of_some]
+            avoid = [""] * len(of_some) if own or attempts[0].avoid else self._to_avoid(sources[some], of_some, texts)
+            all_found = [*map(Searched, prepared[some], sources[some], of_some, texts)]
+            outcomes += self._judged(attempts[some], avoid, all_found)
         return outcomes
 
     def _some(self, count: int) -> Iterator[slice]:
