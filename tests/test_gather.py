@@ -118,11 +118,13 @@ def test_a_full_queue_says_when_to_come_again() -> None:
         await asyncio.sleep(0.05)
         waiting = [asyncio.create_task(gatherer.translate("k", work, ["b" * 900])) for _ in range(2)]
         await asyncio.sleep(0)
+        assert gatherer.overloaded
         with pytest.raises(Refusal) as refused:
             await gatherer.translate("k", work, ["c" * 900])
         work.go.set()
         await asyncio.gather(at_work, *waiting)
         assert gatherer.waiting == 0
+        assert not gatherer.overloaded
         return refused.value
 
     refused = run(ask, most=1800)
