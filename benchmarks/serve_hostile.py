@@ -1,9 +1,11 @@
 """Hostile requests against `vidrio serve`: no answer of 5xx but 503, and the memory comes back.
 
-    python benchmarks/serve_hostile.py --requests 10000
+    python benchmarks/serve_hostile.py --requests 10000 --schemathesis ENVIRONMENT/bin/schemathesis
 
 Random bytes, broken UTF-8, deep and damaged JSON, forms and uploads that are none, archives that grow, pages of tags,
-huge and unfinished bodies, drawn from a seed; a good request is asked between them, and must be answered.
+huge, endless, slow and unfinished bodies, requests that are no HTTP, drawn from a seed, by sixteen clients at a time;
+good requests are asked between them, and must be answered. Schemathesis, if it is given, makes requests of its own from
+the server's description first.
 """
 
 import argparse
@@ -13,102 +15,215 @@ import random
 import re
 import socket
 import subprocess
-import sys
 import tempfile
+import time
 import zipfile
 from collections import Counter
-from urllib.parse import urlsplit
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
-from serve_load import resident
+from served import Server, report, server
 
-PATHS = ("/translate", "/detect", "/languages", "/suggest", "/translate_file", "/stream", "/download_file/x", "/health")
+CLIENTS = 16
+GOOD_EVERY = 50
+PATHS = (
+    *(*["/translate"] * 6, *["/translate_file"] * 4, "/detect", "/detect", "/stream", "/stream"),
+    *("/suggest", "/languages", "/download_file/x", "/health"),
+)
 KINDS = (
-    *(
-        "application/json",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
-        "multipart/form-data",
-    ),
-    *("text/plain", "", "application/json; charset=utf-16"),
+    *("application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"),
+    *("multipart/form-data", "text/plain", "", "application/json; charset=utf-16"),
 )
 TAGS = ("<b>", "</i>", "<p>", "<table>", "<script>", "<!--", "<a href='", "&#x110000;", "<svg>", "]]>", "<template>")
+NAMES = ("a.docx", "a.odt", "a.epub", "a.html", "a.txt", "../a.md", "a.po", "a", "a.srt", '"; x="')
+NO_HTTP = (
+    *(b"\x00" * 300, b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET / HTTP/9.9\r\n\r\n"),
+    b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 200_000 + b"\r\n\r\n",
+    b"GET /health HTTP/1.1\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
+    b"GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    b"GET /download_file/%2e%2e%2f%2e%2e%2fetc%2fpasswd HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 3\r\nContent-Length: 9\r\n\r\n{}",
+    b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n{}\r\n0\r\n\r\n",
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--schemathesis", metavar="COMMAND", help="where it is installed")
+    parser.add_argument("--examples", type=int, default=300, help="of schemathesis, for each route")
     given = parser.parse_args()
-    draw, statuses = random.Random(1), Counter[str]()
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "vidrio", "serve", "--port", "0", "--no-page", "--model", "en-es"]
-        with subprocess.Popen([*command, "--files", folder], stdout=subprocess.PIPE, text=True) as process:
-            try:
-                assert process.stdout
-                found = re.search(r"http://\S+", process.stdout.readline())
-                assert found
-                where = urlsplit(found[0])
-                place = (where.hostname or "", where.port or 0)
-                for number in range(given.requests):  # as many before, so that what is loaded and kept is there
-                    ask(place, draw, good=number % 20 == 0)
-                before = resident(process.pid)
-                for number in range(given.requests):
-                    statuses[ask(place, draw)] += 1
-                    if number % 100 == 0:
-                        assert ask(place, draw, good=True) == "200", "a good request was not answered"
-                after = resident(process.pid)
-            finally:
-                process.terminate()
-    print(f"{given.requests} requests: {dict(sorted(statuses.items()))}")
-    print(f"memory {before:.0f} MB, then {after:.0f} MB: {100 * (after / before - 1):+.0f} %")
-    assert not [status for status in statuses if status.startswith("5") and status != "503"], "an error of the server"
+    with tempfile.TemporaryDirectory() as folder, server("--model", "en-es", "--metrics", "--files", folder) as there:
+        send(there, range(-max(1000, given.requests // 5), 0))  # so that what is loaded and kept is there
+        before, began = there.memory(), time.perf_counter()
+        by_schema = schemathesis(there, given.schemathesis, given.examples) if given.schemathesis else Counter()
+        statuses = send(there, range(given.requests))
+        still_answers = ask(there, GOOD) == "200"
+        seconds, after = time.perf_counter() - began, there.memory()
+    report(
+        requests=given.requests,
+        still_answers=still_answers,
+        seconds=seconds,
+        statuses=dict(sorted(statuses.items())),
+        schemathesis=dict(sorted(by_schema.items())),
+        memory_mb=[round(before), round(after)],
+        grown_percent=100 * (after / before - 1),
+    )
+    faults = [status for status in (*statuses, *by_schema) if status.startswith("5") and status != "503"]
+    assert still_answers, "the last good request was not answered"
+    assert not faults, f"errors of the server: {faults}"
+    assert after < 1.1 * before, "the memory did not come back"
 
 
-def ask(place: tuple[str, int], draw: random.Random, *, good: bool = False) -> str:
-    """The status of one request; empty if there was no answer."""
-    path, kind, body = draw.choice(PATHS), draw.choice(KINDS), bad_body(draw)
-    if good:
-        path, kind, body = "/translate", KINDS[0], b'{"q": "Hello.", "source": "en", "target": "es"}'
-    length = len(body) if good or draw.random() < 0.9 else draw.choice((0, len(body) * 2, 10**12, -1))
-    method = "POST" if good or draw.random() < 0.9 else draw.choice(("GET", "PUT", "DELETE", "OPTIONS", "X" * 50))
+def send(there: Server, numbers: Iterable[int]) -> Counter[str]:
+    """A hostile request for each number; the statuses of their answers."""
+
+    def one(number: int) -> str:
+        draw = random.Random(number)
+        if number % GOOD_EVERY == 0:
+            assert ask(there, GOOD) == "200", "a good request was not answered"
+        return draw.choice((whole, whole, whole, whole, whole, whole, unfinished, slow, endless, no_http))(there, draw)
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        return Counter(pool.map(one, numbers))
+
+
+def schemathesis(there: Server, command: str, examples: int) -> Counter[str]:
+    """What it finds to ask; the statuses by the server's own count."""
+    counted = re.compile(r'vidrio_http_requests_total\{path="[^"]*",status="(\d+)"\} (\S+)')
+
+    def statuses() -> Counter[str]:
+        answer = exchange(there, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", most=1 << 20)
+        found: Counter[str] = Counter()
+        for status, count in counted.findall(answer.decode()):
+            found[status] += int(float(count))
+        return found
+
+    before = statuses()
+    with tempfile.TemporaryDirectory() as folder:  # in which it keeps what it finds
+        done = subprocess.run(
+            [
+                *(command, "run", f"http://{there.host}:{there.port}/openapi.json", "--max-examples", str(examples)),
+                *("--checks", "not_a_server_error", "--mode", "all", "--workers", "4", "--seed", "1", "--no-color"),
+            ],
+            capture_output=True,
+            cwd=folder,
+            text=True,
+            timeout=600,
+        )
+    if done.returncode:
+        print(done.stdout[-4000:], done.stderr[-1000:])
+    return statuses() - before
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def request(path: str, kind: str, body: bytes, length: int | None = None, method: str = "POST") -> bytes:
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: {kind}\r\n"
-    with socket.create_connection(place, timeout=60 if length == len(body) else 0.3) as client:
+    return f"{head}Content-Length: {len(body) if length is None else length}\r\n\r\n".encode() + body
+
+
+GOOD = request("/translate", KINDS[0], b'{"q": "Hello.", "source": "en", "target": "es"}')
+
+
+def ask(there: Server, data: bytes, seconds: float = 120) -> str:
+    """The status of the answer; empty if there was none."""
+    return exchange(there, data, seconds)[9:12].decode("latin-1")
+
+
+def exchange(there: Server, data: bytes, seconds: float = 120, most: int = 64) -> bytes:
+    """What comes back, up to so many bytes."""
+    answer = b""
+    with socket.create_connection((there.host, there.port), timeout=seconds) as client:
         try:
-            client.sendall(head.encode() + f"Content-Length: {length}\r\n\r\n".encode() + body)
-            answer = client.recv(64)
+            client.sendall(data)
+            while len(answer) < most and (part := client.recv(most - len(answer))):
+                answer += part
+        except OSError:
+            return answer
+    return answer
+
+
+def whole(there: Server, draw: random.Random) -> str:
+    """A bad body on its way to any route, by any method."""
+    method = "POST" if draw.random() < 0.9 else draw.choice(("GET", "PUT", "DELETE", "OPTIONS", "X" * 50))
+    kind, body = bad_body(draw)
+    return ask(there, request(draw.choice(PATHS), draw.choice((kind, kind, *KINDS[3:])), body, method=method))
+
+
+def unfinished(there: Server, draw: random.Random) -> str:
+    """A body that is not as long as it says."""
+    kind, body = bad_body(draw)
+    length = draw.choice((0, len(body) * 2 + 9, 10**12, -1))
+    return ask(there, request(draw.choice(PATHS), kind, body, length), seconds=0.2)
+
+
+def slow(there: Server, draw: random.Random) -> str:
+    """A body that comes a byte at a time, and then no more."""
+    with socket.create_connection((there.host, there.port), timeout=10) as client:
+        try:
+            for byte in request(draw.choice(PATHS), KINDS[0], b"{" * 30)[: draw.choice((20, 300))]:
+                client.sendall(bytes([byte]))
+            time.sleep(draw.random() / 4)
         except OSError:
             return ""
-    return answer[9:12].decode("latin-1")
+    return "left"
 
 
-def bad_body(draw: random.Random) -> bytes:
-    """A body as bad as they come."""
+def endless(there: Server, draw: random.Random) -> str:
+    """Chunks without end, or more bytes than are taken."""
+    if draw.random() < 0.5:
+        return ask(there, request("/translate", KINDS[0], b" " * draw.choice((3 << 20, 5 << 20))))
+    head = b"POST /translate_file HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return ask(there, head + (b"10000\r\n" + b"x" * 65_536 + b"\r\n") * draw.choice((10, 400)), seconds=2)
+
+
+def no_http(there: Server, draw: random.Random) -> str:
+    return ask(there, draw.choice((*NO_HTTP, draw.randbytes(3000))), seconds=0.5)
+
+
+@cache
+def packed(name: str, page: str) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, page)
+    return data.getvalue()
+
+
+def bad_body(draw: random.Random) -> tuple[str, bytes]:
+    """A body as bad as they come, and a kind that it might be of."""
     noise = draw.randbytes(draw.choice((0, 1, 30, 3000)))
     page = "".join(draw.choices(TAGS, k=draw.choice((3, 300))))
+    texts = (page, noise.decode("utf-8", "replace"), "\ud800", 3, None, [[]], {}, "a" * 3000, "\u0301" * 900)
     fields = {
-        "q": draw.choice(
-            (page, noise.decode("utf-8", "replace"), "\ud800", 3, None, [[]], {}, "a" * 3000, "\u0301" * 900)
-        ),
-        "source": draw.choice(("en", "auto", "zz", None, 7, "\x00")),
-        "target": draw.choice(("es", "en", "", ["es"], "../..")),
-        "format": draw.choice(("text", "html", "markdown", "x", None, 1)),
-        "alternatives": draw.choice((0, 3, -1, "x", 1e300, 10**30, None, True)),
-        "glossary": draw.choice(({}, {"a": "b"}, {"": ""}, [1], "{", {"x" * 500: "y"})),
-        "api_key": draw.choice(("", "x", 3, None, "\ud800")),
+        "q": draw.choice(texts),
+        "source": draw.choice(("en", "en", "en", "auto", "zz", None, 7, "\x00")),
+        "target": draw.choice(("es", "es", "es", "en", "", ["es"], "../..")),
+        "format": draw.choice(("text", "html", "html", "markdown", "x", None, 1)),
+        "alternatives": draw.choice((0, 0, 0, 3, -1, "x", 1e300, 10**30, None, True)),
+        "glossary": draw.choice(({}, {}, {"a": "b"}, {"": ""}, [1], "{", {"x" * 500: "y"})),
+        "api_key": draw.choice(("", "", "", "x", 3, None, "\ud800")),
     }
-    whole = json.dumps(fields).encode()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(draw.choice(("word/document.xml", "../x", "content.xml")), draw.choice((page, "0" * 10**7)))
-    name = draw.choice(("a.docx", "a.odt", "a.epub", "a.html", "a.txt", "../a.md", "a.po", "a", "a.srt", '"; x="'))
-    upload = b'--x\r\nContent-Disposition: form-data; name="file"; filename="' + name.encode() + b'"\r\n\r\n'
-    upload += draw.choice((packed.getvalue(), noise, page.encode())) + b"\r\n"
+    json_body = json.dumps(fields).encode()
+    part = draw.choice(("word/document.xml", "../x", "content.xml"))
+    grows = packed(part, draw.choice(("<p>", "0" * 10**7, "<a>" * 10**5)))
+    upload = f'--x\r\nContent-Disposition: form-data; name="file"; filename="{draw.choice(NAMES)}"\r\n\r\n'.encode()
+    upload += draw.choice((grows, noise, page.encode())) + b"\r\n"
     for field in ("source", "target"):
         upload += f'--x\r\nContent-Disposition: form-data; name="{field}"\r\n\r\n{fields[field]}\r\n'.encode()
-    damaged = bytearray(whole)
+    damaged = bytearray(json_body)
     damaged[draw.randrange(len(damaged))] ^= 0xFF
     deep = b'{"q":' * 20_000
-    others = (upload + b"--x--\r\n", upload, bytes(damaged), noise, deep, b"[" * 10**5, b"q=%zz&" * 200)
-    return draw.choice((whole, whole, whole, *others))
+    of_json, form, parts = KINDS[:3]
+    others = (
+        *((parts, upload + b"--x--\r\n"), (parts, upload + b"--x--\r\n"), (parts, upload), (of_json, bytes(damaged))),
+        *((draw.choice(KINDS), noise), (of_json, deep), (of_json, b"[" * 10**5), (form, b"q=%zz&" * 200)),
+    )
+    return draw.choice(((of_json, json_body),) * 4 + others)
 
 
 if __name__ == "__main__":

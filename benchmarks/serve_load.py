@@ -2,93 +2,102 @@
 
     python benchmarks/serve_load.py --seconds 120 --clients 64
 
-First one client asks for one text after the other, then all ask at the same time; texts are of one to twelve sentences
-of the file given (--file, a sentence a line). Every answer is compared with what the translator says offline.
+One client asks for one text after the other; then all ask at the same time; then one alone again. Texts are of one to
+twelve sentences, thousands of different ones. Every answer is compared with what the translator says offline.
 """
 
 import argparse
-import http.client
-import json
+import os
 import random
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
 
+from served import SENTENCES, Server, quantile, report, server, texts, until
 from vidrio.documents.polish import as_source
 from vidrio.translate.translator import Translator
 
-TEXTS = 400
+
+class Measured(NamedTuple):
+    seconds: float
+    processor: float  # seconds of the server
+    waited: list[float]  # for each answer
+
+    @property
+    def rate(self) -> float:
+        return len(self.waited) / self.seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--file", type=Path, required=True, help="English sentences, one a line")
+    parser.add_argument("--file", type=Path, default=SENTENCES, help="English sentences, one a line")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--texts", type=int, default=3000, help="different ones")
+    parser.add_argument("options", nargs="*", help="of vidrio serve, after --")
     given = parser.parse_args()
-    lines = [line for line in given.file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    draw = random.Random(1)
-    texts = [" ".join(draw.sample(lines, draw.choice((1, 1, 1, 2, 3, 5, 12)))) for _ in range(TEXTS)]
-    offline = [as_source(text, one.text) for text, one in zip(texts, Translator.load().translate(texts), strict=True)]
-    wanted = dict(zip(texts, offline, strict=True))
-    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0", "--no-page"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            found = re.search(r"http://\S+", process.stdout.readline())
-            assert found
-            client(found[0], texts[:5], wanted, 5)
-            alone = client(found[0], texts, wanted, given.seconds / 4)
-            tell("one at a time", 1, alone, given.seconds / 4)
-            began, memory = time.perf_counter(), resident(process.pid)
-            with ThreadPoolExecutor(given.clients) as pool:
-                shuffled = [draw.sample(texts, len(texts)) for _ in range(given.clients)]
-                each = pool.map(lambda mine: client(found[0], mine, wanted, given.seconds), shuffled)
-                together = [seconds for times in each for seconds in times]
-            taken = time.perf_counter() - began
-            tell("all at once", given.clients, together, taken)
-            ratio = len(together) / taken / (len(alone) / (given.seconds / 4))
-            print(f"{ratio:.2f} times as many; memory {memory:.0f} to {resident(process.pid):.0f} MB")
-        finally:
-            process.terminate()
+    asked = texts(given.file, given.texts)
+    wanted = offline(asked)
+    with server(*given.options) as there:
+        report(**figures(there, asked, wanted, given.seconds, given.clients))
 
 
-def client(address: str, texts: Sequence[str], wanted: dict[str, str], seconds: float) -> list[float]:
-    """Ask for one text after the other; the seconds that each answer took."""
-    where = urlsplit(address)
-    connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=300)
-    times: list[float] = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        text = texts[len(times) % len(texts)]
-        began = time.perf_counter()
-        body = json.dumps({"q": text, "source": "en", "target": "es"})
-        connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        told = json.loads(answer.read())
-        times.append(time.perf_counter() - began)
-        if answer.status != 200 or told["translatedText"] != wanted[text]:
-            raise SystemExit(f"a wrong answer: {answer.status} {told} for {text!r}")
-    connection.close()
-    return times
+def figures(
+    there: Server, asked: Sequence[str], wanted: dict[str, str] | None, seconds: float, clients: int
+) -> dict[str, Any]:
+    """One client alone, all together, one alone again."""
+    measure(there, [asked[:20]], wanted, 2)
+    before = measure(there, [asked], wanted, seconds / 8)
+    memory = there.memory()
+    together = measure(there, shuffled(asked, clients), wanted, seconds)
+    after = measure(there, [asked[::-1]], wanted, seconds / 8)
+    return {
+        "clients": clients,
+        "alone_a_second": [round(before.rate, 1), round(after.rate, 1)],
+        "together_a_second": together.rate,
+        "times": 2 * together.rate / (before.rate + after.rate),
+        "answers": len(together.waited),
+        "p50_seconds": quantile(together.waited, 0.5),
+        "p99_seconds": quantile(together.waited, 0.99),
+        "alone_p50_seconds": quantile(before.waited + after.waited, 0.5),
+        "alone_p99_seconds": quantile(before.waited + after.waited, 0.99),
+        "processor_ms_a_text": [round(1000 * one.processor / len(one.waited), 1) for one in (before, together, after)],
+        "processors_busy": together.processor / together.seconds,
+        "memory_mb": [round(memory), round(there.memory())],
+        "load": os.getloadavg()[0],
+    }
 
 
-def tell(what: str, clients: int, times: Sequence[float], seconds: float) -> None:
-    ordered = sorted(times)
-    middle, late = ordered[len(ordered) // 2], ordered[int(0.99 * len(ordered))]
-    print(f"{what}: {clients} clients, {len(times)} texts, {len(times) / seconds:.1f} a second,", end=" ")
-    print(f"median {middle:.3f} s, 99th percentile {late:.3f} s, all answers right", flush=True)
+def offline(asked: Sequence[str]) -> dict[str, str]:
+    """What the translator says of each text by itself, looking as its source does."""
+    translations = Translator.load().translate(asked)
+    return {text: as_source(text, found.text) for text, found in zip(asked, translations, strict=True)}
 
 
-def resident(process: int) -> float:
-    """Megabytes of memory, on Linux."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+def shuffled(asked: Sequence[str], clients: int) -> list[list[str]]:
+    draw = random.Random(2)
+    return [draw.sample(asked, len(asked)) for _ in range(clients)]
+
+
+def measure(there: Server, each: Sequence[Sequence[str]], wanted: dict[str, str] | None, seconds: float) -> Measured:
+    """A client for each list of texts, all at the same time; every answer must be the one that is wanted."""
+    processor, began = there.processor_seconds(), time.perf_counter()
+
+    def client(mine: Sequence[str]) -> list[float]:
+        connection, waited = there.client(), []
+        for number in until(began + seconds):
+            text, asked_at = mine[number % len(mine)], time.perf_counter()
+            status, told = connection.ask("/translate", {"q": text, "source": "en", "target": "es"})
+            waited.append(time.perf_counter() - asked_at)
+            if status != 200 or (wanted and told["translatedText"] != wanted[text]):
+                raise SystemExit(f"a wrong answer: {status} {told} for {text!r}")
+        return waited
+
+    with ThreadPoolExecutor(len(each)) as pool:
+        waited = [one for times in pool.map(client, each) for one in times]
+    return Measured(time.perf_counter() - began, there.processor_seconds() - processor, waited)
 
 
 if __name__ == "__main__":

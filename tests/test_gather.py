@@ -8,8 +8,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -162,17 +162,62 @@ def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
     assert "".join(one.text for one in translator.translate(pieces(whole))) == translator.translate(whole).text
 
 
-def test_a_stream_sends_paragraphs_in_order() -> None:
-    client = TestClient(create_app("lesson", settings=Settings(page=False)))
-    text = "hello world\n\ngood world\n\n" * 10
-    with client.stream("POST", "/stream", json={"q": text, "source": "en", "target": "es"}) as answer:
+def events(lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Server-sent events: their names and what they hold."""
+    name = "message"
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+            name = "message"
+
+
+def test_a_stream_sends_tokens_and_then_the_sentence_that_they_make() -> None:
+    client = TestClient(create_app("en-es", settings=Settings(page=False)))
+    text = "I bought a new car in 2019.  Write to ann@example.org.\n\nWHERE IS MY BOOK?\n"
+    fields = {"q": text, "source": "en", "target": "es", "glossary": {"car": "carro"}}
+    with client.stream("POST", "/stream", json=fields) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
-        lines = [line for line in answer.iter_lines() if line]
-    assert lines[-2:] == ["event: done", "data: {}"]
-    parts = [json.loads(line.removeprefix("data: "))["text"] for line in lines[:-2]]
-    assert len(parts) == 20
-    assert "".join(parts) == "hola mundo\n\nbuen mundo\n\n" * 10
-    assert client.post("/stream", json={"q": ["a"], "source": "en", "target": "es"}).status_code == 400
+        *found, last = events(answer.iter_lines())
+    assert last == ("done", {})
+    sentences, tokens = [], [""]
+    for name, told in found:
+        if name == "token":
+            tokens[-1] += told["token"]
+        else:
+            sentences.append(told["text"])
+            tokens.append("")
+    assert len(sentences) == 3
+    assert "".join(sentences).endswith(".\n\n¿DÓNDE ESTÁ MI LIBRO?\n")
+    assert "carro" in sentences[0]
+    assert "ann@example.org" in tokens[1]
+    assert [sentence.strip() for sentence in sentences] == tokens[:-1]
+    assert len(found) > 20
+    assert client.post("/stream", json={**fields, "q": ["a"]}).status_code == 400
+
+
+def test_a_stream_through_no_model_or_two() -> None:
+    client = TestClient(create_app(None, settings=Settings(page=False)))
+    for target, wanted in (("en", "Good morning.\n"), ("es", "Buenos días.\n")):
+        with client.stream(
+            "POST", "/stream", json={"q": "Good morning.\n", "source": "en", "target": target}
+        ) as answer:
+            found = list(events(answer.iter_lines()))
+        assert "".join(told["text"] for name, told in found if name == "message") == wanted
+
+
+def test_a_sentence_that_is_watched_is_stopped_at_once() -> None:
+    for model in ("en-es", "lesson"):
+        heard: list[str] = []
+
+        def tell(piece: str, heard: list[str] = heard) -> bool:
+            heard.append(piece)
+            return True
+
+        with pytest.raises(CancelledError):
+            list(Translator.load(model).live("hello world hello world", tell))
+        assert len(heard) == 1
 
 
 # --- a server of its own ----------------------------------------------------------------------------------------------
@@ -232,6 +277,24 @@ def test_who_is_slow_or_leaves_holds_nobody_up() -> None:
         assert time.monotonic() - began < 20
         for client in slow:
             client.close()
+
+
+def test_who_leaves_a_stream_ends_it() -> None:
+    with server("--metrics", model="en-es") as ready:
+        where = urlsplit(ready.address)
+        body = json.dumps({"q": " ".join(SENTENCES * 2000), "source": "en", "target": "es"})
+        with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)) as connection:
+            connection.request("POST", "/stream", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            first = next(events(line.decode().rstrip() for line in answer))
+            assert first[0] == "token"
+        time.sleep(0.5)
+        counts = []
+        for _ in range(2):
+            [count] = re.findall(r"\nvidrio_tokens_total (\S+)", get(f"{ready.address}metrics"))
+            counts.append(float(count))
+            time.sleep(0.3)
+    assert counts[0] == counts[1] > 0
 
 
 def test_what_has_been_begun_is_finished() -> None:

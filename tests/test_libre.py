@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ from vidrio.serve.languages import languages, route
 from vidrio.serve.limits import RequestLimits
 from vidrio.serve.refusal import Refusal
 from vidrio.serve.settings import Settings
+from vidrio.translate.translator import Translator
 
 HELLO = {"q": "hello world", "source": "en", "target": "es"}
 
@@ -119,11 +121,43 @@ def test_suggestions_are_kept_where_they_are_wanted(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "suggestions.jsonl").read_text()) == better
 
 
+def health(on: TestClient) -> tuple[int, str]:
+    answer = on.get("/health")
+    return answer.status_code, answer.json()["status"]
+
+
 def test_health_tells_which_models_are_in_memory() -> None:
     on = client_of()
-    assert on.get("/health").json() == {"status": "ok", "models": {"en-es": False}, "waiting": 0}
+    assert on.get("/health").json() == {"status": "ok", "models": {"en-es": "not loaded"}, "waiting": 0}
     translated(on)
-    assert on.get("/health").json()["models"] == {"en-es": True}
+    assert on.get("/health").json()["models"] == {"en-es": "ready"}
+
+
+def test_health_tells_that_a_model_is_being_loaded_or_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    load, go_on = Translator.load, threading.Event()
+
+    def slow(folder: Path) -> Translator:
+        go_on.wait(20)
+        return load(folder)
+
+    monkeypatch.setattr(Translator, "load", slow)
+    with client_of() as on:  # it begins to load as it begins to serve
+        assert health(on) == (503, "loading")
+        go_on.set()
+        assert translated(on) == {"translatedText": "hola mundo"}
+        assert health(on) == (200, "ok")
+
+
+def test_a_model_that_cannot_be_loaded_is_the_server_s_fault_and_told(tmp_path: Path) -> None:
+    shutil.copytree(packaged()["lesson"], tmp_path / "broken")
+    on = client_of(str(tmp_path / "broken"))
+    (tmp_path / "broken/model.safetensors").write_bytes(b"broken")
+    answer = on.post("/translate", json=HELLO)
+    assert (answer.status_code, answer.json()) == (500, {"error": "The model cannot be loaded"})
+    assert health(on) == (503, "failed")
+    shutil.copy(packaged()["lesson"] / "model.safetensors", tmp_path / "broken")
+    assert translated(on) == {"translatedText": "hola mundo"}  # it is tried again
+    assert health(on) == (200, "ok")
 
 
 def test_metrics_count_and_need_their_token() -> None:
@@ -172,10 +206,12 @@ def test_the_description_names_every_route_and_needs_nothing_from_elsewhere() ->
         ({"alternatives": -1}, "Invalid request: alternatives parameter must be a positive number"),
         ({"alternatives": 100_000}, "Invalid request: alternatives (100000) exceeds limit (16)"),
         ({"glossary": ["world"]}, "Invalid request: glossary is an object of terms"),
+        ({"q": "\ud800"}, "Invalid request: the text is not valid Unicode"),
     ],
 )
 def test_a_wrong_field_is_told_in_words(fields: dict[str, Any], error: str) -> None:
-    answer = client().post("/translate", json={**HELLO, **fields})
+    body = json.dumps({**HELLO, **fields})
+    answer = client().post("/translate", content=body, headers={"content-type": "application/json"})
     assert answer.status_code == 400
     assert set(answer.json()) == {"error"}
     assert answer.json()["error"].startswith(error)
@@ -314,22 +350,26 @@ def test_a_way_goes_through_as_few_languages_as_can_be() -> None:
 
 
 def test_a_text_goes_through_a_language_between(tmp_path: Path) -> None:
-    for name, source, target in (("en-es", "en", "es"), ("es-en", "es", "xx")):
-        shutil.copytree(packaged()[name], tmp_path / name)
+    for name, source, target in (("first", "en", "es"), ("second", "es", "xx")):
+        shutil.copytree(packaged()["lesson"], tmp_path / name)
         config = json.loads((tmp_path / name / "config.json").read_text())
         config["about"] |= {"source_language": source, "target_language": target}
         (tmp_path / name / "config.json").write_text(json.dumps(config))
-    on = client_of(str(tmp_path / "en-es"), models=(str(tmp_path / "es-en"),), memory=80)
-    assert translated(on, q="The house is red.", target="xx") == {"translatedText": "The house is red."}
+    first, second = (str(tmp_path / name) for name in ("first", "second"))
+    on = client_of(first, models=(second,), memory=80)
+    twice = Translator.load(second).translate(Translator.load(first).translate("hello world").text).text
+    assert translated(on, target="xx")["translatedText"].casefold() == twice.casefold()
+    with on.stream("POST", "/stream", json={**HELLO, "target": "xx"}) as answer:
+        assert json.dumps(twice) in answer.read().decode()
     with pytest.raises(ConfigError, match="does not fit into the memory for models"):
-        client_of(str(tmp_path / "en-es"), memory=10)
+        client_of(first, memory=0)
 
 
 def test_models_beyond_the_memory_are_let_go_of() -> None:
     on = client_of(None, memory=40)
     translated(on)
     translated(on, q="Hola.", source="es", target="en")
-    assert on.get("/health").json()["models"] == {"en-es": False, "es-en": True}
+    assert on.get("/health").json()["models"] == {"en-es": "not loaded", "es-en": "ready"}
 
 
 @pytest.mark.parametrize(

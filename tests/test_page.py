@@ -1,5 +1,6 @@
 """The page in a real browser: walked from the sentence to one multiplication, with the network off."""
 
+import math
 import re
 import shutil
 import subprocess
@@ -8,10 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from safetensors.numpy import load
 
 from chromium import NAMES
 
@@ -125,18 +128,22 @@ def test_a_link_brings_the_same_view_back(open_page: Open) -> None:
     expect(page.locator("tr.taken th")).to_contain_text("coche")
 
 
-@pytest.mark.parametrize("opened", ["enc.0", "dec.1", "src", "memory", "out"])
-def test_every_number_drawn_is_the_one_at_its_address(open_page: Open, server: str, opened: str) -> None:
-    page = open_page(open=opened, step=3)
-    page.locator(".inside table, .inside .lens").first.wait_for()
-    settled(page)
+def test_every_number_drawn_is_the_one_at_its_address(open_page: Open, server: str) -> None:
+    page = open_page(step=3)
+    for opened in ("enc.0", "dec.1", "src", "memory", "out"):
+        page.evaluate("hash => { location.hash = hash }", urlencode({"text": TEXT, "step": 3, "open": opened}))
+        page.locator(f"[id='inside-{opened}'] :is(table, .lens)").first.wait_for()
+        settled(page)
+        every_number_is_the_one_at_its_address(page, server)
+
+
+def every_number_is_the_one_at_its_address(page: Page, server: str) -> None:
     drawn = page.eval_on_selector_all(
         "[data-address*='[']", "all => all.map(one => [one.dataset.address, one.textContent.trim()])"
     )
     texts = {address: text for address, text in drawn if text}
     assert len(texts) > 5
-    numbers = set(page.eval_on_selector_all(".number", "all => all.map(one => one.textContent.trim())"))
-    assert numbers
+    assert page.locator(".number").count()
     names = sorted({address.partition("[")[0] for address in texts})
     truth = tensors(server, names)
     for address, text in texts.items():
@@ -161,8 +168,6 @@ def assert_written(text: str, value: float, address: str) -> None:
 
 
 def tensors(server: str, names: list[str], **what: Any) -> dict[str, Any]:
-    from safetensors.numpy import load
-
     answer = httpx.post(f"{server}api/tensors", json={"text": TEXT, "addresses": names, **what}, timeout=30)
     return load(answer.content)
 
@@ -220,17 +225,24 @@ def test_both_languages_and_both_lights(open_page: Open) -> None:
     expect(page.get_by_role("heading", name="The whole machine")).to_be_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("view", [{}, {"open": "enc.0", "at": "enc.0.self.scores.h0[0,1]"}, {"open": "dec.1"}])
-def test_axe_finds_nothing(open_page: Open, theme: str, view: dict[str, str]) -> None:
-    page = open_page(context={"color_scheme": theme}, **view)
+@pytest.mark.parametrize("view", [{}, {"open": "enc.0", "at": "enc.0.self.scores.h0[0,1]"}, {"open": "src"}])
+def test_axe_finds_nothing(open_page: Open, view: dict[str, str]) -> None:
+    """In both lights, with everything that can be unfolded unfolded."""
+    page = open_page(context={"color_scheme": "light"}, **view)
+    if not view:
+        for name in ("Logits", "What if", "From text", "How it was found", "How it learned"):
+            page.locator(".unfold", has_text=name).click()
+        page.locator(".tree button").first.wait_for(timeout=60_000)
     settled(page)
     page.evaluate(AXE.read_text("utf-8"))
-    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})")
-    assert not [
-        (problem["id"], [(node["html"][:160], node["failureSummary"]) for node in problem["nodes"][:3]])
-        for problem in found["violations"]
-    ]
+    for theme in ("light", "dark"):
+        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})")
+        assert not [
+            (problem["id"], [(node["html"][:160], node["failureSummary"]) for node in problem["nodes"][:3]])
+            for problem in found["violations"]
+        ], theme
+        page.get_by_label("Light or dark").click()
 
 
 def test_a_phone_shows_one_tower_at_a_time(open_page: Open) -> None:
@@ -315,6 +327,37 @@ def test_a_matrix_is_saved_as_csv_to_the_last_digit(open_page: Open, server: str
     assert [[float(value) for value in row[1:]] for row in rows[1:]] == tensors(server, [name])[name].tolist()
 
 
+def test_every_picture_is_kept_as_svg_and_png(open_page: Open) -> None:
+    page = open_page(text="hello world", model="lesson", open="enc.0")
+    page.locator(".unfold", has_text="From text to tokens").click()
+    for name in ("vidrio", "src.embedding PCA", "src.embedding cosines", "enc.0.self.scores.h0"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"{name}: SVG").click()
+        tree = ElementTree.parse(download.value.path())
+        words = " ".join("".join(text.itertext()) for text in tree.iter("{http://www.w3.org/2000/svg}text"))
+        assert "hello" in words, name
+        with page.expect_download() as download:
+            page.get_by_role("button", name=f"{name}: PNG").click()
+        assert download.value.path().read_bytes().startswith(b"\x89PNG"), name
+    scores = page.locator("[data-address='enc.0.self.scores.h0[0,1]']").first.inner_text()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="enc.0.self.scores.h0: SVG").click()
+    assert f">{scores}</text>" in download.value.path().read_text("utf-8")
+
+
+def test_positions_are_waves(open_page: Open, server: str) -> None:
+    page = open_page(open="src")
+    waves = page.locator(".waves").first
+    waves.get_by_role("slider").fill("20")
+    expect(waves.locator("circle")).to_have_count(8)
+    expect(waves.locator("label")).to_contain_text(f"{2 * math.pi * 10000 ** (20 / 256):.2f}")
+    asked = {"text": TEXT, "address": "src.positions"}
+    table = load(httpx.post(f"{server}api/positions", json=asked, timeout=30).content)["positions"]
+    assert table[3, 20] == pytest.approx(math.sin(3 / 10000 ** (20 / 256)))
+    title = waves.locator("circle").nth(3).locator("title").text_content()
+    assert title == f"new: src.positions[3,20] = {table[3, 20]:.4f}"
+
+
 def test_how_a_model_learned(open_page: Open, server: str) -> None:
     page = open_page(text="hello world", model="lesson", at="enc.0.self.WQ.h0[0,1]")
     page.locator(".unfold", has_text="How it learned").click()
@@ -339,7 +382,7 @@ def test_the_lesson_as_a_tour(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="Lesson").click()
     card = page.locator("section", has=page.locator("#tour-title"))
-    expect(page.locator("#translation")).to_have_text("hola mundo", timeout=30_000)
+    expect(card.locator("ul b")).to_have_text(["0", "1", "2", "3", "4"], timeout=30_000)  # "hello" in the document
     count = int(card.locator("p").first.inner_text().split()[-1])
     revealed = 0
     for stop in range(1, count + 1):
@@ -353,6 +396,6 @@ def test_the_lesson_as_a_tour(open_page: Open) -> None:
         assert page.locator(".refused").count() == 0, f"stop {stop}"
         if stop < count:
             card.get_by_role("button", name="On →").click()
-    assert (count, revealed) == (18, 8)
+    assert (count, revealed) == (20, 8)
     card.get_by_role("button", name="End").click()
     expect(card).to_have_count(0)

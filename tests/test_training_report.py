@@ -116,9 +116,13 @@ def test_the_pictures_of_attention_are_the_traces(trained: Path, page: str) -> N
         np.testing.assert_array_equal(picture["weights"], weights)
 
 
-def test_the_ages_lead_to_the_model(told: dict[str, str]) -> None:
-    ages = [line.partition(" | ")[0] for line in told["ages"].split("\n")[2:]]
+def test_the_ages_lead_to_the_model(told: dict[str, str], page: str) -> None:
+    lines = told["ages"].split("\n")
+    heads = next(n for n, line in enumerate(lines) if line.startswith("step | "))
+    ages = [line.partition(" | ")[0] for line in lines[heads + 1 :]]
     assert ages == [*map(str, kept_steps(150)), "kept"]
+    (slider,) = drawn(page, "ages", "ages")
+    assert ["kept" if age["step"] is None else str(age["step"]) for age in slider["history"]["ages"]] == ages
 
 
 def test_a_browser_has_nothing_to_say(trained: Path) -> None:

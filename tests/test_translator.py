@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -24,9 +25,9 @@ from vidrio.errors import InputError, ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
+from vidrio.hypothesis import Sampling
 from vidrio.model import find as models
 from vidrio.model.folder import read_config, read_parameters, write_parameters
-from vidrio.search import Sampling
 from vidrio.text.reading import protect
 from vidrio.text.reading.repetition import repeats, repetitions
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
@@ -378,6 +379,23 @@ def test_a_slow_source_is_answered_text_by_text(translator):
             yield SAMPLES[0]
 
     assert [len(came) for _ in translator.stream(slowly())] == [1, 2, 3, 4]
+
+
+def test_ctrl_c_that_reaches_another_thread_ends_a_stream(translator, monkeypatch):
+    """Python acts on it in the main thread, when that runs: it may not wait for a result without looking up."""
+
+    def slowly(*arguments, **options):
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        left.wait(30)
+        return []
+
+    left = threading.Event()
+    monkeypatch.setattr(translator.engine, "search", slowly, raising=False)
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        list(translator.stream(["hello world"]))
+    assert time.perf_counter() - began < 10
+    left.set()
 
 
 def test_one_text_is_no_stream(translator):

@@ -57,6 +57,11 @@ export const agreement = (asked: Asked, signal?: AbortSignal) => json<Agreement>
 export const search = (asked: Asked, signal?: AbortSignal) => json<Search>("search", asked, signal);
 export const choose = (asked: Asked, how: Drawing, signal?: AbortSignal) =>
   json<Choice>("choose", { ...asked, ...how }, signal);
+/** The whole table of positions, and how long each column's wave is, where it is one. */
+export const positions = async (asked: Asked, address: string, signal?: AbortSignal): Promise<Map<string, Tensor>> =>
+  alone
+    ? new Map([...(await tensors(asked, [address])).values()].map((tensor) => ["positions", tensor]))
+    : readTensors(await (await post("positions", { ...asked, address }, signal)).arrayBuffer());
 export const kept = (asked: Asked, step: number, signal?: AbortSignal) =>
   json<Kept[]>("kept", { ...asked, step }, signal);
 export const tokenising = (asked: Asked, signal?: AbortSignal) => json<Tokenising>("tokens", asked, signal);

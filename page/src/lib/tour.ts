@@ -33,14 +33,21 @@ const at = (open: string, address: string, more: Partial<View> = {}): Partial<Vi
   ...more,
 });
 
+/** The document's own machine: its matrices, computed right; what it does not give was drawn once. */
+const worked = (open: string, address: string, more: Partial<View> = {}): Partial<View> => ({
+  ...at(open, address),
+  model: "worked-example",
+  ...more,
+});
+
 export const STOPS: Stop[] = [
   {
     title: { en: "From words to numbers", es: "De palabras a números" },
     say: {
-      en: "This model knows sixteen words, and each is a row of four numbers. “hello” has an id, the id picks a row of the table: that row is all that the model knows of the word.",
-      es: "Este modelo conoce dieciséis palabras, y cada una es una fila de cuatro números. «hello» tiene un id, y el id elige una fila de la tabla: esa fila es todo lo que el modelo sabe de la palabra.",
+      en: "This is the machine of the worked example. It knows ten words, each a row of four numbers. “hello” has an id, the id picks a row of the table: that row is all that the model knows of the word.",
+      es: "Esta es la máquina del ejemplo resuelto. Conoce diez palabras, cada una una fila de cuatro números. «hello» tiene un id, y el id elige una fila de la tabla: esa fila es todo lo que el modelo sabe de la palabra.",
     },
-    view: at("src", ""),
+    view: worked("src", ""),
     numbers: ["src.ids[0]", "src.embedding[0,0]", "src.embedding[0,1]", "src.embedding[0,2]", "src.embedding[0,3]"],
   },
   {
@@ -49,7 +56,7 @@ export const STOPS: Stop[] = [
       en: "Waves are added to the rows, so that the first word differs from the second. The first column is the sine of the position: sin 0, sin 1. Work sin 1 out, in radians.",
       es: "A las filas se les suman ondas, para que la primera palabra sea distinta de la segunda. La primera columna es el seno de la posición: sen 0, sen 1. Calcula sen 1, en radianes.",
     },
-    view: at("src", "src.positions[1,0]"),
+    view: worked("src", "src.positions[1,0]"),
     numbers: ["src.positions[0,0]", "src.positions[1,0]", "src.positions[1,1]"],
   },
   {
@@ -58,7 +65,7 @@ export const STOPS: Stop[] = [
       en: "Every row is multiplied by three small matrices: what the word asks, what it offers, what it gives. Each number is four products and their sum.",
       es: "Cada fila se multiplica por tres matrices pequeñas: lo que la palabra pregunta, lo que ofrece, lo que da. Cada número son cuatro productos y su suma.",
     },
-    view: at("enc.0", "enc.0.self.Q.h0[0,0]"),
+    view: worked("enc.0", "enc.0.self.Q.h0[0,0]"),
     numbers: ["enc.0.self.Q.h0[0,0]", "enc.0.self.K.h0[0,0]", "enc.0.self.V.h0[0,0]"],
   },
   {
@@ -67,16 +74,16 @@ export const STOPS: Stop[] = [
       en: "How well does what “hello” asks fit what “world” offers? Three products, added. Use the pencil: hide the number and work it out.",
       es: "¿Cuánto encaja lo que «hello» pregunta con lo que «world» ofrece? Tres productos, sumados. Usa el lápiz: esconde el número y calcúlalo.",
     },
-    view: at("enc.0", "enc.0.self.scores.h0[0,1]"),
+    view: worked("enc.0", "enc.0.self.scores.h0[0,1]"),
     numbers: ["enc.0.self.scores.h0[0,0]", "enc.0.self.scores.h0[0,1]"],
   },
   {
     title: { en: "Scores become shares", es: "Las puntuaciones se vuelven partes" },
     say: {
-      en: "The scores are divided by √3, and the softmax makes shares of them: positive, with sum 1. They say how much of each word the row takes.",
-      es: "Las puntuaciones se dividen entre √3, y la softmax las convierte en partes: positivas y de suma 1. Dicen cuánto toma la fila de cada palabra.",
+      en: "The scores are divided by √3, and the softmax makes shares of them: positive, with sum 1. They say how much of each word the row takes: here nearly all of one, for the scores are large.",
+      es: "Las puntuaciones se dividen entre √3, y la softmax las convierte en partes: positivas y de suma 1. Dicen cuánto toma la fila de cada palabra: aquí casi todo de una, porque las puntuaciones son grandes.",
     },
-    view: at("enc.0", "enc.0.self.weights.h0[0,1]"),
+    view: worked("enc.0", "enc.0.self.weights.h0[0,1]"),
     numbers: [
       "enc.0.self.scaled.h0[0,0]",
       "enc.0.self.scaled.h0[0,1]",
@@ -90,7 +97,7 @@ export const STOPS: Stop[] = [
       en: "Each head mixes the values by its shares. Both heads’ rows are laid side by side, and one more matrix makes a row of four of them again.",
       es: "Cada cabeza mezcla los valores según sus partes. Las filas de ambas cabezas se ponen lado a lado, y otra matriz hace de ellas otra vez una fila de cuatro.",
     },
-    view: at("enc.0", "enc.0.self.out[0,0]"),
+    view: worked("enc.0", "enc.0.self.out[0,0]"),
     numbers: ["enc.0.self.head.h0[0,0]", "enc.0.self.head.h1[0,0]", "enc.0.self.out[0,0]"],
   },
   {
@@ -99,7 +106,7 @@ export const STOPS: Stop[] = [
       en: "What came in is added again (the residual connection), and the row is moved to mean 0 and spread 1: the layer norm.",
       es: "Se vuelve a sumar lo que entró (la conexión residual), y la fila se lleva a media 0 y dispersión 1: la normalización de capa.",
     },
-    view: at("enc.0", "enc.0.self.norm.normed[0,0]"),
+    view: worked("enc.0", "enc.0.self.norm.normed[0,0]"),
     numbers: [
       "enc.0.self.sum[0,0]",
       "enc.0.self.norm.mean[0]",
@@ -113,7 +120,7 @@ export const STOPS: Stop[] = [
       en: "The feed-forward layer makes the row wider, sets everything below zero to zero, and makes it narrow again.",
       es: "La capa feed-forward ensancha la fila, pone a cero lo que está por debajo de cero y la vuelve a estrechar.",
     },
-    view: at("enc.0", "enc.0.ffn.active[0,0]"),
+    view: worked("enc.0", "enc.0.ffn.active[0,0]"),
     numbers: ["enc.0.ffn.hidden[0,0]", "enc.0.ffn.active[0,0]", "enc.0.ffn.out[0,0]"],
   },
   {
@@ -122,17 +129,38 @@ export const STOPS: Stop[] = [
       en: "When the first word is chosen, the later ones do not exist yet. So their scores are −∞, and the softmax makes exactly 0 of that.",
       es: "Cuando se elige la primera palabra, las siguientes todavía no existen. Por eso sus puntuaciones son −∞, y la softmax hace de eso exactamente 0.",
     },
-    view: at("dec.0", "dec.0.self.weights.h0[0,1]"),
+    view: worked("dec.0", "dec.0.self.weights.h0[0,1]"),
     numbers: ["dec.0.self.masked.h0[0,1]", "dec.0.self.weights.h0[0,1]"],
   },
   {
     title: { en: "From a row to a word", es: "De una fila a una palabra" },
     say: {
-      en: "The decoder’s last row is multiplied by a matrix with one column a word: sixteen numbers. The softmax makes probabilities of them, and the likeliest word is taken.",
-      es: "La última fila del decodificador se multiplica por una matriz con una columna por palabra: dieciséis números. La softmax los convierte en probabilidades, y se toma la palabra más probable.",
+      en: "The decoder’s last row is multiplied by a matrix with one column a word: ten numbers. The softmax makes probabilities of them, and the likeliest word is taken, for what it is worth: nothing has been learned yet.",
+      es: "La última fila del decodificador se multiplica por una matriz con una columna por palabra: diez números. La softmax los convierte en probabilidades, y se toma la palabra más probable, valga lo que valga: aún no se ha aprendido nada.",
     },
-    view: at("out", "out.prob[8]@0"),
+    view: worked("out", "out.prob[8]@0"),
     numbers: ["out.logits[0,8]", "out.prob[0,8]", "out.prob[1,1]"],
+  },
+  {
+    title: { en: "As the document prints it", es: "Tal como lo imprime el documento" },
+    say: {
+      en: "The document computes with some slips: cosines of the wrong column, a softmax that takes exp of whatever comes, ε beside the root; and it divides by 30 where √3 left shares of almost 0 and 1. This is its very run: which of its numbers differ from the ones before?",
+      es: "El documento calcula con algunos deslices: cosenos de otra columna, una softmax que calcula exp de lo que venga, ε junto a la raíz; y divide entre 30 donde √3 dejaba partes de casi 0 y 1. Esta es su misma ejecución: ¿qué números difieren de los de antes?",
+    },
+    view: worked("enc.0", "enc.0.self.norm.out[0,0]", {
+      model: "worked-example-printed",
+      changes: [["divisor", "30"]],
+    }),
+    numbers: ["enc.in[1,0]", "enc.in[1,1]", "enc.0.self.weights.h0[0,0]", "enc.0.self.norm.out[0,0]"],
+  },
+  {
+    title: { en: "The same sizes, trained", es: "Los mismos tamaños, entrenados" },
+    say: {
+      en: "Numbers drawn at random say nothing of use. This machine has the same sizes, sixteen words, and numbers that were learned from sentence pairs: “hello world” becomes “hola mundo”. The exercises are about it. “How it learned” shows it young.",
+      es: "Los números sorteados no dicen nada útil. Esta máquina tiene los mismos tamaños, dieciséis palabras y números aprendidos de pares de frases: «hello world» se vuelve «hola mundo». Los ejercicios tratan de ella. «Cómo aprendió» la muestra de joven.",
+    },
+    view: at("out", ""),
+    numbers: ["out.prob[0,8]", "out.prob[1,1]"],
   },
   {
     title: { en: "Exercise 1: what are positions for?", es: "Ejercicio 1: ¿para qué son las posiciones?" },

@@ -213,6 +213,12 @@ export interface Merge {
   symbols: string[];
 }
 
+/** Rows laid flat: along the two directions in which they differ most. */
+export interface Projection {
+  explained: [number, number];
+  points: { token: string; x: number; y: number; of: number | null }[]; // of: the point whose neighbour it is
+}
+
 export interface Tokenising {
   text: string;
   prepared: string;
@@ -221,6 +227,7 @@ export interface Tokenising {
     table: string;
     tokens: string[];
     cosines: number[][];
+    projection: Projection | null;
     nearest: { token: string; near: { token: string; cosine: number }[] }[];
   } | null;
   words: { text: string; symbols: string[]; merges: Merge[]; scores: (number | null)[]; pieces: Token[] }[];
@@ -295,6 +302,7 @@ export type Block =
   | { kind: "fold"; title: string; about: string; blocks: Block[]; anchor: string }
   | { kind: "pairs"; pairs: [string, string][] }
   | CurvesBlock
+  | { kind: "ages"; history: AgesData }
   | HeatBlock;
 
 /** A page of blocks: a report, a lesson, a part of a notebook. */
@@ -321,8 +329,15 @@ export interface Age {
   share: Num[];
 }
 
+export interface AgesData {
+  text: string;
+  tokens: string[];
+  left_out: number;
+  ages: Age[];
+}
+
 export interface Learning {
-  ages: { text: string; tokens: string[]; left_out: number; ages: Age[] } | null;
+  ages: AgesData | null;
   curves: Block[];
 }
 

@@ -1,14 +1,23 @@
 """Lines in: from files and pipes of any size, in constant memory."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from queue import Empty, Queue
 from typing import BinaryIO
 
+import click
+
+from vidrio.commands._progress import bar
 from vidrio.errors import DataError
+from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
+DO = "convert it to UTF-8, or go on with --errors replace"
+AWAKE = 0.2  # seconds after which who waits looks up
 
 
 def lines_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[str]:
@@ -33,7 +42,7 @@ def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callab
                 yield lines
             yield []
             lines, length = [], 0
-            read = queue.get()
+            read = _next(queue)
         if isinstance(read, OSError):
             raise read
         if read is None:
@@ -46,6 +55,13 @@ def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callab
                 lines, length = [], 0
     if lines:
         yield lines
+
+
+def _next(queue: "Queue[list[bytes] | OSError | None]") -> list[bytes] | OSError | None:
+    """What comes next. Woken now and then, since Ctrl-C may have reached the other thread."""
+    while True:
+        with suppress(Empty):
+            return queue.get(timeout=AWAKE)
 
 
 def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None:
@@ -89,3 +105,26 @@ def skipped(
             found=f"{count} lines are translated already, the input has {at}",
             do="give the same input as before, or leave out --resume to start afresh",
         )
+
+
+@contextmanager
+def reading(
+    source: Path | None, errors: str, at_once: Callable[[], int]
+) -> Iterator[tuple[Iterator[list[str]], Callable[[], object]]]:
+    """Chunks of lines, and what to call when some of them are done."""
+    from vidrio.translate.stream import in_chunks
+
+    decode = Decoder("standard input" if source is None else str(source), errors, DO)
+    if source is None:
+        if sys.stdin.isatty():
+            click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
+        yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
+    else:
+        with source.open("rb") as file, bar("translating", os.fstat(file.fileno()).st_size) as show:
+            yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
+    tell_replaced(decode.replaced)
+
+
+def tell_replaced(lines: int) -> None:
+    if lines:
+        click.echo(f"vidrio: {lines} lines were not UTF-8; what could not be read is now �", err=True)

@@ -12,13 +12,13 @@ store is made once and found again while they are the same. No start or end toke
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from vidrio.data.prepare import Prepared, Share
 from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
-from vidrio.model.files import write_atomically
+from vidrio.model.files import write_all, write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -131,7 +131,7 @@ def _write(folder: Path, prepared: Prepared, tokenizers: tuple[Tokenizer, Tokeni
         writers = [stack.enter_context(closing(_Writer(folder, side, dtype))) for side in _SIDES]
         for writer in writers:
             writer.begin()
-        for rows in _rounds(lines):
+        while rows := list(islice(lines, _ROUND)):
             columns = zip(*(line[:-1].split("\t") for line in rows), strict=True)
             for writer, tokenizer, texts in zip(writers, tokenizers, columns, strict=True):
                 writer.add(tokenizer.encode_batch(texts))
@@ -152,14 +152,14 @@ class _Writer:
         self._ids, self._starts = ((folder / f"{side}.{what}").open("wb", buffering=0) for what in ("ids", "starts"))
 
     def begin(self) -> None:
-        _write_all(self._starts, np.zeros(1, dtype=np.uint64).tobytes())
+        write_all(self._starts, np.zeros(1, dtype=np.uint64).tobytes())
 
     def add(self, texts: list[list[int]]) -> None:
         lengths = np.fromiter(map(len, texts), dtype=np.uint64, count=len(texts))
         ends = (self.tokens + np.cumsum(lengths)).astype(np.uint64)
         ids = np.fromiter(chain.from_iterable(texts), dtype=self._dtype, count=int(lengths.sum()))
-        _write_all(self._ids, ids.tobytes())
-        _write_all(self._starts, ends.tobytes())
+        write_all(self._ids, ids.tobytes())
+        write_all(self._starts, ends.tobytes())
         self.tokens = int(ends[-1])
 
     def sync(self) -> None:
@@ -169,18 +169,6 @@ class _Writer:
     def close(self) -> None:
         self._ids.close()
         self._starts.close()
-
-
-def _write_all(file: IO[bytes], data: bytes) -> None:
-    """An unbuffered file may take a part of what it is given."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]
-
-
-def _rounds(lines: IO[str]) -> Iterator[list[str]]:
-    while rows := list(islice(lines, _ROUND)):
-        yield rows
 
 
 def _mapped(path: Path, dtype: np.dtype) -> Ids:

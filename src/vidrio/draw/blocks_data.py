@@ -1,6 +1,6 @@
 """Blocks as data for the page: numbers as they are, each with its address; what only a terminal draws as its text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -72,7 +72,18 @@ def _block(block: b.Block, precision: int) -> Data:
                 "columns": [visible(token) for token in block.columns],
                 "caption": visible(block.caption),
             }
+        case b.Ages(history):
+            return {"kind": "ages", "history": _visible(history)}
     return {"kind": "text", "text": text([block], precision)}
+
+
+def _visible(data: Any) -> Any:
+    """All texts in it."""
+    if isinstance(data, str):
+        return visible(data)
+    if isinstance(data, Mapping):
+        return {key: _visible(value) for key, value in data.items()}
+    return [_visible(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def _cell(cell: b.Cell) -> Any:

@@ -64,7 +64,7 @@ def _lines(block: b.Block, precision: int) -> Iterator[str]:
                 yield f"  {left(step.letter, 3)} {left(step.says, WIDTH - 10 - width)} {right(step.value, width)}"
                 if step.how:
                     yield wrap(f"= {step.how}", indent=" " * 8, hang=" " * 10)
-        case b.Curves() | b.Heat():
+        case b.Curves() | b.Heat() | b.Ages():
             raise TypeError("a terminal draws no pictures")
 
 

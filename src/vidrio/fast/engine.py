@@ -6,6 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +120,23 @@ class Engine:
             return Hypothesis(tuple(map(id_of, tokens)), score * (len(tokens) + ended) ** penalty, score, (), ended)
 
         return [list(map(hypothesis, result.hypotheses, result.scores if asked else unknown)) for result in results]
+
+    def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:
+        """The greedy translation of one source; `tell` hears every token as it is chosen, and says whether to stop."""
+        self._check_lengths([source], options.max_length)
+        end, hearing = self._config.special.end, [tell]
+        try:
+            [result] = self._ready()[0].translate_batch(
+                [[self._source_tokens[i] for i in source]],
+                return_scores=True,
+                callback=lambda step: step.token_id != end and hearing[0](step.token_id),
+                **self._told(replace(options, beam=1, n_best=1)),
+            )
+        finally:  # CTranslate2's thread drops the callback later, and must not be the last to hold this engine: it
+            hearing.clear()  # would have to wait for its own end
+        ids, score = tuple(self._target_ids[token] for token in result.hypotheses[0]), result.scores[0]
+        ended = len(ids) < options.max_length
+        return Hypothesis(ids, score * (len(ids) + ended) ** options.length_penalty, score, (), ended)
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
         """For each pair the log-probability of every target token and of the end token after them."""

@@ -8,8 +8,8 @@
 to say. Texts are as they are: the drawing makes what is invisible visible.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from vidrio.glass.paper.maths import Array
 from vidrio.look.measures import Candidate, Head
@@ -244,9 +244,15 @@ class Heat(NamedTuple):
     caption: str
 
 
+class Ages(NamedTuple):
+    """One sentence at every age of a model, to go through from random to trained (look/history.py as data)."""
+
+    history: Mapping[str, Any]
+
+
 Special = Way | Predictions | HeadLines | TreeLines | Commands | Steps
 Tabular = Table | Columns | Numbers | Largest | Quantity | Heads | Special | Pairs
-Block = str | Title | Note | Tabular | Beside | Fold | Curves | Heat
+Block = str | Title | Note | Tabular | Beside | Fold | Curves | Heat | Ages
 
 
 class Section(NamedTuple):

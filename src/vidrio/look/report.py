@@ -13,8 +13,24 @@ from typing import Any
 import numpy as np
 
 from vidrio.data.clean import REASONS
+from vidrio.hypothesis import default_options
 from vidrio.look import report_tasks as tasks
-from vidrio.look.blocks import Bar, Beside, Block, Cell, Fold, Heat, Note, Page, Pairs, Section, Table, Title, Words
+from vidrio.look.blocks import (
+    Ages,
+    Bar,
+    Beside,
+    Block,
+    Cell,
+    Fold,
+    Heat,
+    Note,
+    Page,
+    Pairs,
+    Section,
+    Table,
+    Title,
+    Words,
+)
 from vidrio.look.command_line import CommandLine
 from vidrio.look.curves import metrics, panels
 from vidrio.look.history import History, history
@@ -25,7 +41,6 @@ from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 from vidrio.score.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
 from vidrio.score.metrics import Score
-from vidrio.search import default_options
 
 SAMPLES = 5  # of the best, the usual and the worst sentences
 LONGEST_SAMPLE = 400  # characters of a translation
@@ -255,7 +270,8 @@ def _ages(told: History) -> Iterator[Block]:
         f"“{told.text}”, at the steps of which there is a snapshot; “kept” is the model that the run has chosen. On "
         f"the right: how probable each token of its translation was, those before it given."
     )
-    yield Table(rows, ("step", "it said", *told.tokens), name="ages")
+    yield Ages(told.to_json())
+    yield Fold("All ages at once", "", [Table(rows, ("step", "it said", *told.tokens), name="ages")])
 
 
 # --- what from, and how -----------------------------------------------------------------------------------------------

@@ -10,10 +10,9 @@ thanks to the causal mask its row t is what the decoder computed at step t. `Loo
 true. A machine without that mask is traced step by step.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,10 +26,11 @@ from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import Kept, decode_step, stepper
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, for_beam, logits, translate_forced
+from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
-from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
+from vidrio.search import Step, Tree, finish, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
 from vidrio.translate.engines import multiplies_in
 
@@ -135,16 +135,12 @@ class Look:
         """What the decoder had kept, and reused, when it took this step: decoded again, one token at a time."""
         if not 0 <= step < len(self.target_ids):
             raise InputError(f"there is no decoding step {step}", found=f"steps 0 to {len(self.target_ids) - 1}")
-        return next(islice(self.kept_by_step(), step, None))
-
-    def kept_by_step(self) -> Iterator[Kept]:
-        """What was kept after each step. It is one thing that grows: read it before the next step."""
         machine = self.model.machine
         memory_SD = encode(machine, self.source_ids) if machine.config.has_encoder else None
         kept = Kept()
-        for token in self.target_ids:
+        for token in self.target_ids[: step + 1]:
             decode_step(machine, [token], memory_SD, kept)
-            yield kept
+        return kept
 
 
 def look(

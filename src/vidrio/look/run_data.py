@@ -1,6 +1,6 @@
 """A run as data: what the page (and any program) gets of it. Numbers are the trace's, by address."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,15 +9,18 @@ import numpy as np
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.stages import Stage, stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.paper.decoding import Kept
 from vidrio.glass.paper.maths import Array
-from vidrio.look.measures import classes, cosines, likeliest, neighbours
+from vidrio.glass.paper.positions import sinusoidal
+from vidrio.glass.paper.transformer import Machine
+from vidrio.hypothesis import default_options
+from vidrio.look.measures import classes, cosines, likeliest, neighbours, projection
 from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.parameters import count, source_table, target_table
-from vidrio.search import Tree, default_options
+from vidrio.search import Tree
 from vidrio.text.tokens.steps import steps
 
+POSITIONS = 64  # rows of their table that are drawn
 BEST = 5  # next words told of a step
 
 
@@ -132,18 +135,19 @@ def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
     """What each decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
     if seen.empty or seen.stopped or seen.trace.steps or not seen.model.config.has_decoder:
         return []  # without the mask nothing can be reused: every step computes all rows afresh
-    return [_kept(seen, kept, step) for step, kept in enumerate(seen.kept_by_step())]
-
-
-def _kept(seen: Look, kept: Kept, step: int) -> list[dict[str, Any]]:
     sources = len(seen.source_ids)
-    parts = [{"part": "memory", "axis": "S", "reused": sources if step else 0, "rows": sources}] if sources else []
-    for name, rows in kept.rows.items():
-        if name.endswith(".K.h0"):
-            axis = "S" if ".cross." in name else "T"
-            part = name.removesuffix(".K.h0")
-            parts.append({"part": part, "axis": axis, "reused": kept.reused[name], "rows": len(rows)})
-    return parts
+    parts = [("memory", "S")] if sources else []
+    names = [name for name in seen.trace.values if name.startswith("dec.") and name.endswith(".K.h0")]
+    parts += [(name.removesuffix(".K.h0"), "S" if ".cross." in name else "T") for name in names]
+    return [
+        [
+            {"part": part, "axis": axis, "reused": step, "rows": step + 1}
+            if axis == "T"
+            else {"part": part, "axis": axis, "reused": sources if step else 0, "rows": sources}
+            for part, axis in parts
+        ]
+        for step in range(len(seen.target_ids))
+    ]
 
 
 def _found(seen: Look) -> dict[str, Any] | None:
@@ -162,7 +166,7 @@ def tokenising_data(seen: Look) -> dict[str, Any]:
         return {**told, "alike": None}
     words = glass.source_vocabulary if encoder else glass.target_vocabulary
     ids, rows_LD = [int(i) for i in trace.array(f"{side}.ids")], trace.array(f"{side}.embedding")
-    near = {i: neighbours(trace.array(name), i, BEST) for i in dict.fromkeys(ids)}
+    near = neighbours(trace.array(name), list(dict.fromkeys(ids)), BEST)
     return {
         **told,
         "alike": {
@@ -170,12 +174,41 @@ def tokenising_data(seen: Look) -> dict[str, Any]:
             "table": name,
             "tokens": [words[i] for i in ids],
             "cosines": cosines(rows_LD, rows_LD).tolist(),
+            "projection": _laid_flat(trace.array(name), words, near),
             "nearest": [
                 {"token": words[i], "near": [{"token": words[j], "cosine": cosine} for j, cosine in found]}
                 for i, found in near.items()
             ],
         },
     }
+
+
+def _laid_flat(
+    table_VD: Array, words: Sequence[str], near: Mapping[int, Sequence[tuple[int, float]]]
+) -> dict[str, Any] | None:
+    """Tokens and their neighbours as points; a neighbour of several belongs to the first."""
+    of: dict[int, int | None] = dict.fromkeys(near)
+    for place, others in enumerate(near.values()):
+        for other, _ in others:
+            of.setdefault(other, place)
+    flat = projection(table_VD[list(of)])
+    if flat is None:
+        return None
+    points = [
+        {"token": words[i], "x": float(x), "y": float(y), "of": of[i]} for i, (x, y) in zip(of, flat[0], strict=True)
+    ]
+    return {"explained": list(flat[1]), "points": points}
+
+
+def positions_at(machine: Machine, address: str) -> dict[str, Array]:
+    """The table of positions that a side adds, its first rows; and how many positions each column's wave is long."""
+    config = machine.config
+    table_PD = machine.source_positions_PD if address.startswith("src.") else machine.target_positions_PD
+    arrays = {"positions": np.ascontiguousarray(table_PD[:POSITIONS])}
+    if np.allclose(arrays["positions"], sinusoidal(len(arrays["positions"]), config.d_model)):
+        pair_D = np.arange(config.d_model) // 2  # §3.5
+        arrays["wavelengths"] = 2 * np.pi * 10000.0 ** (2 * pair_D / config.d_model)
+    return arrays
 
 
 def holds(trace: Trace, address: str) -> bool:

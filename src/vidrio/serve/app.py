@@ -3,6 +3,7 @@
 It has no state but API keys and files under translation; every request holds all that its answer depends on.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,7 +16,6 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vidrio.documents.terms import read_terms
 from vidrio.errors import VidrioError
@@ -25,9 +25,7 @@ from vidrio.serve.described import page as described
 from vidrio.serve.detect import Detector
 from vidrio.serve.files import Files
 from vidrio.serve.files_api import files_router
-from vidrio.serve.gather import Gatherer, Told
-from vidrio.serve.guards import HEADERS as HEADERS
-from vidrio.serve.guards import LARGEST_BODY as LARGEST_BODY
+from vidrio.serve.gather import Gatherer
 from vidrio.serve.guards import bodies, guarded, problem
 from vidrio.serve.keys import Keys
 from vidrio.serve.libre import Parts, libre_router
@@ -35,7 +33,7 @@ from vidrio.serve.limits import RequestLimits
 from vidrio.serve.looking import Looking
 from vidrio.serve.metrics import Metrics
 from vidrio.serve.pool import Pool, read_specs
-from vidrio.serve.refusal import Refusal
+from vidrio.serve.refusal import Refusal, refusal_of
 from vidrio.serve.service import Service
 from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.translate.translator import Translator
@@ -54,9 +52,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
         metrics.characters.inc(characters)
 
     pool = Pool(read_specs(names), settings.memory, lambda folder: Translator.load(folder))
-    gatherer = Gatherer(
-        threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, told=Told(batch)
-    )
+    gatherer = Gatherer(threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, tell=batch)
     service = Service(pool, gatherer, metrics.tokens.inc)
     keys = Keys(settings.keys) if settings.keys else None
     terms = read_terms(settings.glossary) if settings.glossary else ()
@@ -68,14 +64,17 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if jobs is not None:
             jobs.go_on()
+        asyncio.get_running_loop().run_in_executor(None, pool.begin)
         yield
+        if jobs is not None:
+            await jobs.stop()
         gatherer.close()
 
     app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.settings = settings
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
-    app.add_middleware(_Bounded, settings=settings)
-    app.add_middleware(_Guarded, settings=replace(settings, hosts=(*settings.hosts, *hosts)), metrics=metrics)
+    app.add_middleware(bodies, settings=settings)
+    app.add_middleware(guarded, settings=replace(settings, hosts=(*settings.hosts, *hosts)), metrics=metrics)
     _tell_errors(app)
     app.include_router(libre_router(parts))
     app.include_router(files_router(parts, jobs))
@@ -96,7 +95,7 @@ def _tell_errors(app: FastAPI) -> None:
     @app.exception_handler(VidrioError)
     def refused(request: Request, error: VidrioError) -> Response:
         if not request.url.path.startswith("/api/"):
-            return problem(request.url.path, 500, error.what)
+            return refusal_of(error).response()
         return JSONResponse({"what": error.what, "found": error.found, "do": error.do}, 400)
 
     @app.exception_handler(RequestValidationError)
@@ -130,23 +129,3 @@ def _describe(app: FastAPI) -> None:
     @app.get("/spec", include_in_schema=False)
     def spec() -> Response:
         return JSONResponse(app.openapi())
-
-
-class _Guarded:
-    """`guarded`, as the framework wants it."""
-
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self.app = guarded(app, settings, metrics)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
-
-
-class _Bounded:
-    """`bodies`, as the framework wants it."""
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self.app = bodies(app, settings)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)

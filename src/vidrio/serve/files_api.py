@@ -7,7 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 
-from vidrio.documents.formats import SUFFIXES, suffix_of
+from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
 from vidrio.serve.asks import form_of, needed, terms_of, upload_of
 from vidrio.serve.files import Files, clean_name
 from vidrio.serve.libre import Parts
@@ -82,10 +82,4 @@ def files_router(parts: Parts, files: Files | None) -> APIRouter:
 
 def _sample(name: str, data: bytes) -> str:
     """Some of a file's text, to tell its language by."""
-    from vidrio.documents.formats import plan_file
-    from vidrio.errors import VidrioError
-
-    try:
-        return " ".join(ask.text for ask in plan_file(name, data, "").asks[:50])
-    except VidrioError as error:
-        raise bad(error.what) from None
+    return " ".join(ask.text for ask in plan_file(name, data, "").asks[:50])

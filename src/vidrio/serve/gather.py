@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from vidrio.serve.refusal import Refusal
 
@@ -19,6 +19,7 @@ BATCH = 8_000  # characters in a batch: with more of them the engine is hardly f
 FEWEST = 40  # what a text counts at least
 
 Translate = Callable[[list[str]], list[Any]]
+Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
@@ -30,19 +31,19 @@ class Waiting:
     texts: deque[tuple[str, asyncio.Future[Any]]] = field(default_factory=deque)
 
 
-@dataclass(frozen=True)
-class Told:
-    """What the gathering tells of itself."""
-
-    batch: Callable[[int, int, float], None] = lambda texts, characters, seconds: None
-
-
 class Gatherer:
-    """Texts wait here, at most `most` characters of them."""
+    """Texts wait here, at most `most` characters of them. `tell` hears of each batch its texts, characters, seconds."""
 
-    def __init__(self, *, threads: int, wait: float, most: int, told: Told | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int,
+        wait: float,
+        most: int,
+        tell: Callable[[int, int, float], None] = lambda texts, characters, seconds: None,
+    ) -> None:
         self._threads, self._wait, self._most = threads, wait, most
-        self._told = told or Told()
+        self._tell = tell
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="translate")
         self._clients: deque[Waiting] = deque()
         self._at_work: set[asyncio.Task[None]] = set()
@@ -51,7 +52,12 @@ class Gatherer:
 
     @property
     def overloaded(self) -> bool:
-        return self.waiting >= self._most
+        """Whether a text of some length would be refused."""
+        return self.waiting >= 0.9 * self._most
+
+    def alone(self, work: Callable[[], Result]) -> asyncio.Future[Result]:
+        """Something that is in no batch, in its turn."""
+        return asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     async def translate(self, kind: Hashable, translate: Translate, texts: Sequence[str]) -> list[Any]:
         """What `translate` makes of each text, in a batch with others of the same kind."""
@@ -82,11 +88,11 @@ class Gatherer:
         while batch := self._next_batch():
             client, rows = batch
             began, texts = time.perf_counter(), [text for text, _ in rows]
-            found = await self._translated(client, texts)
+            results = await self._translated(client, texts)
             seconds, characters = time.perf_counter() - began, sum(map(len, texts))
             self._speed = 0.8 * self._speed + 0.2 * characters / max(seconds, 1e-3)
-            self._told.batch(len(texts), characters, seconds)
-            for (_, future), result in zip(rows, found, strict=True):
+            self._tell(len(texts), characters, seconds)
+            for (_, future), result in zip(rows, results, strict=True):
                 if not future.done():
                     future.set_exception(result) if isinstance(result, Exception) else future.set_result(result)
 

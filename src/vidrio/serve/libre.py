@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 
 from vidrio.documents.formats import SUFFIXES
 from vidrio.documents.html import plan_html
@@ -26,7 +26,7 @@ from vidrio.serve.keys import Key, Keys
 from vidrio.serve.languages import Pair
 from vidrio.serve.limits import RequestLimits
 from vidrio.serve.metrics import TYPE, Metrics
-from vidrio.serve.refusal import Refusal, bad
+from vidrio.serve.refusal import Refusal, bad, refusal_of
 from vidrio.serve.schemas import DETECT, SUGGEST, TRANSLATE, body
 from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
@@ -78,10 +78,10 @@ def libre_router(parts: Parts) -> APIRouter:
         key = parts.admit(request, fields, len(ask.texts))
         characters = sum(map(len, ask.texts))
         check_length(characters, -1 if key.char_limit is None else key.char_limit)
-        request.state.told = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
+        request.state.logged = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
         return _json(await _translated(parts, ask))
 
-    @router.post("/stream", summary="Translate a long text, paragraph by paragraph", openapi_extra=body(TRANSLATE))
+    @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=body(TRANSLATE))
     async def stream(request: Request) -> Response:
         fields = await fields_of(request)
         ask = translate_ask(fields, settings)
@@ -89,8 +89,10 @@ def libre_router(parts: Parts) -> APIRouter:
             raise bad("a stream is of one plain text")
         key = parts.admit(request, fields)
         check_length(len(ask.texts[0]), -1 if key.char_limit is None else key.char_limit)
-        [found] = await asyncio.to_thread(_detected, parts.detector, ask)
+        [found] = await _detected(parts.detector, ask)
         way = service.way(found.language if found else ask.source, ask.target)
+        if service.gatherer.overloaded:
+            raise Refusal(503, "The server is busy, try again later", 5)
         terms = (*ask.glossary, *(parts.terms if way == service.pairs[:1] else ()))
         return StreamingResponse(_events(service, way, ask.texts[0], terms), media_type="text/event-stream")
 
@@ -137,9 +139,9 @@ def libre_router(parts: Parts) -> APIRouter:
 
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
-        status = "overloaded" if service.gatherer.overloaded else "ok"
-        told = {"status": status, "models": service.pool.ready(), "waiting": service.gatherer.waiting}
-        return Response(json_text(told), 200 if status == "ok" else 503, media_type="application/json")
+        status = service.status
+        told = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
+        return JSONResponse(told, 200 if status == "ok" else 503)
 
     if settings.metrics:
 
@@ -155,27 +157,26 @@ def libre_router(parts: Parts) -> APIRouter:
 
 
 async def _events(service: Service, way: Sequence[Pair], text: str, terms: Terms) -> AsyncIterator[str]:
-    """Server-sent events: a text for each paragraph, then the end, or why there is none."""
+    """Server-sent events: pieces of a sentence, then all of it; at last the end, or why there is none."""
     try:
-        async for part in service.stream(way, text, terms):
-            yield f"data: {json_text({'text': part})}\n\n"
+        async for what, piece in service.stream(way, text, terms):
+            name = "event: token\n" if what == "token" else ""
+            yield f"{name}data: {json_text({what: piece})}\n\n"
         yield "event: done\ndata: {}\n\n"
     except (Refusal, VidrioError) as error:
-        yield f"event: error\ndata: {json_text({'error': getattr(error, 'error', str(error))})}\n\n"
+        refusal = error if isinstance(error, Refusal) else refusal_of(error)
+        yield f"event: error\ndata: {json_text({'error': refusal.error})}\n\n"
 
 
 async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:
     """The answer to `POST /translate`."""
-    detected = await asyncio.to_thread(_detected, parts.detector, ask)
-    try:
-        replies = await asyncio.gather(
-            *[
-                _reply(parts, ask, text, found.language if found else ask.source)
-                for text, found in zip(ask.texts, detected, strict=True)
-            ]
-        )
-    except VidrioError as error:
-        raise bad(error.what) from None
+    detected = await _detected(parts.detector, ask)
+    replies = await asyncio.gather(
+        *[
+            _reply(parts, ask, text, found.language if found else ask.source)
+            for text, found in zip(ask.texts, detected, strict=True)
+        ]
+    )
     answer: dict[str, Any] = {"translatedText": [reply.text for reply in replies]}
     if ask.source == "auto":
         answer["detectedLanguage"] = [found._asdict() for found in detected if found]
@@ -184,8 +185,11 @@ async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:
     return answer if ask.many else {name: value[0] for name, value in answer.items()}
 
 
-def _detected(detector: Detector, ask: TranslateAsk) -> list[Detected | None]:
-    return [detector.ranked(text)[0] if ask.source == "auto" else None for text in ask.texts]
+async def _detected(detector: Detector, ask: TranslateAsk) -> list[Detected | None]:
+    """The language of each text, if it is not told."""
+    if ask.source != "auto":
+        return [None] * len(ask.texts)
+    return await asyncio.to_thread(lambda: [detector.ranked(text)[0] for text in ask.texts])
 
 
 async def _reply(parts: Parts, ask: TranslateAsk, text: str, source: str) -> Reply:

@@ -1,5 +1,6 @@
 """The models that a server was given, each loaded when it is first asked for, the latest ones kept in memory."""
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from vidrio.serve.languages import Pair
 from vidrio.translate.translator import Translator
 
 OVERHEAD = 3  # times the size of its files is what a loaded model takes: parameters, tokenizers, room to work in
+
+log = logging.getLogger("vidrio.serve")
 
 
 class Spec(NamedTuple):
@@ -64,12 +67,29 @@ class Pool:
                 do="give more by --memory",
             )
 
+    def begin(self) -> None:
+        """Load the first model, so that nobody waits for it."""
+        try:
+            self.translator(next(iter(self.specs)))
+        except Exception:
+            log.exception("a model cannot be loaded")
+
+    def at_hand(self, pair: Pair) -> Translator | None:
+        """The model for a pair, if nobody has to wait for it."""
+        with self._lock:
+            future = self._loaded.get(pair)
+            if future is None or _state(future) != "ready":
+                return None
+            self._loaded.move_to_end(pair)
+            return future.result()
+
     def translator(self, pair: Pair) -> Translator:
         """The model for a pair; who asks for it while it is loaded waits for the same."""
         with self._lock:
             future = self._loaded.get(pair)
-            mine = future is None
-            if future is None:
+            mine = future is None or (future.done() and future.exception() is not None)  # it is tried again
+            if future is None or mine:
+                self._loaded.pop(pair, None)
                 self._make_room(self.specs[pair].mebibytes)
                 future = self._loaded[pair] = Future()
             self._loaded.move_to_end(pair)
@@ -77,15 +97,13 @@ class Pool:
             try:
                 future.set_result(self._load(self.specs[pair].folder))
             except BaseException as error:
-                with self._lock:
-                    self._loaded.pop(pair, None)
                 future.set_exception(error)
         return future.result()
 
-    def ready(self) -> dict[str, bool]:
-        """Whether each model is in memory."""
+    def states(self) -> dict[str, str]:
+        """What each model is: not loaded, loading, ready, or failed when it was last loaded."""
         with self._lock:
-            return {"-".join(pair): pair in self._loaded and self._loaded[pair].done() for pair in self.specs}
+            return {"-".join(pair): _state(self._loaded.get(pair)) for pair in self.specs}
 
     def _make_room(self, mebibytes: float) -> None:
         def taken() -> float:
@@ -93,3 +111,11 @@ class Pool:
 
         while self._loaded and taken() + mebibytes > self._most:
             self._loaded.popitem(last=False)
+
+
+def _state(loading: "Future[Translator] | None") -> str:
+    if loading is None:
+        return "not loaded"
+    if not loading.done():
+        return "loading"
+    return "failed" if loading.exception() else "ready"

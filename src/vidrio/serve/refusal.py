@@ -1,6 +1,12 @@
 """An answer that is no translation: its status and its words."""
 
+import logging
+
 from fastapi.responses import JSONResponse
+
+from vidrio.errors import ConfigError, ModelError, VidrioError
+
+log = logging.getLogger("vidrio.serve")
 
 
 class Refusal(Exception):
@@ -17,3 +23,13 @@ class Refusal(Exception):
 
 def bad(error: str) -> Refusal:
     return Refusal(400, f"Invalid request: {error}")
+
+
+def refusal_of(error: VidrioError) -> Refusal:
+    """What a client is told: of a text that cannot be translated why; of the operator's own faults little, since the
+    rest, with its paths, is for the log."""
+    if not isinstance(error, ModelError | ConfigError):
+        return bad(error.what)
+    log.error("%s", error)
+    told = "The model cannot be loaded" if isinstance(error, ModelError) else "The server is not set up as it should be"
+    return Refusal(500, told)

@@ -1,7 +1,7 @@
 """What the routes ask for: a text in another language, through one model or several."""
 
 import asyncio
-from collections import deque
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,15 +11,13 @@ from vidrio.documents.aligned import Aligned, Ask, answer
 from vidrio.documents.markup import Plan
 from vidrio.documents.plain import pieces
 from vidrio.documents.terms import Terms, hide, reveal, reveal_aligned, with_terms
-from vidrio.search import Options
+from vidrio.hypothesis import Options
 from vidrio.serve.gather import Gatherer
 from vidrio.serve.languages import Pair, known, languages, route
 from vidrio.serve.pool import Pool
 from vidrio.serve.refusal import Refusal, bad
 from vidrio.translate.translation import Translation
 from vidrio.translate.translator import Translator
-
-STREAMED = 8  # paragraphs of a stream that are asked for together
 
 
 class Reply(NamedTuple):
@@ -36,6 +34,14 @@ class Service:
         self.pool, self.gatherer, self._wrote = pool, gatherer, wrote
         self.pairs = list(pool.specs)
         self.languages = {language.code: language for language in languages(self.pairs)}
+
+    @property
+    def status(self) -> str:
+        """Whether it can take requests: ok, or why not."""
+        if self.gatherer.overloaded:
+            return "overloaded"
+        states = self.pool.states().values()
+        return "ok" if "ready" in states else next((why for why in ("loading", "failed") if why in states), "ok")
 
     def way(self, source: str, target: str) -> list[Pair]:
         """The pairs to go through; none for a language into itself."""
@@ -58,19 +64,40 @@ class Service:
             reply = await self._one(pair, reply.text, alternatives if number == len(way) - 1 else 0)
         return Reply(reveal(reply.text, hidden), tuple(reveal(other, hidden) for other in reply.alternatives))
 
-    async def stream(self, way: Sequence[Pair], text: str, terms: Terms = ()) -> AsyncIterator[str]:
-        """The translation of a text, a paragraph as soon as it is there. What is in flight is bounded."""
-        waiting: deque[asyncio.Task[Reply]] = deque()
+    async def stream(self, way: Sequence[Pair], text: str, terms: Terms = ()) -> AsyncIterator[tuple[str, str]]:
+        """The translation of a text as it is found: `token`, a piece of what is being written, and `text`, a sentence
+        that is done, with what follows it. It is searched greedily: what has been said cannot be taken back."""
+        hidden = hide(text, terms)
+        for part in pieces(hidden.text) if way else ():
+            for pair in way[:-1]:
+                part = (await self._one(pair, part, 0)).text
+            async for what, piece in self._live(way[-1], part):
+                yield what, reveal(piece, hidden)
+        if not way:
+            yield "text", text
+
+    async def _live(self, pair: Pair, text: str) -> AsyncIterator[tuple[str, str]]:
+        translator = await self._translator(pair)
+        loop, events, left = asyncio.get_running_loop(), asyncio.Queue[str | None](), threading.Event()
+
+        def tell(piece: str | None) -> bool:
+            loop.call_soon_threadsafe(events.put_nowait, piece)
+            return left.is_set()
+
+        sentences = translator.live(text, tell)
         try:
-            for part in pieces(text, 1):
-                waiting.append(asyncio.ensure_future(self.translate(way, part, terms=terms)))
-                if len(waiting) >= STREAMED:
-                    yield (await waiting.popleft()).text
-            while waiting:
-                yield (await waiting.popleft()).text
+            while True:
+                sentence = self.gatherer.alone(lambda: next(sentences, None))
+                sentence.add_done_callback(lambda done: events.put_nowait(None))
+                while piece := await events.get():
+                    self._wrote(1)
+                    yield "token", piece
+                if (found := await sentence) is None:
+                    return
+                yield "text", found
         finally:
-            for task in waiting:
-                task.cancel()
+            left.set()
+            sentence.cancel()
 
     async def document(self, way: Sequence[Pair], text: str, planned: Callable[[str], Plan], terms: Terms = ()) -> str:
         """A marked-up text through all models of the way; terms are put in by the last one."""
@@ -91,6 +118,10 @@ class Service:
                 found |= {ask: answer(translation, ask) for ask, translation in zip(some, translations, strict=True)}
         return [found[ask] for ask in asks]
 
+    async def _translator(self, pair: Pair) -> Translator:
+        translator = self.pool.at_hand(pair)
+        return await asyncio.to_thread(self.pool.translator, pair) if translator is None else translator
+
     async def _one(self, pair: Pair, text: str, alternatives: int) -> Reply:
         if alternatives:
             [found] = await self.translations(pair, [text], alternatives)
@@ -103,7 +134,7 @@ class Service:
         self, pair: Pair, texts: Sequence[str], alternatives: int = 0, *, aligned: bool = False
     ) -> list[Translation]:
         """Each text by one model, everything told of it."""
-        translator = await asyncio.to_thread(self.pool.translator, pair)
+        translator = await self._translator(pair)
         work = partial(_translate, translator, with_alternatives(translator.options, alternatives), aligned)
         found: list[Translation] = await self.gatherer.translate((pair, alternatives, aligned), work, texts)
         self._wrote(sum(len(sentence.best.ids) for translation in found for sentence in translation.sentences))

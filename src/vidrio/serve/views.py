@@ -11,6 +11,7 @@
     POST /api/tokens     every step from the text to its tokens
     POST /api/notebook   a Jupyter notebook that makes this run again
     POST /api/tensors    numbers by address, binary (a safetensors file)
+    POST /api/positions  the table of positions, and how long its waves are
     POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
     POST /api/copy       the same arithmetic to paste elsewhere
     POST /api/learning   the same sentence at every age of the model, and the curves of its training
@@ -32,6 +33,7 @@ from vidrio.draw.blocks_data import as_data
 from vidrio.draw.notebook import notebook
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stages import stages_of
+from vidrio.hypothesis import Sampling
 from vidrio.lessons import printed
 from vidrio.look import changed, learning_data, number_data, run_data
 from vidrio.look.choosing import choosing_data
@@ -39,7 +41,6 @@ from vidrio.look.curves import metrics, panels
 from vidrio.look.run import Look as Seen
 from vidrio.model import find as models
 from vidrio.model.json_text import json_text
-from vidrio.search import Sampling
 from vidrio.serve.looking import Asked, Looking, Run
 
 LONGEST_TEXT = 4_000  # characters
@@ -161,6 +162,11 @@ def router(looking: Looking) -> APIRouter:
         trace = run(look).trace
         wanted = [a for a in look.addresses if not look.if_there or run_data.holds(trace, a)]
         arrays = {address: run_data.array_at(trace, address) for address in wanted}
+        return Response(save(arrays), media_type="application/octet-stream")
+
+    @api.post("/positions")
+    def positions(look: LookAt) -> Any:
+        arrays = run_data.positions_at(run(look).look.model.machine, look.address)
         return Response(save(arrays), media_type="application/octet-stream")
 
     @api.post("/receipt")

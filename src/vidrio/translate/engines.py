@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from vidrio.errors import ModelError
-from vidrio.hypothesis import Hypothesis, Options, Pair
+from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import PACKAGE, find
 from vidrio.model.folder import About, read_config
@@ -34,6 +34,10 @@ class Engine(Protocol):
     ) -> list[list[Hypothesis]]:
         """For each source the best hypotheses, best first; CancelledError when `stopped` says that nobody wants them
         any more."""
+        ...
+
+    def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:
+        """The greedy translation of one source; `tell` hears every token as it is chosen, and says whether to stop."""
         ...
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:

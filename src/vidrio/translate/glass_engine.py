@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
-from vidrio.hypothesis import Hypothesis, Options, Pair
+from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_parameters
 from vidrio.search import search
@@ -27,12 +28,22 @@ class Glass:
     def search(
         self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
     ) -> list[list[Hypothesis]]:
-        special, found = self._machine.config.special, []
+        special, results = self._machine.config.special, []
         for ids in sources:
             if stopped():
                 raise CancelledError
-            found.append(search(stepper(self._machine, ids), special.start, special.end, options))
-        return found
+            results.append(search(stepper(self._machine, ids), special.start, special.end, options))
+        return results
+
+    def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:
+        special, step = self._machine.config.special, stepper(self._machine, source)
+
+        def told(prefixes: Sequence[Ids]) -> np.ndarray:
+            if len(prefixes[0]) > 1 and tell(prefixes[0][-1]):
+                raise CancelledError
+            return step(prefixes)
+
+        return search(told, special.start, special.end, replace(options, beam=1, n_best=1))[0]
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
         special = self._machine.config.special
@@ -47,7 +58,7 @@ class Glass:
     def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
         config = self._machine.config
         layer = f"dec.{config.n_decoder_layers - 1}.cross.weights."
-        found = []
+        means = []
         for source, target in pairs:
             heads: list[np.ndarray] = []
 
@@ -58,5 +69,5 @@ class Glass:
 
             if target:
                 translate_forced(self._machine, source, [config.special.start, *target[:-1]], tap)
-            found.append(np.mean(heads, axis=0) if heads else np.zeros((0, len(source))))
-        return found
+            means.append(np.mean(heads, axis=0) if heads else np.zeros((0, len(source))))
+        return means

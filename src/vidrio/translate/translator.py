@@ -33,7 +33,8 @@ from vidrio.translate.allocator import give_back
 from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
-from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks
+from vidrio.translate.live import Live
+from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks, waited_for
 from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
 
 if TYPE_CHECKING:
@@ -173,12 +174,25 @@ class Translator:
                 if chunk:
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
                 while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):
-                    yield pending.popleft().result()
+                    yield waited_for(pending.popleft())
             while pending:
-                yield pending.popleft().result()
+                yield waited_for(pending.popleft())
         finally:
             memory.left.set()
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def live(self, text: str, tell: Callable[[str], bool]) -> Iterator[str]:
+        """The greedy translation, sentence by sentence, each with what follows it. `tell` hears the pieces of a
+        sentence as they are written, and says whether to stop: then it ends in a CancelledError."""
+        plan, at = self._sentences(text), 0
+        options = replace(self.options, beam=1, n_best=1)
+        for (start, source), end in zip(plan, [*(start for start, _ in plan[1:]), len(text)], strict=True):
+            watched = Live(self.engine, self._target, self.reader.prepare(source), tell)
+            [pieces] = self._attempts(options, search=watched.search).translate([source])
+            yield put_back(text[at:end], [(start - at, pieces)])[0]
+            at = end
+        if text[at:]:
+            yield text[at:]
 
     @cached_property
     def annotator(self) -> ModelAnnotator:
@@ -237,17 +251,17 @@ class Translator:
         wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
         attempts = self._attempts(options, memory)
         if memory is None:
-            found = dict(zip(wanted, attempts.translate(wanted.values()), strict=True))
+            pieces_of = dict(zip(wanted, attempts.translate(wanted.values()), strict=True))
         else:
-            found = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
+            pieces_of = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
         annotator = self.annotator
         translations = []
         for text, plan in zip(texts, plans, strict=True):
-            pieces = found[plan[0][1].text] if len(plan) == 1 else ()
+            pieces = pieces_of[plan[0][1].text] if len(plan) == 1 else ()
             if len(pieces) == 1 and len(pieces[0].source) == len(text):  # true of most: the text is one sentence
                 translations.append(Translation(text, pieces[0].alternatives[0], pieces, annotator))
             else:
-                placed = put_back(text, [(start, found[source.text]) for start, source in plan])
+                placed = put_back(text, [(start, pieces_of[source.text]) for start, source in plan])
                 translations.append(Translation(text, *placed, annotator))
         return translations
 
@@ -256,6 +270,8 @@ class Translator:
         if is_plain(text, self._longest):
             return [(0, Protected(text))]
         source = protected(valid(text))
+        if stopped():
+            raise CancelledError
         sentences = []
         for start, end in translatable(source, self._source, self._longest, self._split):
             if stopped():

@@ -1,0 +1,128 @@
+"""What the benchmarks of `vidrio serve` share: a server in a process of its own, clients, and what it takes."""
+
+import http.client
+import json
+import random
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+BOUNDARY = "--vidrio"
+LENGTHS = (1, 1, 1, 2, 3, 5, 12)  # sentences of a text
+SENTENCES = Path("shared/data/en-es/test/tatoeba-test-v2020-07-28.en")
+
+
+class Server(NamedTuple):
+    process: subprocess.Popen[str]
+    host: str
+    port: int
+
+    def memory(self) -> float:
+        """Megabytes, on Linux."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+        return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+
+    def processor_seconds(self) -> float:
+        """Of all its threads, on Linux."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / 100
+
+    def client(self) -> "Client":
+        return Client(self.host, self.port)
+
+
+class Client:
+    """One client, who keeps the connection."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._connection = http.client.HTTPConnection(host, port, timeout=300)
+
+    def ask(self, path: str, fields: dict[str, Any] | None = None) -> tuple[int, Any]:
+        """The status and the answer; without fields it is a GET."""
+        if fields is None:
+            return self._exchange("GET", path)
+        return self._exchange("POST", path, "application/json", json.dumps(fields).encode())
+
+    def upload(self, path: str, text: str, **fields: str) -> tuple[int, Any]:
+        return self._exchange("POST", path, *form(text, **fields))
+
+    def _exchange(self, method: str, path: str, kind: str = "", body: bytes | None = None) -> tuple[int, Any]:
+        self._connection.request(method, path, body, {"Content-Type": kind} if kind else {})
+        answer = self._connection.getresponse()
+        data = answer.read()
+        return answer.status, json.loads(data) if answer.headers.get_content_subtype() == "json" else data
+
+
+def form(text: str, **fields: str) -> tuple[str, bytes]:
+    """A form with a file of this text, from English to Spanish: its kind and its bytes."""
+    parts = {'file"; filename="a.txt': text, "source": "en", "target": "es", **fields}
+    lines = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{part}\r\n'
+        for name, part in parts.items()
+    )
+    return f"multipart/form-data; boundary={BOUNDARY}", f"{''.join(lines)}--{BOUNDARY}--\r\n".encode()
+
+
+@contextmanager
+def server(*options: str) -> Iterator[Server]:
+    """`vidrio serve`, on a free port if none is told; it ends with the block."""
+    port = () if "--port" in options else ("--port", "0")
+    command = [sys.executable, "-m", "vidrio", "serve", "--no-page", *port, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            address = re.search(r"http://\S+", process.stdout.readline())
+            assert address, "the server did not begin"
+            where = urlsplit(address[0])
+            yield Server(process, where.hostname or "", where.port or 0)
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def peer(*command: str, environment: dict[str, str] | None = None) -> Iterator[Server]:
+    """Another server; its command gets the port as its last word, and it is ready when it tells its languages."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = (*command, str(port))
+    with subprocess.Popen(command, env=environment, text=True, stderr=subprocess.DEVNULL) as process:
+        try:
+            for _ in until(time.perf_counter() + 120):
+                with suppress(OSError):
+                    Client("127.0.0.1", port).ask("/languages")
+                    break
+                time.sleep(0.2)
+            yield Server(process, "127.0.0.1", port)
+        finally:
+            process.terminate()
+
+
+def texts(file: Path, count: int, seed: int = 1) -> list[str]:
+    """Texts of one to twelve sentences of a file."""
+    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    draw = random.Random(seed)
+    return [" ".join(draw.sample(lines, draw.choice(LENGTHS))) for _ in range(count)]
+
+
+def quantile(seconds: Sequence[float], share: float) -> float:
+    return sorted(seconds)[min(len(seconds) - 1, int(share * len(seconds)))]
+
+
+def report(**figures: Any) -> None:
+    """One line of JSON, for docs/benchmarks.md."""
+    print(json.dumps({name: round(value, 3) if isinstance(value, float) else value for name, value in figures.items()}))
+
+
+def until(end: float) -> Iterator[int]:
+    """0, 1, 2 … until then."""
+    number = 0
+    while time.perf_counter() < end:
+        yield number
+        number += 1

@@ -1,0 +1,60 @@
+"""A sentence translated while somebody watches: greedily, each token told as it is chosen.
+
+What is told stands, but where the sentence has to be tried again (a name or a number was lost, it repeated itself):
+then its translation, which comes at the end, is another.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field, replace
+
+from vidrio.hypothesis import Hypothesis, Options
+from vidrio.text.reading.capitals import written
+from vidrio.text.reading.prepared import Prepared
+from vidrio.text.reading.repetition import repeats
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate.engines import Engine
+
+HALF = "\ufffd"  # bytes that make no character yet
+AGAIN = 3  # tokens that may not come a second time, once a sentence has repeated itself
+
+
+@dataclass
+class Live:
+    """Searches for the translation of one sentence. `tell` hears its text in pieces, and says whether to stop."""
+
+    engine: Engine
+    target: Tokenizer
+    prepared: Prepared
+    tell: Callable[[str], bool]
+    ids: list[int] = field(default_factory=list)
+    told: str = ""
+    stopped: bool = False
+
+    def search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
+        """In the place of an engine's. The first attempt is watched; others are searched as usual."""
+        if self.ids or len(sources) > 1:
+            return self.engine.search(sources, options)
+        [source] = sources
+        found = self.engine.watch(tuple(source), options, self._hear)
+        if self.stopped:
+            raise CancelledError
+        if found.ended and not repeats(source, found.ids):
+            return [[found]]
+        return self.engine.search(sources, replace(options, no_repeat_ngram=AGAIN))
+
+    def _hear(self, token: int) -> bool:
+        self.ids.append(token)
+        text = self._shown(self.target.decode(self.ids))
+        if HALF in text or not text.startswith(self.told) or text == self.told:
+            return False
+        piece, self.told = text[len(self.told) :], text
+        self.stopped = self.tell(piece)
+        return self.stopped
+
+    def _shown(self, text: str) -> str:
+        """What is there of a translation, with what its symbols stand for."""
+        read, sentence = self.prepared, self.prepared.source.text
+        text = written(text, sentence, read.form, closed=read.closed)
+        places = zip(read.symbols, read.places, strict=True)
+        return text.translate({ord(symbol): sentence[place.start : place.end] for symbol, place in places})

@@ -1,0 +1,93 @@
+"""What Python says on the page has Spanish words: quantities, numbers on the way, the search's reasons, changes."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from small_models import write_model
+from vidrio.glass.numbers.stages import stages_of
+from vidrio.glass.proof.checking import spread
+from vidrio.glass.proof.receipts import receipt
+from vidrio.glass.whatif import whatif
+from vidrio.look.changed import look_changed
+from vidrio.look.run import LoadedModel, default_options, look, open_model
+from vidrio.search import Tree
+from vidrio.serve.looking import Looking
+
+CHANGES = [
+    *(("without", what) for what in ("layer-norm", "residual", "positions", "scaling", "embedding-scale", "cross")),
+    *(("softmax", kind) for kind in whatif.SOFTMAXES),
+    *(("mask", kind) for kind in whatif.MASKS),
+    *(("positions", kind) for kind in ("sinusoidal", "sinusoidal-halves", "none", "seed")),
+    *(("change-dtype", kind) for kind in whatif.DTYPES),
+    ("without", "ffn"), ("without", "enc.0.ffn"), ("heads-off", "enc.0.self.h0"), ("divisor", "30"),
+    ("heads-off", "enc.0.self.h0,enc.0.self.h1"), ("norm-epsilon", "0.1"), ("set", "enc.0.ffn.W1[0,0]=3"),
+    ("scale", "enc.0.ffn.out=3"), ("prefix", "mundo"), ("pin", "hola"), ("draw", "temperature=2"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def spanish(repository: Path) -> dict[str, str]:
+    source = (repository / "page/src/lib/words.es.ts").read_text("utf-8")
+    found = re.findall(r'^  (?:"(.+?)"|(\w+)):\s+"(.+?)",$', source, re.MULTILINE)
+    return {quoted or bare: translation for quoted, bare, translation in found}
+
+
+@pytest.fixture(scope="module")
+def patterns(spanish: dict[str, str]) -> list[re.Pattern[str]]:
+    return [re.compile("(.+?)".join(map(re.escape, english.split("{}")))) for english in spanish]
+
+
+@pytest.fixture(scope="module")
+def lesson() -> LoadedModel:
+    return open_model("lesson")
+
+
+def untold(texts: Iterator[str], patterns: list[re.Pattern[str]]) -> set[str]:
+    return {text for text in texts if text and not any(pattern.fullmatch(text) for pattern in patterns)}
+
+
+def test_every_place_holder_has_its_counterpart(spanish: dict[str, str]) -> None:
+    assert len(spanish) > 130
+    for english, other in spanish.items():
+        assert english.count("{}") == other.count("{}"), english
+
+
+def test_quantities(patterns: list[re.Pattern[str]], tmp_path: Path) -> None:
+    write_model(tmp_path / "encoder", shape="encoder", n_classes=3, target_vocabulary=0, tying="none")
+    write_model(tmp_path / "pre", norm="pre", positions="learned", attention_bias=True, activation="swish")
+    looking = Looking("lesson")
+    machines = [looking.loaded(name, numbers).glass.machine for name in looking.models for numbers in ("", "float64")]
+    machines += [open_model(tmp_path / name).machine for name in ("encoder", "pre")]
+    stages = [stage for machine in machines for stage in stages_of(machine).values()]
+    assert not untold((stage.says for stage in stages), patterns)
+    assert not untold((stage.place for stage in stages if "departs" in stage.place or "," in stage.place), patterns)
+
+
+def test_numbers_on_the_way(patterns: list[re.Pattern[str]], lesson: LoadedModel) -> None:
+    trace = look(lesson, "hello world").trace
+    cells = spread(trace, trace.addresses(), 2 * len(trace.addresses()), np.random.default_rng(0))
+    facts = (what for at in cells for what, _ in receipt(trace, at).facts)
+    assert not untold(facts, patterns)
+
+
+def test_why_a_hypothesis_died(patterns: list[re.Pattern[str]], lesson: LoadedModel) -> None:
+    reasons = []
+    for more in ({}, {"max_length": 2}, {"prefix": tuple(lesson.target_tokenizer.encode("hola"))}):
+        tree = Tree()
+        look(lesson, "hello world", options=replace(default_options(lesson.config), beam=4, **more), tree=tree)
+        reasons += [node.why for node in tree.nodes]
+    assert len(set(reasons)) > 20
+    assert not untold(iter(reasons), patterns)
+
+
+def test_changes(patterns: list[re.Pattern[str]], lesson: LoadedModel) -> None:
+    said = []
+    for change in CHANGES:
+        tried = look_changed(lesson, "hello world", [change])
+        said += [*(one.says for one in tried.whatif.changes), *tried.compared.notes]
+    assert not untold(iter(said), patterns)
