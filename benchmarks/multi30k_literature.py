@@ -12,17 +12,18 @@ import argparse
 import logging
 import lzma
 import shlex
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import torch
-
-from vidrio.learn.net import model
-from vidrio.learn.net.parameters import Parameters
-from vidrio.learn.run.request import Start
-from vidrio.learn.run.validate import translate
+from vidrio.fast.engine import Engine
+from vidrio.fast.export import export
+from vidrio.hypothesis import default_options
+from vidrio.model.find import find
+from vidrio.model.folder import read_config
 from vidrio.score.evaluate import read_aligned
 from vidrio.score.metrics import corpus_scores, usual_metrics
+from vidrio.text.tokens.tokenizer import read_tokenizers
 
 PUBLISHED = 41.02  # BLEU: 4 + 4 layers, 128 wide, mean of checkpoints
 FORM = "lc.norm.tok"
@@ -44,16 +45,19 @@ def main() -> None:
     if given.model is None:
         print(command(given.data / "tok", given.to))
         return
-    torch.set_num_threads(given.threads)
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it asks for detokenised text
     files = [given.data / "tok" / f"test_2016_flickr.{FORM}.{side}" for side in ("en", "de")]
     sources, references = read_aligned(files)
-    start = Start.find(str(given.model))
-    source, target = start.tokenizers()
-    net = model.build(Parameters.from_arrays(start.config, start.parameters()))
-    ids = [np.array(row, dtype=np.int64) for row in source.encode_batch(sources)]
-    found = translate(net, ids, beam=given.beam, length_penalty=given.length_penalty)
-    (bleu, *_), _ = corpus_scores([target.decode(row) for row in found], [references], usual_metrics(tokenize="none"))
+    folder = find(given.model)
+    config, _ = read_config(folder)
+    source, target = read_tokenizers(folder, config)
+    ids = [(*row, *config.source_close) for row in source.encode_batch(sources)]
+    options = replace(default_options(config), beam=given.beam, length_penalty=given.length_penalty)
+    with tempfile.TemporaryDirectory() as exact:  # in float32, as it was learned
+        export(folder, Path(exact) / "fast", quantisation="float32")
+        found = Engine(Path(exact) / "fast", config, workers=given.threads).search(ids, options)
+    translations = target.decode_batch([hypotheses[0].ids for hypotheses in found])
+    (bleu, *_), _ = corpus_scores(translations, [references], usual_metrics(tokenize="none"))
     print(f"{given.model.name}, beam {given.beam}, length penalty {given.length_penalty:g}, {len(sources):,} sentences")
     print(f"BLEU {bleu.value:.2f} ± {bleu.half_width:.2f}   {bleu.signature}")
     print(f"published {PUBLISHED:.2f}: {'reached' if bleu.value >= PUBLISHED else 'not reached'}")

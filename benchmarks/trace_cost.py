@@ -36,9 +36,10 @@ from vidrio.glass.numbers.trace import Trace  # noqa: E402
 from vidrio.glass.paper.decoding import stepper  # noqa: E402
 from vidrio.glass.paper.maths import Array  # noqa: E402
 from vidrio.glass.paper.transformer import Machine, build, translate_forced  # noqa: E402
+from vidrio.hypothesis import default_options  # noqa: E402
 from vidrio.model.config import ModelConfig  # noqa: E402
 from vidrio.model.parameters import count, random_parameters  # noqa: E402
-from vidrio.search import default_options, greedy  # noqa: E402
+from vidrio.search import greedy  # noqa: E402
 
 LENGTH = 20
 LIMIT = 0.5  # seconds

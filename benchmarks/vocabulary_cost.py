@@ -18,10 +18,10 @@ import numpy as np
 
 from vidrio.fast.engine import Engine
 from vidrio.fast.export import write
+from vidrio.hypothesis import Options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
-from vidrio.search import Options
 
 ROUNDS, TOKENS, FEWEST = 5, 20, 500
 BATCHES = ((1, 1), (64, 1), (1, 4), (64, 4))  # sentences in a batch, beam

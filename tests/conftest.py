@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -56,10 +55,10 @@ def repository() -> Path:
 @pytest.fixture
 def run_vidrio(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `vidrio ARGUMENTS…` as its own process in a temporary folder."""
+    from forked import run_vidrio
 
     def run(*arguments: str, stdin: str = "", timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "vidrio", *arguments]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, cwd=tmp_path, timeout=timeout)
+        return run_vidrio(*arguments, stdin=stdin, cwd=tmp_path, timeout=timeout)
 
     return run
 

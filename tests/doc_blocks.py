@@ -11,9 +11,9 @@
 Words after the language say more: `output` on a text block: exactly what the block before it printed, in the same
 notation. `slow`: run by `make slow`. `network`, `gpu`: not run. What is not run must still name real verbs and options.
 
-Four commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
+Five commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
 `make hello` installs nothing anew, other make goals are looked up and not run, `pip install` must
-name real extras, `git clone` clones the repository at hand.
+name real extras, `git clone` clones the repository at hand, and `vidrio` starts faster (forked.py).
 """
 
 import json
@@ -32,6 +32,7 @@ from pathlib import Path
 
 import click
 
+import forked
 from vidrio import cli
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -53,6 +54,7 @@ make() {
     (*) command make "${settings[@]}" -n "$@" > /dev/null ;;
   esac
 }
+vidrio() { "$PYTHON" -I -S "$FORKED" "$FORKS" "$@"; }
 pip() { python -c "$CHECK_PIP" "$@"; }
 python3() { python "$@"; }
 python() {
@@ -159,6 +161,7 @@ def run_bash(script: str, folder: Path, timeout: float) -> tuple[int, str]:
     """Exit code and everything printed; whatever the script left running is ended."""
     python = Path(sys.executable)
     here = {"REPOSITORY": str(REPOSITORY), "PYTHON": str(python), "CHECK_PIP": CHECK_PIP, "HOME": str(folder / ".home")}
+    here |= {"FORKED": forked.__file__, "FORKS": forked.socket_path()}
     here["VENV"] = os.path.relpath(python.parent.parent, REPOSITORY)
     here["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
     inherited = {

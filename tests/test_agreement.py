@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from vidrio.glass.paper.decoding import stepper
+from vidrio.hypothesis import Ids, default_options
 from vidrio.look.run import look, open_model
-from vidrio.search import Ids, Step, default_options, search
+from vidrio.search import Step, search
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 from agreement import differing, opened, stepper_in_one_pass

@@ -15,8 +15,8 @@ from tolerances import FLOAT32
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
 from vidrio.glass.paper.transformer import build
+from vidrio.hypothesis import Options
 from vidrio.model.folder import read_parameters
-from vidrio.search import Options
 from vidrio.text.reading.prepared import reveal
 from vidrio.text.reading.protect import protected
 from vidrio.text.reading.words import word_of_each, worded, words

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vidrio.search import Hypothesis
+from vidrio.hypothesis import Hypothesis
 from vidrio.text.reading.prepared import Prepared
 from vidrio.text.reading.protect import Protected, protected
 from vidrio.translate.attempts import (

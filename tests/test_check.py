@@ -182,9 +182,6 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, damage: bytes | N
     path = tmp_path / "model.safetensors"
     if damage is not None:
         path.write_bytes(damage)
-    if damage == struct.pack("<Q", 2) + b"{}x":
-        assert list(stored(path)) == []
-        return
     with pytest.raises(ModelError, match="cannot be read"):
         list(stored(path))
 

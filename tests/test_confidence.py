@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vidrio
+from forked import run_vidrio
 from small_run import PAIRS, train_small
 from vidrio.commands._doubts import fitting
 from vidrio.errors import DataError, ModelError
@@ -131,8 +132,7 @@ def model(tmp_path_factory):
 
 
 def run(*arguments, stdin=""):
-    command = [sys.executable, "-m", "vidrio", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120)
+    return run_vidrio(*arguments, stdin=stdin)
 
 
 def test_the_file_tells_what_was_measured_and_that_it_predicts(model):

@@ -20,6 +20,7 @@ from marian_models import ENGLISH, SPANISH, sentences, write_marian
 from vidrio.cli import main
 from vidrio.glass.paper.decoding import encode
 from vidrio.glass.paper.transformer import build, decode, logits
+from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.interop.protobuf import fields, model_type
 from vidrio.interop.to_argos import sentence_piece_model
@@ -27,7 +28,6 @@ from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.find import find
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
-from vidrio.search import default_options
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.engines import Engine, open_engine
 from vidrio.translate.glass_engine import Glass

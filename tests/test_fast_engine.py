@@ -12,8 +12,9 @@ from vidrio.fast.engine import Engine
 from vidrio.fast.export import export
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.transformer import build
+from vidrio.hypothesis import Options, Sampling
 from vidrio.model.folder import read_parameters
-from vidrio.search import Options, Sampling, search
+from vidrio.search import search
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,10 @@ from vidrio.fast.export import export, obstacles
 from vidrio.fast.files import MANIFEST, check_whole, is_current, read_manifest
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.transformer import build
+from vidrio.hypothesis import Options
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_parameters, write_parameters
-from vidrio.search import Options, search
+from vidrio.search import search
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 CHOICES = {

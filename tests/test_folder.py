@@ -15,8 +15,9 @@ import pytest
 from vidrio import cli
 from vidrio.errors import ConfigError, ModelError
 from vidrio.model.config import ModelConfig
+from vidrio.model.files import write_atomically
 from vidrio.model.find import packaged
-from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
+from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
 
 CONFIG = ModelConfig(source_vocabulary=11, target_vocabulary=11, d_model=4, n_heads=2, d_head=3, d_ff=8)

@@ -20,12 +20,12 @@ from vidrio.fast.engine import Engine
 from vidrio.fast.export import export
 from vidrio.glass.paper.decoding import encode
 from vidrio.glass.paper.transformer import build, decode, logits
+from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.learn.net import model as learned
 from vidrio.learn.net.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
-from vidrio.search import default_options
 from vidrio.text.tokens.steps import steps
 from vidrio.text.tokens.tokenizer import read_tokenizers
 from vidrio.translate.glass_engine import Glass

@@ -13,9 +13,9 @@ from ctranslate2.converters import MarianConverter
 
 from marian_models import ENGLISH, SPANISH, import_damaged, sentence_piece_model, sentences, vocabulary
 from vidrio.errors import ModelError
+from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.model.folder import read_config
-from vidrio.search import default_options
 from vidrio.text.tokens.tokenizer import read_tokenizers
 from vidrio.translate.engines import open_engine
 

@@ -245,7 +245,7 @@ def now():
 keep_memory()
 Sweeper(every=0)()  # what importing has left unused
 before = now()
-blocks = [np.ones(60_000 if n % 10 == 0 else 1_000_000) for n in range(300)]
+blocks = [np.ones(60_000 if n % 10 == 0 else 1_000_000) for n in range(150)]
 used = [block for block in blocks if block.size == 60_000]
 del blocks
 scattered = now() - before

@@ -10,7 +10,8 @@ from small_run import PAIRS, train_small, vidrio_train
 from vidrio.errors import RunError
 from vidrio.learn.run.choose import SHARE_OF_RATE, refuse_nonsense
 from vidrio.learn.run.request import Choices, Material, Request, Start
-from vidrio.model.folder import read_config, read_json, read_parameters, write_config
+from vidrio.model.files import read_json
+from vidrio.model.folder import read_config, read_parameters, write_config
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from forked import run_vidrio
 from small_run import PAIRS, TAUGHT
 from small_run import SIZES as SIZES_OF_ONE
 from test_learn_run import QUICK, learn
@@ -170,26 +172,43 @@ def test_a_run_of_two_killed_goes_on_to_the_last_bit_in_two_or_alone(tmp_path: P
 # --- by the command, on one machine and on two ------------------------------------------------------------------------
 
 
-def start_training(folder: Path, launcher: list[str], *options: str) -> "subprocess.Popen[str]":
-    usual = [part for name, value in {**SIZES_OF_ONE, **TAUGHT}.items() for part in (f"--{name}", str(value))]
-    command = [*launcher, "-m", "vidrio", "train", "pairs.tsv", "--to", "model", *usual, *options]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+TRAIN = ["train", "pairs.tsv", "--to", "model"]
+TRAIN += [part for name, value in {**SIZES_OF_ONE, **TAUGHT}.items() for part in (f"--{name}", str(value))]
 
 
-def start_machine(number: int, port: int, folder: Path, *options: str) -> "subprocess.Popen[str]":
-    launcher = [*TORCHRUN, "--nnodes", "2", "--node-rank", str(number), "--nproc-per-node", "1"]
-    launcher += ["--master-addr", "127.0.0.1", "--master-port", str(port)]
-    return start_training(folder, launcher, *options)
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+def launched(folders: list[Path], *options: str) -> list[tuple[int, str]]:
+    """Exit code and what was told on each of two machines, on which torchrun starts a process."""
+    where = ["--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
+    machines = [
+        subprocess.Popen(
+            [*TORCHRUN, "--nnodes", "2", "--node-rank", str(number), *where, "-m", "vidrio", *TRAIN, *options],
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for number, folder in enumerate(folders)
+    ]  # fmt: skip
+    told = [machine.communicate(timeout=180)[1] for machine in machines]
+    return [(machine.returncode, text) for machine, text in zip(machines, told, strict=True)]
 
 
 def on_two_machines(folders: list[Path], *options: str) -> list[tuple[int, str]]:
-    """Exit code and what was told on each."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    machines = [start_machine(number, port, folder, *options) for number, folder in enumerate(folders)]
-    told = [machine.communicate(timeout=180)[1] for machine in machines]
-    return [(machine.returncode, text) for machine, text in zip(machines, told, strict=True)]
+    """The same with what torchrun tells its processes, and without it, which takes longer to start than they do."""
+    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+    both |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+
+    def trained(number: int) -> tuple[int, str]:
+        own = {**both, "RANK": str(number)}
+        done = run_vidrio(*TRAIN, *options, cwd=folders[number], environment=own, timeout=180)
+        return done.returncode, done.stderr
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(trained, (0, 1)))
 
 
 def two_folders(root: Path) -> list[Path]:
@@ -214,9 +233,8 @@ def test_two_machines_without_a_shared_folder_learn_what_one_learns(tmp_path: Pa
     assert "going on from step 6" in told
     (alone := tmp_path / "alone").mkdir()
     shutil.copy(one / "pairs.tsv", alone)
-    process = start_training(alone, [sys.executable], "--steps", "8", "--accumulate", "2", *steady)
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 0, told
+    done = run_vidrio(*TRAIN, "--steps", "8", "--accumulate", "2", *steady, cwd=alone)
+    assert done.returncode == 0, done.stderr
     config = read_config(one / "model")[0]
     ours, theirs = (go_on(folder / "model" / "run", config).tensors() for folder in (alone, one))
     for name in ("parameters", "average", "adam.mean", "adam.square"):
@@ -255,7 +273,7 @@ def test_machines_with_other_pairs_are_refused_and_leave_nothing(tmp_path: Path)
 
 def test_two_machines_that_share_a_folder_make_the_data_once(tmp_path: Path) -> None:
     one, _ = two_folders(tmp_path)
-    for code, told in on_two_machines([one, one], "--steps", "2", "--validations", "1"):
+    for code, told in launched([one, one], "--steps", "2", "--validations", "1"):
         assert code == 0, told
     assert (one / "model" / "config.json").exists()
     assert len(list((one / "model" / "run" / "data").glob("tokens-*"))) == 1

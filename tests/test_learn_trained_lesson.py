@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from vidrio.glass.paper.transformer import Machine, build
+from vidrio.hypothesis import default_options
 from vidrio.learn.run.run_files import kept_steps, snapshots
 from vidrio.lessons import train_trained as recipe
 from vidrio.look.history import history
 from vidrio.look.run import open_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import count, random_parameters
-from vidrio.search import default_options, search
+from vidrio.search import search
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 SEED_WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c"]

@@ -12,11 +12,12 @@ from vidrio.glass.numbers.stages import stages
 from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.paper.transformer import translate_forced
 from vidrio.glass.whatif import changes
+from vidrio.hypothesis import Options, Sampling, default_options
 from vidrio.look.measures import cosines, entropy, heads, likeliest, neighbours
 from vidrio.look.quantities import at
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import kept_data
-from vidrio.search import Options, Sampling, Tree, default_options
+from vidrio.search import Tree
 
 TEXT = "bala core diso fula !"
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from vidrio import cli
+from vidrio.hypothesis import Hypothesis, Options, default_options
 from vidrio.look import translated
 from vidrio.look.run import LoadedModel, Printed, look, open_model
 from vidrio.look.translated import look_at, read_as_translated, reading
-from vidrio.search import Hypothesis, Options, default_options
 from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 

@@ -1,6 +1,7 @@
 """What of a text is given to a model: its sentences, or parts of them; never what is to be copied."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -50,8 +51,13 @@ def test_a_part_ends_after_a_comma_rather_than_at_a_space_and_there_rather_than_
 
 
 def test_a_very_long_line_without_a_space_is_cut_in_time_that_grows_with_its_length():
-    text = "j" * 200_000
-    assert "".join(parts_of(text, 128)) == text
+    def seconds(length):
+        text, start = "j" * length, time.process_time()
+        assert "".join(parts_of(text, 128)) == text
+        return time.process_time() - start
+
+    # Five times the text: 5 times the time if it grows with the length, 25 times if with its square.
+    assert seconds(100_000) < 12 * max(seconds(20_000), 0.01)
 
 
 def test_halves_meet_at_the_white_space_nearest_to_the_middle():

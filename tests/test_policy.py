@@ -44,6 +44,7 @@ ROOMS = (
     "translate",
     "documents",
     "data",
+    "wide",
     "score",
     "learn",
     "interop",
@@ -67,7 +68,7 @@ STILL_WRONG: set[tuple[str, str]] = set()
 # Where each library may be imported.
 LIBRARIES = {
     "numpy": (
-        *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "score", "learn"),
+        *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "wide", "score", "learn"),
         *("interop", "look", "draw", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
@@ -82,7 +83,8 @@ LIBRARIES = {
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),
-    "pyarrow": ("data",),
+    "pyarrow": ("data", "wide"),
+    "ray": ("wide",),
     "datasets": ("data",),
     "filelock": ("data", "serve"),
     "fastapi": ("serve",),

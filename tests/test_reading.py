@@ -5,9 +5,9 @@ import math
 
 import pytest
 
+from vidrio.hypothesis import Options
 from vidrio.look.run import open_model
 from vidrio.model import find as models
-from vidrio.search import Options
 from vidrio.text.reading.prepared import Prepared, Reader, Way, knows_capitals
 from vidrio.text.reading.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer

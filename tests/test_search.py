@@ -10,19 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.errors import ConfigError
-from vidrio.hypothesis import diverging
-from vidrio.search import (
-    Options,
-    Sampling,
-    Tree,
-    beam_search,
-    draw,
-    finish,
-    greedy,
-    largest,
-    restrict,
-    search,
-)
+from vidrio.hypothesis import Options, Sampling, diverging
+from vidrio.search import Tree, beam_search, draw, finish, greedy, largest, restrict, search
 
 START, END, V = 0, 1, 5
 

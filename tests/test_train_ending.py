@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 from folded import sections
+from forked import run_vidrio
 from small_run import vidrio_train
 from vidrio.commands._progress import Console
 from vidrio.data.progress import Progress, Work
@@ -53,18 +53,15 @@ def train(folder: Path, lines: Sequence[str], *options: str) -> tuple[Path, str]
 def tried(said: str, folder: Path) -> str:
     """What the command prints with which a training ends."""
     [command] = re.findall(r"^try it: vidrio (.+)$", said, re.MULTILINE)
-    done = subprocess.run(
-        [sys.executable, "-m", "vidrio", *shlex.split(command)], cwd=folder, capture_output=True, text=True, timeout=60
-    )
+    done = run_vidrio(*shlex.split(command), cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def asked(folder: Path, lines: Sequence[str], *options: str) -> list[str]:
     """What `vidrio translate` says of each line."""
-    command = [sys.executable, "-m", "vidrio", "translate", "--model", "model", *options]
     text = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, timeout=60)
+    done = run_vidrio("translate", "--model", "model", *options, stdin=text, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -14,6 +14,7 @@ from functools import partial
 
 import pytest
 
+from forked import run_vidrio
 from small_models import WORDS, write_model
 from vidrio.fast.export import export
 from vidrio.translate.translator import Translator
@@ -41,14 +42,18 @@ def command(model, *arguments):
     return [sys.executable, "-m", "vidrio", "translate", "--model", str(model), *map(str, arguments)]
 
 
-def run(model, *arguments, stdin=b"", **more):
-    return subprocess.run(command(model, *arguments), input=stdin, capture_output=True, timeout=120, **more)
+def run(model, *arguments, stdin=b""):
+    return run_vidrio(*command(model, *arguments)[3:], stdin=stdin, text=False)
+
+
+def run_limited(limit, model, *arguments, stdin=b""):
+    return subprocess.run(command(model, *arguments), input=stdin, capture_output=True, timeout=120, preexec_fn=limit)
 
 
 def begun(model, tmp_path, *arguments, done, stdin=b""):
     """A part that an earlier command has left, whose disk was full."""
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))
-    assert run(model, *arguments, "-o", tmp_path / "out", stdin=stdin, preexec_fn=limit).returncode == 1
+    assert run_limited(limit, model, *arguments, "-o", tmp_path / "out", stdin=stdin).returncode == 1
     assert (tmp_path / "out.part.json").is_file()
     (tmp_path / "out.part").write_bytes(done)
 
@@ -387,8 +392,9 @@ def test_n_best_of_a_text_is_a_line_each(model, lines, expected):
 
 def test_no_text_comes_twice(model, lines):
     """A vocabulary with two ways to write a word gives the same text for other tokens."""
-    for line in lines[:20]:
-        found = run(model, "--n-best", "8", line).stdout.splitlines()
+    said = run(model, "--n-best", "8", "--json", stdin=text_of(lines[:20])).stdout.splitlines()
+    assert len(said) == 20
+    for found in (json.loads(line)["alternatives"] for line in said):
         assert len(set(found)) == len(found)
 
 
@@ -485,7 +491,7 @@ def test_a_disk_that_fills_leaves_whole_lines_to_go_on_from(model, lines, expect
 
     arguments = ("-i", tmp_path / "in", "-o", tmp_path / "out")
     (tmp_path / "in").write_bytes(text_of(lines))
-    done = run(model, *arguments, preexec_fn=small_disk)
+    done = run_limited(small_disk, model, *arguments)
     assert done.returncode == 1
     assert b"File too large" in done.stderr
     assert b"--resume goes on" in done.stderr
@@ -499,7 +505,7 @@ def test_a_disk_that_fills_leaves_whole_lines_to_go_on_from(model, lines, expect
 
 def test_ctrl_c_leaves_whole_lines_and_resume_goes_on(model, lines, tmp_path):
     (tmp_path / "in").write_bytes(text_of(lines))
-    slowly = ("-i", tmp_path / "in", "--beam", "24", "--workers", "1")
+    slowly = ("-i", tmp_path / "in", "--beam", "8", "--workers", "1")
     whole = run(model, *slowly).stdout
     part = tmp_path / "out.part"
     with subprocess.Popen(command(model, *slowly, "-o", tmp_path / "out"), stderr=subprocess.PIPE) as process:

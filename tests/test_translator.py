@@ -24,9 +24,9 @@ from vidrio.errors import InputError, ModelError, TokenizerError
 from vidrio.fast import export as export_module
 from vidrio.fast.engine import Engine as Fast
 from vidrio.fast.export import export
+from vidrio.hypothesis import Sampling
 from vidrio.model import find as models
 from vidrio.model.folder import read_config, read_parameters, write_parameters
-from vidrio.search import Sampling
 from vidrio.text.reading import protect
 from vidrio.text.reading.repetition import repeats, repetitions
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers

@@ -14,7 +14,8 @@ from lexicon import PARALLEL, translated
 from vidrio.errors import DataError
 from vidrio.fast.export import export
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import About, read_config, read_parameters, write_atomically, write_config, write_parameters
+from vidrio.model.files import write_atomically
+from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import calibrate, evaluate

@@ -10,12 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vidrio.errors import ConfigError
-from vidrio.hypothesis import Hypothesis as Hypothesis
-from vidrio.hypothesis import Ids as Ids
-from vidrio.hypothesis import Options as Options
-from vidrio.hypothesis import Sampling as Sampling
-from vidrio.hypothesis import best_first, score_of
-from vidrio.hypothesis import default_options as default_options
+from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first, score_of
 
 # One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after
 # the restrictions; log-probabilities do as well, unless there is a repetition penalty, which is defined on logits.

@@ -1,14 +1,22 @@
 """Lines in: from files and pipes of any size, in constant memory."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from queue import Empty, Queue
 from typing import BinaryIO
 
+import click
+
+from vidrio.commands._progress import bar
 from vidrio.errors import DataError
+from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
+DO = "convert it to UTF-8, or go on with --errors replace"
 
 
 def lines_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[str]:
@@ -89,3 +97,26 @@ def skipped(
             found=f"{count} lines are translated already, the input has {at}",
             do="give the same input as before, or leave out --resume to start afresh",
         )
+
+
+@contextmanager
+def reading(
+    source: Path | None, errors: str, at_once: Callable[[], int]
+) -> Iterator[tuple[Iterator[list[str]], Callable[[], object]]]:
+    """Chunks of lines, and what to call when some of them are done."""
+    from vidrio.translate.stream import in_chunks
+
+    decode = Decoder("standard input" if source is None else str(source), errors, DO)
+    if source is None:
+        if sys.stdin.isatty():
+            click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
+        yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
+    else:
+        with source.open("rb") as file, bar("translating", os.fstat(file.fileno()).st_size) as show:
+            yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
+    tell_replaced(decode.replaced)
+
+
+def tell_replaced(lines: int) -> None:
+    if lines:
+        click.echo(f"vidrio: {lines} lines were not UTF-8; what could not be read is now �", err=True)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,7 +16,26 @@ if TYPE_CHECKING:
     from vidrio.look.run import LoadedModel, Look
     from vidrio.model.config import ModelConfig
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F")
+Decorator = Callable[[Any], Any]
+
+
+def together(*options: Decorator) -> Callable[[F], F]:
+    """Some options as one decorator; in help pages they stand in this order."""
+
+    def decorated(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+
+def names_of(*options: Decorator) -> list[str]:
+    """The parameters that options give to a command, in their order."""
+    command = together(*reversed(options))(click.Command("nothing"))
+    return [parameter.name for parameter in command.params if parameter.name]
+
 
 BEAM = click.IntRange(1, LARGEST_BEAM)
 DTYPES = ("int8", "float64", "float32")
@@ -31,8 +51,31 @@ dtype_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 text_argument = click.argument("text")
+ray_option = click.option(
+    "--ray",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="",
+    is_eager=True,  # what files are depends on it
+    help="On a Ray cluster; without ADDRESS this machine's, or all of its cores.",
+)
 
-_SEARCH = (
+
+class FileOrAddress(click.ParamType[Any]):
+    """A file; with --ray whatever the cluster can read: it is looked at later."""
+
+    name = "file"
+
+    def __init__(self, *, exists: bool = False) -> None:
+        self._file = click.Path(exists=exists, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if context is not None and isinstance(context.params.get("ray"), str):
+            return value
+        return self._file.convert(value, parameter, context)
+
+
+_BEAM = (
     click.option("--beam", type=BEAM, help="Hypotheses to keep at each step; 1 is greedy."),
     click.option("--length-penalty", type=float, help="Score = log p / length^this. [the model's]"),
     click.option("--min-length", type=click.IntRange(0), help="Tokens at least."),
@@ -53,11 +96,10 @@ _SAMPLING = (
 )
 
 
-def search_options(command: F) -> F:
-    """Beam, length penalty and sampling; `as_options` makes them the search's."""
-    for option in reversed((*_SEARCH, *_SAMPLING)):
-        command = option(command)
-    return command
+# Beam, length penalty and sampling; `as_options` makes them the search's.
+search_options = together(*_BEAM, *_SAMPLING)
+SAMPLING = names_of(*_SAMPLING)
+SEARCH = [*names_of(*_BEAM), *SAMPLING]
 
 
 def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
@@ -66,12 +108,12 @@ def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
 
     from vidrio.hypothesis import Sampling, default_options
 
-    told = {name: value for name, value in given.items() if value is not None}
-    draw = {name: told.pop(name) for name in ("temperature", "top_k", "top_p", "min_p", "seed") if name in told}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    draw = {name: chosen.pop(name) for name in SAMPLING if name in chosen}
     options = default_options(config)
     if draw:
-        return replace(options, **{"beam": 1, **told}, sampling=Sampling(**draw))
-    return replace(options, **told)
+        return replace(options, **{"beam": 1, **chosen}, sampling=Sampling(**draw))
+    return replace(options, **chosen)
 
 
 def print_json(data: Any) -> None:
@@ -123,9 +165,9 @@ def duration(context: click.Context, parameter: click.Parameter, value: str | No
     """`90s`, `30m`, `1h30m` → seconds."""
     if value is None:
         return None
-    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
+    match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
     seconds = (
-        sum(float(part or 0) * size for part, size in zip(found.groups(), (3600, 60, 1), strict=True)) if found else 0
+        sum(float(part or 0) * size for part, size in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0
     )
     if not seconds:
         raise click.BadParameter(f"{value!r} is no time; write 30m, 90s or 1h30m")
@@ -163,19 +205,13 @@ LIMITS = (
     ),
 )
 LIMITS_OF = ("longest", "ratio", "numbers", "identical")  # `Limits` has the same names
-_CLEANING = (
+# What to read and what to leave out.
+cleaning_options = together(
     click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
     click.option("--languages", callback=two_names, metavar="en,es", help="The languages; their scripts are checked."),
     click.option("--apart", multiple=True, metavar="FILE", help="A test set: leave out what repeats its sentences."),
     *LIMITS,
 )
-
-
-def cleaning_options(command: F) -> F:
-    """What to read and what to leave out."""
-    for option in reversed(_CLEANING):
-        command = option(command)
-    return command
 
 
 def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -> "tuple[list[Corpus], Wishes]":
@@ -185,9 +221,9 @@ def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -
     from vidrio.data.prepare import Wishes
 
     languages = given["languages"] or ("", "")
-    found = corpora(files, columns=given["columns"], languages=languages)
+    sources = corpora(files, columns=given["columns"], languages=languages)
     apart = corpora(given["apart"], languages=languages) if given["apart"] else []
-    return found, Wishes(
+    return sources, Wishes(
         limits=Limits(**{name: given[name] for name in LIMITS_OF}),
         languages=languages,
         duplicates=given["keep_duplicates"],

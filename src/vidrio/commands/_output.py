@@ -16,7 +16,15 @@ from typing import Any, BinaryIO
 import click
 
 from vidrio.errors import DataError, about_file
-from vidrio.model.files import is_plain_file, keep_access, read_json, real_place, write_atomically
+from vidrio.model.files import (
+    is_plain_file,
+    keep_access,
+    read_json,
+    real_place,
+    refuse_other,
+    write_all,
+    write_atomically,
+)
 from vidrio.model.json_text import json_text
 
 ENDS = 1 << 20  # bytes of a file at its beginning and its end that tell it from others
@@ -56,10 +64,9 @@ class Output:
         self._file, self._name = file, name
 
     def write(self, lines: Iterable[str]) -> None:
-        data = memoryview("".join(f"{line}\n" for line in lines).encode())
+        data = "".join(f"{line}\n" for line in lines).encode()
         with about_file(self._name), whole_lines():  # a full disk does not tell whose it is
-            while data:
-                data = data[self._file.write(data) :]
+            write_all(self._file, data)
             self._file.flush()
 
 
@@ -108,7 +115,7 @@ def opened(target: Path | None, identity: Identity, *, resume: bool) -> Iterator
                 found=f"there is no {manifest.name} beside it",
                 do="leave out --resume to start afresh; the part is then written anew",
             )
-        _compare(part, read_json(manifest, what=f"what {part} belongs to"), identity)
+        refuse_other(part, read_json(manifest, what=f"what {part} belongs to"), identity)
     else:
         part.unlink(missing_ok=True)
         write_atomically(manifest, f"{json_text(dict(identity), indent=2)}\n".encode())
@@ -122,16 +129,6 @@ def opened(target: Path | None, identity: Identity, *, resume: bool) -> Iterator
     _remember(part, identity)
     os.replace(part, target)
     manifest.unlink(missing_ok=True)
-
-
-def _compare(output: Path, before: Mapping[str, Any], identity: Identity) -> None:
-    other = [name for name in identity if before.get(name) != identity[name]]
-    if other:
-        raise DataError(
-            f"{output} belongs to another translation",
-            found=f"not the same: {', '.join(other)}",
-            do="give the command that it belongs to, or leave out --resume to start afresh",
-        )
 
 
 def _remember(output: Path, identity: Identity) -> None:
@@ -163,7 +160,7 @@ def belongs(target: Path, identity: Identity) -> bool:
     a file system keeps no attributes of files, nothing is known."""
     if (before := _remembered(real_place(target))) is None:
         return False
-    _compare(target, before, identity)
+    refuse_other(target, before, identity)
     return True
 
 

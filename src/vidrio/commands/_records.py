@@ -83,9 +83,9 @@ class AnswerWork:
             return [json_text(answer.to_json())]
         return list(answer.alternatives)
 
-    def on_lines(self, chunks: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-        """A line for each line, one at a time."""
-        for number, line in enumerate(chain.from_iterable(chunks), start=1):
+    def on_lines(self, chunks: Iterable[Sequence[str]], first: int = 1) -> Iterator[list[str]]:
+        """A line for each line, one at a time; `first` is the number of the first one."""
+        for number, line in enumerate(chain.from_iterable(chunks), first):
             if self.jsonl:
                 record = Record.read(line, number)
                 yield [record.with_fields(self._answer(record.fields["text"]).details)]
@@ -141,10 +141,10 @@ class Work:
             lines[0] = self.doubts.marked(translation)
         return [*lines, *map(str, translation.alignment)] if self.alignment else lines
 
-    def on_lines(self, chunks: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-        """A line for each line, some at a time."""
+    def on_lines(self, chunks: Iterable[Sequence[str]], first: int = 1) -> Iterator[list[str]]:
+        """A line for each line, some at a time; `first` is the number of the first one."""
         records: deque[Record] = deque()
-        number = 0
+        number = first - 1
 
         def texts(lines: Sequence[str]) -> list[str]:
             nonlocal number

@@ -1,45 +1,34 @@
 """Which run TEXT and the options of look, why and check ask for: taken from the command line once, and run once."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import given_text, opened, search_options
+from vidrio.commands._options import SEARCH, as_options, given_text, opened, search_options, together
 from vidrio.commands.whatif_options import Asked, as_typed, take_asked, whatif_options
 
 if TYPE_CHECKING:
+    from vidrio.hypothesis import Options
     from vidrio.look.changed import BeforeAfter
     from vidrio.look.command_line import CommandLine
     from vidrio.look.run import LoadedModel
     from vidrio.look.translated import Reading
-    from vidrio.search import Options, Tree
+    from vidrio.search import Tree
 
 # NumPy reads this when it is first imported. One sentence means small products: a second thread only waits for the
 # first, and takes three times the processor's time for it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_SEARCH = (
-    *("beam", "length_penalty", "min_length", "max_length", "no_repeat_ngram", "repetition_penalty"),
-    *("temperature", "top_k", "top_p", "min_p", "seed"),
-)
-_OPTIONS = (
+# Target, search, reading and what-ifs; with --model and --dtype they are what `RunRequest.take` takes.
+run_options = together(
     click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one."),
     search_options,
     click.option("--as-typed", "typed", is_flag=True, help="Read TEXT itself, not what translating reads."),
     whatif_options,
 )
-
-
-def run_options(command: F) -> F:
-    """Target, search, reading and what-ifs; with --model and --dtype they are what `RunRequest.take` takes."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class RunRequest:
     @staticmethod
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
         """What a command was given, which loses the options of this request."""
-        search = {name: given.pop(name) for name in _SEARCH}
+        search = {name: given.pop(name) for name in SEARCH}
         whatif = take_asked(given)
         names = ("model_name", "dtype", "target", "typed")
         return RunRequest(given_text(text), **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
@@ -66,8 +55,6 @@ class RunRequest:
         return opened(self.model_name, self.dtype)
 
     def options(self, model: "LoadedModel") -> "Options":
-        from vidrio.commands._options import as_options
-
         return as_options(model.config, self.search)
 
     def read(self, model: "LoadedModel") -> "Reading":
@@ -100,7 +87,7 @@ class RunRequest:
         """What must be told again to see the same run from another side."""
         from vidrio.look.command_line import CommandLine
 
-        told = {"model": self.model_name, "dtype": self.dtype, "target": self.target, **self.search}
-        options = ([f"--{name.replace('_', '-')}", str(value)] for name, value in told.items() if value is not None)
+        again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, **self.search}
+        options = ([f"--{name.replace('_', '-')}", str(value)] for name, value in again.items() if value is not None)
         words = [part for option in options for part in option]
         return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *as_typed(self.whatif)))

@@ -2,13 +2,13 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import LIMITS, LIMITS_OF, duration, two_names
+from vidrio.commands._options import LIMITS, LIMITS_OF, duration, names_of, together, two_names
 from vidrio.commands._progress import Console
 from vidrio.data.progress import Work
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from vidrio.learn.run.finish import Judgement, Learned
     from vidrio.learn.run.prepare import Task
     from vidrio.learn.run.request import Request
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _STOP = (
     click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
@@ -86,35 +84,20 @@ GROUPS = {
     "Sizes of the model": _SIZES,
     "Recipe": _RECIPE,
 }
-_STOPS = ("steps", "epochs", "seconds", "converged")
+STOPS, SIZES, RECIPE = names_of(*_STOP), names_of(*_SIZES), names_of(*_RECIPE)
 
 
 class Grouped(click.Command):
     """A command whose help shows its options in groups."""
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        grouped = {parameter.name: title for title, some in GROUPS.items() for parameter in _parameters(some)}
+        grouped = {name: title for title, options in GROUPS.items() for name in names_of(*options)}
         for title in ("Options", *GROUPS):
             shown = [
                 p.get_help_record(context) for p in self.get_params(context) if grouped.get(p.name, "Options") == title
             ]
             with formatter.section(title):
                 formatter.write_dl([record for record in shown if record is not None])
-
-
-def _parameters(options: Sequence[Callable[[Any], Any]]) -> list[click.Parameter]:
-    """What these decorators add to a command."""
-    command = click.Command("nothing")
-    for option in options:
-        option(command)
-    return command.params
-
-
-def train_options(command: F) -> F:
-    """Every option of every group."""
-    for option in reversed([option for group in GROUPS.values() for option in group]):
-        command = option(command)
-    return command
 
 
 def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any], command: tuple[str, ...]) -> "Request":
@@ -124,11 +107,8 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     from vidrio.learn.run.plan import Stop
     from vidrio.learn.run.request import Choices, Material, Request, Start
 
-    def chosen(options: Sequence[Callable[[Any], Any]]) -> dict[str, Any]:
-        names = [parameter.name for parameter in _parameters(options) if parameter.name]
-        return {name: given[name] for name in names if given[name] is not None}
-
-    sizes, ends = chosen(_SIZES), {name: given[name] for name in _STOPS if given[name]}
+    sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
+    ends = {name: given[name] for name in STOPS if given[name]}
     if len(ends) > 1:
         raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other")
     if given["start"] is not None and (given["vocabulary"] or given["separate"] or given["tokenizer"] != "bpe"):
@@ -149,7 +129,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
         preset=sizes.pop("preset", ""),
         device=given["device"] or "",
         sizes=sizes,
-        recipe=chosen(_RECIPE),
+        recipe=recipe,
         stop=Stop(**ends) if ends else None,
     )
     start = None if given["start"] is None else Start.find(given["start"])
@@ -166,7 +146,7 @@ EXAMPLES = 20  # held-out texts of which the shortest is shown
 @click.option("--task", type=click.Choice(["translate", "classify", "generate"]), default="translate")
 @click.option("--device", help="cpu, cuda, cuda:1 … [a GPU, if there is one]")
 @click.option("--threads", type=click.IntRange(1), help="CPU threads. [all cores]")
-@train_options
+@together(*(option for group in GROUPS.values() for option in group))
 def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -> None:
     """Learn to translate from PAIRS: a table with two columns, or two files with aligned lines.
 
@@ -206,7 +186,7 @@ def write_report(learned: "Learned", judgement: "Judgement") -> Path:
     from vidrio.draw.page import write_report as write_page
     from vidrio.learn.run.finish import LIMITS
     from vidrio.look import report
-    from vidrio.model.folder import write_atomically
+    from vidrio.model.files import write_atomically
     from vidrio.model.json_text import json_text
 
     task, data = learned.task, learned.request.folder / "run" / "data" / "data.json"

@@ -1,16 +1,15 @@
 """What `vidrio look` shows of training: one step on a pair, and the ages of a model. The options, and what they do."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from vidrio.commands._options import names_of, together
 
 if TYPE_CHECKING:
     from vidrio.commands.run_request import RunRequest
     from vidrio.look.run import LoadedModel
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option("--training", is_flag=True, help="How TEXT and --target teach: loss, smoothing, gradient."),
@@ -21,7 +20,7 @@ _OPTIONS = (
     ),
     click.option("--history", is_flag=True, help="The same text at every age of the model, from random to trained."),
 )
-_NAMES = ("training", "gradients", "lives", "smoothing", "history")
+training_options = together(*_OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class TrainingViews:
 
         They are views of their own: what else was asked for must be nothing, or fit.
         """
-        own = {name: given.pop(name) for name in _NAMES}
+        own = {name: given.pop(name) for name in names_of(*_OPTIONS)}
         step, history = bool(own["training"] or own["gradients"] or own["lives"]), own["history"]
         if own["smoothing"] is not None and not step:
             raise click.UsageError("--smoothing goes with --training, --gradient or --life")
@@ -56,13 +55,6 @@ class TrainingViews:
         if history and len(given["addresses"]) > 1:
             raise click.UsageError("--history tells one attention: give --at once")
         return TrainingViews(**own, attention="".join(given["addresses"]), as_json=given["as_json"])
-
-
-def training_options(command: F) -> F:
-    """`--training`, `--gradient`, `--life`, `--smoothing`, `--history`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def show_training(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> None:

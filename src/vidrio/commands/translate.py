@@ -1,10 +1,8 @@
 """`vidrio translate`: text, files, or standard input, one line out for each line in."""
 
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +11,17 @@ import click
 
 from vidrio.commands._doubts import Doubts
 from vidrio.commands._glossary import Glossary
-from vidrio.commands._lines import chunks_of_pipe, lines_of_file, skipped
-from vidrio.commands._options import BEAM, as_options, json_option, model_option, search_options
+from vidrio.commands._lines import reading, skipped
+from vidrio.commands._options import (
+    BEAM,
+    SAMPLING,
+    FileOrAddress,
+    as_options,
+    json_option,
+    model_option,
+    ray_option,
+    search_options,
+)
 from vidrio.commands._output import (
     Identity,
     belongs,
@@ -26,18 +33,15 @@ from vidrio.commands._output import (
     sample_of,
     whole_lines_of,
 )
-from vidrio.commands._progress import bar
 from vidrio.commands._records import AnswerWork, Work
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError
-from vidrio.text.utf8 import Decoder
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
     from vidrio.translate.answers import Answers
     from vidrio.translate.translator import Translator
-
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "seed")
+    from vidrio.wide.bulk import Answer
 
 EPILOG = """\b
 Examples:
@@ -56,17 +60,19 @@ Examples:
 @click.option(
     "-i",
     "--input",
-    "source",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Read lines from this file.",
+    "sources",
+    multiple=True,
+    type=FileOrAddress(exists=True),
+    help="Read lines from this file. With --ray: files, folders, patterns.",
 )
 @click.option(
     "-o",
     "--output",
     "target",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file, which appears when all is done.",
+    type=FileOrAddress(),
+    help="Write to this file, which appears when all is done. With --ray: a folder.",
 )
+@ray_option
 @click.option("--resume", is_flag=True, help="Go on where an earlier command with this --output was stopped.")
 @search_options
 @click.option("--n-best", type=BEAM, default=1, help="So many translations, the best first.")
@@ -114,9 +120,16 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
     sentences, and the spaces between them are kept as they are. Files of HTML, Markdown, subtitles (SRT, VTT), DOCX,
     ODT, EPUB and PO are translated as a whole, with their formatting.
     """
-    names = Request.__annotations__.keys() - {"text", "search"}
-    own = {name: given.pop(name) for name in names}
-    Request(text=None if words in ((), ("-",)) else " ".join(words), search=given, **own).run()
+    sources, address = given.pop("sources"), given.pop("ray")
+    if len(sources) > 1 and address is None:
+        raise click.UsageError("Several inputs need --ray.")
+    given["source"] = sources[0] if sources and address is None else None
+    own = {name: given.pop(name) for name in Request.__annotations__.keys() - {"text", "search"}}
+    request = Request(text=None if words in ((), ("-",)) else " ".join(words), search=given, **own)
+    if address is None:
+        request.run()
+    else:
+        request.run_on_cluster(sources, address)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,12 +160,7 @@ class Request:
         if self.marked:
             self.on_document(self.load())
             return
-        from vidrio.translate.engines import NoTranslator
-
-        try:
-            work: Work | AnswerWork = self.translating()
-        except NoTranslator:
-            work = self.answering()
+        work = self.work()
         if self.text is not None:
             terms = Glossary(self.glossary)
             click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
@@ -161,6 +169,43 @@ class Request:
         else:
             self.on_lines(work)
         work.tell_unknown()
+
+    def work(self) -> Work | AnswerWork:
+        from vidrio.translate.engines import NoTranslator
+
+        try:
+            return self.translating()
+        except NoTranslator:
+            return self.answering()
+
+    def run_on_cluster(self, inputs: tuple[str, ...], address: str) -> None:
+        """The lines of many files, on a Ray cluster."""
+        from vidrio.commands._wide import answer_on_cluster
+        from vidrio.wide.bulk import Asked
+
+        if not inputs or self.target is None:
+            raise click.UsageError("--ray needs an --input and an --output.")
+        self.refuse_contradictions()
+        if self.form not in (None, "text") or any(Path(name).suffix.lower() in DOCUMENTS | OTHERS for name in inputs):
+            raise click.UsageError("--ray is for lines, not for files that are translated as a whole.")
+        if self.draws:
+            raise click.UsageError("--ray cannot draw tokens: what is drawn depends on what else is translated.")
+        if self.confidence and not (self.as_json or self.jsonl):
+            raise click.UsageError("--confidence on a cluster has no table: add --json or --jsonl.")
+        belongs = self.belongs(self.work())
+        begin = partial(self.begin, belongs)
+        answer_on_cluster(Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin))
+
+    def begin(self, belongs: Mapping[str, str], cores: int) -> "Answer":
+        """On a worker: open the model, and answer lines with it."""
+        from vidrio.commands._wide import answering
+        from vidrio.errors import ModelError
+
+        work = replace(self, workers=cores).work()
+        if self.belongs(work) != belongs:
+            raise ModelError(f"{work.folder} is another model here", do="give all machines the same model and Vidrio")
+
+        return answering(work, self.errors, self.printed)
 
     def translating(self) -> Work:
         """What a model that translates does."""
@@ -272,21 +317,23 @@ class Request:
     def on_lines(self, work: Work | AnswerWork) -> None:
         with (
             opened(self.target, self.identity(work), resume=self.resume) as output,
-            _reading(self.source, self.errors, work.at_once) as (chunks, progress),
+            reading(self.source, self.errors, work.at_once) as (chunks, progress),
         ):
             if isinstance(work, Work) and work.doubts is not None:
                 work.doubts.number = output.done + 1
             # The manifest of a part tells its file, but nothing of a standard input.
             part = self.target if output.done and self.source is None else None
-            for lines in self.printed(work, self.after(chunks, part and part_of(part), output.done, work)):
+            for lines in self.printed(
+                work, self.after(chunks, part and part_of(part), output.done, work), output.done + 1
+            ):
                 output.write(lines)
                 progress()
 
-    def printed(self, work: Work | AnswerWork, chunks: Iterator[list[str]]) -> Iterator[Iterable[str]]:
-        """Lines in, lines out, some at a time."""
+    def printed(self, work: Work | AnswerWork, chunks: Iterator[list[str]], first: int = 1) -> Iterator[Iterable[str]]:
+        """Lines in, lines out, some at a time; `first` is the number of the first one."""
         terms = Glossary(self.glossary)
         hidden = ([terms.hide(line) for line in lines] for lines in chunks)
-        for lines in work.on_lines(hidden if self.glossary else chunks):
+        for lines in work.on_lines(hidden if self.glossary else chunks, first):
             yield map(terms.reveal_first, lines)
 
     def after(
@@ -323,7 +370,7 @@ class Request:
                 do="leave out --resume to start afresh",
             )
         done = whole_lines_of(target)[0]
-        with _reading(self.source, self.errors, work.at_once) as (chunks, _):
+        with reading(self.source, self.errors, work.at_once) as (chunks, _):
             lines = done + sum(map(len, self.after(chunks, None if known else target, done, work)))
         if lines != done:
             raise DataError(
@@ -337,33 +384,17 @@ class Request:
         """What the output belongs to."""
         if self.target is None:
             return {}
+        source = "standard input" if self.source is None else file_identity(self.source)
+        return {"input": source, **self.belongs(work)}
+
+    def belongs(self, work: Work | AnswerWork) -> Identity:
+        """The model and the options."""
         folder = work.folder
         files = [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors")]
         as_printed = {"json": self.as_json, "jsonl": self.jsonl, "confidence": self.confidence, "errors": self.errors}
         if self.glossary is not None:
             as_printed["glossary"] = file_identity(self.glossary)
         return {
-            "input": "standard input" if self.source is None else file_identity(self.source),
             "model": "; ".join(file_identity(file) for file in files if file.is_file()),
             "options": f"{work.options}, {self.engine}, {as_printed}",
         }
-
-
-@contextmanager
-def _reading(
-    source: Path | None, errors: str, at_once: Callable[[], int]
-) -> Iterator[tuple[Iterator[list[str]], Callable[[], object]]]:
-    """Chunks of lines, and what to call when some of them are done."""
-    from vidrio.translate.stream import in_chunks
-
-    do = "convert it to UTF-8, or go on with --errors replace"
-    decode = Decoder("standard input" if source is None else str(source), errors, do)
-    if source is None:
-        if sys.stdin.isatty():
-            click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
-        yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
-    else:
-        with source.open("rb") as file, bar("translating", os.fstat(file.fileno()).st_size) as show:
-            yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
-    if decode.replaced:
-        click.echo(f"vidrio: {decode.replaced} lines were not UTF-8; what could not be read is now �", err=True)

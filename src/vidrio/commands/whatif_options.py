@@ -1,16 +1,15 @@
 """What if …? The options that change the machine or its numbers, shared by look, why and check."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
+from vidrio.commands._options import together
 
 Asked = list[tuple[str, str]]  # ("without", "layer-norm")
 
-# `glass/whatif.py` says which words are valid; help pages must not import it.
-_OPTIONS = (
+# `glass/whatif.py` says which words are valid; help pages must not import it. `take_asked` takes what was given.
+whatif_options = together(
     click.option(
         *("--without", "without"),
         metavar="WHAT",
@@ -48,19 +47,14 @@ _NAMES = {
 }  # by parameter, in the order in which changes are made
 
 
-def whatif_options(command: F) -> F:
-    """The options; `take_asked` takes what was given out of a command's arguments."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
 def take_asked(given: dict[str, Any]) -> Asked:
     """The what-ifs among a command's arguments, which lose them."""
     asked: Asked = []
     for parameter, option in _NAMES.items():
         words = given.pop(parameter)
-        asked += [(option, one) for one in (words if isinstance(words, tuple) else (words,)) if one is not None]
+        asked += [
+            (option, change) for change in (words if isinstance(words, tuple) else (words,)) if change is not None
+        ]
     return asked
 
 

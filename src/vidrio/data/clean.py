@@ -216,6 +216,15 @@ class Tally:
         if len(samples) < SAMPLES:
             samples.append(Sample(place, _clip(source), _clip(target)))
 
+    def add(self, later: "Tally") -> None:
+        """Count what was counted of what comes after."""
+        self.read, self.kept = self.read + later.read, self.kept + later.kept
+        self.near_copies += later.near_copies
+        for reason, count in later.counts.items():
+            self.counts[reason] = self.counts.get(reason, 0) + count
+            samples = self.samples.setdefault(reason, [])
+            samples += later.samples[reason][: SAMPLES - len(samples)]
+
     @property
     def skipped(self) -> int:
         return sum(self.counts.values())

@@ -16,7 +16,7 @@ import json
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -66,56 +66,104 @@ class Wishes:
 
 def select(corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, progress: Progress) -> Iterator[Kept]:
     """The pairs worth having, in the order of the files. `work` is a file to use in between; it is removed."""
-    given, chosen = Apart(near=wishes.near), Apart(near=wishes.near)
-    for corpus in wishes.apart:
-        for pair in read(corpus, Tally()):
-            given.add(pair.source, pair.target)
+    chosen = Apart(near=wishes.near)
+    given = apart_of(wishes)
     try:
         exact, sources, targets = _first_pass(corpora, wishes, tally, work, progress)
         new = _new(sources, targets) if not wishes.duplicates else np.ones(len(exact), dtype=bool)
-        if new.sum() < wishes.least:
-            raise DataError(
-                f"too few sentence pairs, {wishes.least:,} are needed",
-                found=tally.summary(int(new.sum())),
-                do="give more pairs, or relax the rule",
-            )
+        refuse_few(int(new.sum()), wishes, tally)
         part = np.full(len(exact), TRAIN, dtype=np.int8)
         part[new] = held_out(sources[new], targets[new], within(wishes.held_out, int(new.sum())))
         for number, written in enumerate(_written(work, len(exact))):
             if part[number] > TRAIN:
                 chosen.add(written.source, written.target)
-        many_are_near = _many_are_near(work, new & (part == TRAIN), chosen)
-        same = ~first_of_each(exact)
+        sampled = set(near_sample(new & (part == TRAIN)).tolist())
+        many_are_near = too_many_near((w for n, w in enumerate(_written(work, len(exact))) if n in sampled), chosen)
         comparing = progress.work = Work("comparing pairs", len(exact))
-        for number, written in enumerate(_written(work, len(exact), comparing)):
-            if not new[number]:
-                reason = "duplicate" if same[number] else "duplicate up to case and punctuation"
-            elif part[number] < TRAIN:
-                reason = "shares a side with a held-out pair"
-            else:
-                reason = given.fault(written.source, written.target)
-                if not reason and part[number] == TRAIN:
-                    reason = chosen.fault(written.source, written.target)
-                    if reason == NEAR_COPY and many_are_near:
-                        tally.near_copies, reason = tally.near_copies + 1, ""
-            if reason:
-                place = f"{corpora[written.corpus].name}:{written.line}"
-                tally.skip(reason, place, written.source, written.target)
-            else:
-                tally.kept += 1
-                yield Kept(written.source, written.target, int(part[number]), written.corpus)
+        judge = Judge([corpus.name for corpus in corpora], given, chosen, many_are_near)
+        flags = Flags(new, ~first_of_each(exact), part)
+        yield from judge.kept(_written(work, len(exact), comparing), flags, tally)
         progress.work = None
     finally:
         work.unlink(missing_ok=True)
 
 
-class _Written(NamedTuple):
+def apart_of(wishes: Wishes) -> Apart:
+    """The sets that are kept apart."""
+    given = Apart(near=wishes.near)
+    for corpus in wishes.apart:
+        for pair in read(corpus, Tally()):
+            given.add(pair.source, pair.target)
+    return given
+
+
+def refuse_few(pairs: int, wishes: Wishes, tally: Tally) -> None:
+    if pairs < wishes.least:
+        raise DataError(
+            f"too few sentence pairs, {wishes.least:,} are needed",
+            found=tally.summary(pairs),
+            do="give more pairs, or relax the rule",
+        )
+
+
+class Flags(NamedTuple):
+    """What all the pairs together tell of each."""
+
+    new: NDArray[np.bool_]  # both sides, folded, stand for the first time
+    same: NDArray[np.bool_]  # as they are, they stood before
+    part: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Decides which pairs are kept, once it is known which are held out."""
+
+    names: Sequence[str]  # of the corpora
+    given: Apart
+    chosen: Apart
+    many_are_near: bool
+
+    def kept(self, pairs: "Iterable[Passed]", flags: Flags, tally: Tally) -> Iterator[Kept]:
+        for number, pair in enumerate(pairs):
+            if not flags.new[number]:
+                reason = "duplicate" if flags.same[number] else "duplicate up to case and punctuation"
+            elif flags.part[number] < TRAIN:
+                reason = "shares a side with a held-out pair"
+            else:
+                reason = self.given.fault(pair.source, pair.target)
+                if not reason and flags.part[number] == TRAIN:
+                    reason = self.chosen.fault(pair.source, pair.target)
+                    if reason == NEAR_COPY and self.many_are_near:
+                        tally.near_copies, reason = tally.near_copies + 1, ""
+            if reason:
+                tally.skip(reason, f"{self.names[pair.corpus]}:{pair.line}", pair.source, pair.target)
+            else:
+                tally.kept += 1
+                yield Kept(pair.source, pair.target, int(flags.part[number]), pair.corpus)
+
+
+class Passed(NamedTuple):
     """A pair that passed the rules for single pairs, and where it came from."""
 
     corpus: int
     line: int
     source: str
     target: str
+
+    @property
+    def keys(self) -> tuple[int, int, int]:
+        """Checksums: as it is, source and target folded."""
+        return key(f"{self.source}\t{self.target}"), key(fold(self.source)), key(fold(self.target))
+
+    @property
+    def written(self) -> str:
+        """A line of a file in between."""
+        return f"{self.corpus}\t{self.line}\t{self.source}\t{self.target}\n"
+
+    @staticmethod
+    def of(written: str) -> "Passed":
+        corpus, line, source, target = written[:-1].split("\t")
+        return Passed(int(corpus), int(line), source, target)
 
 
 def _first_pass(
@@ -127,19 +175,23 @@ def _first_pass(
     reading = progress.work = Work("reading pairs", total)
     with about_file(work), work.open("w", encoding="utf-8", newline="\n") as file:
         for number, corpus in enumerate(corpora):
-            limits = suited_to(corpus, wishes)
-            for pair in read(corpus, tally, reading):
-                source, target = tidy(pair.source), tidy(pair.target)
-                reason = fault(source, target, limits)
-                if reason:
-                    tally.skip(reason, f"{corpus.name}:{pair.line}", pair.source, pair.target)
-                    continue
-                file.write(f"{number}\t{pair.line}\t{source}\t{target}\n")
-                for side, value in zip(keys, (f"{source}\t{target}", fold(source), fold(target)), strict=True):
-                    side.append(key(value))
+            for passed in passing(corpus, number, suited_to(corpus, wishes), tally, reading):
+                file.write(passed.written)
+                for side, value in zip(keys, passed.keys, strict=True):
+                    side.append(value)
     progress.work = None
     exact, sources, targets = (np.frombuffer(side, dtype=np.uint64) for side in keys)
     return exact, sources, targets
+
+
+def passing(corpus: Corpus, number: int, limits: Limits, tally: Tally, work: Work | None = None) -> Iterator[Passed]:
+    """The pairs of a corpus that pass the rules for single pairs."""
+    for pair in read(corpus, tally, work):
+        source, target = tidy(pair.source), tidy(pair.target)
+        if reason := fault(source, target, limits):
+            tally.skip(reason, f"{corpus.name}:{pair.line}", pair.source, pair.target)
+        else:
+            yield Passed(number, pair.line, source, target)
 
 
 def suited_to(corpus: Corpus, wishes: Wishes) -> Limits:
@@ -148,30 +200,36 @@ def suited_to(corpus: Corpus, wishes: Wishes) -> Limits:
     return suited(wishes.limits, ((pair.source, pair.target) for pair in sample), wishes.languages)
 
 
-def _written(work: Path, count: int, comparing: Work | None = None) -> Iterator[_Written]:
+def _written(work: Path, count: int, comparing: Work | None = None) -> Iterator[Passed]:
     with work.open(encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(file, 1):
-            corpus, place, source, target = line[:-1].split("\t")
-            yield _Written(int(corpus), int(place), source, target)
+            yield Passed.of(line)
             if comparing and (number % _ROUND == 0 or number == count):
                 comparing.done = number
 
 
-def _many_are_near(work: Path, candidates: NDArray[np.bool_], chosen: Apart) -> bool:
+def near_sample(candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The numbers of some of these pairs."""
+    numbers = np.flatnonzero(candidates)
+    return numbers[:: max(1, len(numbers) // _SAMPLE)]
+
+
+def too_many_near(sample: Iterable[Passed], chosen: Apart) -> bool:
     """Whether so many pairs are near-copies of held-out ones that little would be left: judged by some of them.
 
     Sentences made from a few templates are near-copies of each other: without them there would be nothing to learn.
     """
-    numbers = np.flatnonzero(candidates)
-    sample = set(numbers[:: max(1, len(numbers) // _SAMPLE)].tolist())
-    pairs = (pair for number, pair in enumerate(_written(work, len(candidates))) if number in sample)
-    near = sum(chosen.fault(pair.source, pair.target) == NEAR_COPY for pair in pairs)
-    return near > _MANY * len(sample)
+    near = [chosen.fault(pair.source, pair.target) == NEAR_COPY for pair in sample]
+    return sum(near) > _MANY * len(near)
 
 
 def _new(sources: Keys, targets: Keys) -> NDArray[np.bool_]:
     """True where a pair, both sides folded, stands for the first time."""
-    return first_of_each(sources * np.uint64(0x9E3779B97F4A7C15) ^ targets)
+    return first_of_each(pair_keys(sources, targets))
+
+
+def pair_keys(sources: Keys, targets: Keys) -> Keys:
+    return sources * np.uint64(0x9E3779B97F4A7C15) ^ targets
 
 
 def within(wanted: tuple[int, ...], pairs: int) -> tuple[int, ...]:
@@ -254,9 +312,18 @@ def made_of_others(where: Path) -> DataError:
 
 
 def write_pairs(paths: Sequence[Path], pairs: Iterable[Kept]) -> list[int]:
-    """Write the pairs of part 0, 1 … to these files, all of them whole or none (a device or a pipe gets them as they
-    come); how many there are of each."""
+    """Write the pairs of part 0, 1 … to these files; how many there are of each."""
     counts = [0] * len(paths)
+    with all_or_none(paths) as files:
+        for source, target, part, _ in pairs:
+            files[part].write(f"{source}\t{target}\n")
+            counts[part] += 1
+    return counts
+
+
+@contextmanager
+def all_or_none(paths: Sequence[Path]) -> Iterator[Sequence[IO[str]]]:
+    """Write files of which all are whole or none is there; a device or a pipe gets what is written as it comes."""
     places = [real_place(path) for path in paths]
     halves = {place: place.with_name(f"{place.name}.part") for place in places if is_plain_file(place)}
     try:
@@ -264,9 +331,7 @@ def write_pairs(paths: Sequence[Path], pairs: Iterable[Kept]) -> list[int]:
             files = [halves.get(place, place).open("w", encoding="utf-8", newline="\n") for place in places]
             for file in files:
                 stack.callback(_closed, file)
-            for source, target, part, _ in pairs:
-                files[part].write(f"{source}\t{target}\n")
-                counts[part] += 1
+            yield files
             for place, file in zip(places, files, strict=True):
                 file.flush()
                 if place in halves:  # a device or a pipe has nothing to wait for
@@ -279,7 +344,6 @@ def write_pairs(paths: Sequence[Path], pairs: Iterable[Kept]) -> list[int]:
     finally:
         for half in halves.values():
             half.unlink(missing_ok=True)
-    return counts
 
 
 def _closed(file: IO[str]) -> None:

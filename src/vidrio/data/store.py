@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from vidrio.data.prepare import Prepared, Share
 from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
-from vidrio.model.files import write_atomically
+from vidrio.model.files import write_all, write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -152,14 +152,14 @@ class _Writer:
         self._ids, self._starts = ((folder / f"{side}.{what}").open("wb", buffering=0) for what in ("ids", "starts"))
 
     def begin(self) -> None:
-        _write_all(self._starts, np.zeros(1, dtype=np.uint64).tobytes())
+        write_all(self._starts, np.zeros(1, dtype=np.uint64).tobytes())
 
     def add(self, texts: list[list[int]]) -> None:
         lengths = np.fromiter(map(len, texts), dtype=np.uint64, count=len(texts))
         ends = (self.tokens + np.cumsum(lengths)).astype(np.uint64)
         ids = np.fromiter(chain.from_iterable(texts), dtype=self._dtype, count=int(lengths.sum()))
-        _write_all(self._ids, ids.tobytes())
-        _write_all(self._starts, ends.tobytes())
+        write_all(self._ids, ids.tobytes())
+        write_all(self._starts, ends.tobytes())
         self.tokens = int(ends[-1])
 
     def sync(self) -> None:
@@ -169,13 +169,6 @@ class _Writer:
     def close(self) -> None:
         self._ids.close()
         self._starts.close()
-
-
-def _write_all(file: IO[bytes], data: bytes) -> None:
-    """An unbuffered file may take a part of what it is given."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]
 
 
 def _rounds(lines: IO[str]) -> Iterator[list[str]]:

@@ -12,11 +12,11 @@ from vidrio.draw.display import display
 from vidrio.draw.terminal import text
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.receipts import locate, receipt
+from vidrio.hypothesis import default_options
 from vidrio.look.changed import look_changed, tell
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, visible
 from vidrio.model.json_text import json_text
-from vidrio.search import default_options
 
 Cell = dict[str, Any]
 

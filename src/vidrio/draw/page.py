@@ -15,6 +15,7 @@ from typing import Any
 from vidrio._version import __version__
 from vidrio.draw.blocks_data import as_data
 from vidrio.draw.packed import as_text, packed
+from vidrio.hypothesis import Sampling
 from vidrio.look import blocks as b
 from vidrio.look import changed, run_data
 from vidrio.look.changed import BeforeAfter
@@ -25,9 +26,8 @@ from vidrio.look.patterns import Pattern, patterns
 from vidrio.look.report import Ending, report
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, visible
-from vidrio.model.folder import write_atomically
+from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
-from vidrio.search import Sampling
 
 LARGEST = 5_950_000  # bytes of a file, if the numbers of the run itself fit
 DIRECTORY = 20_000  # of these for the list of what is packed

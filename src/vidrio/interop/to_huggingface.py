@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ModelError
+from vidrio.hypothesis import default_options
 from vidrio.interop.names import hf_name, is_turned, side_by_side
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import TENSORS, About, read_config, read_parameters
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import parameter_specs
-from vidrio.search import default_options
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
 EPSILON = 1e-5  # of their layer norms

@@ -72,6 +72,7 @@ def measure_translations(kind: str) -> Translated:
 class WordOrder:
     """Without positions and with the paper's: an untrained encoder's rows, and the trained model's translations."""
 
+    words, two_orders = DOG_BITES_MAN, TWO_ORDERS
     rows: dict[str, Swapped]
     translated: dict[str, Translated]
 
@@ -93,6 +94,7 @@ TARGET = ("<s>", "el", "gato", "duerme", "bien")
 class Attentions:
     """One pass over three source and five target tokens, and what moved when a word on either side was changed."""
 
+    source, target = SOURCE, TARGET
     trace: Trace
     source_changed: dict[str, float]
     target_changed: dict[str, float]

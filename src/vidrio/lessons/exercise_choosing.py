@@ -13,9 +13,10 @@ import numpy as np
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.maths import Array, softmax
 from vidrio.glass.paper.transformer import Machine
+from vidrio.hypothesis import Hypothesis, Options
 from vidrio.lessons.machines import random_machine
 from vidrio.lessons.notes_text import first_step
-from vidrio.search import Hypothesis, Options, Tree, search
+from vidrio.search import Tree, search
 
 # --- 7: from the decoder's output to probabilities --------------------------------------------------------------------
 

@@ -155,6 +155,7 @@ def gradient(machine: Machine, layer: int, x_LD: Array, direction_LD: Array, h: 
 class Depths:
     """The four ways to build the layers, by name."""
 
+    n_layers, top = DEPTH, MEASURED[-1]
     nan: dict[str, dict[str, float]]  # softmax: way: the share of draws that come to NaN
     depth: dict[str, Depth]
     apart: dict[str, list[float | None]]  # how far two rows are apart, block by block, with small matrices

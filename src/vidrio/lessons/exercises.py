@@ -26,19 +26,13 @@ EXPERIMENTS: dict[int, Callable[[], Any]] = {
     7: exercise_choosing.measure_probabilities,
     8: exercise_choosing.measure_greedy,
 }
-# What pages name besides: the words, sizes and settings of their experiments.
-SETTINGS: dict[int, dict[str, Any]] = {
-    1: {"words": exercise_attention.DOG_BITES_MAN, "two_orders": exercise_attention.TWO_ORDERS},
-    2: {"source": exercise_attention.SOURCE, "target": exercise_attention.TARGET},
-    3: exercise_attention.SETTINGS,
-    6: {"n_layers": exercise_running.DEPTH, "top": exercise_running.MEASURED[-1]},
-}
 
 
 def answer(number: int, measured: Any, precision: int) -> str:
     """The answer, with what its experiment has measured."""
     page = pages.pages("exercises")["exercise"][number - 1]["answer"]
-    return pages.text(page, pages.public(measured) | SETTINGS.get(number, {}), precision)
+    settings = exercise_attention.SETTINGS if number == 3 else {}
+    return pages.text(page, pages.public(measured) | settings, precision)
 
 
 @click.command("exercises")

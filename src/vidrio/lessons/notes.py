@@ -23,21 +23,13 @@ SECTIONS: dict[str, Callable[[], Any]] = {
     "structure": notes_text.first_step,
     "forcing": notes_text.measure_forcing,
 }
-# What pages name besides: the words, sizes and settings of their experiments.
-SETTINGS: dict[str, dict[str, Any]] = {
-    "positions": notes_positions.POSITIONS_SETTINGS,
-    "sums": notes_positions.SUMS_SETTINGS,
-    "heads": notes_attention.HEADS_SETTINGS | {"n_words": len(notes_positions.CAT_SENTENCE)},
-    "tokens": notes_text.TOKENS_SETTINGS,
-}
 
 
 def section_text(section: str, precision: int) -> str:
     """A section, measured and told."""
     measured = SECTIONS[section]()
     named = notes_text.named_of_first_step(measured) if section == "structure" else pages.public(measured)
-    values = named | {"cat": notes_positions.CAT_SENTENCE} | SETTINGS.get(section, {})
-    return pages.text(pages.pages("notes")[section]["page"], values, precision)
+    return pages.text(pages.pages("notes")[section]["page"], named | {"cat": notes_positions.CAT_SENTENCE}, precision)
 
 
 @click.command("notes")

@@ -96,13 +96,13 @@ def measure_mask() -> Mask:
 
 HEADS, WIDTH = 4, 512  # the document's example: 6 words, 512 numbers, 4 heads
 D_HEAD = WIDTH // HEADS
-HEADS_SETTINGS = {"width": WIDTH, "n_heads": HEADS, "d_head": D_HEAD, "heads": range(HEADS)}
 
 
 @dataclass(frozen=True)
 class Heads:
     """The document's example, once with full projections and once with the row sliced into four."""
 
+    n_words, width, n_heads, d_head, heads = len(CAT_SENTENCE), WIDTH, HEADS, D_HEAD, range(HEADS)
     values: dict[str, Array]
     moved: list[float]  # how far each head's queries move when one number of x, in the last quarter, is changed
     moved_sliced: list[float]  # the same for slices

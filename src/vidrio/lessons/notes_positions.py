@@ -73,14 +73,6 @@ def lengthened(machine: Machine, n_positions: int) -> Machine:
 WIDTH = 8  # of the table that is shown
 ANGLE = 3 / 10000.0 ** (2 / WIDTH)  # of PE(3, 2)
 POSITIONS, FURTHER = (0, 7, 300), range(5)
-POSITIONS_SETTINGS = {
-    "width": WIDTH,
-    "n_pairs": WIDTH // 2,
-    "angle": ANGLE,
-    "sine": math.sin(ANGLE),
-    "places": [f"p = {p}" for p in POSITIONS],
-    "further": [f"k = {k}" for k in FURTHER],
-}
 
 
 @dataclass(frozen=True)
@@ -98,6 +90,12 @@ class Positions:
         """What its page names besides."""
         turn = rotation(0, 1, WIDTH)  # from any position to the next, in the first two columns
         return {
+            "width": WIDTH,
+            "n_pairs": WIDTH // 2,
+            "angle": ANGLE,
+            "sine": math.sin(ANGLE),
+            "places": [f"p = {p}" for p in POSITIONS],
+            "further": [f"k = {k}" for k in FURTHER],
             "first_six": self.table_PD[:6],
             "turn": turn,
             "turned": turn[0] @ self.table_PD[2, :2],
@@ -146,6 +144,7 @@ def wrong_sums() -> list[int]:
 class Sums:
     """The picture's ten sums added up, and the same places with possible numbers."""
 
+    cats, one_cat = ("CAT at 1", "CAT at 5"), ("CAT",)
     rows: list[dict[str, Any]]
     largest_position: float  # in the sine table of six positions
     positions: Array  # of CAT at 1 and CAT at 5, at PLACES
@@ -154,6 +153,7 @@ class Sums:
     def named(self) -> dict[str, Any]:
         """What its page names besides."""
         return {
+            "places": [f"[{c}]" for c in PLACES],
             "largest_printed": max(row["position"] for row in self.rows),
             "embedding": self.scaled[None],
             "sums": self.scaled + self.positions,
@@ -161,7 +161,6 @@ class Sums:
 
 
 PLACES = (0, 1, 2, 510, 511)
-SUMS_SETTINGS = {"cats": ("CAT at 1", "CAT at 5"), "one_cat": ("CAT",), "places": [f"[{c}]" for c in PLACES]}
 
 
 def measure_sums() -> Sums:

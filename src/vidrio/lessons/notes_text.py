@@ -42,7 +42,16 @@ class Tokens:
         tokenizer = small_tokenizer()
         rows = [["token", *self.tokens], ["id", *map(str, self.ids)]]
         long, short = self.ids[1:-1], tokenizer.encode("el domingo")
+
+        def encoded(text: str) -> dict[str, Any]:
+            return {"tokens": " ".join(tokenizer.tokens(text)), "ids": tokenizer.encode(text)}
+
         return {
+            "question": QUESTION,
+            "special": tokenizer.special,
+            "domingo": tokenizer.id("domingo"),
+            "unknown": encoded("el lunes"),
+            "written_end": encoded("el [end]"),
             "aligned": show.table(rows, align="l" + "r" * len(self.ids), gap=" "),
             "known": ", ".join(f"{i}{writing.NO_BREAK}{token}" for i, token in enumerate(self.vocabulary)),
             "text": tokenizer.decode(self.ids),
@@ -55,18 +64,6 @@ def measure_tokens() -> Tokens:
     ids = [tokenizer.special.start, *tokenizer.encode(QUESTION), tokenizer.special.end]
     return Tokens(tokenizer.vocabulary(), [tokenizer.token(i) for i in ids], ids)
 
-
-def encoded(text: str) -> dict[str, Any]:
-    return {"tokens": " ".join(small_tokenizer().tokens(text)), "ids": small_tokenizer().encode(text)}
-
-
-TOKENS_SETTINGS = {
-    "question": QUESTION,
-    "special": small_tokenizer().special,
-    "domingo": small_tokenizer().id("domingo"),
-    "unknown": encoded("el lunes"),
-    "written_end": encoded("el [end]"),
-}
 
 # --- teacher forcing --------------------------------------------------------------------------------------------------
 

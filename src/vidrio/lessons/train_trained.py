@@ -17,7 +17,8 @@ import numpy as np
 from vidrio.errors import RunError
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
 from vidrio.model.config import DecodingDefaults, ModelConfig
-from vidrio.model.folder import About, write_atomically, write_config, write_parameters
+from vidrio.model.files import write_atomically
+from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
 

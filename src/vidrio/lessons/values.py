@@ -18,7 +18,8 @@ from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.find import LESSON, find
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import ParameterSpec, embedding_tables
-from vidrio.text.tokens.tokenizer import NONE, Tokenizer
+from vidrio.text.tokens.special import NONE
+from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
 
 

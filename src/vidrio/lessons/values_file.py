@@ -21,9 +21,9 @@ from vidrio.glass.numbers.stages import stages
 from vidrio.glass.paper.maths import Array
 from vidrio.lessons.values import Values
 from vidrio.lessons.values_reader import CHOICES, LARGEST, SPECIAL, SWITCHES, Reader
-from vidrio.model.folder import write_atomically
+from vidrio.model.files import write_atomically
 from vidrio.model.parameters import embedding_tables, parameter_specs
-from vidrio.text.tokens.tokenizer import NONE
+from vidrio.text.tokens.special import NONE
 
 LARGEST_FILE = 16 * 1024 * 1024  # bytes
 MOST_PROBLEMS = 20  # told at once

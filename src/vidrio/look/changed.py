@@ -9,12 +9,13 @@ import numpy as np
 
 from vidrio.glass.whatif.comparison import Comparison, compare
 from vidrio.glass.whatif.whatif import WhatIf, parse
+from vidrio.hypothesis import Options
 from vidrio.look.blocks import Block, Note, Table
 from vidrio.look.choosing import is_about_the_search, searching
 from vidrio.look.overview import otherwise
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, number
-from vidrio.search import Options, Tree
+from vidrio.search import Tree
 
 
 @dataclass(frozen=True)

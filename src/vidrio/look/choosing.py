@@ -15,8 +15,9 @@ import numpy as np
 
 from vidrio.errors import ConfigError, nearest
 from vidrio.glass.whatif.whatif import Change
+from vidrio.hypothesis import Options, Sampling
 from vidrio.look.run import LoadedModel, Look
-from vidrio.search import Options, Sampling, drawable, largest, restrict
+from vidrio.search import drawable, largest, restrict
 
 Asked = tuple[str, str]
 _DRAWS = {"temperature": float, "top-k": int, "top-p": float, "seed": int}

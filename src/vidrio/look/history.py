@@ -13,13 +13,13 @@ import numpy as np
 from vidrio.errors import AddressError, InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
+from vidrio.hypothesis import Options, default_options
 from vidrio.learn.run.run_files import snapshots
 from vidrio.look.blocks import Block, Columns, Note, Table, apart
 from vidrio.look.measures import entropy
 from vidrio.look.run import LoadedModel, Look, look
 from vidrio.look.writing import PRECISION, WIDTH, cut, number, text_width
 from vidrio.model.folder import read_parameters
-from vidrio.search import Options, default_options
 
 TOKEN = 16  # columns
 ROOM = 10  # tokens more than twice the source's that a young model may babble

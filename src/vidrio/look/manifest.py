@@ -14,7 +14,7 @@ from vidrio._version import __version__
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.look.quantities import under
 from vidrio.look.run import LoadedModel, Look
-from vidrio.model.folder import sha256
+from vidrio.model.files import sha256
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 from vidrio.search import Tree

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from vidrio.data.clean import REASONS
+from vidrio.hypothesis import default_options
 from vidrio.look import report_tasks as tasks
 from vidrio.look.blocks import (
     Ages,
@@ -40,7 +41,6 @@ from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 from vidrio.score.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
 from vidrio.score.metrics import Score
-from vidrio.search import default_options
 
 SAMPLES = 5  # of the best, the usual and the worst sentences
 LONGEST_SAMPLE = 400  # characters of a translation

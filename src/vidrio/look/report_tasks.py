@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vidrio.glass.paper.transformer import classify
+from vidrio.hypothesis import Options, Sampling, default_options
 from vidrio.look.blocks import Block, Cell, Note, Table, Title, Words
 from vidrio.look.curves import spread
 from vidrio.look.run import LoadedModel, look
 from vidrio.look.writing import clip
 from vidrio.score.metrics import Score
-from vidrio.search import Options, Sampling, default_options
 
 CLASSES = 12  # that have a row of their own
 OTHERS = "all others"

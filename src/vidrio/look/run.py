@@ -26,10 +26,11 @@ from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import Kept, decode_step, stepper
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, for_beam, logits, translate_forced
+from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
-from vidrio.search import Hypothesis, Ids, Options, Step, Tree, default_options, finish, restrict, search
+from vidrio.search import Step, Tree, finish, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
 from vidrio.translate.engines import multiplies_in
 

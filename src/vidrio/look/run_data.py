@@ -12,11 +12,12 @@ from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import Machine
+from vidrio.hypothesis import default_options
 from vidrio.look.measures import classes, cosines, likeliest, neighbours, projection
 from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.parameters import count, source_table, target_table
-from vidrio.search import Tree, default_options
+from vidrio.search import Tree
 from vidrio.text.tokens.steps import steps
 
 POSITIONS = 64  # rows of their table that are drawn

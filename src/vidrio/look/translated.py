@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vidrio.errors import ModelError
+from vidrio.hypothesis import Options
 from vidrio.look.command_line import CommandLine
 from vidrio.look.run import LoadedModel, Look, Printed, look
-from vidrio.search import Options
 from vidrio.text.reading.capitals import Form
 from vidrio.translate.engines import Engine, open_engine
 from vidrio.translate.glass_engine import Glass

@@ -16,6 +16,7 @@ import numpy as np
 
 from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.glass.numbers.trace import Trace
+from vidrio.hypothesis import Options, default_options
 from vidrio.lessons import values_file
 from vidrio.lessons.runs import MOST_WORDS, Lesson
 from vidrio.look.changed import BeforeAfter, with_changes
@@ -23,7 +24,7 @@ from vidrio.look.run import LoadedModel, Look, look, open_model
 from vidrio.model import find as models
 from vidrio.model.config import DecodingDefaults
 from vidrio.model.folder import About
-from vidrio.search import Options, Tree, default_options
+from vidrio.search import Tree
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 

@@ -11,7 +11,7 @@ from vidrio.documents.aligned import Aligned, Ask, answer
 from vidrio.documents.markup import Plan
 from vidrio.documents.plain import pieces
 from vidrio.documents.terms import Terms, hide, reveal, reveal_aligned, with_terms
-from vidrio.search import Options
+from vidrio.hypothesis import Options
 from vidrio.serve.gather import Gatherer
 from vidrio.serve.languages import Pair, known, languages, route
 from vidrio.serve.pool import Pool

@@ -33,6 +33,7 @@ from vidrio.draw.blocks_data import as_data
 from vidrio.draw.notebook import notebook
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stages import stages_of
+from vidrio.hypothesis import Sampling
 from vidrio.lessons import printed
 from vidrio.look import changed, learning_data, number_data, run_data
 from vidrio.look.choosing import choosing_data
@@ -40,7 +41,6 @@ from vidrio.look.curves import metrics, panels
 from vidrio.look.run import Look as Seen
 from vidrio.model import find as models
 from vidrio.model.json_text import json_text
-from vidrio.search import Sampling
 from vidrio.serve.looking import Asked, Looking, Run
 
 LONGEST_TEXT = 4_000  # characters

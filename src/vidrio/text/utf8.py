@@ -5,11 +5,11 @@ from vidrio.errors import DataError
 
 class Decoder:
     """Decodes one line after the other; of the first one a byte-order mark is left out. What is not UTF-8 is an error,
-    or with `errors` "replace" becomes \ufffd, and such lines are counted."""
+    or with `errors` "replace" becomes \ufffd, and such lines are counted. `first` is the number of the line to come."""
 
-    def __init__(self, name: str, errors: str = "strict", do: str = "convert it to UTF-8") -> None:
+    def __init__(self, name: str, errors: str = "strict", do: str = "convert it to UTF-8", first: int = 1) -> None:
         self.replaced = 0
-        self._name, self._errors, self._do, self._number = name, errors, do, 0
+        self._name, self._errors, self._do, self._number = name, errors, do, first - 1
 
     def __call__(self, raw: bytes) -> str:
         self._number += 1

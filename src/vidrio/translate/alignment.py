@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from vidrio.text.reading.capitals import unclosed
-from vidrio.text.reading.prepared import SET_OTHERWISE, Prepared, plain_signs
+from vidrio.text.reading.prepared import Prepared
+from vidrio.text.reading.signs import SET_OTHERWISE, plain_signs
 from vidrio.text.reading.words import Place, before_edits, token_places, word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.translation import Link, word_at

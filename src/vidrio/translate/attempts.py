@@ -114,7 +114,7 @@ def fit_in(part: str, pieces: Pieces) -> Pieces:
     return (pieces[0]._replace(alternatives=texts),)
 
 
-class Found(NamedTuple):
+class Searched(NamedTuple):
     """What the search found for a sentence."""
 
     prepared: Prepared
@@ -154,9 +154,9 @@ class Attempts:
             waiting = [attempt for attempt in new if attempt not in tried.outcomes]
         while True:
             unscored: list[Pieces] = []
-            found = [assemble(attempt, tried, unscored) for attempt in firsts]
+            assembled = [assemble(attempt, tried, unscored) for attempt in firsts]
             if not unscored:
-                return found
+                return assembled
             tried.likely.update(self._log_probs(unscored))
 
     def try_all(self, attempts: Iterable[Attempt]) -> dict[Attempt, Outcome]:
@@ -180,10 +180,12 @@ class Attempts:
         searched = own(sources, options) if own else self.engine.search(sources, options, self.stopped)
         if attempts[0].avoid:
             searched = self._rescored(sources, searched)
-        decoded = iter(self.target.decode_batch([found.ids for hypotheses in searched for found in hypotheses]))
+        decoded = iter(
+            self.target.decode_batch([hypothesis.ids for hypotheses in searched for hypothesis in hypotheses])
+        )
         texts = [[next(decoded) for _ in hypotheses] for hypotheses in searched]
         avoid = [""] * len(attempts) if own or attempts[0].avoid else self._to_avoid(sources, searched, texts)
-        return self._judged(attempts, avoid, [*map(Found, prepared, sources, searched, texts)])
+        return self._judged(attempts, avoid, [*map(Searched, prepared, sources, searched, texts)])
 
     def _to_avoid(
         self, sources: Sequence[Ids], searched: Sequence[Sequence[Hypothesis]], texts: Sequence[Sequence[str]]
@@ -202,12 +204,12 @@ class Attempts:
             for source, (best, *_), (text, *_) in zip(sources, searched, texts, strict=True)
         ]
 
-    def _judged(self, attempts: Sequence[Attempt], avoid: Sequence[str], found: Sequence[Found]) -> list[Outcome]:
+    def _judged(self, attempts: Sequence[Attempt], avoid: Sequence[str], searched: Sequence[Searched]) -> list[Outcome]:
         """Each sentence with its translations; or what to do about it, if it did not come through."""
-        texts = [of.texts if of.prepared.usual else [reveal(text, of.prepared) for text in of.texts] for of in found]
+        texts = [of.texts if of.prepared.usual else [reveal(text, of.prepared) for text in of.texts] for of in searched]
         parts = [
             None if of.prepared.usual or best is None else broken(of.prepared.source, best)
-            for of, (best, *_) in zip(found, texts, strict=True)
+            for of, (best, *_) in zip(searched, texts, strict=True)
         ]
         free = not (attempts[0].whole and self.options.prefix)
         back = [
@@ -221,19 +223,26 @@ class Attempts:
         ]
         return [
             Outcome(avoid=what) if what else self._outcome(of, of_it, at, came_back=came)
-            for what, of, of_it, at, came in zip(avoid, found, texts, parts, back, strict=True)
+            for what, of, of_it, at, came in zip(avoid, searched, texts, parts, back, strict=True)
         ]
 
     def _outcome(
-        self, found: Found, texts: Sequence[str | None], parts: Sequence[Span] | None, *, came_back: bool
+        self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, came_back: bool
     ) -> Outcome:
-        read, hypotheses = found.prepared, found.hypotheses
+        read, hypotheses = searched.prepared, searched.hypotheses
         text = read.source.text
         if texts[0] is None:
             return Outcome(None, tuple(around(text, 0, len(text), read.places)), read.named)
-        unknown = self._unknown(read.given, found.ids) if self.unknown in found.ids else ()
-        kept = tuple([of for of, one in zip(hypotheses, texts, strict=True) if one is not None])
-        sentence = Sentence(text, tuple([one for one in texts if one is not None]), kept, found.ids, read, unknown)
+        unknown = self._unknown(read.given, searched.ids) if self.unknown in searched.ids else ()
+        kept = tuple([of for of, translation in zip(hypotheses, texts, strict=True) if translation is not None])
+        sentence = Sentence(
+            text,
+            tuple([translation for translation in texts if translation is not None]),
+            kept,
+            searched.ids,
+            read,
+            unknown,
+        )
         if parts is None and not hypotheses[0].ended:
             parts = in_halves(text)
         return Outcome(sentence, parts, read.named, "", came_back and parts is None)
@@ -246,7 +255,11 @@ class Attempts:
 
     def _rescored(self, sources: Sequence[Sequence[int]], searched: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
         """As likely as the model itself finds them: a search that forbids tokens makes the others likelier."""
-        pairs = [(ids, found.ids) for ids, hypotheses in zip(sources, searched, strict=True) for found in hypotheses]
+        pairs = [
+            (ids, hypothesis.ids)
+            for ids, hypotheses in zip(sources, searched, strict=True)
+            for hypothesis in hypotheses
+        ]
         scores = iter(self.engine.score(pairs))
 
         def rescored(hypothesis: Hypothesis) -> Hypothesis:
@@ -258,7 +271,9 @@ class Attempts:
 
     def _log_probs(self, rivals: Sequence[Pieces]) -> dict[Pieces, float]:
         """Log p of translations, as the model itself finds it."""
-        scores = iter(self.engine.score([(one.source_ids, one.best.ids) for pieces in rivals for one in pieces]))
+        scores = iter(
+            self.engine.score([(sentence.source_ids, sentence.best.ids) for pieces in rivals for sentence in pieces])
+        )
         return {pieces: sum(sum(next(scores)) for _ in pieces) for pieces in rivals}
 
     def _unknown(self, given: str, ids: Sequence[int]) -> tuple[str, ...]:

@@ -54,16 +54,16 @@ class Memory(Generic[Found]):
 
     def share(self, sentences: Iterable[str], find: Callable[[list[str]], list[Found]]) -> dict[str, Found]:
         """The translation of each sentence. Those that nobody has asked for are found now."""
-        found: Future[dict[str, Found]] = Future()
+        answer: Future[dict[str, Found]] = Future()
         with self._lock:
             known = {sentence: self._kept[sentence] for sentence in sentences if sentence in self._kept}
             new = [sentence for sentence in sentences if sentence not in known]
-            self._kept |= dict.fromkeys(new, found)
+            self._kept |= dict.fromkeys(new, answer)
             for sentence in list(islice(self._kept, max(0, len(self._kept) - self._size))):  # the oldest
                 del self._kept[sentence]
         try:
-            found.set_result(dict(zip(new, find(new), strict=True)))
+            answer.set_result(dict(zip(new, find(new), strict=True)))
         except BaseException as error:
-            found.set_exception(error)
+            answer.set_exception(error)
             raise
-        return found.result() | {sentence: there.result()[sentence] for sentence, there in known.items()}
+        return answer.result() | {sentence: there.result()[sentence] for sentence, there in known.items()}

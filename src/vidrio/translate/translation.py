@@ -257,13 +257,6 @@ def put_back(
     return "".join((*written, text[at:])), tuple(placed)
 
 
-def whole(text: str, pieces: Pieces, annotator: Annotator) -> Translation:
-    """The translation of a text that is one sentence."""
-    if len(pieces) == 1 and pieces[0].source == text:  # true of most
-        return Translation(text, pieces[0].alternatives[0], pieces, annotator)
-    return Translation(text, *put_back(text, [(0, pieces)]), annotator)
-
-
 def _bytes(text: str, start: int, part: str) -> list[int]:
     first = len(text[:start].encode())
     return [first, first + len(part.encode())]

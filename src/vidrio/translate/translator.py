@@ -251,17 +251,17 @@ class Translator:
         wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
         attempts = self._attempts(options, memory)
         if memory is None:
-            found = dict(zip(wanted, attempts.translate(wanted.values()), strict=True))
+            pieces_of = dict(zip(wanted, attempts.translate(wanted.values()), strict=True))
         else:
-            found = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
+            pieces_of = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
         annotator = self.annotator
         translations = []
         for text, plan in zip(texts, plans, strict=True):
-            pieces = found[plan[0][1].text] if len(plan) == 1 else ()
+            pieces = pieces_of[plan[0][1].text] if len(plan) == 1 else ()
             if len(pieces) == 1 and len(pieces[0].source) == len(text):  # true of most: the text is one sentence
                 translations.append(Translation(text, pieces[0].alternatives[0], pieces, annotator))
             else:
-                placed = put_back(text, [(start, found[source.text]) for start, source in plan])
+                placed = put_back(text, [(start, pieces_of[source.text]) for start, source in plan])
                 translations.append(Translation(text, *placed, annotator))
         return translations
 

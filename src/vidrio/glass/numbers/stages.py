@@ -18,11 +18,11 @@ import numpy as np
 from vidrio.glass.numbers import formulas
 from vidrio.glass.numbers.formulas import Formula
 from vidrio.glass.paper import attention, maths, positions, variants
-from vidrio.glass.paper.eight_bits import SUMMED
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, parameter_specs, source_table, target_table
+from vidrio.model.quantised import SUMMED
 
 
 @dataclass(frozen=True)

@@ -233,6 +233,3 @@ def parameter_addresses(machine: Machine) -> list[str]:
 
 def _lies_under(name: str, prefix: str) -> bool:
     return not prefix or name == prefix or name.startswith(prefix + ".")
-
-
-__all__ = ["Address", "Trace", "parameter_addresses", "parameter_array", "parse_address"]

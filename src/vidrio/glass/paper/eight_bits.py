@@ -20,13 +20,11 @@ import numpy as np
 
 from vidrio.glass.paper.arithmetic import Arithmetic, Calculator, Projection, Rows, Scores, WholeNumbers
 from vidrio.glass.paper.maths import Array, Tap, no_tap
+from vidrio.model.quantised import LARGEST, SUMMED
 
 Float = float | np.float32
-LARGEST = 127
 LANES = 8  # float32 numbers that the processor adds at once
 EXACT_IN_FLOAT32 = 2**24
-# The axis of a parameter that is summed over where it multiplies; what lies along it shares a factor.
-SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DV": 0, "DC": 0}
 
 # --- whole numbers ----------------------------------------------------------------------------------------------------
 

@@ -1,26 +1,25 @@
 """Where each parameter lies in `model.safetensors`, read by hand: a length, a header in JSON, then the numbers.
 
-The format: 8 bytes with the header's length, the header `{"name": {"dtype": "F32", "shape": [4, 3], "data_offsets":
-[0, 48]}, …}`, then all numbers, little-endian, row by row. Reading it here, without the library that the model was
-loaded with, is what makes "the parameters are those of the file" a check. Numbers in eight bits are integers, each
-worth as much as `name.scale` says for its row.
+After the header (model/header.py) come all numbers, little-endian, row by row. Reading them without the library that
+the model was loaded with is what makes "the parameters are those of the file" a check. Numbers in eight bits are
+integers, each worth as much as `name.scale` says for its row.
 """
 
 import hashlib
-import json
 import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from vidrio.errors import ModelError
 from vidrio.glass.paper.maths import Array
+from vidrio.model.header import read_header
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
+_BYTES = {name: np.dtype(kind).itemsize for name, kind in _TYPES.items()}
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Stored:
 
     def bytes_of(self, place: tuple[int, ...]) -> tuple[int, bytes]:
         """Where in the file one number begins, and its bytes."""
-        size = np.dtype(_TYPES[self.dtype]).itemsize
+        size = _BYTES[self.dtype]
         offset = int(np.ravel_multi_index(place, self.shape)) * size if place else 0
         return self.first_byte + offset, self.raw[offset : offset + size]
 
@@ -61,27 +60,18 @@ class Stored:
 def stored(path: Path) -> Iterator[Stored]:
     """Every tensor of a safetensors file, in the order of the bytes."""
     try:
+        header = read_header(path, _BYTES)
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            length = int.from_bytes(data[:8], "little")
-            header = json.loads(data[8 : 8 + length])
-            header.pop("__metadata__", None)
-            tensors = {
-                name: _tensor(name, entry, data, 8 + length)
-                for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"])
-            }
+            first = 8 + int.from_bytes(data[:8], "little")
+            tensors = {}
+            for name, entry in sorted(header.items(), key=lambda item: item[1].data_offsets):
+                begin, end = (first + offset for offset in entry.data_offsets)
+                tensors[name] = Stored(name, entry.dtype, tuple(entry.shape), begin, data[begin:end])
             whole = [name for name, tensor in tensors.items() if tensor.dtype == "I8"]
             scales = {name: tensors.pop(f"{name}.scale") for name in whole}
             yield from (replace(tensor, scale=scales.get(name)) for name, tensor in tensors.items())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read", found=str(error), do="copy the model again") from None
-
-
-def _tensor(name: str, entry: Mapping[str, Any], data: mmap.mmap, start: int) -> Stored:
-    begin, end = (start + offset for offset in entry["data_offsets"])
-    shape = tuple(entry["shape"])
-    if end > len(data) or end - begin != prod(shape) * np.dtype(_TYPES[entry["dtype"]]).itemsize:
-        raise ValueError(f"{name} does not lie where its header says")
-    return Stored(name, entry["dtype"], shape, begin, data[begin:end])
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Their data fit into memory.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -15,11 +15,11 @@ from vidrio.data.pairs import corpora, read
 from vidrio.data.prepare import within
 from vidrio.data.progress import Progress
 from vidrio.data.split import key
-from vidrio.data.store import in_memory
+from vidrio.data.store import Examples, in_memory
 from vidrio.errors import DataError
 from vidrio.learn.run.prepare import FEWEST, HELD_OUT, DataFolder, Task, learn_tokenizer
 from vidrio.learn.run.request import Material
-from vidrio.learn.run.validate import Classes, Loss
+from vidrio.learn.run.validate import Classes, Loss, Validate
 from vidrio.text.fold import fold
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -40,9 +40,23 @@ class Parts:
         """Learned from the texts that are learned from."""
         return learn_tokenizer(folder, material, progress, (self.key, len(self.train)), self.train)
 
-    @property
-    def pairs(self) -> dict[str, int]:
-        return {"train": len(self.train), "dev": len(self.dev), "test": len(self.test)}
+    def task(self, kind: str, tokenizer: Tokenizer, examples: Examples, judges: tuple[Validate, Validate]) -> Task:
+        """What is learned from them; the functions judge by those to validate with, and by those of the end."""
+        return Task(
+            kind=kind,
+            key=self.key,
+            source=tokenizer if kind == "classify" else None,
+            target=tokenizer if kind == "generate" else None,
+            examples=examples,
+            validate=judges[0],
+            judge=judges[1],
+            test=list(self.test.items()),
+            held_out=list(self.dev.items()),
+            tally=self.tally,
+            left_out=dict(self.tally.reasons()),
+            pairs={"train": len(self.train), "dev": len(self.dev), "test": len(self.test)},
+            fingerprints=[tokenizer.fingerprint()],
+        )
 
 
 def classes(folder: DataFolder, material: Material, progress: Progress) -> Task:
@@ -74,21 +88,7 @@ def classes(folder: DataFolder, material: Material, progress: Progress) -> Task:
         )
         for part in (parts.train, parts.dev, parts.test)
     )
-    return Task(
-        kind="classify",
-        key=parts.key,
-        source=tokenizer,
-        examples=train,
-        validate=Classes(dev),
-        judge=Classes(test),
-        test=list(parts.test.items()),
-        held_out=list(parts.dev.items()),
-        labels=labels,
-        tally=parts.tally,
-        left_out=dict(parts.tally.reasons()),
-        pairs=parts.pairs,
-        fingerprints=[tokenizer.fingerprint()],
-    )
+    return replace(parts.task("classify", tokenizer, train, (Classes(dev), Classes(test))), labels=labels)
 
 
 def _read_labelled(material: Material, names: Sequence[str], tally: Tally) -> Labelled:
@@ -113,20 +113,7 @@ def texts(folder: DataFolder, material: Material, progress: Progress) -> Task:
         in_memory([([], ids) for ids in tokenizer.encode_batch(list(part))])
         for part in (parts.train, parts.dev, parts.test)
     )
-    return Task(
-        kind="generate",
-        key=parts.key,
-        target=tokenizer,
-        examples=train,
-        validate=Loss(dev),
-        judge=Loss(test),
-        test=list(parts.test.items()),
-        held_out=list(parts.dev.items()),
-        tally=parts.tally,
-        left_out=dict(parts.tally.reasons()),
-        pairs=parts.pairs,
-        fingerprints=[tokenizer.fingerprint()],
-    )
+    return parts.task("generate", tokenizer, train, (Loss(dev), Loss(test)))
 
 
 def _read_texts(names: Sequence[str], tally: Tally) -> Labelled:

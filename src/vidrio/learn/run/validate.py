@@ -1,8 +1,7 @@
 """How good the model is on held-out sentences, while it learns: for each task a function, `net → scores`.
 
-To be judged, sentences are translated by beam search, many at once: the same search as `search.py` (score = log p /
-length ^ penalty, 2 · beam candidates a step, done when as many hypotheses have ended as the beam is wide), with all of
-the batch in every product. Translating is the other engines' work.
+To be judged, sentences are translated greedily, many at once: the words that `search.py` takes with a beam of 1, with
+all of the batch in every product. Translating is the other engines' work.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from vidrio.score.metrics import quick_scores
 Validate = Callable[[Network], dict[str, Any]]
 
 ROOM = 8192  # tokens at a time
-SEARCHED = 3000  # source tokens × beam at a time
+SEARCHED = 3000  # source tokens at a time
 SHOWN, LEAST_SHOWN = 3, 5  # sample translations, of sentences with so many words
 
 
@@ -39,7 +38,7 @@ class Translations:
     def __call__(self, net: Network) -> dict[str, Any]:
         some = translated(len(self.texts), self.most)
         sources, references = zip(*(self.texts[i] for i in some), strict=True)
-        translations = list(map(self.to_text, translate(net, [np.array(self.sources[i]) for i in some], beam=1)))
+        translations = list(map(self.to_text, translate(net, [np.array(self.sources[i]) for i in some])))
         read = [pair for pair in zip(sources, translations, strict=True) if len(pair[0].split()) >= LEAST_SHOWN]
         scores = quick_scores(translations, references)
         return {"loss": mean_loss(net, self.held_out)} | scores | {"samples": read[:SHOWN]}
@@ -90,19 +89,12 @@ def batches(net: Network, held_out: Examples) -> Iterator[Batch]:
         yield collate(held_out, which, net.config).to(net.positions_PD.device)
 
 
-# --- beam search ------------------------------------------------------------------------------------------------------
+# --- greedy search ----------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
-def translate(
-    net: Network,
-    sources: Sequence[np.ndarray],
-    *,
-    beam: int = 4,
-    length_penalty: float = 1.0,
-    room: int = SEARCHED,
-) -> list[list[int]]:
-    """The best translation of each source (ids without special tokens), in the same order.
+def translate(net: Network, sources: Sequence[np.ndarray], *, room: int = SEARCHED) -> list[list[int]]:
+    """The greedy translation of each source (ids without special tokens), in the same order.
 
     An empty source, or one that is longer than the model's positions, has none.
     """
@@ -110,9 +102,8 @@ def translate(
     ended = [np.append(ids, special.end) if net.config.source_end else np.asarray(ids) for ids in sources]
     results: list[list[int]] = [[] for _ in sources]
     lengths = [len(ids) if len(ids) <= net.config.max_positions else 0 for ids in ended]
-    for group in _groups(lengths, max(1, room // beam)):
-        translations = _search(net, [ended[i] for i in group], beam, length_penalty)
-        for i, ids in zip(group, translations, strict=True):
+    for group in _groups(lengths, room):
+        for i, ids in zip(group, _search(net, [ended[i] for i in group]), strict=True):
             results[i] = ids
     return results
 
@@ -127,54 +118,31 @@ def _groups(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
         start += size
 
 
-def _search(net: Network, sources: list[np.ndarray], beam: int, length_penalty: float) -> list[list[int]]:
-    config, special = net.config, net.config.special
-    device = net.positions_PD.device
-    B = len(sources)
+def _search(net: Network, sources: list[np.ndarray]) -> list[list[int]]:
+    special, device = net.config.special, net.positions_PD.device
     lengths = np.array([len(ids) for ids in sources])
     source_BS = torch.from_numpy(pad(np.concatenate(sources), lengths, special.pad)[0]).to(device)
     lengths_B = torch.from_numpy(lengths).to(device)
-    memory = model.encode(net, source_BS, lengths_B).repeat_interleave(beam, dim=0)
+    memory = model.encode(net, source_BS, lengths_B)
     allowed = model.within_lengths(source_BS, lengths_B)
-    allowed = None if allowed is None else allowed.repeat_interleave(beam, dim=0)
 
-    most = min(config.decoding.max_length, config.max_positions - 1)
+    most = min(net.config.decoding.max_length, net.config.max_positions - 1)
     limits = [min(most, 2 * len(source) + 20) for source in sources]  # by itself: the company must not matter
     never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
-    first_row_B1 = torch.arange(0, B * beam, beam, device=device)[:, None]
-    ids = torch.full((B * beam, 1), special.start, dtype=torch.long, device=device)
-    totals = torch.full((B, beam), -torch.inf, device=device)
-    totals[:, 0] = 0  # all hypotheses begin alike: only one of them may branch
-    finished: list[list[tuple[float, list[int]]]] = [[] for _ in range(B)]
-    done = [False] * B
+    ids_BT = torch.full((len(sources), 1), special.start, dtype=torch.long, device=device)
     kept: model.Kept = {}
     for step in range(max(limits)):
-        rows = model.decode(net, ids[:, -1:], memory, allowed, kept, step)
-        logits = model.logits(net, rows[:, 0]).float()
-        logits[:, never] = -torch.inf
+        rows = model.decode(net, ids_BT[:, -1:], memory, allowed, kept, step)
+        logits_BV = model.logits(net, rows[:, 0]).float()
+        logits_BV[:, never] = -torch.inf
         if step == 0:
-            logits[:, special.end] = -torch.inf  # an empty translation is none
-        log_probs = logits.log_softmax(-1)
-        candidates = (totals.view(-1, 1) + log_probs).view(B, -1)
-        best, places = candidates.topk(2 * beam, dim=1)
-        parents, tokens = places // log_probs.shape[1], places % log_probs.shape[1]
-        ends = tokens == special.end
-        for b, rank in ends[:, :beam].nonzero().tolist():
-            if not done[b]:
-                ended_ids = ids[b * beam + int(parents[b, rank]), 1:].tolist()
-                finished[b].append((float(best[b, rank]) / (step + 1) ** length_penalty, ended_ids))
-        # Those that have not ended, best first: sort by (ended, rank).
-        keep = (ends.long() * 2 * beam + torch.arange(2 * beam, device=device)).argsort(dim=1)[:, :beam]
-        totals = best.gather(1, keep)
-        chosen = (first_row_B1 + parents.gather(1, keep)).view(-1)
-        ids = torch.cat([ids.index_select(0, chosen), tokens.gather(1, keep).view(-1, 1)], dim=1)
-        for name, (k, v) in kept.items() if beam > 1 else ():
-            if name.endswith(".self"):  # the beams of a sentence share its source
-                kept[name] = k.index_select(0, chosen), v.index_select(0, chosen)
-        for b, found in enumerate(finished):
-            if step + 1 == limits[b] and not found:  # cut: the best so far
-                found.append((0.0, ids[b * beam, 1:].tolist()))
-            done[b] = len(found) >= beam or step + 1 >= limits[b]
-        if all(done):
+            logits_BV[:, special.end] = -torch.inf  # an empty translation is none
+        ids_BT = torch.cat([ids_BT, logits_BV.argmax(-1, keepdim=True)], dim=1)
+        over = (ids_BT == special.end).any(1).tolist()
+        if all(is_over or step + 1 >= limit for is_over, limit in zip(over, limits, strict=True)):
             break
-    return [max(found, key=lambda pair: pair[0])[1] for found in finished]
+    translations = []
+    for ids, limit in zip(ids_BT[:, 1:].tolist(), limits, strict=True):
+        end = ids.index(special.end) if special.end in ids else limit
+        translations.append(ids[: min(end, limit)])
+    return translations

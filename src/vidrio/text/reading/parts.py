@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from vidrio.text.pattern import pattern
 from vidrio.text.reading import protect
+from vidrio.text.reading.prepared import touches
 from vidrio.text.reading.protect import Protected
 from vidrio.text.reading.sentences import split
+from vidrio.text.reading.signs import unread
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 Span = tuple[int, int]
@@ -25,7 +27,9 @@ QUOTE = pattern('[«»“”„"]')
 QUOTED = pattern(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 # Neither are raised and lowered numbers and fractions, ligatures and letters of full width a script of their own.
-NOT_LATIN = pattern(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff\u2070-\u209c\u2150-\u2189\ufb00-\ufb06\uff01-\uff5e]+")
+NOT_LATIN = pattern(
+    r"[^\W\d_\u0000-\u024f\u1e00-\u1eff\u2070-\u209c\u2150-\u2189\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]+"
+)
 SEPARATOR = pattern(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
 PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
@@ -46,11 +50,13 @@ def translatable(
     hold: all that a model could do with them is invent.
     """
     text, protected = source
-    unread = [span for span in apart(text, tokenizer) if not reaches(protected, span)]
+    # Emoji that touch a word are signs, too; others are hidden (prepared.py). Within addresses nothing is apart.
+    whole = [span for span in protected if span.kind != "emoji" or not touches(text, span)]
+    strange = [span for span in apart(text, tokenizer) if not reaches(whole, span)]
     for first, end in undivided(split(text), protected):
         start = unmarked(text, first, end, within(protected, first, end))
-        strange = within(unread, start, end)
-        for a, b in around(text, start, end, strange) if strange else [(start, end)]:
+        taken = within(strange, start, end)
+        for a, b in around(text, start, end, taken) if taken else [(start, end)]:
             inside = within(protected, a, b)
             if not any(around(text, a, b, inside)):
                 continue
@@ -62,14 +68,15 @@ def translatable(
 
 
 def apart(text: str, tokenizer: Tokenizer) -> list[protect.Span]:
-    """What parts a sentence without being a sentence: signs that stand alone, and words in letters that are not Latin
-    and of which the vocabulary does not hold half."""
-    found = [protect.Span(*sign.span(), "sign") for sign in SEPARATOR.finditer(text)]
+    """What parts a sentence without being a sentence: signs that stand alone, signs that the vocabulary lacks, and
+    words in letters that are not Latin and of which it does not hold half."""
+    places = [protect.Span(*sign.span(), "sign") for sign in SEPARATOR.finditer(text)]
+    places += [protect.Span(start, end, "sign") for start, end in unread(text, tokenizer)]
     for word in NOT_LATIN.finditer(text) if not tokenizer.of_whole_words else ():
         letters = set(word[0])
         if 2 * sum(tokenizer.id(letter) is not None for letter in letters) < len(letters):
-            found.append(protect.Span(*word.span(), "foreign"))
-    return sorted(found)
+            places.append(protect.Span(*word.span(), "foreign"))
+    return sorted({span.start: span for span in places}.values())
 
 
 def reaches(protected: Sequence[protect.Span], span: protect.Span) -> bool:
@@ -175,11 +182,14 @@ def without_lost(source: Protected, translation: str) -> list[Span] | None:
     is well."""
     if not source.spans:
         return None
-    found, end = protect.protected(translation), len(source.text)
-    if protect.added(source, found):
+    written, end = protect.protected(translation), len(source.text)
+    if protect.added(source, written):
         return list(around(source.text, 0, end, source.spans))
-    lost = [protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(source, found)]
-    if not lost and has_words(source) and not has_words(found):  # what is left are the things alone
+    lost = [
+        protect.Span(missing.start, missing.start + len(missing.text), missing.kind)
+        for missing in protect.check(source, written)
+    ]
+    if not lost and has_words(source) and not has_words(written):  # what is left are the things alone
         lost = list(source.spans)
     return list(around(source.text, 0, end, lost)) if lost else None
 

@@ -6,8 +6,6 @@ says which) reads "Click ① to go on." for "Click {next_button} to go on.", and
 fails to, exactly once for each, `reveal` says so, and the words around are translated by themselves.
 """
 
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -15,6 +13,7 @@ from typing import NamedTuple
 from vidrio.text.pattern import pattern
 from vidrio.text.reading.capitals import LITTLE, SEVERAL, Form, Tokens, lowered, read, shouted, written
 from vidrio.text.reading.protect import Protected, Span
+from vidrio.text.reading.signs import SET_OTHERWISE, UNUSUAL_BLANKS, plain_signs, plainer, with_marks_as_letters
 from vidrio.text.tokens.normalise import SPACE
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -32,18 +31,6 @@ TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # what counts as so many: a word with letters that the vocabulary does not hold
 WORD = pattern(r"[\w'’-]+")
 DRAWN_OUT = pattern(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
-# What a model reads in plainer signs: a text may be wrapped at a fixed width; hyphens that do not break, ligatures and
-# letters of full width are only ways to set a text; control and format characters (soft hyphens, byte-order marks,
-# blanks without width) are not seen at all.
-HYPHENS = "\u2010\u2011"
-BLANKS = "\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-# Blanks of all widths; between the digits of a number they stay.
-OTHER_BLANKS = pattern(rf"[{BLANKS}]+(?!\d)|(?<!\d)[{BLANKS}]+")
-SET_OTHERWISE = pattern(
-    rf"\s*[\r\n]\s*|{OTHER_BLANKS.pattern}|[{HYPHENS}]|[\ufb00-\ufb06\uff01-\uff5e]+"
-    r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
-)
-UNUSUAL_BLANKS = pattern(rf"[\r\n{BLANKS}]")
 CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 # A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
 USUAL = pattern(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
@@ -89,7 +76,7 @@ class Reader:
                 1
                 if word in names
                 else tokenizer.count(plain)
-                if tokenizer.spells(plain := SET_OTHERWISE.sub(plain_signs, word))
+                if tokenizer.spells(plain := self._plain(SET_OTHERWISE.sub(plain_signs, word)))
                 else UNSPELLABLE
             )
         )
@@ -120,9 +107,16 @@ class Reader:
         return [
             Prepared(source, source.text, source.text, usual=True)
             if look is None
-            else hide(source, look, self.symbols, self._tokens, hide_names=way.hide_names)
+            else self._plainer(hide(source, look, self.symbols, self._tokens, hide_names=way.hide_names))
             for source, way, look in zip(sources, ways, looks, strict=True)
         ]
+
+    def _plainer(self, read: Prepared) -> Prepared:
+        """With signs that the vocabulary lacks in a plainer form, each in its place."""
+        return read if read.given.isascii() else read._replace(given=self._plain(read.given))
+
+    def _plain(self, text: str) -> str:
+        return text if text.isascii() else "".join([plainer(sign, self._tokenizer) for sign in text])
 
     def _is_usual(self, words: list[str], text: str) -> bool:
         """Whether all words of a sentence that begins with a capital letter are usual ones, on one line, and it is no
@@ -193,16 +187,6 @@ def hide(
     return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named)
 
 
-def plain_signs(match: re.Match[str]) -> str:
-    """What a model reads for signs that are SET_OTHERWISE."""
-    signs = match[0]
-    if signs.isspace():
-        return " "
-    if signs in HYPHENS:
-        return "-"
-    return unicodedata.normalize("NFKC", signs) if signs[0] >= "\ufb00" and signs[0] != "\ufeff" else ""
-
-
 def shouting(source: Protected) -> tuple[str, Form]:
     return (lowered(source), Form.CAPITALS) if shouted(source) else (source.text, Form.PLAIN)
 
@@ -210,15 +194,18 @@ def shouting(source: Protected) -> tuple[str, Form]:
 def unspellable(sentence: str, taken: Sequence[Span], tokens: Tokens) -> list[Span]:
     """Words that cannot be spelled, with letters that the model does not know or one letter again and again; neighbours
     are one."""
-    found: list[Span] = []
-    for match in () if sentence.isascii() and not DRAWN_OUT.search(sentence) else WORD.finditer(sentence):
+    places: list[Span] = []
+    if sentence.isascii() and not DRAWN_OUT.search(sentence):
+        return places
+    for match in WORD.finditer(with_marks_as_letters(sentence)):
         start, end = match.span()
-        strange = not match[0].isascii() and fewest(match[0], tokens) >= UNSPELLABLE
-        if (strange or DRAWN_OUT.search(match[0])) and is_free(start, end, taken):
-            if found and sentence[found[-1].end : start] == " ":
-                start = found.pop().start
-            found.append(Span(start, end, "word"))
-    return found
+        word = sentence[start:end]
+        strange = not word.isascii() and fewest(word, tokens) >= UNSPELLABLE
+        if (strange or DRAWN_OUT.search(word)) and is_free(start, end, taken):
+            if places and sentence[places[-1].end : start] == " ":
+                start = places.pop().start
+            places.append(Span(start, end, "word"))
+    return places
 
 
 def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int) -> Iterator[Span]:
@@ -264,12 +251,12 @@ def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
 
 def joined(places: Iterable[Span]) -> list[Span]:
     """Neighbours with nothing between them as one."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for place in places:
-        if found and found[-1].end == place.start:
-            place = found.pop()._replace(end=place.end)
-        found.append(place)
-    return found
+        if merged and merged[-1].end == place.start:
+            place = merged.pop()._replace(end=place.end)
+        merged.append(place)
+    return merged
 
 
 def touches(sentence: str, span: Span) -> bool:
@@ -277,9 +264,13 @@ def touches(sentence: str, span: Span) -> bool:
     return sentence[span.start - 1 : span.start].isalnum() or sentence[span.end : span.end + 1].isalnum()
 
 
+def has_letters(text: str) -> bool:
+    return any(map(str.isalpha, text))
+
+
 def reveal(translation: str, prepared: Prepared) -> str | None:
     """The translation with what the symbols stand for, in capitals if the sentence is; None unless each symbol is in
-    it once."""
+    it once, and words where there were some."""
     if prepared.usual:
         return translation
     sentence = prepared.source.text
@@ -287,5 +278,7 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
         translation = written(translation, sentence, prepared.form, closed=prepared.closed)
     if any(translation.count(symbol) != 1 for symbol in prepared.symbols):
         return None
+    if prepared.symbols and has_letters(prepared.given) and not has_letters(translation):
+        return None  # what is left are the symbols
     places = zip(prepared.symbols, prepared.places, strict=True)
     return translation.translate({ord(symbol): sentence[place.start : place.end] for symbol, place in places})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, final
+from unicodedata import category, normalize
 
 import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers
@@ -25,10 +26,10 @@ from vidrio.text.tokens.normalise import SPACE, decoder, normalizer, pre_tokeniz
 from vidrio.text.tokens.panics import at_work, leaves_texts_out
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.spans import exact_spans
+from vidrio.text.tokens.special import NONE, special_ids, told_special_ids
 from vidrio.text.tokens.vocabulary import BYTES, LARGEST_VOCABULARY, SpecialNames
 
 REMEMBERED = 20_000  # words whose number of tokens is kept
-NONE = -1  # the id of a special token that a vocabulary does not have
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Piece:
     unknown: bool
 
 
-def is_number_sign(sign: str) -> bool:
-    """Whether it is a number and no digit: ½, ², ₂."""
-    return sign.isnumeric() and not sign.isdecimal()
+def is_spelled(sign: str) -> bool:
+    """Whether it is a letter, a combining mark, or a number beyond ASCII: ½, ², ₂, ३."""
+    return sign.isalpha() or (not sign.isascii() and (sign.isnumeric() or category(sign)[0] == "M"))
 
 
 @final
@@ -79,7 +80,7 @@ class Tokenizer:
         """
         names = names or SpecialNames()
         engine = vocabulary.learn(texts, kind, size, names=names, lowercase=lowercase, coverage=coverage)
-        return Tokenizer(engine, _ids(engine, names))
+        return Tokenizer(engine, special_ids(engine, names))
 
     @staticmethod
     def of_words(words: Iterable[str], *, names: SpecialNames | None = None, lowercase: bool = True) -> "Tokenizer":
@@ -87,7 +88,7 @@ class Tokenizer:
         names, words = names or SpecialNames(), list(words)
         vocabulary.check("word", len(words) or 1, names)
         engine = vocabulary.of_words(words, names, lowercase=lowercase)
-        return Tokenizer(engine, _ids(engine, names))
+        return Tokenizer(engine, special_ids(engine, names))
 
     @staticmethod
     def load(path: str | Path, special: SpecialIds | None = None) -> "Tokenizer":
@@ -123,7 +124,7 @@ class Tokenizer:
             engine.normalizer = normalizers.Sequence([])
         if engine.pre_tokenizer is None:
             engine.pre_tokenizer = pre_tokenizers.Sequence([])
-        return Tokenizer(engine, special or _told(engine, path))
+        return Tokenizer(engine, special or told_special_ids(engine, path))
 
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, whole or not at all."""
@@ -283,11 +284,11 @@ class Tokenizer:
         return self._engine.token_to_id(token)
 
     def spells(self, word: str) -> bool:
-        """Whether the vocabulary holds all letters of a word, and numbers like ½ and ²; a vocabulary of words needs
-        none."""
+        """Whether the vocabulary holds all letters and marks of a word, and numbers like ½ and ²; a vocabulary of words
+        needs none."""
         if self.of_whole_words:
             return True
-        return all(self.id(sign) is not None for sign in word if sign.isalpha() or is_number_sign(sign))
+        return all(self.id(sign) is not None for sign in normalize("NFC", word) if is_spelled(sign))
 
     def token(self, id: int) -> str:  # noqa: A002
         """The token of an id."""
@@ -367,34 +368,3 @@ def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Token
             do="use an undamaged model folder",
         )
     return source, target
-
-
-def _ids(engine: tokenizers.Tokenizer, names: SpecialNames) -> SpecialIds:
-    ids = engine.get_vocab()
-    pad, unk, start, end = (NONE if name is None else ids[name] for name in names)
-    return SpecialIds(pad=pad, unk=unk, start=start, end=end)
-
-
-def _told(engine: tokenizers.Tokenizer, path: Path) -> SpecialIds:
-    """The special tokens as the file tells them: its template's edges, its model's unknown, padding as what is left."""
-    data = json.loads(engine.to_str())
-    template = [part for part in (data.get("post_processor") or {}).get("single") or [] if isinstance(part, dict)]
-    names = [next(iter(part.values())).get("id") if "SpecialToken" in part else None for part in template]
-    middle = names.index(None) if None in names else 0
-    start = names[0] if middle else None
-    end = names[-1] if names[middle + 1 :] else None
-    model = data["model"]
-    unk = model.get("unk_token")
-    if model["type"] == "Unigram" and model.get("unk_id") is not None:
-        unk = model["vocab"][model["unk_id"]][0]
-    if unk is not None and engine.token_to_id(unk) is None:
-        unk = None  # the library writes a name even where there is no such token
-    pads = [token["content"] for token in data["added_tokens"] if token["special"]]
-    pads = [name for name in pads if name not in (start, end, unk)]
-    if end is None or len(pads) > 1:
-        raise TokenizerError(
-            f"{path} does not tell which tokens are special",
-            found=f"start {start}, end {end}, unknown {unk}, padding {' or '.join(pads) or None}",
-            do="give their ids",
-        )
-    return _ids(engine, SpecialNames(pads[0] if pads else None, unk, start, end))

@@ -1,0 +1,45 @@
+"""`vidrio translate --ray`: what a worker does, and what is told in the end."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import click
+
+from vidrio.commands._lines import DO, tell_replaced
+from vidrio.commands._progress import bar
+from vidrio.commands._records import AnswerWork, Work, note_unknown, tell_unknown
+from vidrio.text.utf8 import Decoder
+from vidrio.wide.bulk import Answer, Answered, Asked, answer_files
+
+# As the command does it: how, chunks of lines, the number of the first → lines, some at a time.
+Print = Callable[[Work | AnswerWork, Iterator[list[str]], int], Iterator[Iterable[str]]]
+
+
+def answering(work: Work | AnswerWork, errors: str, printed: Print) -> Answer:
+    """Answers the lines of a part. Several parts may be worked on at the same time."""
+    from vidrio.translate.stream import in_chunks
+
+    def answer(name: str, raw: Sequence[bytes], first: int, objects: bool) -> Answered:
+        decode = Decoder(name, errors, DO, first)
+        mine = replace(work, unknown={}, jsonl=work.jsonl or objects)
+        written = printed(mine, in_chunks(map(decode, raw), work.at_once), first)
+        return Answered([*chain.from_iterable(written)], list(mine.unknown), decode.replaced)
+
+    return answer
+
+
+def answer_on_cluster(asked: Asked) -> None:
+    try:
+        summary = answer_files(asked, bar)
+    except KeyboardInterrupt:
+        click.echo("vidrio: what is done stays; the same command with --resume goes on", err=True)
+        raise
+    again = f"; {summary.again:,} parts were tried again" if summary.again else ""
+    there = f" ({summary.there:,} were there)" if summary.there else ""
+    workers = f", {summary.pool.workers} workers of {summary.pool.cores} cores" if summary.pool else ""
+    click.echo(f"vidrio: {summary.files:,} files{there}, {summary.lines:,} lines{workers}{again}", err=True)
+    tell_replaced(summary.replaced)
+    unknown: dict[str, None] = {}
+    note_unknown(list(summary.unknown), unknown)
+    tell_unknown(unknown)

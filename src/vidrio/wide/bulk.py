@@ -1,0 +1,223 @@
+"""The lines of many files → a line for each, on a Ray cluster, part by part.
+
+    OUT/NAME                          appears when all of a file is done
+    OUT/.vidrio/NAME/000000 …         the parts that are done, until then
+    OUT/.vidrio/NAME/manifest.json    what they belong to; stays, so that a finished file is known again
+
+A part is some lines of one file, always the same ones. It is read and written by whoever works on it, so a part that
+is done twice is written twice alike, and a part that is there is done.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from vidrio.errors import DataError, VidrioError
+from vidrio.model.files import refuse_other
+from vidrio.model.json_text import json_text
+from vidrio.wide.cluster import Pool, cluster, results, share_out
+from vidrio.wide.parquet import cut_rows, join_rows, texts_of
+from vidrio.wide.parts import Cut, File, Part, cut_lines, join_lines, lines_of
+from vidrio.wide.places import Place, matching
+
+TRIES = 3  # rounds in which a part is tried; the last time alone, for it may have failed by what stood beside it
+DEATHS = 2  # of its worker in each of them
+THREADS = 4  # files that are looked at or put together at the same time
+TOLD = 20  # failed parts; the rest are counted
+
+
+class Answered(NamedTuple):
+    """What became of some lines."""
+
+    lines: list[str]
+    unknown: list[str]  # words that the vocabulary does not hold
+    replaced: int  # lines that were not UTF-8
+
+
+# The file's name, its lines, the number of the first, whether they are JSON → their answers.
+Answer = Callable[[str, Sequence[bytes], int, bool], Answered]
+
+
+# A title and a total → what is told how much of it is done.
+Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A piece of bulk work."""
+
+    inputs: Sequence[str]  # files, folders, patterns
+    output: str  # a folder
+    address: str | None  # of the cluster
+    resume: bool
+    cores: int | None  # of a worker
+    belongs: Mapping[str, str]  # to which model and options
+    begin: Callable[[int], Answer]  # opens the model on a worker with so many cores
+
+
+@dataclass
+class Summary:
+    """What was done."""
+
+    files: int = 0
+    there: int = 0  # of them finished before
+    lines: int = 0
+    again: int = 0  # parts that were tried again
+    replaced: int = 0
+    pool: Pool | None = None
+    unknown: dict[str, None] = field(default_factory=dict)
+    seconds: Counter[str] = field(default_factory=Counter)  # opening models, reading and writing, in all
+
+
+class Worker:
+    """Holds the model. Works on several parts at the same time."""
+
+    def __init__(self, files: Sequence[File], begin: Callable[[int], Answer], cores: int) -> None:
+        began = perf_counter()
+        self.files, self.answer = files, begin(cores)
+        self.opening = perf_counter() - began
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Do a part; what cannot be done is told, not raised."""
+        most, part, began = row.pop("deaths"), Part(**row), perf_counter()
+        told: dict[str, Any] = {}
+        try:
+            file = self.files[part.file]
+            begun = file.part(part.number, ".begun")
+            deaths = len(begun.read()) if begun.size() else 0
+            if deaths >= most:
+                raise RuntimeError(f"its worker died, {deaths} times")
+            with begun.writing() as stream:
+                stream.write(b"." * (deaths + 1))
+            lines = (texts_of if file.parquet else lines_of)(file, part)
+            read, self.opening, opening = perf_counter(), 0.0, self.opening
+            answered = self.answer(file.source.name, lines, part.first, file.parquet)
+            if len(answered.lines) != part.lines:
+                raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
+            done = perf_counter()
+            with file.part(part.number).writing() as stream:
+                stream.write("".join(f"{line}\n" for line in answered.lines).encode())
+            begun.remove()
+            told = {"unknown": answered.unknown, "replaced": answered.replaced}
+            files = read - began + perf_counter() - done
+            told |= {"seconds": {"opening": opening, "files": files, "answering": done - read}}
+        except VidrioError as error:
+            told = {"error": str(error), "hopeless": True}  # the lines are as they are
+        except Exception as error:  # whatever the machine, its disk or its network says
+            told = {"error": f"{type(error).__name__}: {error}"}
+        return {"file": part.file, "number": part.number, "told": json_text(told)}
+
+
+def answer_files(asked: Asked, bar: Bar) -> Summary:
+    """Answer all lines of all files. The bar is told how many bytes are done."""
+    out = Place.of(asked.output)
+    files = [
+        File(source, out / name, out / ".vidrio" / name, name.lower().endswith(".parquet"))
+        for name, source in matching(asked.inputs).items()
+    ]
+    if own := next((file for file in files if file.source.path == file.target.path), None):
+        raise DataError("an output would replace its input", found=own.source.name, do="give another folder")
+    summary = Summary(files=len(files))
+    with ThreadPoolExecutor(THREADS) as threads:
+        cuts = list(threads.map(lambda file: cut_rows(file) if file.parquet else cut_lines(file.source), files))
+        left = [_left(file, cut, asked) for file, cut in zip(files, cuts, strict=True)]
+        summary.there = sum(parts is None for parts in left)
+        joining: list[Future[int]] = []
+        waiting = {n: {part.number for part in parts} for n, parts in enumerate(left) if parts is not None}
+
+        def end_file(number: int) -> None:
+            join = join_rows if files[number].parquet else join_lines
+            joining.append(threads.submit(join, files[number], cuts[number]))
+
+        for number, parts in waiting.items():
+            if not parts:
+                end_file(number)
+        todo = [part._replace(file=number) for number, parts in enumerate(left) for part in parts or ()]
+        total = sum(cut.bytes for cut in cuts)
+        done = [total - sum(part.bytes for part in todo)]
+        failed: dict[tuple[int, int], str] = {}
+        if todo:
+            with cluster(asked.address), bar("translating", total) as show:
+                summary.pool = share_out(asked.cores)
+                for part in _tried(todo, files, asked, summary, failed):
+                    waiting[part.file].remove(part.number)
+                    done[0] += part.bytes
+                    show(done[0])
+                    if not waiting[part.file]:
+                        end_file(part.file)
+        summary.lines = sum(join.result() for join in joining)
+    if failed:
+        raise _failure(files, todo, failed)
+    return summary
+
+
+def _tried(
+    todo: Sequence[Part], files: Sequence[File], asked: Asked, summary: Summary, failed: dict[tuple[int, int], str]
+) -> Iterator[Part]:
+    """The parts, as they are done. Those that could not be done are left in `failed`."""
+    parts = {(part.file, part.number): part for part in todo}
+    again = list(parts)
+    pool = summary.pool or share_out(asked.cores)
+    for number in range(1, TRIES + 1):
+        if number == TRIES:
+            pool = pool._replace(at_once=1)
+        rows = [{**parts[place]._asdict(), "deaths": DEATHS * number} for place in again]
+        for row in results(Worker, (files, asked.begin, pool.cores), rows, pool):
+            place, told = (row["file"], row["number"]), json.loads(row["told"])
+            if "error" in told:
+                failed[place] = told["error"]
+                if told.get("hopeless"):
+                    again.remove(place)
+                continue
+            failed.pop(place, None)
+            again.remove(place)
+            summary.replaced += told["replaced"]
+            summary.unknown |= dict.fromkeys(told["unknown"])
+            summary.seconds.update(told["seconds"])
+            yield parts[place]
+        if not again:
+            return
+        summary.again += len(again)
+    for place in again:
+        failed.setdefault(place, "no worker told what became of it")
+
+
+def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
+    """The parts of a file that are not done yet; None if the file is finished."""
+    identity = {"input": f"{cut.bytes} bytes, {cut.checksum}", **asked.belongs}
+    manifest = file.folder / "manifest.json"
+    if asked.resume and manifest.size() is not None:
+        before = json.loads(manifest.read())
+        refuse_other(file.target.name, before, identity)
+        if before.get("bytes") is not None and before["bytes"] == file.target.size():
+            return None
+        there = {name for name, _ in file.folder.files()}
+        for name in there:
+            if name.endswith((".begun", ".part")):
+                (file.folder / name).remove()
+        return [part for part in cut.parts if part.name not in there]
+    for _, old in file.folder.files():
+        old.remove()
+    with manifest.writing() as stream:
+        stream.write(json_text(identity).encode())
+    return cut.parts
+
+
+def _failure(files: Sequence[File], parts: Sequence[Part], failed: Mapping[tuple[int, int], str]) -> DataError:
+    which = [part for part in parts if (part.file, part.number) in failed]
+    told = [
+        f"{files[part.file].source.name}, lines {part.first:,} to {part.first + part.lines - 1:,}: "
+        + " ".join(failed[part.file, part.number].split())
+        for part in which[:TOLD]
+    ]
+    more = [f"and {len(which) - TOLD:,} more"] if len(which) > TOLD else []
+    return DataError(
+        f"{len(which):,} of {len(parts):,} parts could not be done",
+        found="\n    ".join([*told, *more]),
+        do="the same command with --resume tries these again; what is done stays",
+    )

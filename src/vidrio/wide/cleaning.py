@@ -1,0 +1,290 @@
+"""`select` of data/prepare.py on a Ray cluster: the same pairs, found part by part and hash by hash.
+
+    reading     a part of a corpus → its pairs that pass the rules for single pairs, and checksums in so many buckets
+    finding     a bucket of all parts → which of its pairs stood before; equal pairs have equal checksums, so one bucket
+    holding out on this machine, which needs 16 bytes a pair for it and some more to sort them
+    judging     a part again, now that it is known which pairs are new and which are held out
+
+Held-out sentences are few: every worker has them all, and compares its own pairs with them.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidrio.data.clean import Limits, Tally
+from vidrio.data.lines import plain_name
+from vidrio.data.misalignment import parting
+from vidrio.data.pairs import Corpus
+from vidrio.data.prepare import (
+    Flags,
+    Judge,
+    Passed,
+    Wishes,
+    all_or_none,
+    apart_of,
+    near_sample,
+    pair_keys,
+    passing,
+    refuse_few,
+    suited_to,
+    too_many_near,
+    within,
+)  # fmt: skip
+from vidrio.data.progress import Progress, Work
+from vidrio.data.split import TRAIN, Apart, first_of_each, held_out
+from vidrio.errors import DataError
+from vidrio.model.json_text import json_text
+from vidrio.wide.cluster import Pool, cluster, results, share_out
+from vidrio.wide.parts import cut_lines
+from vidrio.wide.places import Place
+
+PART = 1 << 26  # bytes: half a million pairs
+BUCKET = 1 << 29  # bytes of a corpus for each bucket
+BOM = b"\xef\xbb\xbf"
+
+
+class Slice(NamedTuple):
+    """A part of a corpus: of each of its files where it begins and how long it is; no places: all of it."""
+
+    corpus: int
+    first: int  # line
+    places: Sequence[tuple[int, int]] = ()
+
+
+def slices(corpora: Sequence[Corpus]) -> list[Slice]:
+    """Parts of the corpora, in order. What is compressed, or has records over several lines, stays whole."""
+    found: list[Slice] = []
+    for number, corpus in enumerate(corpora):
+        plain = all(plain_name(path) == path for path in corpus.paths)
+        if corpus.form not in ("aligned", "tsv", "jsonl") or not plain:
+            found.append(Slice(number, 1))
+            continue
+        cut = cut_lines(Place.of(str(corpus.paths[0])), PART)
+        places = [[(part.start, part.bytes)] for part in cut.parts]
+        for path in corpus.paths[1:]:  # cut after as many lines
+            with path.open("rb") as file:
+                at = 0
+                for mine, part in zip(places, cut.parts, strict=True):
+                    lengths = [len(line) for line in islice(file, part.lines)]
+                    if len(lengths) < part.lines:
+                        raise parting(*corpus.paths)
+                    mine.append((at, sum(lengths)))
+                    at += sum(lengths)
+                if file.read(1):
+                    raise parting(*corpus.paths)
+        found += [Slice(number, part.first, mine) for mine, part in zip(places, cut.parts, strict=True)]
+    return found
+
+
+@dataclass(frozen=True)
+class Reading:
+    """First pass over a part."""
+
+    corpora: Sequence[Corpus]  # as every machine finds them
+    given: Sequence[Corpus]  # as the user calls them
+    limits: Sequence[Limits]
+    slices: Sequence[Slice]
+    folder: Path
+    buckets: int
+
+    def __call__(self, number: int) -> dict[str, Any]:
+        part, tally = self.slices[number], Tally()
+        corpus = self.corpora[part.corpus]
+        with TemporaryDirectory() as temporary, (self.folder / f"{number}.pairs").open("wb") as file:
+            mine = self._as_corpus(part, Path(temporary)) if part.places else corpus
+            offsets, keys = [0], []
+            for passed in passing(mine, part.corpus, self.limits[part.corpus], tally):
+                line = passed._replace(line=passed.line + part.first - 1).written.encode()
+                offsets.append(offsets[-1] + file.write(line))
+                keys.append(passed.keys)
+        given = self.given[part.corpus]
+        names = {mine.name: given.name} | {str(a): str(b) for a, b in zip(mine.paths, given.paths, strict=True)}
+        for samples in tally.samples.values():
+            for at, sample in enumerate(samples):
+                name, _, place = sample.place.rpartition(":")
+                samples[at] = replace(sample, place=f"{names[name]}:{int(place) + part.first - 1}")
+        exact, sources, targets = np.array(keys, dtype=np.uint64).reshape(-1, 3).T
+        pairs = pair_keys(sources, targets)
+        order = np.argsort(pairs % np.uint64(self.buckets), kind="stable")
+        ends = np.cumsum(np.bincount((pairs % np.uint64(self.buckets)).astype(np.int64), minlength=self.buckets))
+        there = {"exact": exact[order], "pairs": pairs[order], "order": order, "ends": np.array([0, *ends])}
+        for name, values in {**there, "sources": sources, "targets": targets, "offsets": np.array(offsets)}.items():
+            np.save(self.folder / f"{number}.{name}.npy", values)
+        return {"pairs": len(keys), "tally": tally.to_json()}
+
+    def _as_corpus(self, part: Slice, folder: Path) -> Corpus:
+        """The part as a corpus of its own. It begins as the file does, or with a mark that is removed from it again."""
+        corpus = self.corpora[part.corpus]
+        paths = tuple(folder / f"{n}{path.suffix}" for n, path in enumerate(corpus.paths))
+        for path, own, (start, length) in zip(corpus.paths, paths, part.places, strict=True):
+            own.write_bytes((b"" if part.first == 1 else BOM) + Place.of(str(path)).read(start, length))
+        layout = corpus.layout if part.first == 1 else corpus.layout._replace(header=False)
+        return replace(corpus, paths=paths, layout=layout)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Which pairs of a bucket stood before: the number of the part, the number in it, whether they are the same."""
+
+    folder: Path
+    parts: int
+
+    def __call__(self, bucket: int) -> dict[str, Any]:
+        found: dict[str, list[NDArray[Any]]] = {"pairs": [], "exact": [], "order": []}
+        lengths = []
+        for part in range(self.parts):
+            begin, end = np.load(self.folder / f"{part}.ends.npy", mmap_mode="r")[bucket : bucket + 2]
+            lengths.append(end - begin)
+            for name, arrays in found.items():
+                arrays.append(np.load(self.folder / f"{part}.{name}.npy", mmap_mode="r")[begin:end])
+        pairs, exact, order = map(np.concatenate, found.values())
+        old = ~first_of_each(pairs)
+        ends = np.concatenate([[0], np.cumsum(old)])[np.cumsum([0, *lengths])]
+        np.save(self.folder / f"old-{bucket}.ends.npy", ends)
+        np.save(self.folder / f"old-{bucket}.npy", np.stack([order[old], ~first_of_each(exact)[old]]))
+        return {"old": int(old.sum())}
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Second pass over a part."""
+
+    folder: Path
+    buckets: int
+    judge: Judge
+    before: Sequence[int]  # pairs before each part
+    held: int  # parts that are held out
+
+    def __call__(self, number: int) -> dict[str, Any]:
+        begin, end = self.before[number : number + 2]
+        new, same = flags_of(self.folder, self.buckets, number, end - begin)
+        part = np.load(self.folder / "part.npy", mmap_mode="r")[begin:end] if self.held else np.zeros_like(new, np.int8)
+        tally, counts = Tally(), [0] * (self.held + 1)
+        paths = [self.folder / f"{number}.kept-{n}" for n in range(self.held + 1)]
+        lines = (self.folder / f"{number}.pairs").open(encoding="utf-8", newline="\n")
+        with lines, all_or_none(paths) as files:
+            for kept in self.judge.kept(map(Passed.of, lines), Flags(new, same, part), tally):
+                files[kept.part].write(f"{kept.source}\t{kept.target}\n")
+                counts[kept.part] += 1
+        return {"counts": counts, "tally": tally.to_json()}
+
+
+def flags_of(folder: Path, buckets: int, part: int, pairs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of a part's pairs, which are new, and which were there as they are."""
+    new, same = np.ones(pairs, dtype=bool), np.zeros(pairs, dtype=bool)
+    for bucket in range(buckets):
+        begin, end = np.load(folder / f"old-{bucket}.ends.npy", mmap_mode="r")[part : part + 2]
+        which, is_same = np.load(folder / f"old-{bucket}.npy", mmap_mode="r")[:, begin:end]
+        new[which], same[which] = False, is_same
+    return new, same
+
+
+class Step:
+    """A worker that does numbered pieces of a step."""
+
+    def __init__(self, do: Callable[[int], dict[str, Any]]) -> None:
+        self.do = do
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        try:
+            told = self.do(int(row["number"]))
+        except Exception as error:
+            told = {"error": str(error) if isinstance(error, DataError) else repr(error)}
+        return {"number": int(row["number"]), "told": json_text(told)}
+
+
+def clean_on_cluster(
+    corpora: Sequence[Corpus],
+    wishes: Wishes,
+    tally: Tally,
+    paths: Sequence[Path],
+    address: str | None,
+    progress: Progress,
+) -> list[int]:
+    """Write the pairs worth having, and those held out, to these files; how many there are of each."""
+    folder = paths[0].with_name(f"{paths[0].name}.parts")  # which all machines can read
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with cluster(address):
+            return _cleaned(corpora, wishes, tally, paths, folder.absolute(), progress)
+    finally:
+        progress.work = None
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _cleaned(
+    corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, paths: Sequence[Path], folder: Path, progress: Progress
+) -> list[int]:
+    pool = share_out(1)._replace(at_once=1)
+    found = [replace(corpus, paths=tuple(path.absolute() for path in corpus.paths)) for corpus in corpora]
+    parts = slices(corpora)
+    buckets = max(pool.workers, -(-sum(corpus.bytes for corpus in corpora) // BUCKET))
+    limits = [suited_to(corpus, wishes) for corpus in corpora]
+    read = _step("reading pairs", Reading(found, corpora, limits, parts, folder, buckets), len(parts), pool, progress)
+    for told in read:
+        tally.add(Tally.from_json(told["tally"]))
+    before = np.cumsum([0, *(told["pairs"] for told in read)]).tolist()
+    old = 0
+    if wishes.duplicates:
+        buckets = 0
+    else:
+        old = sum(told["old"] for told in _step("comparing", Finding(folder, len(parts)), buckets, pool, progress))
+    refuse_few(before[-1] - old, wishes, tally)
+    judge = Judge([corpus.name for corpus in corpora], apart_of(wishes), Apart(near=wishes.near), False)
+    if sum(wishes.held_out):
+        judge = _held_out(folder, buckets, before, wishes, judge)
+    judging = Judging(folder, buckets, judge, before, len(paths) - 1)
+    judged = _step("comparing pairs", judging, len(parts), pool, progress)
+    for told in judged:
+        tally.add(Tally.from_json(told["tally"]))
+    with all_or_none(paths) as files:
+        for number in range(len(parts)):
+            for n, file in enumerate(files):
+                with (folder / f"{number}.kept-{n}").open(encoding="utf-8", newline="\n") as kept:
+                    shutil.copyfileobj(kept, file, 1 << 20)
+    return [sum(counts) for counts in zip(*(told["counts"] for told in judged), strict=True)]
+
+
+def _held_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes, judge: Judge) -> Judge:
+    """Choose what is held out, and whether near-copies of it are left out."""
+    count = range(len(before) - 1)
+    new = np.concatenate([flags_of(folder, buckets, n, before[n + 1] - before[n])[0] for n in count])
+    sides = [np.concatenate([np.load(folder / f"{n}.{side}.npy") for n in count]) for side in ("sources", "targets")]
+    part = np.full(len(new), TRAIN, dtype=np.int8)
+    part[new] = held_out(sides[0][new], sides[1][new], within(wishes.held_out, int(new.sum())))
+    np.save(folder / "part.npy", part)
+
+    def pairs(numbers: NDArray[np.int64]) -> list[Passed]:
+        found = []
+        for number in numbers.tolist():
+            n = int(np.searchsorted(before, number, side="right")) - 1
+            start, end = np.load(folder / f"{n}.offsets.npy", mmap_mode="r")[number - before[n] :][:2].tolist()
+            found.append(Passed.of(Place.of(str(folder / f"{n}.pairs")).read(start, end - start).decode()))
+        return found
+
+    for pair in pairs(np.flatnonzero(part > TRAIN)):
+        judge.chosen.add(pair.source, pair.target)
+    return replace(judge, many_are_near=too_many_near(pairs(near_sample(new & (part == TRAIN))), judge.chosen))
+
+
+def _step(title: str, do: Callable[[int], dict[str, Any]], count: int, pool: Pool, progress: Progress) -> list[Any]:
+    """What each piece of a step says, in their order."""
+    work = progress.work = Work(title, count)
+    told: dict[int, Any] = {}
+    for row in results(Step, (do,), [{"number": number} for number in range(count)], pool):
+        told[row["number"]] = json.loads(row["told"])
+        if "error" in told[row["number"]]:
+            raise DataError(f"{title} failed", found=told[row["number"]]["error"], do="mend it and begin again")
+        work.done += 1
+    if len(told) < count:
+        raise DataError(f"{title} failed", found=f"{count - len(told)} of {count} parts were lost", do="begin again")
+    return [told[number] for number in range(count)]

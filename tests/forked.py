@@ -1,0 +1,164 @@
+"""`vidrio` as its own process that starts in no time: forked from one that has imported the libraries, and nothing of
+Vidrio. So each command still imports Vidrio, and has its own streams, folder, environment and exit code.
+
+    run_vidrio("translate", "Hello world")      in tests; like subprocess.run
+    python forked.py SOCKET translate …         in a shell; the streams are those of this process
+
+One process that forks is started for a worker when it is first wanted, and ends with it. Where the start itself is what
+is tested (signals, memory, threads, what is imported), tests start Python.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+LIBRARIES = ("click", "numpy", "safetensors.numpy", "tokenizers", "ctranslate2", "sacrebleu", "torch")
+
+
+def run_vidrio(
+    *arguments: str,
+    stdin: str | bytes = "",
+    cwd: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 120,
+    text: bool = True,
+) -> "subprocess.CompletedProcess[Any]":
+    """Run a command to its end, with more in its environment; what it printed is text, or bytes."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin.encode() if isinstance(stdin, str) else stdin)
+        given.seek(0)
+        request = [list(arguments), str(cwd or Path.cwd()), {**os.environ, **(environment or {})}]
+        code = ask(socket_path(), request, (given, out, err), timeout)
+        printed: list[Any] = []
+        for file in (out, err):
+            file.seek(0)
+            printed.append(file.read().decode() if text else file.read())
+    return subprocess.CompletedProcess(arguments, code, *printed)
+
+
+@cache
+def socket_path() -> str:
+    """Where the process that forks listens; it is started now."""
+    path = f"{tempfile.mkdtemp(prefix='vidrio-')}/socket"
+    process = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    kept.append(process)  # its stdin closes when this process ends, and then it ends
+    return path
+
+
+kept: list["subprocess.Popen[bytes]"] = []
+
+
+def ask(path: str, request: list[Any], streams: tuple[IO[bytes], ...], timeout: float | None) -> int:
+    """The exit code of a command (its arguments, folder and environment); below 0 the signal that ended it."""
+    data = json.dumps(request).encode()
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(timeout)
+        connection.connect(path)
+        socket.send_fds(connection, [len(data).to_bytes(4, "little")], [stream.fileno() for stream in streams])
+        connection.sendall(data)
+        try:
+            return int(connection.recv(16))  # closed before that, it ends the command
+        except TimeoutError:
+            raise subprocess.TimeoutExpired(request[0], timeout or 0.0) from None
+
+
+# --- the process that forks -------------------------------------------------------------------------------------------
+
+
+def serve(path: str) -> None:
+    for library in LIBRARIES:
+        __import__(library)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        print("ready", flush=True)
+        while True:
+            ready, _, _ = select.select([listening, 0], [], [])
+            if 0 in ready:
+                os.unlink(path)
+                os.rmdir(os.path.dirname(path))
+                return
+            connection, _ = listening.accept()
+            if os.fork() == 0:
+                listening.close()
+                answer(connection)
+                os._exit(0)
+            connection.close()
+
+
+def answer(connection: socket.socket) -> None:
+    """Run one command, and end it when nobody waits any more."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    length, streams, _, _ = socket.recv_fds(connection, 4, 3)
+    request = b""
+    while len(request) < int.from_bytes(length, "little"):
+        request += connection.recv(1 << 16)
+    ended, held = os.pipe()  # held until the command ends
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        run(*json.loads(request), streams)
+    os.close(held)
+    ready, _, _ = select.select([connection, ended], [], [])
+    if connection in ready:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if connection not in ready:
+        connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def run(arguments: list[str], cwd: str, environment: dict[str, str], streams: list[int]) -> None:
+    os.setsid()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    for entry in reversed(environment.get("PYTHONPATH", "").split(os.pathsep)):
+        if entry and entry not in sys.path:
+            sys.path.insert(0, entry)
+    sys.argv = ["vidrio", *arguments]
+    code: Any = 1
+    try:
+        from vidrio.cli import main
+
+        code = main()
+        sys.stdout.flush()
+    except SystemExit as leaving:
+        code = leaving.code
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        ended_as_python_does()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1 if code else 0)
+
+
+def ended_as_python_does() -> None:
+    import atexit
+    import threading
+
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+
+
+if __name__ == "__main__":
+    if sys.argv[2:]:
+        here = tuple(os.fdopen(number, "rb", closefd=False) for number in range(3))
+        sys.exit(ask(sys.argv[1], [sys.argv[2:], os.getcwd(), dict(os.environ)], here, None))
+    serve(sys.argv[1])

@@ -1,0 +1,102 @@
+"""Every character of Unicode, within a text: the words around it are those of the text without it.
+
+`python tests/test_unicode.py en-es` tries all of them, some 4 minutes of one quiet core; it tells the exceptions.
+"""
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from vidrio.text.reading.signs import knows
+from vidrio.translate.translator import Translator
+
+WORDS = {"en-es": ("Hello", "world"), "es-en": ("Hola", "mundo")}
+LEARNED = {"\u2018"}  # byte by byte; it is common, and read as it stands
+READ_AS = {"\u2010": "-", "\u2011": "-", **dict.fromkeys("\u201b\u201a\u2039\u203a\u2032", "'")}
+READ_AS |= dict.fromkeys("\u201e\u201f\u2033", '"')
+STEP = 397  # a prime: every so manieth of all code points is tried, and all of the first blocks
+FIRST_BLOCKS = 0x0500
+GENERAL = range(0x2000, 0x2200)
+
+
+def code_points() -> Iterator[int]:
+    """All but the halves of pairs, which are no characters."""
+    return (code for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000)
+
+
+def worded(text: str) -> str:
+    """The words of a text, whatever stands between them."""
+    return " ".join(re.findall(r"\w+", text)).lower()
+
+
+def without(text: str, sign: str) -> str:
+    """A text without a sign, or what the sign is composed of."""
+    for form in (sign, unicodedata.normalize("NFC", sign), unicodedata.normalize("NFKC", sign), sign.lower()):
+        if form.strip() and form in text:
+            return text.replace(form, "", 1)
+    return text
+
+
+def is_known(text: str, translator: Translator) -> bool:
+    return all(knows(sign, translator.reader._tokenizer) for sign in unicodedata.normalize("NFC", text))
+
+
+def other_words(direction: str, codes: Iterable[int]) -> list[str]:
+    """What went wrong: characters that the vocabulary lacks, and that changed the words around them."""
+    translator = Translator.load(direction, engine="fast")
+    first, second = WORDS[direction]
+    known = {
+        code: all(knows(sign, translator._source) for sign in unicodedata.normalize("NFC", first + chr(code)))
+        for code in codes
+    }
+    signs = [chr(code) for code, is_known in known.items() if not is_known and chr(code) not in LEARNED]
+    apart = [translator.translate(word).text for word in (first, second)]
+    right = {worded(translator.translate(f"{first} {second}").text), worded(" ".join(apart))}
+    wrong = []
+    for sign, found in zip(signs, translator.stream(f"{first}{sign} {second}" for sign in signs), strict=True):
+        if worded(without(found.text, sign)) in right:
+            continue
+        if sign.isalnum() or unicodedata.category(sign)[0] == "M":  # a part of the word, which is copied with it
+            copied = first + sign
+            if copied in found.text and worded(found.text.replace(copied, "", 1)) == worded(apart[1]):
+                continue
+        # What is read in another form is what that form makes of the words: with a letter more "Hello" is another word.
+        plain = {READ_AS.get(sign, sign), unicodedata.normalize("NFKC", sign), sign.lower()} - {sign}
+        if worded(found.text) in {worded(translator.translate(f"{first}{form} {second}").text) for form in plain}:
+            continue
+        wrong.append(f"U+{ord(sign):04X} {unicodedata.name(sign, '')}: {found.text!r}")
+    return wrong
+
+
+@pytest.mark.parametrize("direction", list(WORDS))
+def test_a_character_takes_no_words_along(direction: str) -> None:
+    some = {*range(0x80, FIRST_BLOCKS), *GENERAL, *range(0xE0000, 0xE0080), *list(code_points())[::STEP]}
+    assert other_words(direction, sorted(some)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", list(WORDS))
+def test_no_character_takes_words_along(direction: str) -> None:
+    assert other_words(direction, code_points()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "translation"),
+    [
+        ("I saw the house• and the dog.", "Vi la casa• y el perro."),
+        ("The price is 20 ± 2 dollars.", "El precio es 20 ± 2 dólares."),
+        ("The re\u200bd hou\ufe0fse", "La casa roja"),
+        ("The r\U000e0065ed house\u2063", "La casa roja"),
+        ("\U0001d413\U0001d421\U0001d41e red house", "La casa roja"),
+    ],
+)
+def test_signs_within_a_sentence(text: str, translation: str) -> None:
+    assert Translator.load("en-es", engine="fast").translate(text).text == translation
+
+
+if __name__ == "__main__":
+    for line in other_words(sys.argv[1], code_points()):
+        print(line)

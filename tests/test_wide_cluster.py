@@ -1,0 +1,184 @@
+"""Bulk work on a real Ray cluster of several nodes on this machine, while workers and a node are killed. All slow: a
+node takes seconds to start, and some more each worker."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vidrio.wide.bulk import Answered
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+NODE = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": False}
+PATIENCE = 300  # seconds
+VERBS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+LINES = [f"The {a} men saw {b} dogs and {c} cats near the house." for a in VERBS for b in VERBS for c in VERBS]
+# The command with parts of some 4 KB, so that little text is many parts.
+COMMAND = (
+    "import vidrio.wide.parts as p; p.PART = p.BLOCK = 4096; from vidrio.cli import main; raise SystemExit(main())"
+)
+
+
+class Nodes:
+    """A head and two more."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.cluster = Cluster(initialize_head=True, head_node_args=NODE)
+        self.more = [self.cluster.add_node(**NODE) for _ in range(2)]
+
+    def kill_node(self) -> None:
+        self.cluster.remove_node(self.more.pop(), allow_graceful=False)
+
+    def workers(self) -> list[int]:
+        """The processes that hold a model on the nodes of this cluster."""
+        ours = {node.all_processes["raylet"][0].process.pid for node in [self.cluster.head_node, *self.more]}
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                name, parent = (process / "cmdline").read_bytes(), (process / "stat").read_text().rpartition(")")[2]
+            except OSError:
+                continue
+            if b"MapWorker" in name and int(parent.split()[1]) in ours:
+                found.append(int(process.name))
+        return found
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        paths = [str(Path(__file__).parent), *filter(None, sys.path)]  # workers import this file
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        nodes = Nodes()
+        try:
+            yield nodes
+        finally:
+            nodes.cluster.shutdown()
+
+
+def wait_for(what, process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not what() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert what(), process.stderr and process.communicate(timeout=PATIENCE)
+
+
+def begun(nodes: Nodes, folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", COMMAND, *arguments, "--ray", nodes.cluster.address]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def parts_in(folder: Path) -> int:
+    return sum(path.name.isdigit() for path in folder.glob("*"))
+
+
+def plain(folder: Path, *arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "vidrio", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_killed_workers_and_a_killed_node_leave_no_trace(nodes, tmp_path):
+    """In the middle a worker is killed, then a node with its worker; what comes out is what the plain command writes.
+    Then the command itself is killed, and goes on."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("\n".join(LINES[:900]))
+    (tmp_path / "in" / "b.txt").write_text("\n".join(LINES[900:]) + "\n")
+    for name in ("a.txt", "b.txt"):
+        plain(tmp_path, "translate", "-i", f"in/{name}", "-o", name)
+    process = begun(nodes, tmp_path, "translate", "-i", "in/*.txt", "-o", "out/")
+    parts = tmp_path / "out" / ".vidrio" / "a.txt"
+    wait_for(lambda: parts_in(parts) >= 2, process)
+    os.kill(nodes.workers()[0], signal.SIGKILL)
+    done = parts_in(parts)
+    wait_for(lambda: parts_in(parts) > done, process)
+    nodes.kill_node()
+    _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, told
+    assert "2 files, 1,000 lines, 3 workers of 1 cores" in told
+    for name in ("a.txt", "b.txt"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+    process = begun(nodes, tmp_path, "translate", "-i", "in/*.txt", "-o", "again/")
+    parts = tmp_path / "again" / ".vidrio" / "a.txt"
+    wait_for(lambda: parts_in(parts) >= 3, process)
+    process.kill()
+    process.communicate()
+    there = {path: path.stat().st_mtime_ns for path in parts.glob("0*") if path.name.isdigit()}
+    process = begun(nodes, tmp_path, "translate", "-i", "in/*.txt", "-o", "again/", "--resume")
+    wait_for(lambda: parts_in(parts) > len(there) or (tmp_path / "again" / "a.txt").exists(), process)
+    kept = {path: path.stat().st_mtime_ns for path in there if path.exists()}
+    assert kept.items() <= there.items()
+    assert process.communicate(timeout=PATIENCE)[1].startswith("vidrio: 2 files, 1,000 lines")
+    for name in ("a.txt", "b.txt"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / name).read_bytes()
+
+
+def deadly(cores):
+    """A worker that one line kills."""
+
+    def answer(name, raw, first, objects):
+        if b"death" in raw:
+            os._exit(1)
+        time.sleep(0.1)
+        return Answered([line.decode().upper() for line in raw], [], 0)
+
+    return answer
+
+
+SCRIPT = """
+import sys, vidrio.wide.parts as p
+from contextlib import contextmanager
+from pathlib import Path
+from test_wide_cluster import deadly
+from vidrio.errors import DataError
+from vidrio.wide.bulk import Asked, answer_files
+p.PART = p.BLOCK = 64
+@contextmanager
+def bar(title, total):
+    yield lambda done: None
+asked = Asked(inputs=["in.txt"], output="out", address=sys.argv[1], resume=False, cores=None, belongs={}, begin=deadly)
+try:
+    answer_files(asked, bar)
+except DataError as error:
+    Path("told").write_text(error.found)
+"""
+
+
+def test_a_part_that_kills_its_workers_is_told_in_the_end(nodes, tmp_path):
+    """Only that part: what was done beside it, and died with it, is done again."""
+    lines = [f"this is line {n}" for n in range(40)]
+    lines[21] = "death"
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines))
+    command = [sys.executable, "-c", SCRIPT, nodes.cluster.address]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    told = (tmp_path / "told").read_text()
+    assert told.count("in.txt, lines") == 1
+    assert "its worker died" in told
+    parts = {path for path in (tmp_path / "out" / ".vidrio" / "in.txt").iterdir() if path.name.isdigit()}
+    written = sorted(line for path in parts for line in path.read_text().splitlines())
+    missing = set(map(str.upper, lines)) - set(written)
+    assert "DEATH" in missing
+    assert len(missing) == 40 - len(written) <= 6
+
+
+def test_cleaning_on_the_cluster(nodes, tmp_path):
+    pairs = [(line, line.replace("men", "hombres").upper()) for line in LINES[:300] + LINES[100:200]]
+    for name, some in (("a.tsv", pairs[:250]), ("b.tsv", pairs[250:])):
+        (tmp_path / name).write_text("".join(f"{source}\t{target}\n" for source, target in some))
+    clean = ["data", "clean", "a.tsv", "b.tsv", "--held-out", "9", "--json"]
+    plain(tmp_path, *clean, "--to", "plain.tsv", "--held-out-to", "plain-held.tsv")
+    process = begun(nodes, tmp_path, *clean, "--to", "wide.tsv", "--held-out-to", "wide-held.tsv")
+    told, wrong = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, wrong
+    assert json.loads(told)["skipped"]["duplicate"] == 100
+    for name in ("", "-held"):
+        assert (tmp_path / f"wide{name}.tsv").read_bytes() == (tmp_path / f"plain{name}.tsv").read_bytes()
