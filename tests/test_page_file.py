@@ -81,8 +81,8 @@ def tensors(page: Page, names: list[str]) -> dict[str, np.ndarray]:
         """async (names) => [...await vidrio.tensors(names)].map(([name, { data }]) => {
             const bytes = new Uint8Array(Float64Array.from(data).buffer);
             const parts = [];
-            for (let i = 0; i < bytes.length; i += 9999)
-                parts.push(String.fromCharCode(...bytes.slice(i, i + 9999)));
+            for (let at = 0; at < bytes.length; at += 9999)
+                parts.push(String.fromCharCode(...bytes.subarray(at, at + 9999)));
             return [name, btoa(parts.join(""))];
         })""",
         names,

@@ -5,7 +5,8 @@ waiting are made together, round after round, so that batches stay as full as in
 assembled from what came of its attempts.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from vidrio.translate.engines import Engine
 from vidrio.translate.translation import Pieces, Sentence, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation repeated itself
+AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
 CLEARLY = 1.0  # in log p, by which one attempt must be likelier than another
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 REPETITION, NO_CHARACTERS = "repetition", "bytes that make no character"  # what a search may have to avoid
@@ -173,19 +175,34 @@ class Attempts:
         """Read, search, decode and judge attempts that differ in their texts and how these are read."""
         own = self.search if attempts[0].whole else None  # in place of the engine's
         ways = [Way(not options.prefix, hide, 1 if as_sentence else SEVERAL) for _, _, hide, as_sentence, _ in attempts]
+        prepared: list[Prepared] = []
+        sources: list[Ids] = []
         with self.turn:
-            prepared = self.reader.prepare_all([attempt.source for attempt in attempts], ways)
-            given = self.source.encode_batch([read.given for read in prepared])
-        sources = [(*ids, *self.close) for ids in given]
+            for some in self._some(len(attempts)):
+                prepared += self.reader.prepare_all([attempt.source for attempt in attempts[some]], ways[some])
+                given = self.source.encode_batch([read.given for read in prepared[some]])
+                sources += [(*ids, *self.close) for ids in given]
         searched = own(sources, options) if own else self.engine.search(sources, options, self.stopped)
         if attempts[0].avoid:
             searched = self._rescored(sources, searched)
-        decoded = iter(
-            self.target.decode_batch([hypothesis.ids for hypotheses in searched for hypothesis in hypotheses])
-        )
-        texts = [[next(decoded) for _ in hypotheses] for hypotheses in searched]
-        avoid = [""] * len(attempts) if own or attempts[0].avoid else self._to_avoid(sources, searched, texts)
-        return self._judged(attempts, avoid, [*map(Searched, prepared, sources, searched, texts)])
+        outcomes: list[Outcome] = []
+        for some in self._some(len(attempts)):
+            of_some = searched[some]
+            decoded = iter(
+                self.target.decode_batch([hypothesis.ids for hypotheses in of_some for hypothesis in hypotheses])
+            )
+            texts = [[next(decoded) for _ in hypotheses] for hypotheses in of_some]
+            avoid = [""] * len(of_some) if own or attempts[0].avoid else self._to_avoid(sources[some], of_some, texts)
+            all_found = [*map(Searched, prepared[some], sources[some], of_some, texts)]
+            outcomes += self._judged(attempts[some], avoid, all_found)
+        return outcomes
+
+    def _some(self, count: int) -> Iterator[slice]:
+        """Some at a time, so that nobody waits for long who wants no more of them."""
+        for start in range(0, count, AT_ONCE):
+            if self.stopped():
+                raise CancelledError
+            yield slice(start, start + AT_ONCE)
 
     def _to_avoid(
         self, sources: Sequence[Ids], searched: Sequence[Sequence[Hypothesis]], texts: Sequence[Sequence[str]]
