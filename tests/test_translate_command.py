@@ -30,7 +30,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lines():
-    return [f"{a} {b} {c}.".capitalize() for a in WORDS for b in WORDS for c in WORDS[:8]]
+    return [f"{a} {b} {c}.".capitalize() for a in WORDS for b in WORDS for c in WORDS[:4]]
 
 
 @pytest.fixture(scope="module")

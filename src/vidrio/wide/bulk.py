@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any, NamedTuple
 
 from vidrio.errors import DataError, VidrioError
@@ -71,7 +71,8 @@ class Summary:
     replaced: int = 0
     pool: Pool | None = None
     unknown: dict[str, None] = field(default_factory=dict)
-    seconds: Counter[str] = field(default_factory=Counter)  # opening models, reading and writing, in all
+    seconds: Counter[str] = field(default_factory=Counter)  # of all workers: opening models, files, answering
+    working: float = 0.0  # seconds from the first worker's beginning to the last one's end
 
 
 class Worker:
@@ -104,8 +105,8 @@ class Worker:
                 stream.write("".join(f"{line}\n" for line in answered.lines).encode())
             begun.remove()
             told = {"unknown": answered.unknown, "replaced": answered.replaced}
-            files = read - began + perf_counter() - done
-            told |= {"seconds": {"opening": opening, "files": files, "answering": done - read}}
+            spent = {"opening": opening, "files": read - began + perf_counter() - done, "answering": done - read}
+            told |= {"seconds": spent, "began": time() - perf_counter() + began}
         except VidrioError as error:
             told = {"error": str(error), "hopeless": True}  # the lines are as they are
         except Exception as error:  # whatever the machine, its disk or its network says
@@ -161,7 +162,7 @@ def _tried(
 ) -> Iterator[Part]:
     """The parts, as they are done. Those that could not be done are left in `failed`."""
     parts = {(part.file, part.number): part for part in todo}
-    again = list(parts)
+    again, first = list(parts), time()
     pool = summary.pool or share_out(asked.cores)
     for number in range(1, TRIES + 1):
         if number == TRIES:
@@ -179,6 +180,8 @@ def _tried(
             summary.replaced += told["replaced"]
             summary.unknown |= dict.fromkeys(told["unknown"])
             summary.seconds.update(told["seconds"])
+            first = min(first, told["began"])
+            summary.working = max(summary.working, time() - first)
             yield parts[place]
         if not again:
             return
