@@ -40,8 +40,8 @@ hello: $(READY) ## install Vidrio and translate TEXT="Hello world"
 test: $(READY_TEST) ## every test but the slow ones: code, style, types, pages
 	@$(RUN_TESTS); status=$$?; [ -n "$(STATUS)" ] || exit $$status; echo $$status > "$(STATUS)"
 
-slow: $(READY_TEST) ## the slow tests
-	@$(RUN_TESTS) -m "slow and not network"
+slow: $(READY_TEST) ## the slow tests, with their counts and times
+	@$(RUN_TESTS) -m "slow and not network" -rP --durations 0 --durations-min 1
 
 check: $(READY_TEST) ## style and types only
 	@"$(VENV_TEST)/bin/ruff" check

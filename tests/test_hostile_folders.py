@@ -268,9 +268,9 @@ def test_some_hostile_folders_are_refused_or_translate(models: Path) -> None:
 
 @pytest.mark.slow
 def test_many_hostile_folders_are_refused_or_translate(models: Path) -> None:
-    """VIDRIO_HOSTILE=100000 tries another number of them."""
-    told = hold(models, int(os.environ.get("VIDRIO_HOSTILE", MANY)), 1_000_000)
-    print(told)
+    """VIDRIO_HOSTILE=100000 tries another number of them, VIDRIO_HOSTILE_FROM=1040000 others."""
+    begin = int(os.environ.get("VIDRIO_HOSTILE_FROM", 1_000_000))
+    print(begin, hold(models, int(os.environ.get("VIDRIO_HOSTILE", MANY)), begin))
 
 
 if __name__ == "__main__":

@@ -146,3 +146,4 @@ def test_what_must_come_through_does(direction: str) -> None:
 def test_what_must_come_through_does_in_many_texts(direction: str) -> None:
     count = int(os.environ.get("VIDRIO_WHOLE", SLOW)) // 2
     assert failures(direction, 0, count) == []
+    print(f"{count} texts")

@@ -30,6 +30,9 @@ _BBCODE = "b|i|u|s|url|img|quote|code|list|size|color|center|spoiler"
 _ORDINAL = r"\.?(?:[ºª]|(?:st|nd|rd|th|er|r[oa]|d[oa]|t[oa]|m[oa]|v[oa]|n[oa])\b)"
 _EMOJI = rf"{_PICTURE}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?[\U000e0020-\U000e007f]*"
 
+_STRING = r'"(?:[^"\\\n]|\\.){0,200}+"'
+_FLAT = rf'\{{(?:{_STRING}|[^"{{}}\n]){{0,200}}+\}}'
+
 # Signs without one of which no text has certain kinds; so most texts are not searched for most kinds.
 _SIGNS = {
     "0": pattern(r"\d"),
@@ -55,7 +58,9 @@ _KINDS = (
     ("tag", "<", rf"<[%?][^<>]{{0,200}}[%?]>|<[^\s<>]{{1,60}}>|\[/?(?:{_BBCODE})(?:=[^\[\]\s]{{1,200}})?\]"),
     ("tag", "<", r"&lt;/?[A-Za-z](?:[^&<>\s]|\s(?=[\w/])|&(?!gt;|lt;)){0,200}&gt;"),
     ("tag", "<", r"&(?:[A-Za-z][A-Za-z0-9]{1,30}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"),
+    ("code", "<", rf'\{{\s?{_STRING}\s?:(?:{_STRING}|{_FLAT}|[^"{{}}\n]){{0,200}}+\}}'),  # JSON
     # {count, plural, one {# file} other {# files}} and {\an8} of subtitles
+    ("placeholder", "<", r"\{\w{1,40},\s?(?:number|date|time|spellout|ordinal|duration)(?:,\s?[^{}\n]{1,60})?\}"),
     ("placeholder", "<", r"\{\w{1,40},\s?(?:plural|select|selectordinal),(?:[^{}]|\{[^{}]{0,200}\}){0,400}\}"),
     ("placeholder", "<", r"\{\\[^{}\n]{1,60}\}|(?<!\w)__[A-Z0-9_]{1,40}__(?!\w)"),
     ("placeholder", "<%", r"\#{2,3}\w{1,40}\#{2,3}|@@\w{1,40}@@|\$\$\w{1,40}\$\$|%%\w{1,40}%%"),
@@ -81,7 +86,9 @@ _KINDS = (
         rf"(?<![\w.@-])[A-Za-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{_TLDS})(?![\w@-])(?:/[^\s{_QUOTES}]*(?<![.,;:!?]))?",
     ),
     ("code", "<", r"[A-Z]{1,4}(?:&[A-Z]{1,4})+(?!\w)"),  # R&D
+    ("code", "(☺", r"(?:\([cC]\)|©)\s?\d{4}(?:[-–]\d{4})?(?![\w.,-]*\d)"),  # whose year it is
     ("code", "(", r"\((?:[cC](?=\)\s?(?:\d|[A-Z]))|[rR]|tm|TM)\)"),
+    ("code", "0", r"(?<![\w.,/-])\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?(?!\w)"),
     # --option, Ctrl+C, max_length, 550e8400-e29b-41d4-a716-446655440000, 4d94054, AB-9X7Z-QQ12, 42B
     ("code", "-", r"(?<![\w-])--[A-Za-z][\w-]*+|(?<!\w)(?:Ctrl|Alt|Shift|Cmd)(?:[+-]\w+)+"),
     ("code", "<", r"(?<!\w)_*[^\W_]+(?:_+[^\W_]+)+(?!\w)"),
@@ -117,6 +124,7 @@ _SIGN = pattern(
     "[\\d\x1b`@<>&{}$#%\\[/~\\\\_+\u00a9\u00ae\u2049-\U0010ffff]|[.](?<=\\w[.])(?=\\w)|-[-A-Z]|[(](?:[cCrR]|tm|TM)[)]"
 )
 _TRAILING = pattern(r"(?:[.]\d+)+")
+ASCII_WORD = pattern(r"[A-Za-z0-9]")
 _BY_DIGITS = ("number", "date", "time", "version")
 
 
@@ -182,12 +190,29 @@ def check(source: Protected, translation: Protected) -> list[Missing]:
         thing = source.text[start:end]
         key = _key(thing, kind) + (_unit(thing) if kind == "number" else "")
         taken[key] += 1
-        there = values[key] if kind == "number" else digits[key] if kind in _BY_DIGITS else text.count(thing)
+        there = (
+            values[key]
+            if kind == "number"
+            else digits[key]
+            if kind in _BY_DIGITS
+            else _copies(source.text, start, end, text)
+        )
         currency = next((sign for sign in thing if sign in _MONEY), "") if kind == "number" else ""
         taken[currency] += 1
         if taken[key] > there or (currency and taken[currency] > _mentions(currency, text)):
             lost.append(Missing(thing, kind, start))
     return lost
+
+
+def _copies(source: str, start: int, end: int, translation: str) -> int:
+    """How often what stands in a source stands in the translation; #one is none in #oneone, unless words touch it."""
+    thing, before, after = source[start:end], source[start - 1 : start], source[end : end + 1]
+    count = translation.count(thing)
+    if not count or not (ASCII_WORD.match(thing[0]) or ASCII_WORD.match(thing[-1])):
+        return count
+    left = "(?<![A-Za-z0-9])" if ASCII_WORD.match(thing[0]) and not ASCII_WORD.match(before) else ""
+    right = "(?![A-Za-z0-9])" if ASCII_WORD.match(thing[-1]) and not ASCII_WORD.match(after) else ""
+    return len(re.findall(f"{left}{re.escape(thing)}{right}", translation))
 
 
 def _mentions(currency: str, translation: str) -> int:
