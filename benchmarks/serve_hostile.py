@@ -103,15 +103,17 @@ def schemathesis(there: Server, command: str, examples: int) -> Counter[str]:
         return found
 
     before = statuses()
-    done = subprocess.run(
-        [
-            *(command, "run", f"http://{there.host}:{there.port}/openapi.json", "--max-examples", str(examples)),
-            *("--checks", "not_a_server_error", "--mode", "all", "--workers", "4", "--seed", "1", "--no-color"),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    with tempfile.TemporaryDirectory() as folder:  # in which it keeps what it finds
+        done = subprocess.run(
+            [
+                *(command, "run", f"http://{there.host}:{there.port}/openapi.json", "--max-examples", str(examples)),
+                *("--checks", "not_a_server_error", "--mode", "all", "--workers", "4", "--seed", "1", "--no-color"),
+            ],
+            capture_output=True,
+            cwd=folder,
+            text=True,
+            timeout=600,
+        )
     if done.returncode:
         print(done.stdout[-4000:], done.stderr[-1000:])
     return statuses() - before

@@ -4,15 +4,17 @@ import http.client
 import json
 import random
 import re
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+BOUNDARY = "--vidrio"
 LENGTHS = (1, 1, 1, 2, 3, 5, 12)  # sentences of a text
 SENTENCES = Path("shared/data/en-es/test/tatoeba-test-v2020-07-28.en")
 
@@ -44,25 +46,60 @@ class Client:
 
     def ask(self, path: str, fields: dict[str, Any] | None = None) -> tuple[int, Any]:
         """The status and the answer; without fields it is a GET."""
-        kind = {"Content-Type": "application/json"} if fields is not None else {}
-        self._connection.request(
-            "GET" if fields is None else "POST", path, None if fields is None else json.dumps(fields), kind
-        )
+        if fields is None:
+            return self._exchange("GET", path)
+        return self._exchange("POST", path, "application/json", json.dumps(fields).encode())
+
+    def upload(self, path: str, text: str, **fields: str) -> tuple[int, Any]:
+        return self._exchange("POST", path, *form(text, **fields))
+
+    def _exchange(self, method: str, path: str, kind: str = "", body: bytes | None = None) -> tuple[int, Any]:
+        self._connection.request(method, path, body, {"Content-Type": kind} if kind else {})
         answer = self._connection.getresponse()
-        return answer.status, json.loads(answer.read())
+        data = answer.read()
+        return answer.status, json.loads(data) if answer.headers.get_content_subtype() == "json" else data
+
+
+def form(text: str, **fields: str) -> tuple[str, bytes]:
+    """A form with a file of this text, from English to Spanish: its kind and its bytes."""
+    parts = {'file"; filename="a.txt': text, "source": "en", "target": "es", **fields}
+    lines = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{part}\r\n'
+        for name, part in parts.items()
+    )
+    return f"multipart/form-data; boundary={BOUNDARY}", f"{''.join(lines)}--{BOUNDARY}--\r\n".encode()
 
 
 @contextmanager
-def server(*options: str, command: Sequence[str] = ("-m", "vidrio", "serve", "--no-page")) -> Iterator[Server]:
-    """A server on a free port; it prints its address when it is ready, and is ended with the block."""
-    whole = [sys.executable, *command, "--port", "0", *options]
-    with subprocess.Popen(whole, stdout=subprocess.PIPE, text=True) as process:
+def server(*options: str) -> Iterator[Server]:
+    """`vidrio serve`, on a free port if none is told; it ends with the block."""
+    port = () if "--port" in options else ("--port", "0")
+    command = [sys.executable, "-m", "vidrio", "serve", "--no-page", *port, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
             address = re.search(r"http://\S+", process.stdout.readline())
             assert address, "the server did not begin"
             where = urlsplit(address[0])
             yield Server(process, where.hostname or "", where.port or 0)
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def peer(*command: str, environment: dict[str, str] | None = None) -> Iterator[Server]:
+    """Another server; its command gets the port as its last word, and it is ready when it tells its languages."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = (*command, str(port))
+    with subprocess.Popen(command, env=environment, text=True, stderr=subprocess.DEVNULL) as process:
+        try:
+            for _ in until(time.perf_counter() + 120):
+                with suppress(OSError):
+                    Client("127.0.0.1", port).ask("/languages")
+                    break
+                time.sleep(0.2)
+            yield Server(process, "127.0.0.1", port)
         finally:
             process.terminate()
 

@@ -3,6 +3,7 @@
     python benchmarks/walks.py [--json] [--what translate,train] [--rooms commands,data,learn]
 
 Counted by `sys.setprofile`, in Vidrio's own functions (expressions like lambdas belong to the function they stand in).
+What a file does while it is imported is no step of a walk.
 
 `translate`: one text through `Translator.translate`, once the translator is loaded and has translated something. The
 engine is left out. `changes` are calls that go into another file than the call before them.
@@ -94,6 +95,8 @@ def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
         before = frame.f_back
         while before and not file_of(before.f_code):
             before = before.f_back
+        if before and before.f_code.co_name == "<module>":  # while a file is imported, which no batch walks through
+            return
         calls.append(Call(file_of(code), code.co_qualname, file_of(before.f_code) if before else ""))
 
     threading.setprofile(note)

@@ -1,7 +1,9 @@
 """Files: each kind goes through, and opens elsewhere with its formatting; what cannot be handled is an error."""
 
 import io
+import os
 import re
+import shutil
 import time
 import zipfile
 from collections.abc import Callable
@@ -25,6 +27,7 @@ from vidrio.documents.subtitles import plan_subtitles, wrapped
 from vidrio.documents.suffixes import DOCUMENTS
 from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
+from vidrio.model.find import packaged
 from vidrio.serve.app import create_app
 from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator
@@ -375,6 +378,39 @@ def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
         assert on.post("/translate_file", data={"source": "en", "target": "es"}).status_code == 400
     with TestClient(create_app("lesson", settings=Settings(page=False))) as on:
         assert upload(on, "a.txt", b"hello").json() == {"error": "Files translation are disabled on this server."}
+
+
+def test_a_file_outlives_a_server_that_ends_and_a_model_that_is_damaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(packaged()["lesson"], tmp_path / "model")
+    tensors, whole = tmp_path / "model/model.safetensors", (tmp_path / "model/model.safetensors").read_bytes()
+    settings = Settings(page=False, files=tmp_path / "files")
+    app = create_app(str(tmp_path / "model"), settings=settings)
+    tensors.write_bytes(b"damaged")
+    with TestClient(app) as on:
+        status = upload(on, "a.txt", b"hello world\n", wait="false").json()["statusUrl"]
+        while "waits" not in caplog.text:
+            time.sleep(0.05)
+        assert on.get(status).json() == {"progress": 0, "done": False}
+    tensors.write_bytes(whole)
+    with TestClient(create_app(str(tmp_path / "model"), settings=settings)) as on:
+        while not (told := on.get(status).json())["done"]:
+            time.sleep(0.05)
+        assert told == {"progress": 1, "done": True}
+
+
+def test_what_was_never_accepted_and_what_was_done_long_ago_is_deleted(tmp_path: Path) -> None:
+    for job, names in (("0" * 32, ("upload",)), ("1" * 32, ("job.json", "translated")), ("2" * 32, ("job.json",))):
+        for name in names:
+            (tmp_path / job).mkdir(exist_ok=True)
+            (tmp_path / job / name).write_text("{}")
+        os.utime(tmp_path / job, (0, 0))
+    with TestClient(create_app("lesson", settings=Settings(page=False, files=tmp_path))) as on:
+        upload(on, "a.txt", b"hello world\n")
+    left = {path.name for path in tmp_path.iterdir()}
+    assert "2" * 32 in left
+    assert not {"0" * 32, "1" * 32} & left
 
 
 def test_an_accepted_file_survives_a_kill(tmp_path: Path) -> None:

@@ -350,15 +350,19 @@ def test_a_way_goes_through_as_few_languages_as_can_be() -> None:
 
 
 def test_a_text_goes_through_a_language_between(tmp_path: Path) -> None:
-    for name, source, target in (("en-es", "en", "es"), ("es-en", "es", "xx")):
-        shutil.copytree(packaged()[name], tmp_path / name)
+    for name, source, target in (("first", "en", "es"), ("second", "es", "xx")):
+        shutil.copytree(packaged()["lesson"], tmp_path / name)
         config = json.loads((tmp_path / name / "config.json").read_text())
         config["about"] |= {"source_language": source, "target_language": target}
         (tmp_path / name / "config.json").write_text(json.dumps(config))
-    on = client_of(str(tmp_path / "en-es"), models=(str(tmp_path / "es-en"),), memory=80)
-    assert translated(on, q="The house is red.", target="xx") == {"translatedText": "The house is red."}
+    first, second = (str(tmp_path / name) for name in ("first", "second"))
+    on = client_of(first, models=(second,), memory=80)
+    twice = Translator.load(second).translate(Translator.load(first).translate("hello world").text).text
+    assert translated(on, target="xx")["translatedText"].casefold() == twice.casefold()
+    with on.stream("POST", "/stream", json={**HELLO, "target": "xx"}) as answer:
+        assert json.dumps(twice) in answer.read().decode()
     with pytest.raises(ConfigError, match="does not fit into the memory for models"):
-        client_of(str(tmp_path / "en-es"), memory=10)
+        client_of(first, memory=0)
 
 
 def test_models_beyond_the_memory_are_let_go_of() -> None:

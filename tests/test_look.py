@@ -16,6 +16,7 @@ from vidrio.hypothesis import Options, Sampling, default_options
 from vidrio.look.measures import cosines, entropy, heads, likeliest, neighbours
 from vidrio.look.quantities import at
 from vidrio.look.run import LoadedModel, look, open_model
+from vidrio.look.run_data import kept_data
 from vidrio.search import Tree
 
 TEXT = "bala core diso fula !"
@@ -170,8 +171,16 @@ def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: LoadedModel)
 
 def test_what_was_kept_and_what_is_new_at_each_step(nonsense: LoadedModel) -> None:
     seen = look(nonsense, TEXT)
+    told = kept_data(seen)
     for step in range(len(seen.chosen_ids)):
         kept = seen.kept_at(step)
+        parts = {part["part"]: (part["reused"], part["rows"]) for part in told[step]}
+        assert parts.pop("memory") == (len(seen.source_ids) if step else 0, len(seen.source_ids))
+        assert parts == {
+            name.removesuffix(".K.h0"): (kept.reused[name], len(rows))
+            for name, rows in kept.rows.items()
+            if name.endswith(".K.h0")
+        }
         for name, rows in kept.rows.items():
             cross = ".cross." in name
             assert kept.reused[name] == (0 if step == 0 else len(seen.source_ids) if cross else step)
@@ -206,7 +215,7 @@ def test_cosines_and_neighbours() -> None:
     rows = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0, 0.0]])
     expected = [[1, 1, 0, -1, 0], [1, 1, 0, -1, 0], [0, 0, 1, 0, 0], [-1, -1, 0, 1, 0], [0, 0, 0, 0, 0]]
     assert cosines(rows, rows).tolist() == expected
-    assert neighbours(rows, 0, 2) == [(1, 1.0), (2, 0.0)]
+    assert neighbours(rows, [0, 3], 2) == {0: [(1, 1.0), (2, 0.0)], 3: [(2, 0.0), (4, 0.0)]}
 
 
 def test_entropy() -> None:

@@ -22,7 +22,8 @@ from vidrio.glass.proof.receipts import locate, receipt
 from vidrio.glass.whatif.whatif import parse
 from vidrio.look.numpy_lines import input_names, numpy_line
 from vidrio.look.run import look, open_model, target_ids
-from vidrio.serve.app import HEADERS, LARGEST_BODY, create_app
+from vidrio.serve.app import create_app
+from vidrio.serve.guards import HEADERS, LARGEST_BODY
 from vidrio.serve.running import serve
 from vidrio.translate.translator import Translator
 

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -378,6 +379,23 @@ def test_a_slow_source_is_answered_text_by_text(translator):
             yield SAMPLES[0]
 
     assert [len(came) for _ in translator.stream(slowly())] == [1, 2, 3, 4]
+
+
+def test_ctrl_c_that_reaches_another_thread_ends_a_stream(translator, monkeypatch):
+    """Python acts on it in the main thread, when that runs: it may not wait for a result without looking up."""
+
+    def slowly(*arguments, **options):
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        left.wait(30)
+        return []
+
+    left = threading.Event()
+    monkeypatch.setattr(translator.engine, "search", slowly, raising=False)
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        list(translator.stream(["hello world"]))
+    assert time.perf_counter() - began < 10
+    left.set()
 
 
 def test_one_text_is_no_stream(translator):

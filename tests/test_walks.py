@@ -27,3 +27,4 @@ def test_a_batch_walks_from_phase_to_phase() -> None:
     walk = walks_of("train")["train"]
     assert walk["files"] <= 30
     assert walk["hops"] <= 45
+    assert walk["returns"] <= 16  # files that serve two phases (parameters, batches, the plan, progress)

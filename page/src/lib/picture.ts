@@ -116,7 +116,9 @@ export function svgOf(root: HTMLElement): string {
     }
   }
 
+  root.classList.add("whole"); // what is out of sight is laid out too
   walk(root);
+  root.classList.remove("whole");
   const size = { width: Math.ceil(right) + 2 * EDGE, height: Math.ceil(bottom) + 2 * EDGE };
   const paper = getComputedStyle(root.closest(".card, aside") ?? document.body).backgroundColor;
   const background = tag("rect", { ...size, fill: isVisible(paper) ? paper : "#ffffff" });

@@ -9,6 +9,7 @@ import type { Agreement, Asked, Change, Machine, Receipt, Run, Stage, Step } fro
 import { inSpanish } from "./words.es";
 
 const TYPED = 60; // milliseconds without a key press before the text is asked for
+const DRAWN = 4; // quantities that come into view in one frame
 const RESTED = 900; // and before the slower questions are asked
 const EXAMPLE = "I bought a new car yesterday.";
 
@@ -210,8 +211,11 @@ class Page {
     if (!asked) return;
     try {
       const tensors = await api.tensors(asked, addresses, this.#running?.signal);
-      if (asked !== this.#shown) return;
-      for (const [address, tensor] of tensors) this.#tensors.set(address, tensor);
+      for (const [address, tensor] of tensors) {
+        if (this.#tensors.size % DRAWN === 0) await new Promise(requestAnimationFrame);
+        if (asked !== this.#shown) return;
+        this.#tensors.set(address, tensor);
+      }
       if (this.alone) for (const address of addresses) if (!tensors.has(address)) this.missing[address] = true;
     } catch {
       // Another run came in between, and asks for its own.

@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, Queue
 from typing import BinaryIO
@@ -16,6 +16,7 @@ from vidrio.errors import DataError
 from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
+AWAKE = 0.2  # seconds after which who waits looks up
 DO = "convert it to UTF-8, or go on with --errors replace"
 
 
@@ -41,7 +42,7 @@ def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callab
                 yield lines
             yield []
             lines, length = [], 0
-            read = queue.get()
+            read = _next(queue)
         if isinstance(read, OSError):
             raise read
         if read is None:
@@ -54,6 +55,13 @@ def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callab
                 lines, length = [], 0
     if lines:
         yield lines
+
+
+def _next(queue: "Queue[list[bytes] | OSError | None]") -> list[bytes] | OSError | None:
+    """What comes next. Woken now and then, since Ctrl-C may have reached the other thread."""
+    while True:
+        with suppress(Empty):
+            return queue.get(timeout=AWAKE)
 
 
 def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None:

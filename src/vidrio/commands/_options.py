@@ -165,9 +165,9 @@ def duration(context: click.Context, parameter: click.Parameter, value: str | No
     """`90s`, `30m`, `1h30m` → seconds."""
     if value is None:
         return None
-    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
+    match = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?", value.strip().lower())
     seconds = (
-        sum(float(part or 0) * size for part, size in zip(found.groups(), (3600, 60, 1), strict=True)) if found else 0
+        sum(float(part or 0) * size for part, size in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0
     )
     if not seconds:
         raise click.BadParameter(f"{value!r} is no time; write 30m, 90s or 1h30m")
@@ -221,9 +221,9 @@ def read_options(files: tuple[str, ...], given: dict[str, Any], *, least: int) -
     from vidrio.data.prepare import Wishes
 
     languages = given["languages"] or ("", "")
-    found = corpora(files, columns=given["columns"], languages=languages)
+    sources = corpora(files, columns=given["columns"], languages=languages)
     apart = corpora(given["apart"], languages=languages) if given["apart"] else []
-    return found, Wishes(
+    return sources, Wishes(
         limits=Limits(**{name: given[name] for name in LIMITS_OF}),
         languages=languages,
         duplicates=given["keep_duplicates"],

@@ -109,7 +109,7 @@ class Request:
         sources, right = read_aligned([self.source, self.references[0]])
         translator = Translator.load(self.model_name, engine=self.engine)
         files = {"source": self.source.name, "reference": self.references[0].name}
-        outcome = calibrate(translator, sources, right, as_options(translator.config, self.search), told=files)
+        outcome = calibrate(translator, sources, right, as_options(translator.config, self.search), about=files)
         confidence.write(translator.folder, outcome)
         if self.as_json:
             click.echo(json_text(asdict(outcome), indent=2))

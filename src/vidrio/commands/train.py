@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import LIMITS, LIMITS_OF, Decorator, duration, names_of, together, two_names
+from vidrio.commands._options import LIMITS, LIMITS_OF, duration, names_of, together, two_names
 from vidrio.commands._progress import Console
 from vidrio.data.progress import Work
 
@@ -84,6 +84,7 @@ GROUPS = {
     "Sizes of the model": _SIZES,
     "Recipe": _RECIPE,
 }
+STOPS, SIZES, RECIPE = names_of(*_STOP), names_of(*_SIZES), names_of(*_RECIPE)
 
 
 class Grouped(click.Command):
@@ -106,10 +107,8 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     from vidrio.learn.run.plan import Stop
     from vidrio.learn.run.request import Choices, Material, Request, Start
 
-    def chosen(options: tuple[Decorator, ...]) -> dict[str, Any]:
-        return {name: given[name] for name in names_of(*options) if given[name] is not None}
-
-    sizes, ends = chosen(_SIZES), {name: given[name] for name in names_of(*_STOP) if given[name]}
+    sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
+    ends = {name: given[name] for name in STOPS if given[name]}
     if len(ends) > 1:
         raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other")
     if given["start"] is not None and (given["vocabulary"] or given["separate"] or given["tokenizer"] != "bpe"):
@@ -130,7 +129,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
         preset=sizes.pop("preset", ""),
         device=given["device"] or "",
         sizes=sizes,
-        recipe=chosen(_RECIPE),
+        recipe=recipe,
         stop=Stop(**ends) if ends else None,
     )
     start = None if given["start"] is None else Start.find(given["start"])

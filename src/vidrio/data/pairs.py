@@ -80,7 +80,7 @@ def corpora(
     names: Sequence[str], *, columns: tuple[str, str] | None = None, languages: tuple[str, str] = ("", "")
 ) -> list[Corpus]:
     """What the names are. `file@2` has the weight 2; a plain text file is followed by its translation, line by line."""
-    found: list[Corpus] = []
+    recognised: list[Corpus] = []
     problems: list[str] = []
     waiting = list(names)
     while waiting:
@@ -89,11 +89,11 @@ def corpora(
         if weight <= 0:
             problems.append(f"{name} has the weight {weight:g}, not above 0")
         elif name.startswith("hf:"):
-            found.append(_dataset(name, weight, columns, languages))
+            recognised.append(_dataset(name, weight, columns, languages))
         elif wrong := problem(path):
             problems.append(wrong)
         elif form := _form(path):
-            found.append(Corpus(form, (path,), _layout(path, form, columns, languages), weight))
+            recognised.append(Corpus(form, (path,), _layout(path, form, columns, languages), weight))
         else:
             other = Path(_weighted(waiting[0])[0]) if waiting else None
             if other is None or problem(other) or _form(other):
@@ -102,14 +102,14 @@ def corpora(
                 )
             else:
                 weight *= _weighted(waiting.pop(0))[1]
-                found.append(Corpus("aligned", (path, other), Layout(0, 1, False, "line by line"), weight))
-    if problems or not found:
+                recognised.append(Corpus("aligned", (path, other), Layout(0, 1, False, "line by line"), weight))
+    if problems or not recognised:
         raise DataError(
             "these sentence pairs cannot be read" if problems else "no sentence pairs are given",
             found="; ".join(problems),
             do="give a table with two columns (.tsv .csv .jsonl .parquet), or two files with aligned lines",
         )
-    return found
+    return recognised
 
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
@@ -325,11 +325,11 @@ def value_of(record: Any, name: Column) -> Any:
 
 def _fields(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Names and values, of records inside the record too."""
-    found: list[tuple[str, Any]] = []
+    fields: list[tuple[str, Any]] = []
     for name, value in record.items():
         inner = value.items() if isinstance(value, Mapping) else None
-        found += [(name, value)] if inner is None else [(f"{name}.{key}", text) for key, text in inner]
-    return found
+        fields += [(name, value)] if inner is None else [(f"{name}.{key}", text) for key, text in inner]
+    return fields
 
 
 def _named(source: str, target: str) -> Layout:

@@ -115,8 +115,8 @@ def _opus(rest: str, path: Path, progress: Progress, mirror: str) -> Origin:
     languages = _languages(pair, r"[A-Za-z_]{2,8}")
     asked = {"corpus": corpus, "source": languages[0], "target": languages[1], "preprocessing": "moses"}
     answer = get_json(f"{OPUS}?{urlencode({**asked, 'version': version or 'latest'})}", mirror=mirror)
-    found = answer.get("corpora") if isinstance(answer, dict) else None
-    url = found[0].get("url") if isinstance(found, list) and found and isinstance(found[0], dict) else None
+    corpora = answer.get("corpora") if isinstance(answer, dict) else None
+    url = corpora[0].get("url") if isinstance(corpora, list) and corpora and isinstance(corpora[0], dict) else None
     if not isinstance(url, str):
         raise DataError(f"OPUS has no corpus {corpus} for {pair}", do="look for its name at https://opus.nlpl.eu")
     archive = path.with_name(f"{path.name}.zip")

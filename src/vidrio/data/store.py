@@ -12,13 +12,13 @@ store is made once and found again while they are the same. No start or end toke
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +131,7 @@ def _write(folder: Path, prepared: Prepared, tokenizers: tuple[Tokenizer, Tokeni
         writers = [stack.enter_context(closing(_Writer(folder, side, dtype))) for side in _SIDES]
         for writer in writers:
             writer.begin()
-        for rows in _rounds(lines):
+        while rows := list(islice(lines, _ROUND)):
             columns = zip(*(line[:-1].split("\t") for line in rows), strict=True)
             for writer, tokenizer, texts in zip(writers, tokenizers, columns, strict=True):
                 writer.add(tokenizer.encode_batch(texts))
@@ -169,11 +169,6 @@ class _Writer:
     def close(self) -> None:
         self._ids.close()
         self._starts.close()
-
-
-def _rounds(lines: IO[str]) -> Iterator[list[str]]:
-    while rows := list(islice(lines, _ROUND)):
-        yield rows
 
 
 def _mapped(path: Path, dtype: np.dtype) -> Ids:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from vidrio.documents.aligned import Aligned, Ask
+from vidrio.documents.gettext import plan_po
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
 from vidrio.documents.markup import FilePlan, Plan, joined
@@ -37,12 +38,6 @@ def of_text(planned: Callable[[str], Plan]) -> Callable[[bytes, str], FilePlan]:
     return plan_file
 
 
-def _po(data: bytes, target: str) -> FilePlan:
-    from vidrio.documents.gettext import plan_po
-
-    return plan_po(data, target)
-
-
 PLANS: dict[str, Callable[[bytes, str], FilePlan]] = {
     ".txt": of_text(plan_text),
     **dict.fromkeys((".html", ".htm", ".xhtml"), of_text(plan_html)),
@@ -51,7 +46,7 @@ PLANS: dict[str, Callable[[bytes, str], FilePlan]] = {
     ".docx": plan_docx,
     ".odt": plan_odt,
     ".epub": plan_epub,
-    ".po": _po,
+    ".po": plan_po,
 }
 SUFFIXES = tuple(PLANS)
 

@@ -164,6 +164,9 @@ def _bits(array: Array) -> bytes:
 # --- packing ---------------------------------------------------------------------------------------------------------
 
 
+Stored = tuple[list[str], list[str], dict[str, list[str]]]  # see _stored
+
+
 @dataclass
 class Packed:
     """Quantities by address, and the numbers themselves in parts that are each read as a whole."""
@@ -181,27 +184,44 @@ class Packed:
 def packed(trace: Trace, patterns: Mapping[str, Pattern], room: int, tokens: Sequence[int] = ()) -> Packed:
     """The run's numbers, all of them, and as many parameters as go into `room` bytes; of a large table only the rows
     of `tokens`."""
-    pack = Packed()
     if not trace.values:
-        return pack
-    few, tables, layers = _stored(trace)
-    _add(pack, trace, patterns, few)
-    for table in tables:
-        _add(pack, trace, patterns, [table], rows=sorted(set(tokens)))
-    first = [names for layer, names in layers.items() if layer.endswith(".0")]
-    for names in first:
-        _add(pack, trace, patterns, names, room // len(first) // 2)
-    _add(pack, trace, patterns, list(trace.values))
-    for step, then in enumerate(trace.steps):  # each computed by itself, so each by itself here too
-        _add_step(pack, then, step)
-    for layer, names in layers.items():
-        if not layer.endswith(".0"):
-            _add(pack, trace, patterns, names, room - pack.size)
+        return Packed()
+    stored = _stored(trace)
+    first = [layer for layer in stored[2] if layer.endswith(".0")]
+    pack = Packed()
+    for layers in (first[:count] for count in range(len(first), -1, -1)):
+        pack = _packed(trace, patterns, stored, layers, room, tokens)
+        if pack.size <= room:
+            break  # else the run's own numbers need the room of a layer
     pack.left_out.sort(key=list(trace.stages).index)
     return pack
 
 
-def _stored(trace: Trace) -> tuple[list[str], list[str], dict[str, list[str]]]:
+def _packed(
+    trace: Trace,
+    patterns: Mapping[str, Pattern],
+    stored: Stored,
+    first: Sequence[str],
+    room: int,
+    tokens: Sequence[int],
+) -> Packed:
+    pack = Packed()
+    few, tables, layers = stored
+    _add(pack, trace, patterns, few)
+    for table in tables:
+        _add(pack, trace, patterns, [table], rows=sorted(set(tokens)))
+    for layer in first:
+        _add(pack, trace, patterns, layers[layer], room // len(first) // 2)
+    _add(pack, trace, patterns, list(trace.values))
+    for step, then in enumerate(trace.steps):  # each computed by itself, so each by itself here too
+        _add_step(pack, then, step)
+    for layer, names in layers.items():
+        if layer not in first:
+            _add(pack, trace, patterns, names, room - pack.size)
+    return pack
+
+
+def _stored(trace: Trace) -> Stored:
     """What is known before there is a text: vectors and small matrices; large tables; the matrices of each layer."""
     few, tables, layers = [], [], {}  # type: ignore[var-annotated]
     for name in (name for name in trace.addresses() if trace.stages[name].of_the_model):

@@ -29,8 +29,8 @@ from vidrio.look.writing import PRECISION, visible
 from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 
-LARGEST = 5_900_000  # bytes of a file, if the numbers of the run itself fit
-DIRECTORY = 30_000  # of these for the list of what is packed
+LARGEST = 5_950_000  # bytes of a file, if the numbers of the run itself fit
+DIRECTORY = 20_000  # of these for the list of what is packed
 LEVEL = 6
 _BUILT = files("vidrio") / "serve" / "page" / "alone"
 _POLICY = (

@@ -36,15 +36,15 @@ CHECKED_LENGTHS = (1, 2, 3, 5, 8, 13, 21, 34)
 
 def obstacles(config: ModelConfig) -> list[str]:
     """Every reason why a model of this config cannot be exported."""
-    found = []
+    reasons = []
     if config.shape != "encoder-decoder":
-        found.append(f"its shape is {config.shape!r}; only an encoder-decoder translates")
-    found += [
+        reasons.append(f"its shape is {config.shape!r}; only an encoder-decoder translates")
+    reasons += [
         f"it has no {name} token"
         for name in ("start", "end")
         if config.shape != "encoder" and getattr(config.special, name) < 0
     ]
-    return found
+    return reasons
 
 
 def export(folder: Path, to: Path | None = None, *, quantisation: str = "int8", positions: int = 0) -> Manifest:
@@ -54,12 +54,12 @@ def export(folder: Path, to: Path | None = None, *, quantisation: str = "int8", 
     """
     to = to or folder / "fast"
     config, _ = read_config(folder)
-    found = obstacles(config)
+    reasons = obstacles(config)
     if quantisation not in QUANTISATIONS:
-        found.append(f"quantisation {quantisation!r} is not one of {', '.join(QUANTISATIONS)}")
-    if found:
+        reasons.append(f"quantisation {quantisation!r} is not one of {', '.join(QUANTISATIONS)}")
+    if reasons:
         raise ModelError(
-            f"{folder} cannot be exported for the fast engine", found="; ".join(found), do="use --engine glass"
+            f"{folder} cannot be exported for the fast engine", found="; ".join(reasons), do="use --engine glass"
         )
     source, target = read_tokenizers(folder, config)
     vocabularies = (
@@ -246,8 +246,8 @@ def check_float32(machine: Machine, engine: Engine) -> tuple[float, list[Pair]]:
 
 def check_quantised(machine: Machine, engine: Engine, pairs: Sequence[Pair]) -> float:
     """The mean difference of a token's log-probability, refused if it is more than rounding to 8 bits explains."""
-    found = differences(machine, engine, pairs)
-    difference = float(np.mean(found)) if found else 0.0
+    changes = differences(machine, engine, pairs)
+    difference = float(np.mean(changes)) if changes else 0.0
     if not difference <= LARGEST_INT8_DIFFERENCE:
         raise _failed(f"8-bit weights change a log-probability by {difference:.2g} on average")
     return difference
@@ -256,11 +256,11 @@ def check_quantised(machine: Machine, engine: Engine, pairs: Sequence[Pair]) -> 
 def differences(machine: Machine, engine: Engine, pairs: Sequence[Pair]) -> list[float]:
     """For every target token of every pair: how far the engine's log-probability is from that of `glass/`."""
     end = machine.config.special.end
-    found = []
-    for (source_ids, target_ids), told in zip(pairs, engine.score(pairs), strict=True):
+    distances = []
+    for (source_ids, target_ids), log_probs in zip(pairs, engine.score(pairs), strict=True):
         log_probs_TV = glass_log_probs(machine, source_ids, target_ids)
-        found += [abs(log_probs_TV[t, token] - told[t]) for t, token in enumerate([*target_ids, end])]
-    return [float(difference) for difference in found]
+        distances += [abs(log_probs_TV[t, token] - log_probs[t]) for t, token in enumerate([*target_ids, end])]
+    return [float(difference) for difference in distances]
 
 
 def glass_log_probs(machine: Machine, source_ids: Sequence[int], target_ids: Sequence[int]) -> np.ndarray:
@@ -282,9 +282,9 @@ def sentences(config: ModelConfig) -> list[list[int]]:
     return [[*map(int, generator.choice(usual, n)), *close] for n in sorted(lengths)]
 
 
-def _failed(found: str) -> ModelError:
+def _failed(reason: str) -> ModelError:
     return ModelError(
         "the exported model does not compute what the model computes",
-        found=found,
+        found=reason,
         do="use --engine glass, and report this: it is a fault of vidrio or of CTranslate2",
     )

@@ -131,27 +131,6 @@ def greedy(lesson: Lesson, machine: Machine) -> list[int]:
 # --- the runs ---------------------------------------------------------------------------------------------------------
 
 
-def _whole(lesson: Lesson) -> Trace:
-    return _translated(lesson, lesson.machine, greedy(lesson, lesson.machine))
-
-
-def _by_thirty(lesson: Lesson) -> Trace:
-    return _encoded(lesson, with_divisor(lesson.machine, printed.DIVISOR))
-
-
-def _reminder(lesson: Lesson) -> Trace:
-    return _encoded(lesson, with_divisor(lesson.machine, printed.DIVISOR), {"enc.0.self.out": printed.REMINDER_Z})
-
-
-def _bare(lesson: Lesson) -> Trace:
-    return _encoded(lesson, without_layer_norm(without_residual(lesson.machine)))
-
-
-def _bare_by_thirty(lesson: Lesson) -> Trace:
-    machine = without_layer_norm(without_residual(lesson.machine))
-    return _encoded(lesson, with_divisor(machine, printed.DIVISOR))
-
-
 def _at_sos(lesson: Lesson, given: Mapping[str, Array]) -> Trace:
     """The first decoding step, with the post's numbers where it goes on from a draw of its own."""
     start = lesson.values.config.special.start
@@ -159,39 +138,29 @@ def _at_sos(lesson: Lesson, given: Mapping[str, Array]) -> Trace:
     return _translated(lesson, lesson.machine, [start, int(first.values["out.prob"][0].argmax())], given)
 
 
-def _decoder(lesson: Lesson) -> Trace:
-    return _at_sos(
-        lesson,
-        {
-            "dec.0.self.out": printed.SELF_ATTENTION_OF_SOS,
-            "memory": printed.ASSUMED_MEMORY,
-            "dec.0.cross.out": printed.CROSS_ATTENTION_OF_SOS,
-        },
-    )
+def _by_thirty(machine: Machine) -> Machine:
+    return with_divisor(machine, printed.DIVISOR)
 
 
-def _linear(lesson: Lesson) -> Trace:
-    return _at_sos(lesson, {"dec.out": printed.ASSUMED_DECODER_OUTPUT})
+def _bare(machine: Machine) -> Machine:
+    return without_layer_norm(without_residual(machine))
 
 
-def _softmax(lesson: Lesson) -> Trace:
-    return _at_sos(lesson, {"out.logits": printed.EARLIER_LOGITS})
-
-
-def _generation(lesson: Lesson) -> Trace:
-    return _translated(lesson, lesson.generating, greedy(lesson, lesson.generating))
-
-
+DRAWN = {
+    "dec.0.self.out": printed.SELF_ATTENTION_OF_SOS,
+    "memory": printed.ASSUMED_MEMORY,
+    "dec.0.cross.out": printed.CROSS_ATTENTION_OF_SOS,
+}
 RUNS: dict[str, Callable[[Lesson], Trace]] = {
-    "whole": _whole,
-    "by-30": _by_thirty,
-    "reminder": _reminder,
-    "bare": _bare,
-    "bare-by-30": _bare_by_thirty,
-    "decoder": _decoder,
-    "linear": _linear,
-    "softmax": _softmax,
-    "generation": _generation,
+    "whole": lambda lesson: _translated(lesson, lesson.machine, greedy(lesson, lesson.machine)),
+    "by-30": lambda lesson: _encoded(lesson, _by_thirty(lesson.machine)),
+    "reminder": lambda lesson: _encoded(lesson, _by_thirty(lesson.machine), {"enc.0.self.out": printed.REMINDER_Z}),
+    "bare": lambda lesson: _encoded(lesson, _bare(lesson.machine)),
+    "bare-by-30": lambda lesson: _encoded(lesson, _by_thirty(_bare(lesson.machine))),
+    "decoder": lambda lesson: _at_sos(lesson, DRAWN),
+    "linear": lambda lesson: _at_sos(lesson, {"dec.out": printed.ASSUMED_DECODER_OUTPUT}),
+    "softmax": lambda lesson: _at_sos(lesson, {"out.logits": printed.EARLIER_LOGITS}),
+    "generation": lambda lesson: _translated(lesson, lesson.generating, greedy(lesson, lesson.generating)),
 }
 # Runs on numbers of the post, and what stands for them where the numbers are the reader's own.
 WITHOUT_THE_POST = {"reminder": "by-30", "decoder": "whole", "linear": "whole", "softmax": "whole"}

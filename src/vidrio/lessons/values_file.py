@@ -19,6 +19,7 @@ import numpy as np
 from vidrio.errors import LessonError
 from vidrio.glass.numbers.stages import stages
 from vidrio.glass.paper.maths import Array
+from vidrio.lessons.pages import counted
 from vidrio.lessons.values import Values
 from vidrio.lessons.values_reader import CHOICES, LARGEST, SPECIAL, SWITCHES, Reader
 from vidrio.model.files import write_atomically
@@ -82,14 +83,12 @@ def parse(data: bytes, base: Values | None, *, where: str) -> Values:
         more = len(reader.problems) - len(shown)
         raise LessonError(
             f"{where} does not fit the lesson",
-            found="\n    ".join([_counted(len(reader.problems)), *shown, *([f"and {more} more"] if more else [])]),
+            found="\n    ".join(
+                [counted(len(reader.problems), "problem"), *shown, *([f"and {more} more"] if more else [])]
+            ),
             do="mend what is named; `--write-values FILE` writes a file that fits",
         )
     return values
-
-
-def _counted(problems: int) -> str:
-    return "1 problem" if problems == 1 else f"{problems} problems"
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -73,26 +73,26 @@ class Reader:
     # one entry at a time
 
     def take(self, key: str, kind: type, default: Any) -> Any:
-        found = self.content.get(key, default)
-        if key in self.content and (not isinstance(found, kind) or isinstance(found, bool) != (kind is bool)):
-            self.problems.append(f"{key}: expected {_KINDS[kind]}, found {_what(found)}")
+        value = self.content.get(key, default)
+        if key in self.content and (not isinstance(value, kind) or isinstance(value, bool) != (kind is bool)):
+            self.problems.append(f"{key}: expected {_KINDS[kind]}, found {_what(value)}")
             return default
-        return found
+        return value
 
     def number(self, key: str, default: float) -> float:
         """A number above 0 from the table `[config]`."""
-        found = self.table("config").get(key, default)
-        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= LARGEST_NUMBER:
-            self.problems.append(f"config.{key}: expected a number above 0, found {_what(found)}")
+        value = self.table("config").get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LARGEST_NUMBER:
+            self.problems.append(f"config.{key}: expected a number above 0, found {_what(value)}")
             return default
-        return float(found)
+        return float(value)
 
     def table(self, key: str, inside: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        found = (self.content if inside is None else inside).get(key, {})
-        return found if isinstance(found, dict) else {}
+        value = (self.content if inside is None else inside).get(key, {})
+        return value if isinstance(value, dict) else {}
 
-    def refuse_unknown(self, found: Mapping[str, Any], valid: Sequence[str], prefix: str) -> None:
-        for key, value in found.items():
+    def refuse_unknown(self, entries: Mapping[str, Any], valid: Sequence[str], prefix: str) -> None:
+        for key, value in entries.items():
             if key not in valid:
                 hint = _hint(key, [*valid, *self.addresses()] if not prefix else list(valid))
                 self.problems.append(f"{prefix}{key}: not a name of this file; nearest: {hint}")
@@ -119,15 +119,15 @@ class Reader:
     def config(self, vocabulary: tuple[str, ...]) -> ModelConfig | None:
         """The base's sizes and choices with those of the file; None if nothing can be built from them."""
         old = self.base.config.to_json() if self.base else {"tying": "none", "max_positions": 64}
-        found = self.table("config")
-        self.refuse_unknown(found, [*LARGEST, *CHOICES, *SWITCHES, "score_divisor"], "config.")
+        given = self.table("config")
+        self.refuse_unknown(given, [*LARGEST, *CHOICES, *SWITCHES, "score_divisor"], "config.")
         before = len(self.problems)
         kinds: dict[str, type] = {f.name: f.type for f in fields(ModelConfig) if isinstance(f.type, type)}
         chosen = {}
         for key in [*LARGEST, *CHOICES, *SWITCHES]:
-            if key not in found:
+            if key not in given:
                 continue
-            value, kind = found[key], kinds[key]
+            value, kind = given[key], kinds[key]
             right = isinstance(value, (int, float) if kind is float else kind)
             if not right or isinstance(value, bool) != (kind is bool):
                 self.problems.append(f"config.{key}: expected {_KINDS[kind]}, found {_what(value)}")
@@ -206,12 +206,12 @@ class Reader:
     def array(self, address: str, value: Any, shape: tuple[int, ...]) -> Array | None:
         """Numbers of the expected shape, each of them finite."""
         expected = f"expected {_shape(shape)} numbers"
-        found = _nested_shape(value)
-        if found is None:
+        actual = _nested_shape(value)
+        if actual is None:
             self.problems.append(f"{address}: {expected}, found {_what_is_no_number(value)}")
             return None
-        if found != shape:
-            self.problems.append(f"{address}: {expected}, found {_shape(found)}")
+        if actual != shape:
+            self.problems.append(f"{address}: {expected}, found {_shape(actual)}")
             return None
         try:
             array = np.array(value, dtype=np.float64)
@@ -239,9 +239,9 @@ class Reader:
 
     def generation(self, config: ModelConfig, vocabulary: Sequence[str]) -> Array | None:
         """The second table of embeddings: the file's; none if the file has another first one; else the base's."""
-        found = self.table("generation")
-        self.refuse_unknown(found, ["embeddings"], "generation.")
-        rows = self.table("embeddings", found)
+        table = self.table("generation")
+        self.refuse_unknown(table, ["embeddings"], "generation.")
+        rows = self.table("embeddings", table)
         old = self.base.generation_VD if self.base and self.base.vocabulary == tuple(vocabulary) else None
         shape = (len(vocabulary), config.d_model)
         if not rows:
@@ -270,15 +270,15 @@ class Place(NamedTuple):
 def places(config: ModelConfig, vocabulary: Sequence[str]) -> dict[str, Place]:
     """The place of every number's address, in the order of `parameter_specs`."""
     tables = {name for name, _ in embedding_tables(config)}
-    found: dict[str, Place] = {}
+    by_address: dict[str, Place] = {}
     for name, (axes, shape) in parameter_specs(config).items():
         if name in tables:
-            found |= {f"{name}[{word}]": Place(name, i, shape[1:]) for i, word in enumerate(vocabulary)}
+            by_address |= {f"{name}[{word}]": Place(name, i, shape[1:]) for i, word in enumerate(vocabulary)}
         elif axes[0] == "H":
-            found |= {f"{name}.h{h}": Place(name, h, shape[1:]) for h in range(shape[0])}
+            by_address |= {f"{name}.h{h}": Place(name, h, shape[1:]) for h in range(shape[0])}
         else:
-            found[name] = Place(name, ..., shape)
-    return found
+            by_address[name] = Place(name, ..., shape)
+    return by_address
 
 
 def parts(config: ModelConfig, vocabulary: Sequence[str], parameters: Mapping[str, Array]) -> dict[str, Array]:

@@ -81,7 +81,7 @@ def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
     """The choice at one decoding step: logits, the model's probabilities, and those to be drawn by, which temperature
     changes and top-k and top-p cut."""
     trace, end = seen.trace, seen.model.config.special.end
-    logits_V, prob_V = (trace.rows_at_step(f"out.{name}", step).astype(np.float64) for name in ("logits", "prob"))
+    logits_V, prob_V = (trace.values[f"out.{name}"][step].astype(np.float64) for name in ("logits", "prob"))
     options = replace(seen.options, beam=1, n_best=1, sampling=sampling)
     allowed_V = restrict(logits_V, tuple(seen.chosen_ids[:step]), end, options)
     tempered_V, drawn_V = np.zeros(len(prob_V)), np.zeros(len(prob_V))

@@ -53,8 +53,8 @@ def _side(trace: Trace, side: str, table_name: str, precision: int) -> Iterator[
     yield Numbers(cosines(rows_LD, rows_LD), "", tokens, tokens, limit=(24, 24))
     yield f"Nearest in the whole table {table_name}, by cosine"
     table_VD = trace.array(table_name)
-    for i in dict.fromkeys(int(i) for i in ids):
-        near = [f"{cut(words[j], 16)} {number(c, precision)}" for j, c in neighbours(table_VD, i, NEIGHBOURS)]
+    for i, nearest in neighbours(table_VD, list(dict.fromkeys(int(i) for i in ids)), NEIGHBOURS).items():
+        near = [f"{cut(words[j], 16)} {number(c, precision)}" for j, c in nearest]
         length = number(float(np.linalg.norm(table_VD[i])), precision)
         text = " · ".join(part.replace(" ", NO_BREAK) for part in near)
         yield Note(f"{cut(words[i], 16)} (length {length}): {text}", indent=2, hang=4)

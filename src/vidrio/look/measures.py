@@ -1,5 +1,6 @@
 """What views tell about the numbers of a trace: how alike rows are, how spread attention, which tokens likely."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +23,13 @@ def _in_reach(rows_LD: Array) -> Array:
     return np.ldexp(rows_LD, -np.frexp(np.abs(rows_LD).max(axis=1, keepdims=True))[1])
 
 
-def neighbours(table_VD: Array, row: int, count: int) -> list[tuple[int, float]]:
-    """The rows of a table that point most nearly where one of them points, by cosine."""
-    cosine_V = cosines(table_VD[row : row + 1], table_VD)[0]
-    order = [int(i) for i in np.argsort(-cosine_V, kind="stable") if i != row]
-    return [(i, float(cosine_V[i])) for i in order[:count]]
+def neighbours(table_VD: Array, rows: Sequence[int], count: int) -> dict[int, list[tuple[int, float]]]:
+    """For each of these rows of a table the others that point most nearly where it points, by cosine."""
+    nearest = {}
+    for row, cosine_V in zip(rows, cosines(table_VD[list(rows)], table_VD), strict=True):
+        order = [int(i) for i in largest(cosine_V, count + 1) if i != row]
+        nearest[row] = [(i, float(cosine_V[i])) for i in order[:count]]
+    return nearest
 
 
 def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
@@ -35,13 +38,13 @@ def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
     if len(rows_LD) < 3 or not np.isfinite(rows_LD).all():
         return None
     centred_LD = rows_LD.astype(np.float64) - rows_LD.mean(axis=0, dtype=np.float64)
-    u_LK, sizes_K, _ = np.linalg.svd(centred_LD, full_matrices=False)
-    squares_K = sizes_K**2
-    if squares_K.sum() == 0 or len(sizes_K) < 2:
+    squares_L, u_LL = np.linalg.eigh(centred_LD @ centred_LD.T)  # smallest first
+    if squares_L[-2] <= 0:
         return None
-    signs = np.sign(u_LK[np.abs(u_LK).argmax(axis=0), np.arange(u_LK.shape[1])])  # either sign is right: take one
-    shares = squares_K / squares_K.sum()
-    return (u_LK * signs * sizes_K)[:, :2], (float(shares[0]), float(shares[1]))
+    u_L2, squares_2 = u_LL[:, :-3:-1], squares_L[:-3:-1]
+    signs_2 = np.sign(u_L2[np.abs(u_L2).argmax(axis=0), [0, 1]])  # either sign is right: take one
+    shares = squares_2 / np.trace(centred_LD @ centred_LD.T)
+    return u_L2 * signs_2 * np.sqrt(squares_2), (float(shares[0]), float(shares[1]))
 
 
 def entropy(weights_LM: Array) -> Array:

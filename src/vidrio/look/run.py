@@ -10,10 +10,9 @@ thanks to the causal mask its row t is what the decoder computed at step t. `Loo
 true. A machine without that mask is traced step by step.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -136,16 +135,12 @@ class Look:
         """What the decoder had kept, and reused, when it took this step: decoded again, one token at a time."""
         if not 0 <= step < len(self.target_ids):
             raise InputError(f"there is no decoding step {step}", found=f"steps 0 to {len(self.target_ids) - 1}")
-        return next(islice(self.kept_by_step(), step, None))
-
-    def kept_by_step(self) -> Iterator[Kept]:
-        """What was kept after each step. It is one thing that grows: read it before the next step."""
         machine = self.model.machine
         memory_SD = encode(machine, self.source_ids) if machine.config.has_encoder else None
         kept = Kept()
-        for token in self.target_ids:
+        for token in self.target_ids[: step + 1]:
             decode_step(machine, [token], memory_SD, kept)
-            yield kept
+        return kept
 
 
 def look(

@@ -9,7 +9,6 @@ import numpy as np
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.stages import Stage, stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.paper.decoding import Kept
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import Machine
@@ -136,18 +135,19 @@ def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
     """What each decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
     if seen.empty or seen.stopped or seen.trace.steps or not seen.model.config.has_decoder:
         return []  # without the mask nothing can be reused: every step computes all rows afresh
-    return [_kept(seen, kept, step) for step, kept in enumerate(seen.kept_by_step())]
-
-
-def _kept(seen: Look, kept: Kept, step: int) -> list[dict[str, Any]]:
     sources = len(seen.source_ids)
-    parts = [{"part": "memory", "axis": "S", "reused": sources if step else 0, "rows": sources}] if sources else []
-    for name, rows in kept.rows.items():
-        if name.endswith(".K.h0"):
-            axis = "S" if ".cross." in name else "T"
-            part = name.removesuffix(".K.h0")
-            parts.append({"part": part, "axis": axis, "reused": kept.reused[name], "rows": len(rows)})
-    return parts
+    parts = [("memory", "S")] if sources else []
+    names = [name for name in seen.trace.values if name.startswith("dec.") and name.endswith(".K.h0")]
+    parts += [(name.removesuffix(".K.h0"), "S" if ".cross." in name else "T") for name in names]
+    return [
+        [
+            {"part": part, "axis": axis, "reused": step, "rows": step + 1}
+            if axis == "T"
+            else {"part": part, "axis": axis, "reused": sources if step else 0, "rows": sources}
+            for part, axis in parts
+        ]
+        for step in range(len(seen.target_ids))
+    ]
 
 
 def _found(seen: Look) -> dict[str, Any] | None:
@@ -166,7 +166,7 @@ def tokenising_data(seen: Look) -> dict[str, Any]:
         return {**told, "alike": None}
     words = glass.source_vocabulary if encoder else glass.target_vocabulary
     ids, rows_LD = [int(i) for i in trace.array(f"{side}.ids")], trace.array(f"{side}.embedding")
-    near = {i: neighbours(trace.array(name), i, BEST) for i in dict.fromkeys(ids)}
+    near = neighbours(trace.array(name), list(dict.fromkeys(ids)), BEST)
     return {
         **told,
         "alike": {

@@ -111,13 +111,13 @@ def check_files(folder: Path, names: Sequence[str]) -> None:
     except TypeError as error:
         raise ModelError(f"{path} cannot be read", found=f"files: {error}", do="use an undamaged folder") from None
     for name in names:
-        found = sha256(folder / name) if (folder / name).is_file() else None
-        if found != written.get(name):
-            if found is None:
+        checksum = sha256(folder / name) if (folder / name).is_file() else None
+        if checksum != written.get(name):
+            if checksum is None:
                 raise ModelError(f"{folder / name} is missing", do="use a complete model folder")
             raise ModelError(
                 f"{folder / name} is another file than the one that the model was written with, or damaged",
-                found=f"sha256 {found}, the config tells {written.get(name, 'of none')[:64]}",
+                found=f"sha256 {checksum}, the config tells {written.get(name, 'of none')[:64]}",
                 do="copy the model again; after a change of your own, write its config again (write_config)",
             )
 

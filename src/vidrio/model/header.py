@@ -48,8 +48,8 @@ def read_header(path: Path, types: Mapping[str, int] = BYTES) -> dict[str, Store
         data = json.loads(file.read(length))
     if not isinstance(data, dict):
         raise ValueError(f"its header is a JSON {type(data).__name__}, not an object")
-    stored = {name: _stored(name, told, types) for name, told in data.items() if name != "__metadata__"}
-    needed = sum(told.data_offsets[1] - told.data_offsets[0] for told in stored.values())
+    stored = {name: _stored(name, tensor, types) for name, tensor in data.items() if name != "__metadata__"}
+    needed = sum(tensor.data_offsets[1] - tensor.data_offsets[0] for tensor in stored.values())
     if needed != size - 8 - length:
         raise ValueError(f"{size - 8 - length:,} bytes of numbers where its header tells of {needed:,}")
     return stored
@@ -57,21 +57,23 @@ def read_header(path: Path, types: Mapping[str, int] = BYTES) -> dict[str, Store
 
 def _stored(name: str, data: object, types: Mapping[str, int]) -> Stored:
     try:
-        told = record(Stored, data)
+        tensor = record(Stored, data)
     except TypeError as error:
         raise ValueError(f"of {shown(name)} its header tells {error}") from None
-    if told.dtype not in types:
-        raise ValueError(f"{shown(name)} is stored as {shown(told.dtype)}, not as one of {', '.join(types)}")
-    begin, end = told.data_offsets if len(told.data_offsets) == 2 else (0, -1)
-    sound = len(told.shape) <= 3 and min([begin, *told.shape]) >= 0
-    if not sound or end - begin != math.prod(told.shape) * types[told.dtype]:
-        raise ValueError(f"{shown(name)} has the shape {shown(told.shape)} and stands at {shown(told.data_offsets)}")
-    return told
+    if tensor.dtype not in types:
+        raise ValueError(f"{shown(name)} is stored as {shown(tensor.dtype)}, not as one of {', '.join(types)}")
+    begin, end = tensor.data_offsets if len(tensor.data_offsets) == 2 else (0, -1)
+    sound = len(tensor.shape) <= 3 and min([begin, *tensor.shape]) >= 0
+    if not sound or end - begin != math.prod(tensor.shape) * types[tensor.dtype]:
+        raise ValueError(
+            f"{shown(name)} has the shape {shown(tensor.shape)} and stands at {shown(tensor.data_offsets)}"
+        )
+    return tensor
 
 
 def shapes_of(stored: Mapping[str, Stored], config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """The shapes of the parameters; those in eight bits have a scale each, of the one shape that fits."""
-    whole = {name for name, told in stored.items() if told.dtype == "I8"}
+    whole = {name for name, tensor in stored.items() if tensor.dtype == "I8"}
     scales = {name + SCALE for name in whole}
     if len(stored) >= config.n_encoder_layers + config.n_decoder_layers:  # else the config is of another model
         specs = parameter_specs(config)
@@ -84,4 +86,4 @@ def shapes_of(stored: Mapping[str, Stored], config: ModelConfig) -> dict[str, tu
             if scale is None or scale.shape != expected or scale.dtype == "I8":
                 found = "no scale" if scale is None else f"a scale of shape {shown(scale.shape)} in {scale.dtype}"
                 raise ValueError(f"{name} has {found}, not one of shape {expected}")
-    return {name: tuple(told.shape) for name, told in stored.items() if name not in scales}
+    return {name: tuple(tensor.shape) for name, tensor in stored.items() if name not in scales}

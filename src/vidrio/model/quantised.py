@@ -28,17 +28,17 @@ def quantise(parameters: "Mapping[str, np.ndarray]", config: ModelConfig) -> "di
     """The same parameters, matrices as integers with their scales."""
     import numpy as np
 
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for name, spec in parameter_specs(config).items():
         value = np.asarray(parameters[name], dtype=np.float32)
         if spec.axes not in SUMMED:
-            found[name] = value
+            arrays[name] = value
             continue
         largest = np.abs(value).max(axis=SUMMED[spec.axes], keepdims=True)
         scale = (np.where(largest > 0, largest, 1) / LARGEST).astype(np.float32)
-        found[name] = np.rint(value / scale).astype(np.int8)
-        found[name + SCALE] = scale
-    return found
+        arrays[name] = np.rint(value / scale).astype(np.int8)
+        arrays[name + SCALE] = scale
+    return arrays
 
 
 def dequantise(arrays: "Mapping[str, np.ndarray]") -> "dict[str, np.ndarray]":

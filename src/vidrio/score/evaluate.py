@@ -74,7 +74,12 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
     # A sentence that comes again is not translated again, and must not count as work done.
     best = {sentence.source: sentence.best for translation in translated for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
-    return Run([one.text for one in translated], seconds, tokens, sum(not hypothesis.ended for hypothesis in best))
+    return Run(
+        [translation.text for translation in translated],
+        seconds,
+        tokens,
+        sum(not hypothesis.ended for hypothesis in best),
+    )
 
 
 def calibrate(
@@ -83,13 +88,13 @@ def calibrate(
     references: Sequence[str],
     options: Options | None = None,
     *,
-    told: Mapping[str, Any] | None = None,
+    about: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Confidence:
     """How far the model's probabilities tell the quality of its translations. Pairs that it has not learned from are
     translated; one half fits the curves of confidence.py, the other measures them. Only single sentences count.
 
-    `told` is kept with it, for people: which files these are.
+    `about` is kept with it, for people: which files these are.
     """
     measuring = Work("measuring confidence", len(sources))
     if progress:
@@ -100,8 +105,8 @@ def calibrate(
         measuring.done += 1
     translations = translator.annotator.with_token_scores(plain)
     pairs = zip(translations, references, strict=True)
-    single = [(one, reference) for one, reference in pairs if len(one.sentences) == 1]
-    qualities = chrf_of_each([one.text for one, _ in single], [reference for _, reference in single])
+    single = [(translation, reference) for translation, reference in pairs if len(translation.sentences) == 1]
+    qualities = chrf_of_each([translation.text for translation, _ in single], [reference for _, reference in single])
     sentences, words = [], []
     for (translation, reference), quality in zip(single, qualities, strict=True):
         sentence = translation.sentences[0]
@@ -109,7 +114,7 @@ def calibrate(
         features = translator.annotator.word_features(sentence)
         right = in_reference([word.text for word, _ in features], reference)
         words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
-    on = {**(told or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": chrf_signature()}
+    on = {**(about or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": chrf_signature()}
     on["beam"] = (options or translator.options).beam
     return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
 
@@ -120,7 +125,7 @@ def bits_per_character(translator: Translator, sources: Sequence[str], reference
     Lower is better, and unlike a loss per token it compares models with different vocabularies.
     """
     fitting = [pair for pair in zip(sources, references, strict=True) if translator.fits(*pair)]
-    log_prob = sum(told.log_prob for told in translator.score(fitting))
+    log_prob = sum(scored.log_prob for scored in translator.score(fitting))
     characters = sum(len(reference) for _, reference in fitting)
     return -log_prob / math.log(2) / max(1, characters), len(sources) - len(fitting)
 

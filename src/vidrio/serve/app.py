@@ -16,7 +16,6 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vidrio.documents.terms import read_terms
 from vidrio.errors import VidrioError
@@ -26,9 +25,7 @@ from vidrio.serve.described import page as described
 from vidrio.serve.detect import Detector
 from vidrio.serve.files import Files
 from vidrio.serve.files_api import files_router
-from vidrio.serve.gather import Gatherer, Told
-from vidrio.serve.guards import HEADERS as HEADERS
-from vidrio.serve.guards import LARGEST_BODY as LARGEST_BODY
+from vidrio.serve.gather import Gatherer
 from vidrio.serve.guards import bodies, guarded, problem
 from vidrio.serve.keys import Keys
 from vidrio.serve.libre import Parts, libre_router
@@ -55,9 +52,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
         metrics.characters.inc(characters)
 
     pool = Pool(read_specs(names), settings.memory, lambda folder: Translator.load(folder))
-    gatherer = Gatherer(
-        threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, told=Told(batch)
-    )
+    gatherer = Gatherer(threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, tell=batch)
     service = Service(pool, gatherer, metrics.tokens.inc)
     keys = Keys(settings.keys) if settings.keys else None
     terms = read_terms(settings.glossary) if settings.glossary else ()
@@ -71,13 +66,15 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
             jobs.go_on()
         asyncio.get_running_loop().run_in_executor(None, pool.begin)
         yield
+        if jobs is not None:
+            await jobs.stop()
         gatherer.close()
 
     app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.settings = settings
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
-    app.add_middleware(_Bounded, settings=settings)
-    app.add_middleware(_Guarded, settings=replace(settings, hosts=(*settings.hosts, *hosts)), metrics=metrics)
+    app.add_middleware(bodies, settings=settings)
+    app.add_middleware(guarded, settings=replace(settings, hosts=(*settings.hosts, *hosts)), metrics=metrics)
     _tell_errors(app)
     app.include_router(libre_router(parts))
     app.include_router(files_router(parts, jobs))
@@ -132,23 +129,3 @@ def _describe(app: FastAPI) -> None:
     @app.get("/spec", include_in_schema=False)
     def spec() -> Response:
         return JSONResponse(app.openapi())
-
-
-class _Guarded:
-    """`guarded`, as the framework wants it."""
-
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
-        self.app = guarded(app, settings, metrics)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
-
-
-class _Bounded:
-    """`bodies`, as the framework wants it."""
-
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
-        self.app = bodies(app, settings)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)

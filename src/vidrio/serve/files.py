@@ -8,10 +8,12 @@ restart; nothing is translated twice by several processes that share the folder.
 """
 
 import asyncio
+import logging
 import re
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 from secrets import token_hex
 from typing import Any, NamedTuple
@@ -20,9 +22,8 @@ from filelock import FileLock, Timeout
 
 from vidrio.documents.aligned import Aligned, Ask
 from vidrio.documents.formats import plan_file
-from vidrio.documents.markup import FilePlan
 from vidrio.documents.terms import Terms, reveal_aligned, with_terms
-from vidrio.errors import VidrioError
+from vidrio.errors import ModelError, VidrioError
 from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
 from vidrio.serve.languages import Pair
@@ -32,6 +33,7 @@ from vidrio.serve.service import Service
 JOB = re.compile(r"[0-9a-f]{32}")
 AT_ONCE = 40  # texts that are asked for together; between them the progress is told
 MOST = 200  # files that may wait
+log = logging.getLogger("vidrio.serve")
 SIGNS = re.compile(r"[^\w.() -]+")
 
 
@@ -65,9 +67,9 @@ class Files:
         if most != -1 and sum(len(ask.text) for ask in plan.asks) > most:
             raise bad(f"request ({sum(len(ask.text) for ask in plan.asks)}) exceeds text limit ({most})")
         job = token_hex(16)
-        told = {"name": name, "way": list(map(list, way)), "terms": list(map(list, terms))}
+        description = {"name": name, "way": list(map(list, way)), "terms": list(map(list, terms))}
         await asyncio.to_thread(write_atomically, self.folder / job / "upload", data)
-        await asyncio.to_thread(write_atomically, self.folder / job / "job.json", json_text(told).encode())
+        await asyncio.to_thread(write_atomically, self.folder / job / "job.json", json_text(description).encode())
         self._begin(job)
         return job
 
@@ -76,6 +78,13 @@ class Files:
         for path in self.folder.glob("*/job.json") if self.folder.is_dir() else ():
             if JOB.fullmatch(path.parent.name) and not self.state(path.parent.name).done:
                 self._begin(path.parent.name)
+
+    async def stop(self) -> None:
+        """Leave what is at work to the next start."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def wait(self, job: str) -> None:
         """Until a file is done; who waits no longer does not end it."""
@@ -111,24 +120,31 @@ class Files:
                     await self._translate(job, folder)
             except Timeout:
                 return  # another process is at it
-            except VidrioError as error:
-                write_atomically(folder / "error.json", json_text({"error": error.what}).encode())
+            except (
+                OSError,
+                ModelError,
+            ):  # the operator's to mend; it stays accepted, and is tried again at the next start
+                log.exception("file %s waits", job)
+            except Exception as error:
+                what = error.what if isinstance(error, VidrioError) else "Unexpected error"
+                log.exception("file %s cannot be translated", job)
+                write_atomically(folder / "error.json", json_text({"error": what}).encode())
             finally:
                 self._progress.pop(job, None)
 
     async def _translate(self, job: str, folder: Path) -> None:
-        told: dict[str, Any] = read_json(folder / "job.json", what="a file that was accepted")
-        data, way = (folder / "upload").read_bytes(), [(start, end) for start, end in told["way"]]
-        terms = tuple((term, target) for term, target in told["terms"])
+        description: dict[str, Any] = read_json(folder / "job.json", what="a file that was accepted")
+        data, way = (folder / "upload").read_bytes(), [(start, end) for start, end in description["way"]]
+        terms = tuple((term, target) for term, target in description["terms"])
         for number, pair in enumerate(way):
-            plan = await asyncio.to_thread(plan_file, told["name"], data, pair[1])
+            plan = await asyncio.to_thread(plan_file, description["name"], data, pair[1])
             asks, hidden = with_terms(plan.asks, terms if number == len(way) - 1 else ())
-            found: list[Aligned] = []
-            for some in _portions(asks):
-                found += await self._patiently(pair, some)
-                self._progress[job] = (number + len(found) / max(1, len(asks))) / len(way)
-            shown = [reveal_aligned(*both) for both in zip(found, hidden, strict=True)]
-            data = await asyncio.to_thread(_rendered, plan, shown)
+            translated: list[Aligned] = []
+            for portion in _portions(asks):
+                translated += await self._patiently(pair, portion)
+                self._progress[job] = (number + len(translated) / max(1, len(asks))) / len(way)
+            revealed = [reveal_aligned(*both) for both in zip(translated, hidden, strict=True)]
+            data = await asyncio.to_thread(plan.render, revealed)
         await asyncio.to_thread(write_atomically, folder / "translated", data)
         (folder / "upload").unlink(missing_ok=True)
 
@@ -141,25 +157,20 @@ class Files:
                 await asyncio.sleep(min(5.0, refused.retry_after or 1.0))
 
     def _forget_old(self) -> None:
+        """Delete what was done long ago, and what was never accepted because a server was killed while it came."""
         for folder in self.folder.iterdir() if self.folder.is_dir() else ():
-            if JOB.fullmatch(folder.name) and folder.name not in self._tasks and self.state_is_old(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):  # another process deletes, too
+                ended = self._is_done(folder) or not (folder / "job.json").exists()
+                old = time.time() - folder.stat().st_mtime > self._seconds
+                if JOB.fullmatch(folder.name) and folder.name not in self._tasks and ended and old:
+                    shutil.rmtree(folder, ignore_errors=True)
 
-    def state_is_old(self, folder: Path) -> bool:
-        try:
-            return time.time() - folder.stat().st_mtime > self._seconds and (
-                (folder / "translated").exists() or (folder / "error.json").exists()
-            )
-        except OSError:
-            return False
+    def _is_done(self, folder: Path) -> bool:
+        return any((folder / name).exists() for name in ("translated", "error.json"))
 
 
 def _portions(asks: Sequence[Ask]) -> list[Sequence[Ask]]:
     return [asks[start : start + AT_ONCE] for start in range(0, len(asks), AT_ONCE)]
-
-
-def _rendered(plan: FilePlan, found: Sequence[Aligned]) -> bytes:
-    return plan.render(found)
 
 
 def clean_name(name: str) -> str:

@@ -31,19 +31,19 @@ class Waiting:
     texts: deque[tuple[str, asyncio.Future[Any]]] = field(default_factory=deque)
 
 
-@dataclass(frozen=True)
-class Told:
-    """What the gathering tells of itself."""
-
-    batch: Callable[[int, int, float], None] = lambda texts, characters, seconds: None
-
-
 class Gatherer:
-    """Texts wait here, at most `most` characters of them."""
+    """Texts wait here, at most `most` characters of them. `tell` hears of each batch its texts, characters, seconds."""
 
-    def __init__(self, *, threads: int, wait: float, most: int, told: Told | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int,
+        wait: float,
+        most: int,
+        tell: Callable[[int, int, float], None] = lambda texts, characters, seconds: None,
+    ) -> None:
         self._threads, self._wait, self._most = threads, wait, most
-        self._told = told or Told()
+        self._tell = tell
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="translate")
         self._clients: deque[Waiting] = deque()
         self._at_work: set[asyncio.Task[None]] = set()
@@ -88,11 +88,11 @@ class Gatherer:
         while batch := self._next_batch():
             client, rows = batch
             began, texts = time.perf_counter(), [text for text, _ in rows]
-            found = await self._translated(client, texts)
+            results = await self._translated(client, texts)
             seconds, characters = time.perf_counter() - began, sum(map(len, texts))
             self._speed = 0.8 * self._speed + 0.2 * characters / max(seconds, 1e-3)
-            self._told.batch(len(texts), characters, seconds)
-            for (_, future), result in zip(rows, found, strict=True):
+            self._tell(len(texts), characters, seconds)
+            for (_, future), result in zip(rows, results, strict=True):
                 if not future.done():
                     future.set_exception(result) if isinstance(result, Exception) else future.set_result(result)
 

@@ -112,7 +112,7 @@ def guarded(app: ASGIApp, settings: Settings, metrics: Metrics) -> ASGIApp:
                 client = (scope.get("client") or ("",))[0]
                 line = {"time": round(time.time(), 3), "request": number, "client": client, "method": scope["method"]}
                 line |= {"path": path, "status": status, "seconds": round(seconds, 4)}
-                log.info("%s", json_text(line | scope["state"].get("told", {})))
+                log.info("%s", json_text(line | scope["state"].get("logged", {})))
 
     return guard
 

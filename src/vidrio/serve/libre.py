@@ -78,7 +78,7 @@ def libre_router(parts: Parts) -> APIRouter:
         key = parts.admit(request, fields, len(ask.texts))
         characters = sum(map(len, ask.texts))
         check_length(characters, -1 if key.char_limit is None else key.char_limit)
-        request.state.told = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
+        request.state.logged = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
         return _json(await _translated(parts, ask))
 
     @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=body(TRANSLATE))

@@ -5,7 +5,8 @@ waiting are made together, round after round, so that batches stay as full as in
 assembled from what came of its attempts.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from vidrio.translate.engines import Engine
 from vidrio.translate.translation import Pieces, Sentence, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation repeated itself
+AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
 CLEARLY = 1.0  # in log p, by which one attempt must be likelier than another
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 REPETITION, NO_CHARACTERS = "repetition", "bytes that make no character"  # what a search may have to avoid
@@ -114,7 +116,7 @@ def fit_in(part: str, pieces: Pieces) -> Pieces:
     return (pieces[0]._replace(alternatives=texts),)
 
 
-class Found(NamedTuple):
+class Searched(NamedTuple):
     """What the search found for a sentence."""
 
     prepared: Prepared
@@ -154,9 +156,9 @@ class Attempts:
             waiting = [attempt for attempt in new if attempt not in tried.outcomes]
         while True:
             unscored: list[Pieces] = []
-            found = [assemble(attempt, tried, unscored) for attempt in firsts]
+            assembled = [assemble(attempt, tried, unscored) for attempt in firsts]
             if not unscored:
-                return found
+                return assembled
             tried.likely.update(self._log_probs(unscored))
 
     def try_all(self, attempts: Iterable[Attempt]) -> dict[Attempt, Outcome]:
@@ -173,17 +175,34 @@ class Attempts:
         """Read, search, decode and judge attempts that differ in their texts and how these are read."""
         own = self.search if attempts[0].whole else None  # in place of the engine's
         ways = [Way(not options.prefix, hide, 1 if as_sentence else SEVERAL) for _, _, hide, as_sentence, _ in attempts]
+        prepared: list[Prepared] = []
+        sources: list[Ids] = []
         with self.turn:
-            prepared = self.reader.prepare_all([attempt.source for attempt in attempts], ways)
-            given = self.source.encode_batch([read.given for read in prepared])
-        sources = [(*ids, *self.close) for ids in given]
+            for some in self._some(len(attempts)):
+                prepared += self.reader.prepare_all([attempt.source for attempt in attempts[some]], ways[some])
+                given = self.source.encode_batch([read.given for read in prepared[some]])
+                sources += [(*ids, *self.close) for ids in given]
         searched = own(sources, options) if own else self.engine.search(sources, options, self.stopped)
         if attempts[0].avoid:
             searched = self._rescored(sources, searched)
-        decoded = iter(self.target.decode_batch([found.ids for hypotheses in searched for found in hypotheses]))
-        texts = [[next(decoded) for _ in hypotheses] for hypotheses in searched]
-        avoid = [""] * len(attempts) if own or attempts[0].avoid else self._to_avoid(sources, searched, texts)
-        return self._judged(attempts, avoid, [*map(Found, prepared, sources, searched, texts)])
+        outcomes: list[Outcome] = []
+        for some in self._some(len(attempts)):
+            of_some = searched[some]
+            decoded = iter(
+                self.target.decode_batch([hypothesis.ids for hypotheses in of_some for hypothesis in hypotheses])
+            )
+            texts = [[next(decoded) for _ in hypotheses] for hypotheses in of_some]
+            avoid = [""] * len(of_some) if own or attempts[0].avoid else self._to_avoid(sources[some], of_some, texts)
+            all_found = [*map(Searched, prepared[some], sources[some], of_some, texts)]
+            outcomes += self._judged(attempts[some], avoid, all_found)
+        return outcomes
+
+    def _some(self, count: int) -> Iterator[slice]:
+        """Some at a time, so that nobody waits for long who wants no more of them."""
+        for start in range(0, count, AT_ONCE):
+            if self.stopped():
+                raise CancelledError
+            yield slice(start, start + AT_ONCE)
 
     def _to_avoid(
         self, sources: Sequence[Ids], searched: Sequence[Sequence[Hypothesis]], texts: Sequence[Sequence[str]]
@@ -202,12 +221,12 @@ class Attempts:
             for source, (best, *_), (text, *_) in zip(sources, searched, texts, strict=True)
         ]
 
-    def _judged(self, attempts: Sequence[Attempt], avoid: Sequence[str], found: Sequence[Found]) -> list[Outcome]:
+    def _judged(self, attempts: Sequence[Attempt], avoid: Sequence[str], searched: Sequence[Searched]) -> list[Outcome]:
         """Each sentence with its translations; or what to do about it, if it did not come through."""
-        texts = [of.texts if of.prepared.usual else [reveal(text, of.prepared) for text in of.texts] for of in found]
+        texts = [of.texts if of.prepared.usual else [reveal(text, of.prepared) for text in of.texts] for of in searched]
         parts = [
             None if of.prepared.usual or best is None else broken(of.prepared.source, best)
-            for of, (best, *_) in zip(found, texts, strict=True)
+            for of, (best, *_) in zip(searched, texts, strict=True)
         ]
         free = not (attempts[0].whole and self.options.prefix)
         back = [
@@ -221,19 +240,26 @@ class Attempts:
         ]
         return [
             Outcome(avoid=what) if what else self._outcome(of, of_it, at, came_back=came)
-            for what, of, of_it, at, came in zip(avoid, found, texts, parts, back, strict=True)
+            for what, of, of_it, at, came in zip(avoid, searched, texts, parts, back, strict=True)
         ]
 
     def _outcome(
-        self, found: Found, texts: Sequence[str | None], parts: Sequence[Span] | None, *, came_back: bool
+        self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, came_back: bool
     ) -> Outcome:
-        read, hypotheses = found.prepared, found.hypotheses
+        read, hypotheses = searched.prepared, searched.hypotheses
         text = read.source.text
         if texts[0] is None:
             return Outcome(None, tuple(around(text, 0, len(text), read.places)), read.named)
-        unknown = self._unknown(read.given, found.ids) if self.unknown in found.ids else ()
-        kept = tuple([of for of, one in zip(hypotheses, texts, strict=True) if one is not None])
-        sentence = Sentence(text, tuple([one for one in texts if one is not None]), kept, found.ids, read, unknown)
+        unknown = self._unknown(read.given, searched.ids) if self.unknown in searched.ids else ()
+        kept = tuple([of for of, translation in zip(hypotheses, texts, strict=True) if translation is not None])
+        sentence = Sentence(
+            text,
+            tuple([translation for translation in texts if translation is not None]),
+            kept,
+            searched.ids,
+            read,
+            unknown,
+        )
         if parts is None and not hypotheses[0].ended:
             parts = in_halves(text)
         return Outcome(sentence, parts, read.named, "", came_back and parts is None)
@@ -246,7 +272,11 @@ class Attempts:
 
     def _rescored(self, sources: Sequence[Sequence[int]], searched: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
         """As likely as the model itself finds them: a search that forbids tokens makes the others likelier."""
-        pairs = [(ids, found.ids) for ids, hypotheses in zip(sources, searched, strict=True) for found in hypotheses]
+        pairs = [
+            (ids, hypothesis.ids)
+            for ids, hypotheses in zip(sources, searched, strict=True)
+            for hypothesis in hypotheses
+        ]
         scores = iter(self.engine.score(pairs))
 
         def rescored(hypothesis: Hypothesis) -> Hypothesis:
@@ -258,7 +288,9 @@ class Attempts:
 
     def _log_probs(self, rivals: Sequence[Pieces]) -> dict[Pieces, float]:
         """Log p of translations, as the model itself finds it."""
-        scores = iter(self.engine.score([(one.source_ids, one.best.ids) for pieces in rivals for one in pieces]))
+        scores = iter(
+            self.engine.score([(sentence.source_ids, sentence.best.ids) for pieces in rivals for sentence in pieces])
+        )
         return {pieces: sum(sum(next(scores)) for _ in pieces) for pieces in rivals}
 
     def _unknown(self, given: str, ids: Sequence[int]) -> tuple[str, ...]:

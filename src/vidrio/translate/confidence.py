@@ -92,15 +92,15 @@ def word_features(text: str, tokens: Sequence[Place], token_log_probs: Sequence[
     log_probs = [0.0] * (len(places) + 1)  # the last for what comes after the last word, −1
     for number, log_prob in zip(word_of_each(tokens, places), token_log_probs, strict=False):  # the end token is left
         log_probs[number] += log_prob
-    found = [(word_at(text, place), math.exp(log_probs[number])) for number, place in enumerate(places)]
-    return [(word, probability) for word, probability in found if worded(word.text)]
+    probable = [(word_at(text, place), math.exp(log_probs[number])) for number, place in enumerate(places)]
+    return [(word, probability) for word, probability in probable if worded(word.text)]
 
 
-def in_reference(found: Sequence[str], reference: str) -> list[bool]:
+def in_reference(candidates: Sequence[str], reference: str) -> list[bool]:
     """Whether each word stands in the reference, up to case, and as often."""
     left = Counter(reference[slice(*place)].casefold() for place in words(reference))
     truth = []
-    for word in map(str.casefold, found):
+    for word in map(str.casefold, candidates):
         truth.append(left[word] > 0)
         left[word] -= 1
     return truth
@@ -203,8 +203,8 @@ def calibrated(
         fitted, held_out = (np.array([pair for some in pairs[half::2] for pair in some]) for half in (0, 1))
         if not len(fitted) or not len(held_out):
             raise DataError("the translations have no words to tell confidence from", do="give other pairs")
-        found = fit(*fitted.T)
-        return found, measure(np.array([found(x) for x in held_out[:, 0]]), held_out[:, 1], low)
+        fitted_curve = fit(*fitted.T)
+        return fitted_curve, measure(np.array([fitted_curve(x) for x in held_out[:, 0]]), held_out[:, 1], low)
 
     sentence, sentences_measured = curve([[pair] for pair in sentences], LOW)
     word, words_measured = curve(words_of, DOUBTFUL)
@@ -228,23 +228,23 @@ def read(folder: Path) -> Confidence:
         raise ModelError("this model does not tell how far it can be trusted", found=f"there is no {path}", do=do)
     data = read_json(path, what="the confidence")
     try:
-        found = _checked(data)
+        confidence = _checked(data)
     except (TypeError, KeyError, ValueError) as error:
         raise ModelError(f"{path} cannot be used", found=f"{type(error).__name__}: {error}", do=do) from None
     weights = folder / "model.safetensors"
-    if weights.is_file() and sha256(weights) != found.weights:
+    if weights.is_file() and sha256(weights) != confidence.weights:
         raise ModelError(
             f"{path} belongs to other weights",
-            found=f"it was measured on weights with the sha256 {found.weights[:16]}…",
+            found=f"it was measured on weights with the sha256 {confidence.weights[:16]}…",
             do=do,
         )
-    return found
+    return confidence
 
 
 def _checked(data: dict[str, Any]) -> Confidence:
     if data.pop("format") != FORMAT:
         raise ValueError(f"not of format {FORMAT}")
-    found = record(Confidence, data)
-    if min(found.sentence.slope, found.word.slope) < 0:
+    confidence = record(Confidence, data)
+    if min(confidence.sentence.slope, confidence.word.slope) < 0:
         raise ValueError("a curve that falls")
-    return found
+    return confidence

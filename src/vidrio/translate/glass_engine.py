@@ -28,12 +28,12 @@ class Glass:
     def search(
         self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
     ) -> list[list[Hypothesis]]:
-        special, found = self._machine.config.special, []
+        special, results = self._machine.config.special, []
         for ids in sources:
             if stopped():
                 raise CancelledError
-            found.append(search(stepper(self._machine, ids), special.start, special.end, options))
-        return found
+            results.append(search(stepper(self._machine, ids), special.start, special.end, options))
+        return results
 
     def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:
         special, step = self._machine.config.special, stepper(self._machine, source)
@@ -58,7 +58,7 @@ class Glass:
     def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
         config = self._machine.config
         layer = f"dec.{config.n_decoder_layers - 1}.cross.weights."
-        found = []
+        means = []
         for source, target in pairs:
             heads: list[np.ndarray] = []
 
@@ -69,5 +69,5 @@ class Glass:
 
             if target:
                 translate_forced(self._machine, source, [config.special.start, *target[:-1]], tap)
-            found.append(np.mean(heads, axis=0) if heads else np.zeros((0, len(source))))
-        return found
+            means.append(np.mean(heads, axis=0) if heads else np.zeros((0, len(source))))
+        return means

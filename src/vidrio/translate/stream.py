@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -18,6 +18,7 @@ CHUNKS, SECONDS = 16, 12
 # Memory is bounded by what is at work, CHUNKS times MOST: some 9,000 short sentences or 2,000 of news. Fewer are
 # remembered, so that a file of any length needs no more than one that is at work as a whole.
 FEWEST, FIRST, MOST = 500, 4_000, 18_750  # characters in a chunk
+AWAKE = 0.2  # seconds after which who waits looks up
 SLOW = 0.1  # seconds that a text may take to come; several are translated in less
 REMEMBERED = 2_000  # sentences whose translation a stream keeps, in case they come again
 
@@ -43,6 +44,14 @@ def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[st
         yield chunk
 
 
+def waited_for(future: Future[Found]) -> Found:
+    """Its result. The system may hand Ctrl-C to any thread, and Python acts on it in the main one when that runs: so
+    it does now and then."""
+    while not future.done():
+        wait([future], AWAKE)
+    return future.result()
+
+
 class Memory(Generic[Found]):
     """The latest sentences with their translations, or whoever is at work on them. Safe to use from many threads."""
 
@@ -54,16 +63,16 @@ class Memory(Generic[Found]):
 
     def share(self, sentences: Iterable[str], find: Callable[[list[str]], list[Found]]) -> dict[str, Found]:
         """The translation of each sentence. Those that nobody has asked for are found now."""
-        found: Future[dict[str, Found]] = Future()
+        answer: Future[dict[str, Found]] = Future()
         with self._lock:
             known = {sentence: self._kept[sentence] for sentence in sentences if sentence in self._kept}
             new = [sentence for sentence in sentences if sentence not in known]
-            self._kept |= dict.fromkeys(new, found)
+            self._kept |= dict.fromkeys(new, answer)
             for sentence in list(islice(self._kept, max(0, len(self._kept) - self._size))):  # the oldest
                 del self._kept[sentence]
         try:
-            found.set_result(dict(zip(new, find(new), strict=True)))
+            answer.set_result(dict(zip(new, find(new), strict=True)))
         except BaseException as error:
-            found.set_exception(error)
+            answer.set_exception(error)
             raise
-        return found.result() | {sentence: there.result()[sentence] for sentence, there in known.items()}
+        return answer.result() | {sentence: there.result()[sentence] for sentence, there in known.items()}

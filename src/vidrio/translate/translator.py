@@ -34,7 +34,7 @@ from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
 from vidrio.translate.live import Live
-from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks
+from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks, waited_for
 from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
 
 if TYPE_CHECKING:
@@ -174,9 +174,9 @@ class Translator:
                 if chunk:
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
                 while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):
-                    yield pending.popleft().result()
+                    yield waited_for(pending.popleft())
             while pending:
-                yield pending.popleft().result()
+                yield waited_for(pending.popleft())
         finally:
             memory.left.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -251,17 +251,17 @@ class Translator:
         wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
         attempts = self._attempts(options, memory)
         if memory is None:
-            found = dict(zip(wanted, attempts.translate(wanted.values()), strict=True))
+            pieces_of = dict(zip(wanted, attempts.translate(wanted.values()), strict=True))
         else:
-            found = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
+            pieces_of = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
         annotator = self.annotator
         translations = []
         for text, plan in zip(texts, plans, strict=True):
-            pieces = found[plan[0][1].text] if len(plan) == 1 else ()
+            pieces = pieces_of[plan[0][1].text] if len(plan) == 1 else ()
             if len(pieces) == 1 and len(pieces[0].source) == len(text):  # true of most: the text is one sentence
                 translations.append(Translation(text, pieces[0].alternatives[0], pieces, annotator))
             else:
-                placed = put_back(text, [(start, found[source.text]) for start, source in plan])
+                placed = put_back(text, [(start, pieces_of[source.text]) for start, source in plan])
                 translations.append(Translation(text, *placed, annotator))
         return translations
 
@@ -270,6 +270,8 @@ class Translator:
         if is_plain(text, self._longest):
             return [(0, Protected(text))]
         source = protected(valid(text))
+        if stopped():
+            raise CancelledError
         sentences = []
         for start, end in translatable(source, self._source, self._longest, self._split):
             if stopped():

@@ -8,6 +8,7 @@ that name it.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -68,10 +69,6 @@ def itself(m: Making) -> Expression:
     return m.cells.number(m.stage.address, m.place)
 
 
-def same(m: Making) -> Expression:
-    return m.number()
-
-
 def lookup(m: Making) -> Expression:
     table, ids = m.stage.inputs[:2]
     token = m.cells.number(ids, m.place[:1])
@@ -101,25 +98,9 @@ def width(m: Making) -> int:
     return m.cells.trace.machine.config.d_model
 
 
-def sinusoidal(m: Making) -> Expression:
-    return wave(m, m.place[1] // 2, "cos" if m.place[1] % 2 else "sin")
-
-
 def sinusoidal_halves(m: Making) -> Expression:
     column, half = m.place[1], width(m) // 2
     return wave(m, column % half, "sin" if column < half else "cos")
-
-
-def slipped(m: Making) -> Expression:
-    return wave(m, m.place[1], "cos" if m.place[1] % 2 else "sin")
-
-
-def zero(m: Making) -> Expression:
-    return Number(0.0)
-
-
-def add(m: Making) -> Expression:
-    return Sum((m.number(0), m.number(1)))
 
 
 def project(m: Making) -> Expression:
@@ -150,15 +131,8 @@ def zero_scores(m: Making) -> Expression:
     return m.number() if column <= row else Number(0.0)
 
 
-def softmax(m: Making) -> Expression:
-    return share(m, shifted=True)
-
-
-def naive_softmax(m: Making) -> Expression:
-    return share(m, shifted=False)
-
-
 def share(m: Making, *, shifted: bool) -> Expression:
+    """Softmax, with the row's maximum taken off first or not."""
     row = m.row()
     exps = m.cells.exps(row.name, row.place, shifted=shifted)
     return Quotient(exponential(row[m.place[-1]], exps.shift), exps)
@@ -166,10 +140,6 @@ def share(m: Making, *, shifted: bool) -> Expression:
 
 def mean(m: Making) -> Expression:
     return Quotient(Total(m.row()), Number(float(len(m.row()))))
-
-
-def variance(m: Making) -> Expression:
-    return Quotient(Squares(m.row(0), m.number(1)), Number(float(len(m.row(0)))))
 
 
 def variance_by_squares(m: Making) -> Expression:
@@ -180,14 +150,6 @@ def variance_by_squares(m: Making) -> Expression:
 def normalise(m: Making) -> Expression:
     epsilon = Number(m.cells.trace.machine.config.norm_epsilon, symbol="ε", rounded=True)
     return Quotient(Difference(m.number(0), m.number(1)), Apply("sqrt", Sum((m.number(2), epsilon))))
-
-
-def gain_and_bias(m: Making) -> Expression:
-    return Sum((Product(m.number(0), m.number(1)), m.number(2)))
-
-
-def relu(m: Making) -> Expression:
-    return Apply("max0", m.number())
 
 
 def gelu(m: Making) -> Expression:
@@ -338,12 +300,12 @@ OPERATIONS = {
     "lookup": Operation(lookup, uses=uses_of_lookup, needs=needs_of_lookup, picks=True),
     "lookup_whole": Operation(lookup_whole, uses=uses_of_lookup, needs=needs_of_lookup, picks=True),
     "scale": Operation(scale, "ij->ij"),
-    "sinusoidal_positions": Operation(sinusoidal),
+    "sinusoidal_positions": Operation(lambda m: wave(m, m.place[1] // 2, "cos" if m.place[1] % 2 else "sin")),
     "sinusoidal_halves_positions": Operation(sinusoidal_halves),
-    "slipped_positions": Operation(slipped),
-    "learned_positions": Operation(same, "ij->ij", uses=uses_of_positions, needs=needs_of_positions),
-    "none_positions": Operation(zero),
-    "add": Operation(add, "ij,ij->ij"),
+    "slipped_positions": Operation(lambda m: wave(m, m.place[1], "cos" if m.place[1] % 2 else "sin")),
+    "learned_positions": Operation(Making.number, "ij->ij", uses=uses_of_positions, needs=needs_of_positions),
+    "none_positions": Operation(lambda m: Number(0.0)),
+    "add": Operation(lambda m: Sum((m.number(0), m.number(1))), "ij,ij->ij"),
     "project": Operation(project, "ik,kj,j->ij"),
     "project_tied": Operation(project, "ik,jk,j->ij"),
     "rows_dot_rows": Operation(dot, "ik,jk->ij"),
@@ -351,19 +313,23 @@ OPERATIONS = {
     "divide_by": Operation(divide_by, "ij->ij"),
     "mask": Operation(mask, "ij->ij", uses=uses_of_mask, needs=needs_of_mask),
     "zero_scores": Operation(zero_scores, "ij->ij", needs=needs_of_mask),
-    "softmax": Operation(softmax, "ik->ij", facts_of_softmax, by_row=True),
-    "naive_softmax": Operation(naive_softmax, "ik->ij", facts_of_naive_softmax, by_row=True),
+    "softmax": Operation(partial(share, shifted=True), "ik->ij", facts_of_softmax, by_row=True),
+    "naive_softmax": Operation(partial(share, shifted=False), "ik->ij", facts_of_naive_softmax, by_row=True),
     "rows_dot_columns": Operation(dot, "ik,kj->ij"),
     "concat": Operation(concat, uses=uses_of_concat, needs=needs_of_concat),
     "mean": Operation(mean, "ij->i"),
-    "variance": Operation(variance, "ij,i->i", facts_of_variance),
+    "variance": Operation(
+        lambda m: Quotient(Squares(m.row(0), m.number(1)), Number(float(len(m.row(0))))), "ij,i->i", facts_of_variance
+    ),
     "variance_by_squares": Operation(variance_by_squares, "ij,i->i", facts_of_variance),
     "normalise": Operation(normalise, "ij,i,i->ij", facts_of_normalise),
-    "gain_and_bias": Operation(gain_and_bias, "ij,j,j->ij", facts_of_gain_and_bias),
-    "relu": Operation(relu, "ij->ij"),
+    "gain_and_bias": Operation(
+        lambda m: Sum((Product(m.number(0), m.number(1)), m.number(2))), "ij,j,j->ij", facts_of_gain_and_bias
+    ),
+    "relu": Operation(lambda m: Apply("max0", m.number()), "ij->ij"),
     "gelu": Operation(gelu, "ij->ij"),
     "swish": Operation(swish, "ij->ij"),
-    "copy": Operation(same, "ij->ij"),
+    "copy": Operation(Making.number, "ij->ij"),
     "column_mean": Operation(mean, "ij->j"),
     "choice": Operation(itself, facts=facts_of_choice, uses=uses_of_choice),
     "log_of_choice": Operation(log_of_choice, uses=uses_of_score, needs=needs_of_score, picks=True),

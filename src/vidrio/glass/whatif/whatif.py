@@ -75,8 +75,8 @@ class WhatIf:
         taps = [change.tap for change in self.changes if change.tap is not no_tap]
 
         def tap(name: str, value: Array) -> Array:
-            for one in taps:
-                value = one(name, value)
+            for change in taps:
+                value = change(name, value)
             return value
 
         return machine, tap if taps else no_tap
@@ -87,17 +87,17 @@ def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
 
     All that cannot be made is told at once.
     """
-    found, problems = [], []
+    made, problems = [], []
     for option, words in asked:
         try:
-            found.append(_change(option, words, before))
+            made.append(_change(option, words, before))
         except VidrioError as error:
             problems.append(f"--{option} {words}: {error.what}" + (f" ({error.found})" if error.found else ""))
     if problems:
         raise ConfigError(
             "this what-if cannot be made", found="\n         ".join(problems), do="change or leave out what is named"
         )
-    return WhatIf(tuple(found))
+    return WhatIf(tuple(made))
 
 
 def _change(option: str, words: str, before: Trace) -> Change:

@@ -152,7 +152,7 @@ def measure_confidence(translator: Translator, pairs: Sequence[tuple[str, str]],
     """How far the model's probabilities tell the quality of its translations, measured on what it validated with."""
     sources, references = zip(*pairs[:CALIBRATED], strict=True) if pairs else ((), ())
     try:
-        measured = calibrate(translator, sources, references, told={"pairs": "of validation"}, progress=progress)
+        measured = calibrate(translator, sources, references, about={"pairs": "of validation"}, progress=progress)
     except DataError:  # too few of them to tell
         return []
     confidence.write(translator.folder, measured)

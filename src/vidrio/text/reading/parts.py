@@ -70,13 +70,13 @@ def translatable(
 def apart(text: str, tokenizer: Tokenizer) -> list[protect.Span]:
     """What parts a sentence without being a sentence: signs that stand alone, signs that the vocabulary lacks, and
     words in letters that are not Latin and of which it does not hold half."""
-    found = [protect.Span(*sign.span(), "sign") for sign in SEPARATOR.finditer(text)]
-    found += [protect.Span(start, end, "sign") for start, end in unread(text, tokenizer)]
+    places = [protect.Span(*sign.span(), "sign") for sign in SEPARATOR.finditer(text)]
+    places += [protect.Span(start, end, "sign") for start, end in unread(text, tokenizer)]
     for word in NOT_LATIN.finditer(text) if not tokenizer.of_whole_words else ():
         letters = set(word[0])
         if 2 * sum(tokenizer.id(letter) is not None for letter in letters) < len(letters):
-            found.append(protect.Span(*word.span(), "foreign"))
-    return sorted({span.start: span for span in found}.values())
+            places.append(protect.Span(*word.span(), "foreign"))
+    return sorted({span.start: span for span in places}.values())
 
 
 def reaches(protected: Sequence[protect.Span], span: protect.Span) -> bool:
@@ -182,11 +182,14 @@ def without_lost(source: Protected, translation: str) -> list[Span] | None:
     is well."""
     if not source.spans:
         return None
-    found, end = protect.protected(translation), len(source.text)
-    if protect.added(source, found):
+    written, end = protect.protected(translation), len(source.text)
+    if protect.added(source, written):
         return list(around(source.text, 0, end, source.spans))
-    lost = [protect.Span(one.start, one.start + len(one.text), one.kind) for one in protect.check(source, found)]
-    if not lost and has_words(source) and not has_words(found):  # what is left are the things alone
+    lost = [
+        protect.Span(missing.start, missing.start + len(missing.text), missing.kind)
+        for missing in protect.check(source, written)
+    ]
+    if not lost and has_words(source) and not has_words(written):  # what is left are the things alone
         lost = list(source.spans)
     return list(around(source.text, 0, end, lost)) if lost else None
 

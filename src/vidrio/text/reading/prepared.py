@@ -194,18 +194,18 @@ def shouting(source: Protected) -> tuple[str, Form]:
 def unspellable(sentence: str, taken: Sequence[Span], tokens: Tokens) -> list[Span]:
     """Words that cannot be spelled, with letters that the model does not know or one letter again and again; neighbours
     are one."""
-    found: list[Span] = []
+    places: list[Span] = []
     if sentence.isascii() and not DRAWN_OUT.search(sentence):
-        return found
+        return places
     for match in WORD.finditer(with_marks_as_letters(sentence)):
         start, end = match.span()
         word = sentence[start:end]
         strange = not word.isascii() and fewest(word, tokens) >= UNSPELLABLE
         if (strange or DRAWN_OUT.search(word)) and is_free(start, end, taken):
-            if found and sentence[found[-1].end : start] == " ":
-                start = found.pop().start
-            found.append(Span(start, end, "word"))
-    return found
+            if places and sentence[places[-1].end : start] == " ":
+                start = places.pop().start
+            places.append(Span(start, end, "word"))
+    return places
 
 
 def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int) -> Iterator[Span]:
@@ -251,12 +251,12 @@ def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
 
 def joined(places: Iterable[Span]) -> list[Span]:
     """Neighbours with nothing between them as one."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for place in places:
-        if found and found[-1].end == place.start:
-            place = found.pop()._replace(end=place.end)
-        found.append(place)
-    return found
+        if merged and merged[-1].end == place.start:
+            place = merged.pop()._replace(end=place.end)
+        merged.append(place)
+    return merged
 
 
 def touches(sentence: str, span: Span) -> bool:

@@ -216,12 +216,12 @@ def added(source: Protected, translation: Protected) -> bool:
 
 def _numbers(translation: Protected) -> list[tuple[str, str]]:
     """What stands in a translation as digits, and its kind; with digits that trail behind: $18.10.10."""
-    text, found = translation.text, []
+    text, numbers = translation.text, []
     for start, end, kind in translation.spans:
         if kind in _BY_DIGITS:
             trailing = _TRAILING.match(text, end)
-            found.append((text[start : trailing.end() if trailing else end], kind))
-    return found
+            numbers.append((text[start : trailing.end() if trailing else end], kind))
+    return numbers
 
 
 def _key(text: str, kind: str) -> str:
@@ -243,8 +243,8 @@ def _value(number: str) -> str:
 
 def _unit(number: str) -> str:
     """What is counted, if it is told by a sign that both languages write alike."""
-    found = re.search(rf"\d\s?({_UNITS})\Z", number)
-    return found[1] if found else ""
+    unit = re.search(rf"\d\s?({_UNITS})\Z", number)
+    return unit[1] if unit else ""
 
 
 def _digits(text: str) -> str:

@@ -22,14 +22,14 @@ def words(text: str) -> list[Place]:
 
     Everything but white space is in one of them.
     """
-    found: list[Place] = []
+    places: list[Place] = []
     at = 0
     for start, end, _ in [*protect.spans(text), (len(text), len(text), "")]:
-        found += (match.span() for match in _WORD.finditer(text, at, start))
+        places += (match.span() for match in _WORD.finditer(text, at, start))
         if start < end:
-            found.append((start, end))
+            places.append((start, end))
         at = end
-    return found
+    return places
 
 
 def worded(text: str) -> bool:
@@ -40,13 +40,13 @@ def worded(text: str) -> bool:
 def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
     """For each token (in order) the number of the word that it belongs to: the first one it reaches into, or else
     the next one, since a token may be the space before a word, or one byte of a character. −1: none comes after it."""
-    found: list[int] = []
+    numbers: list[int] = []
     number = 0
     for start, _ in tokens:
         while number < len(of) and of[number][1] <= start:
             number += 1
-        found.append(number if number < len(of) else -1)
-    return found
+        numbers.append(number if number < len(of) else -1)
+    return numbers
 
 
 def token_places(ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[Place]:

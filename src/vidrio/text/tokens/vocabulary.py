@@ -138,18 +138,18 @@ def alphabet(texts: list[str], *, lowercase: bool, coverage: float) -> tuple[lis
     """The characters to give a token of their own, frequent first, and the rare ones that are left to bytes."""
     import numpy as np
 
-    found = np.zeros(sys.maxunicode + 1, dtype=np.int64)
+    occurrences = np.zeros(sys.maxunicode + 1, dtype=np.int64)
     for i in range(0, len(texts), _ROUND):
         text = normalise("".join(texts[i : i + _ROUND]), lowercase=lowercase).replace(" ", SPACE)
-        found += np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), minlength=len(found))
-    counts = Counter({chr(code): int(found[code]) for code in np.flatnonzero(found)})
+        occurrences += np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), minlength=len(occurrences))
+    counts = Counter({chr(code): int(occurrences[code]) for code in np.flatnonzero(occurrences)})
     counts[SPACE] += counts.total()  # always kept, it may stand before every word
     ordered = sorted(counts, key=lambda letter: (-counts[letter], letter))
-    needed, seen = coverage * counts.total(), 0
+    needed, covered = coverage * counts.total(), 0
     for i, letter in enumerate(ordered):
-        if seen >= needed:
+        if covered >= needed:
             return ordered[:i], "".join(ordered[i:])
-        seen += counts[letter]
+        covered += counts[letter]
     return ordered, ""
 
 

@@ -1,0 +1,182 @@
+"""How fast the page is, in a real Chromium: first paint, key press to translation and to a redrawn overview, frames.
+
+    python benchmarks/page_speed.py [--rounds 5] [--keys 16]
+
+First paint and bytes are those of a browser that has never been here. A key press is timed from the browser's own event
+to the changed text, and to the last picture drawn. Frames are read from the browser's tracing while blocks open: how
+many were drawn a second (60 are all), and the longest time between two. Also `vidrio look --html` of 20 words.
+"""
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+
+SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."
+TYPED = "I bought a new car yesterday and"
+BLOCKS = ("enc.0", "enc.3", "dec.0", "dec.1", "src", "out")
+WATCH = """() => {
+window.told = { key: 0, text: 0, drawn: 0 };
+addEventListener("keydown", () => Object.assign(told, { key: performance.now(), text: 0, drawn: 0 }), true);
+new MutationObserver(() => { told.text = performance.now(); }).observe(
+  document.querySelector("#translation"), { childList: true, characterData: true, subtree: true });
+const draw = CanvasRenderingContext2D.prototype.putImageData;
+CanvasRenderingContext2D.prototype.putImageData = function (...given) {
+  draw.apply(this, given);
+  told.drawn = performance.now();
+};
+}"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--keys", type=int, default=16)
+    given = parser.parse_args()
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
+        assert server.stdout
+        url = server.stdout.readline().split()[-1]
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        try:
+            paints = [first_paint(browser, url) for _ in range(given.rounds + 1)][1:]  # the first one warms the server
+            tell("first paint", [paint for paint, _ in paints], "ms", 1000)
+            tell("first view, compressed", [size / 1000 for _, size in paints], "kB", 300)
+            page = opened(browser, url)
+            texts, overviews = typed(page, given.keys)
+            tell("key press → translation", texts, "ms", 150)
+            tell("key press → overview", overviews, "ms", 300)
+            rates, longest = expanded(page)
+            tell("frames a second while expanding", rates, "", 60)
+            tell("longest time without a frame", longest, "ms", 17)
+        finally:
+            browser.close()
+            server.terminate()
+    whole_file(given.rounds)
+
+
+def tell(what: str, values: list[float], unit: str, goal: float) -> None:
+    values = sorted(values)
+    low, high = values[len(values) // 4], values[3 * len(values) // 4]
+    print(f"{what:34} {statistics.median(values):8.1f} {unit:3} ({low:.1f}–{high:.1f}, goal {goal:g})", flush=True)
+
+
+def opened(browser: Browser, url: str) -> Page:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"{url}#text={quote('I bought a car')}")
+    page.locator(".towers canvas").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    return page
+
+
+def first_paint(browser: Browser, url: str) -> tuple[float, int]:
+    """Milliseconds to the first contents, and bytes over the wire for them (not the answers to the first sentence)."""
+    context = browser.new_context()
+    page = context.new_page()
+    session = context.new_cdp_session(page)
+    session.send("Network.enable")
+    urls: dict[str, str] = {}
+    sizes: list[int] = []
+    session.on("Network.requestWillBeSent", lambda event: urls.update({event["requestId"]: event["request"]["url"]}))
+
+    def finished(event: dict[str, Any]) -> None:
+        if "/api/" not in urls.get(event["requestId"], ""):
+            sizes.append(int(event["encodedDataLength"]))
+
+    session.on("Network.loadingFinished", finished)
+    page.goto(url)
+    page.locator(".towers canvas").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    context.close()
+    return float(paint), sum(sizes)
+
+
+def typed(page: Page, count: int) -> tuple[list[float], list[float]]:
+    """From each of so many key presses to the new text, where it changes, and to the last picture."""
+    page.evaluate(WATCH)
+    page.locator("#text").fill("")
+    page.wait_for_load_state("networkidle")
+    texts, overviews = [], []
+    for letter in TYPED[:count]:
+        page.keyboard.type(letter)
+        page.wait_for_timeout(150)
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(100)
+        told = page.evaluate("told")
+        if told["text"]:
+            texts.append(told["text"] - told["key"])
+        if told["drawn"]:
+            overviews.append(told["drawn"] - told["key"])
+    return texts, overviews
+
+
+def expanded(page: Page) -> tuple[list[float], list[float]]:
+    """Frames a second, and the longest time between two, from a click until half a second later."""
+    page.wait_for_load_state("networkidle")
+    session = page.context.new_cdp_session(page)
+    rates, longest = [], []
+    for block in BLOCKS:
+        button = page.locator(f"[id='block-{block}'] h4 button")
+        button.scroll_into_view_if_needed()
+        button.click()  # fetched, and closed again: the way is timed, not the first fetch
+        page.wait_for_load_state("networkidle")
+        button.click()
+        page.wait_for_timeout(300)
+
+        def expand(button: Any = button) -> None:
+            page.evaluate("window.busy = true; const spin = () => window.busy && requestAnimationFrame(spin); spin()")
+            button.click()
+            page.wait_for_timeout(500)
+            page.evaluate("window.busy = false")
+
+        frames = traced(session, expand)
+        gaps = [b - a for a, b in pairwise(frames)]
+        rates.append(1000 * len(gaps) / (frames[-1] - frames[0]))
+        longest.append(max(gaps))
+        button.click()
+    return rates, longest
+
+
+def traced(session: CDPSession, what: Callable[[], None]) -> list[float]:
+    """The times, in milliseconds, at which frames were drawn meanwhile."""
+    events: list[dict[str, Any]] = []
+    done: list[bool] = []
+    session.on("Tracing.dataCollected", lambda some: events.extend(some["value"]))
+    session.on("Tracing.tracingComplete", lambda _: done.append(True))
+    categories = ["disabled-by-default-devtools.timeline.frame", "devtools.timeline.frame", "devtools.timeline"]
+    session.send("Tracing.start", {"traceConfig": {"includedCategories": categories}, "transferMode": "ReportEvents"})
+    what()
+    session.send("Tracing.end")
+    while not done:
+        session.send("Runtime.evaluate", {"expression": "0"})  # lets the events in
+    return sorted(event["ts"] / 1000 for event in events if event["name"] == "DrawFrame")
+
+
+def whole_file(rounds: int) -> None:
+    times = []
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(min(3, rounds)):
+            path = Path(folder, "page.html")
+            path.unlink(missing_ok=True)
+            start = time.perf_counter()
+            command = [sys.executable, "-m", "vidrio", "look", SENTENCE, "--html", str(path)]
+            subprocess.run(command, check=True, capture_output=True)
+            times.append(time.perf_counter() - start)
+        tell("look --html, 20 words", times, "s", 2)
+        tell("its size", [path.stat().st_size / 1e6], "MB", 6)
+
+
+if __name__ == "__main__":
+    main()
