@@ -396,6 +396,9 @@ def test_no_text_comes_twice(model, lines):
     assert len(said) == 20
     for found in (json.loads(line)["alternatives"] for line in said):
         assert len(set(found)) == len(found)
+    [sentence] = json.loads(run(model, "--json", "--n-best", "8", lines[0]).stdout)["sentences"]
+    told = [alternative["translation"] for alternative in sentence["alternatives"]]
+    assert len(set(told)) == len(told)
 
 
 @pytest.mark.parametrize(

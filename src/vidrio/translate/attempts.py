@@ -250,15 +250,11 @@ class Attempts:
         if texts[0] is None:
             return Outcome(None, tuple(around(text, 0, len(text), read.places)), read.named)
         unknown = self._unknown(read.given, searched.ids) if self.unknown in searched.ids else ()
-        kept = tuple([of for of, translation in zip(hypotheses, texts, strict=True) if translation is not None])
-        sentence = Sentence(
-            text,
-            tuple([translation for translation in texts if translation is not None]),
-            kept,
-            searched.ids,
-            read,
-            unknown,
-        )
+        first: dict[str, Hypothesis] = {}  # of those that read alike
+        for hypothesis, revealed in zip(hypotheses, texts, strict=True):
+            if revealed is not None:
+                first.setdefault(revealed, hypothesis)
+        sentence = Sentence(text, tuple(first), tuple(first.values()), searched.ids, read, unknown)
         if parts is None and not hypotheses[0].ended:
             parts = in_halves(text)
         return Outcome(sentence, parts, read.named, "", came_back and parts is None)
