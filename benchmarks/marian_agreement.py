@@ -2,8 +2,8 @@
 
     python benchmarks/marian_agreement.py --marian PYTHON
 
-PYTHON is that of an environment with pymarian (Marian as a Python package). The models are random, so that they rarely
-end: what is compared is each translation up to where ours is cut.
+PYTHON is that of an environment with pymarian (Marian as a Python package), and huggingface_hub, which it
+imports. The models are random, so that they rarely end: what is compared is each translation up to where ours is cut.
 """
 
 import argparse
