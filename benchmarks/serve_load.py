@@ -1,9 +1,11 @@
 """Many clients at once against `vidrio serve`: throughput, waiting times, and whether each gets its own answer.
 
     python benchmarks/serve_load.py --seconds 120 --clients 64
+    python benchmarks/serve_load.py --seconds 120 --clients 64 --sentences 1
 
 One client asks for one text after the other; then all ask at the same time; then one alone again. Texts are of one to
-twelve sentences, thousands of different ones. Every answer is compared with what the translator says offline.
+twelve sentences (or as many as told), thousands of different ones. Every answer is compared with what the translator
+says offline.
 """
 
 import argparse
@@ -15,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from served import SENTENCES, Server, quantile, report, server, texts, until
+from served import LENGTHS, SENTENCES, Server, quantile, report, server, texts, until
 from vidrio.documents.polish import as_source
 from vidrio.translate.translator import Translator
 
@@ -36,11 +38,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--texts", type=int, default=3000, help="different ones")
-    parser.add_argument("options", nargs="*", help="of vidrio serve, after --")
+    parser.add_argument("--sentences", type=int, nargs="+", default=LENGTHS, help="of a text, one of these")
+    parser.add_argument("--threads", type=int, help="of vidrio serve")
     given = parser.parse_args()
-    asked = texts(given.file, given.texts)
+    asked = texts(given.file, given.texts, lengths=given.sentences)
     wanted = offline(asked)
-    with server(*given.options) as there:
+    with server(*(("--threads", str(given.threads)) if given.threads else ())) as there:
         report(**figures(there, asked, wanted, given.seconds, given.clients))
 
 

@@ -104,11 +104,11 @@ def peer(*command: str, environment: dict[str, str] | None = None) -> Iterator[S
             process.terminate()
 
 
-def texts(file: Path, count: int, seed: int = 1) -> list[str]:
-    """Texts of one to twelve sentences of a file."""
+def texts(file: Path, count: int, seed: int = 1, lengths: Sequence[int] = LENGTHS) -> list[str]:
+    """Texts of so many sentences of a file."""
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     draw = random.Random(seed)
-    return [" ".join(draw.sample(lines, draw.choice(LENGTHS))) for _ in range(count)]
+    return [" ".join(draw.sample(lines, draw.choice(lengths))) for _ in range(count)]
 
 
 def quantile(seconds: Sequence[float], share: float) -> float:

@@ -112,7 +112,8 @@ def translating() -> dict[str, Walk]:
     """The walk of each text through `Translator.translate`."""
     vidrio.load("en-es", workers=1).translate(list(TEXTS.values()))  # regular expressions are compiled at first use
     translator = vidrio.load("en-es", workers=1)
-    translator.translate(['A first one, with 1 "quotation" (and brackets).', "Hello there"])  # what is done only once
+    # What is done only once, also for each sign.
+    translator.translate(['A first one, with €1 at example.com, a "quotation" (and brackets).', "Hello there"])
     walks = {}
     for name, text in TEXTS.items():
         with traced(ENGINE) as calls:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -78,7 +79,8 @@ def ask(path: str, request: list[Any], streams: tuple[IO[bytes], ...], timeout: 
 
 def serve(path: str) -> None:
     for library in LIBRARIES:
-        __import__(library)
+        with suppress(ModuleNotFoundError):  # on a light install
+            __import__(library)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)

@@ -4,6 +4,7 @@ from vidrio.text.reading.capitals import SEVERAL, Tokens, read
 from vidrio.text.reading.prepared import Prepared, shouting
 from vidrio.text.reading.prepared import hide as hidden
 from vidrio.text.reading.protect import Protected
+from vidrio.text.reading.signs import Each
 
 
 def hide(
@@ -16,4 +17,4 @@ def hide(
     several: int = SEVERAL,
 ) -> Prepared:
     looks = read(source, tokens, several) if forms else shouting(source)
-    return hidden(source, looks, symbols, tokens, hide_names=hide_names)
+    return hidden(source, looks, symbols, tokens, Each(lambda sign: sign), hide_names=hide_names)

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from vidrio.cli import main
+from vidrio.interop.protobuf import PIECE, PIECES, field, float_field
 
+SCORE = 2  # of a piece, by its number in SentencePiece's form
 SIZES = {"d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
 SIZES |= {"encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "encoder_layers": 2, "decoder_layers": 2}
 SPREADS = {"encoder_attn.out_proj.weight": 6, "q_proj.weight": 4, "fc2.weight": 3}
@@ -42,6 +44,13 @@ def sentence_piece_model(texts: Sequence[str], pieces: int = 150, **settings: An
     return model.getvalue()
 
 
+def with_pieces(proto: bytes, more: Sequence[str]) -> bytes:
+    """A SentencePiece model with rare pieces besides its own."""
+    known = set(pieces_of(proto)) if more else set()
+    new = [piece for piece in more if piece not in known]
+    return proto + b"".join(field(PIECES, field(PIECE, piece.encode()) + float_field(SCORE, -15)) for piece in new)
+
+
 def pieces_of(proto: bytes) -> list[str]:
     import sentencepiece
 
@@ -63,15 +72,18 @@ def write_marian(
     languages: Sequence[str] = (),
     separate: bool = False,
     bias: float = 3.0,
+    more: Sequence[str] = (),
     **told: Any,
 ) -> None:
     """A MarianMT folder. Numbers are larger than a fresh model's, so that its translations are not all alike; `bias`
-    is the end token's, so that they end."""
+    is the end token's, so that they end; `more` are pieces besides those that are learned from a few sentences."""
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
     folder.mkdir(parents=True)
-    source, target = sentence_piece_model(ENGLISH, 170), sentence_piece_model(SPANISH)
+    source, target = (
+        with_pieces(proto, more) for proto in (sentence_piece_model(ENGLISH, 170), sentence_piece_model(SPANISH))
+    )
     (folder / "source.spm").write_bytes(source)
     (folder / "target.spm").write_bytes(target)
     lists = (

@@ -1,6 +1,7 @@
 """Files: each kind goes through, and opens elsewhere with its formatting; what cannot be handled is an error."""
 
 import io
+import logging
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ import httpx
 import odfdo
 import polib
 import pytest
+import srt
+import webvtt
 from fastapi.testclient import TestClient
 
 from serving import server
@@ -197,7 +200,11 @@ def test_subtitles_keep_their_times_lines_and_tags() -> None:
         ("The cat is new.", "El gato es nuevo."),
     ):
         wanted = wanted.replace(source, target)
-    assert through("a.srt", SRT.encode()).decode() == wanted
+    translated = through("a.srt", SRT.encode()).decode()
+    assert translated == wanted
+    cues = list(srt.parse(translated))
+    assert [(cue.index, cue.start, cue.end) for cue in cues] == [(c.index, c.start, c.end) for c in srt.parse(SRT)]
+    assert cues[1].content == "- Buenos días.\n- ¿Dónde está mi libro?"
 
 
 def test_notes_and_styles_of_vtt_stay() -> None:
@@ -205,6 +212,8 @@ def test_notes_and_styles_of_vtt_stay() -> None:
     source += "00:01.000 --> 00:02.000 line:0\n<v Tom>The dog is old.</v>\n"
     told = through("a.vtt", source.encode()).decode()
     assert told == source.replace("The dog is old.", "El perro es viejo.")
+    [cue] = webvtt.from_string(told)
+    assert (cue.start, cue.text, cue.voice) == ("00:00:01.000", "El perro es viejo.", "Tom")
     assert plan_subtitles("WEBVTT\n").asks == []
 
 
@@ -381,13 +390,14 @@ def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
 
 
 def test_a_file_outlives_a_server_that_ends_and_a_model_that_is_damaged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(packaged()["lesson"], tmp_path / "model")
     tensors, whole = tmp_path / "model/model.safetensors", (tmp_path / "model/model.safetensors").read_bytes()
     settings = Settings(page=False, files=tmp_path / "files")
     app = create_app(str(tmp_path / "model"), settings=settings)
     tensors.write_bytes(b"damaged")
+    monkeypatch.setattr(logging.getLogger("vidrio.serve"), "handlers", [caplog.handler])
     with TestClient(app) as on:
         status = upload(on, "a.txt", b"hello world\n", wait="false").json()["statusUrl"]
         while "waits" not in caplog.text:

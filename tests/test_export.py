@@ -211,9 +211,7 @@ def test_argos_translate_installs_it_and_translates_alike(kind: str, argos: Path
     folder = find(kind) if kind == "en-es" else tmp_path / "ours"
     if kind != "en-es":
         write_marian(tmp_path / "hf", max_position_embeddings=512, bias=6)
-        import_model(str(tmp_path / "hf"), folder)
-        told = (folder / "config.json").read_text().replace('"eng"', '"en"').replace('"spa"', '"es"')
-        (folder / "config.json").write_text(told)
+        import_model(str(tmp_path / "hf"), folder, languages=("en", "es"))
     package = tmp_path / "en-es.argosmodel"
     assert main(["export", str(folder), "--to", "argos", str(package)]) == 0
     subprocess.run([argos, REPOSITORY / "benchmarks/argos_package.py", package, "en"], check=True)

@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from vidrio.glass.paper.decoding import encode
 from vidrio.glass.paper.transformer import build, decode, logits
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
+from vidrio.interop.torch_file import run
 from vidrio.learn.net import model as learned
 from vidrio.learn.net.parameters import Parameters
 from vidrio.model.config import ModelConfig
@@ -215,6 +217,12 @@ def test_no_code_of_a_pickle_runs(usual: tuple[Path, Path], tmp_path: Path) -> N
             import_model(str(folder), tmp_path / "ours")
     assert not (tmp_path / "harm").exists()
     assert not (tmp_path / "ours").exists()
+
+
+@pytest.mark.parametrize("program", [b"((e.", b"}((u.", b"]K\x01a0e.", b"\x94.", b"h\x07.", b"R.", b"K\x01K\x02R."])
+def test_a_pickle_that_makes_no_sense_is_refused(program: bytes) -> None:
+    with pytest.raises((ValueError, IndexError, KeyError)):
+        run(BytesIO(program), 1, {})
 
 
 def test_several_target_languages(tmp_path: Path) -> None:

@@ -114,7 +114,8 @@ def test_it_translates_as_ctranslate2_reads_it(tied: bool, tmp_path: Path) -> No
         with zipfile.ZipFile(tmp_path / "opus.zip", "w") as archive:
             for file in release.iterdir():
                 archive.write(file, file.name)
-    about = import_model(str(release if tied else tmp_path / "opus.zip"), tmp_path / "ours")
+    about = import_model(str(release if tied else tmp_path / "opus.zip"), tmp_path / "ours", languages=("en", "es"))
+    assert (about.source_language, about.target_language) == ("en", "es")
     assert about.provenance["licence"] == "Attribution 4.0 International"
     config, _ = read_config(tmp_path / "ours")
     assert (config.decoding.beam, config.decoding.length_penalty) == (6, 1.0)

@@ -66,7 +66,9 @@ def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() 
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_forms_that_are_none_do_not_fill_the_log() -> None:
+def test_forms_that_are_none_do_not_fill_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("handlers", "propagate"):  # as they were, afterwards
+        monkeypatch.setattr(logging.getLogger("vidrio.serve"), name, False)
     start_log(Settings())
     assert not logging.getLogger("python_multipart.multipart").isEnabledFor(logging.WARNING)
 

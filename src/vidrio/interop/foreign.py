@@ -70,9 +70,8 @@ def check_pieces(data: object, path: Path) -> dict[str, int]:
         raise ModelError(f"{path} is no list of pieces with their ids", found=f"{error!s:.200}") from None
 
 
-def make_folder(foreign: Foreign, to: Path, *, name: str, target: str = "", origin: str = "") -> About:
-    """Write a model folder, the config last."""
-    opening = opening_of(foreign, target)
+def make_folder(foreign: Foreign, to: Path, *, name: str, opening: str, origin: str) -> About:
+    """Write a model folder, the config last. `opening` stands before every source."""
     splits = [tokenizer(foreign.source, opening), tokenizer(foreign.target, "")]
     config = replace(foreign.config, special=replace(foreign.config.special, unk=foreign.source.pieces[UNKNOWN]))
     if foreign.target.pieces.get(UNKNOWN) != config.special.unk:
@@ -91,9 +90,9 @@ def make_folder(foreign: Foreign, to: Path, *, name: str, target: str = "", orig
     about = About(
         name=to.resolve().name,
         source_language=foreign.languages[0],
-        target_language=target or foreign.languages[1],
+        target_language=foreign.languages[1],
         provenance={
-            "imported": origin or name,
+            "imported": origin,
             "files": {path.name: sha256(path) for path in foreign.files},
             "licence": licence,
         },
@@ -164,7 +163,7 @@ def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
     licence = lines[0].partition(":")[2].strip() if lines else ""
     texts = [read_text(folder / file) for file in LICENCES if (folder / file).is_file()]
     licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not told; ask whoever made it")
-    note = f"Imported by vidrio from {origin or name}. Licence: {licence}\n"
+    note = f"Imported by vidrio from {origin}. Licence: {licence}\n"
     if card.startswith("---\n") and "\n---\n" in card:  # its settings stay at the top
         head, _, rest = card.partition("\n---\n")
         card = f"{head}\n---\n\n{note}{rest}"

@@ -3,26 +3,38 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from vidrio.data.progress import Progress
 from vidrio.errors import ModelError
 from vidrio.interop import hub, huggingface, release
-from vidrio.interop.foreign import Foreign, make_folder
+from vidrio.interop.foreign import Foreign, make_folder, opening_of
 from vidrio.model.folder import About
 
 
 def import_model(
-    source: str, to: Path, progress: Progress | None = None, *, target: str = "", mirror: str = ""
+    source: str,
+    to: Path,
+    progress: Progress | None = None,
+    *,
+    target: str = "",
+    languages: tuple[str, str] | None = None,
+    mirror: str = "",
 ) -> About:
-    """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several."""
+    """Make the model folder `to`, or nothing. `target` is a language, for a model that translates into several;
+    `languages` are what to call both."""
     path = Path(source)
     with new_folder(to) as (made, beside):
         if path.is_file():
             path = release.unpacked(path, beside / "unpacked")
         elif not path.exists():
             path = hub.fetched(source, beside / "fetched", progress or Progress(), mirror=mirror)
-        return make_folder(opened(path), made, name=Path(source).resolve().name, target=target, origin=source)
+        foreign = opened(path)
+        opening = opening_of(foreign, target)
+        own, into = foreign.languages
+        foreign = replace(foreign, languages=languages or (own, target or into))
+        return make_folder(foreign, made, name=Path(source).resolve().name, opening=opening, origin=source)
 
 
 def opened(folder: Path) -> Foreign:

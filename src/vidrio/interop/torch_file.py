@@ -181,6 +181,8 @@ def _said(instructions: Iterator[tuple[str, Any]], storages: dict[str, Storage])
             stack[-size:] = [tuple(stack[-size:])]
         elif name in ("APPEND", "APPENDS"):
             items = since_mark() if name == "APPENDS" else [stack.pop()]
+            if not isinstance(stack[-1], list):
+                raise ValueError("a value is added to what is no list")
             stack[-1].extend(items)
         elif name in ("SETITEM", "SETITEMS"):
             items = since_mark() if name == "SETITEMS" else [stack.pop(-2), stack.pop()]

@@ -68,6 +68,8 @@ def as_told(stage: Stage, machine: Machine) -> Stage:
 def receipt_of(trace: Trace, at: At) -> Receipt:
     """The receipt of one number, by the post's arithmetic where that departs. Of a position before it was rounded."""
     bill, stage = receipt(trace, at), stage_of(trace, at.name)
+    if trace.machine.normalise is layer_norm:  # ε is beside the root, not inside it
+        bill = replace(bill, facts=tuple(fact for fact in bill.facts if "ε" not in fact[0]))
     if stage.operation not in ("normalise", "slipped_positions") or stage == bill.stage:
         return bill
     cells = Cells(trace.as_of(at.step))

@@ -26,6 +26,7 @@ from vidrio.documents.terms import Terms, reveal_aligned, with_terms
 from vidrio.errors import ModelError, VidrioError
 from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
+from vidrio.serve.asks import check_length
 from vidrio.serve.languages import Pair
 from vidrio.serve.refusal import Refusal, bad
 from vidrio.serve.service import Service
@@ -64,8 +65,7 @@ class Files:
         except VidrioError as error:
             words = "file format not supported" if "is not supported" in error.what else f"{error.what}, {error.found}"
             raise bad(words.rstrip(", ")) from None
-        if most != -1 and sum(len(ask.text) for ask in plan.asks) > most:
-            raise bad(f"request ({sum(len(ask.text) for ask in plan.asks)}) exceeds text limit ({most})")
+        check_length(sum(len(ask.text) for ask in plan.asks), most)
         job = token_hex(16)
         description = {"name": name, "way": list(map(list, way)), "terms": list(map(list, terms))}
         await asyncio.to_thread(write_atomically, self.folder / job / "upload", data)

@@ -33,7 +33,7 @@ def files_router(parts: Parts, files: Files | None) -> APIRouter:
             upload = upload_of(form)
             source, target = needed(fields, "source"), needed(fields, "target")
             name = clean_name(upload.filename or "")
-            key = parts.admit(request, fields)
+            most = parts.admit(request, fields)
             if suffix_of(name) not in SUFFIXES:
                 raise bad("file format not supported")
             data = await upload.read()
@@ -45,8 +45,7 @@ def files_router(parts: Parts, files: Files | None) -> APIRouter:
         way = parts.service.way(source, target)
         if not way:
             raise bad("source and target are the same language")
-        terms = (*terms_of(fields), *(parts.terms if way == parts.service.pairs[:1] else ()))
-        job = await jobs.accept(name, data, way, terms, -1 if key.char_limit is None else key.char_limit)
+        job = await jobs.accept(name, data, way, parts.terms_for(way, terms_of(fields)), most)
         here = str(request.base_url)
         told = {"translatedFileUrl": f"{here}download_file/{job}.{quote(name)}"}
         if fields.get("wait") == "false":

@@ -47,8 +47,13 @@ class Parts:
     limits: RequestLimits
     terms: Terms = ()  # of the operator, from the first model's language to its other
 
-    def admit(self, request: Request, fields: Mapping[str, Any], requests: int = 1) -> Key:
-        """Who asks: a key, or an address. Refused if the key is none, or if it has asked for too much."""
+    def terms_for(self, way: Sequence[Pair], glossary: Terms) -> Terms:
+        """The client's terms, and the operator's where they hold."""
+        return (*glossary, *(self.terms if way == self.service.pairs[:1] else ()))
+
+    def admit(self, request: Request, fields: Mapping[str, Any], requests: int = 1) -> int:
+        """How many characters whoever asks may send: a key, or an address. Refused if the key is none, or if it has
+        asked for too much."""
         settings, secret = self.settings, fields.get("api_key") or ""
         key = Key("", settings.req_limit, settings.char_limit)
         if self.keys is not None:
@@ -60,7 +65,7 @@ class Parts:
             key = found or key
         client = f"key {key.name}" if key.name else request.client.host if request.client else ""
         self.limits.take(client, requests, key.req_limit)
-        return key if key.char_limit is not None else key._replace(char_limit=settings.char_limit)
+        return settings.char_limit if key.char_limit is None else key.char_limit
 
 
 def libre_router(parts: Parts) -> APIRouter:
@@ -75,9 +80,8 @@ def libre_router(parts: Parts) -> APIRouter:
     async def translate(request: Request) -> Response:
         fields = await fields_of(request)
         ask = translate_ask(fields, settings)
-        key = parts.admit(request, fields, len(ask.texts))
         characters = sum(map(len, ask.texts))
-        check_length(characters, -1 if key.char_limit is None else key.char_limit)
+        check_length(characters, parts.admit(request, fields, len(ask.texts)))
         request.state.logged = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
         return _json(await _translated(parts, ask))
 
@@ -87,21 +91,19 @@ def libre_router(parts: Parts) -> APIRouter:
         ask = translate_ask(fields, settings)
         if ask.many or ask.format != "text":
             raise bad("a stream is of one plain text")
-        key = parts.admit(request, fields)
-        check_length(len(ask.texts[0]), -1 if key.char_limit is None else key.char_limit)
+        check_length(len(ask.texts[0]), parts.admit(request, fields))
         [found] = await _detected(parts.detector, ask)
         way = service.way(found.language if found else ask.source, ask.target)
         if service.gatherer.overloaded:
             raise Refusal(503, "The server is busy, try again later", 5)
-        terms = (*ask.glossary, *(parts.terms if way == service.pairs[:1] else ()))
+        terms = parts.terms_for(way, ask.glossary)
         return StreamingResponse(_events(service, way, ask.texts[0], terms), media_type="text/event-stream")
 
     @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=body(DETECT))
     async def detect(request: Request) -> Any:
         fields = await fields_of(request)
         text = needed(fields, "q")
-        key = parts.admit(request, fields)
-        check_length(len(text), -1 if key.char_limit is None else key.char_limit)
+        check_length(len(text), parts.admit(request, fields))
         ranked = await asyncio.to_thread(parts.detector.ranked, text)
         return [{"confidence": one.confidence, "language": one.language} for one in ranked]
 
@@ -197,7 +199,7 @@ async def _reply(parts: Parts, ask: TranslateAsk, text: str, source: str) -> Rep
     way = parts.service.way(source, ask.target)
     if not way:
         return Reply(text)
-    terms = (*ask.glossary, *(parts.terms if way == parts.service.pairs[:1] else ()))
+    terms = parts.terms_for(way, ask.glossary)
     if ask.format in PLANS:
         return Reply(await parts.service.document(way, text, PLANS[ask.format], terms))
     reply = await parts.service.translate(way, text, ask.alternatives, terms)

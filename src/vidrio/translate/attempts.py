@@ -5,7 +5,7 @@ waiting are made together, round after round, so that batches stay as full as in
 assembled from what came of its attempts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -175,10 +175,14 @@ class Attempts:
         """Read, search, decode and judge attempts that differ in their texts and how these are read."""
         own = self.search if attempts[0].whole else None  # in place of the engine's
         ways = [Way(not options.prefix, hide, 1 if as_sentence else SEVERAL) for _, _, hide, as_sentence, _ in attempts]
+        # Some at a time, so that nobody waits for long who wants no more of them.
+        slices = [slice(start, start + AT_ONCE) for start in range(0, len(attempts), AT_ONCE)]
         prepared: list[Prepared] = []
         sources: list[Ids] = []
         with self.turn:
-            for some in self._some(len(attempts)):
+            for some in slices:
+                if self.stopped():
+                    raise CancelledError
                 prepared += self.reader.prepare_all([attempt.source for attempt in attempts[some]], ways[some])
                 given = self.source.encode_batch([read.given for read in prepared[some]])
                 sources += [(*ids, *self.close) for ids in given]
@@ -186,7 +190,9 @@ class Attempts:
         if attempts[0].avoid:
             searched = self._rescored(sources, searched)
         outcomes: list[Outcome] = []
-        for some in self._some(len(attempts)):
+        for some in slices:
+            if self.stopped():
+                raise CancelledError
             of_some = searched[some]
             decoded = iter(
                 self.target.decode_batch([hypothesis.ids for hypotheses in of_some for hypothesis in hypotheses])
@@ -196,13 +202,6 @@ class Attempts:
             all_found = [*map(Searched, prepared[some], sources[some], of_some, texts)]
             outcomes += self._judged(attempts[some], avoid, all_found)
         return outcomes
-
-    def _some(self, count: int) -> Iterator[slice]:
-        """Some at a time, so that nobody waits for long who wants no more of them."""
-        for start in range(0, count, AT_ONCE):
-            if self.stopped():
-                raise CancelledError
-            yield slice(start, start + AT_ONCE)
 
     def _to_avoid(
         self, sources: Sequence[Ids], searched: Sequence[Sequence[Hypothesis]], texts: Sequence[Sequence[str]]

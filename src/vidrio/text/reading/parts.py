@@ -10,7 +10,7 @@ from vidrio.text.reading import protect
 from vidrio.text.reading.prepared import touches
 from vidrio.text.reading.protect import Protected
 from vidrio.text.reading.sentences import split
-from vidrio.text.reading.signs import unread
+from vidrio.text.reading.signs import IS_UNSEEN, is_unread
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 Span = tuple[int, int]
@@ -77,6 +77,23 @@ def apart(text: str, tokenizer: Tokenizer) -> list[protect.Span]:
         if 2 * sum(tokenizer.id(letter) is not None for letter in letters) < len(letters):
             places.append(protect.Span(*word.span(), "foreign"))
     return sorted({span.start: span for span in places}.values())
+
+
+def unread(text: str, tokenizer: Tokenizer) -> Iterator[tuple[int, int]]:
+    """Where signs stand that are part of no word and would be read byte by byte; neighbours together. A vocabulary of
+    whole words has other means."""
+    if text.isascii() or tokenizer.of_whole_words:
+        return
+    signs = {sign for sign in set(text) if not sign.isascii() and is_unread(sign, tokenizer)}
+    start = None
+    for at, sign in enumerate(text) if signs else ():
+        if sign in signs and start is None:
+            start = at
+        elif start is not None and not (sign in signs or IS_UNSEEN.match(sign)):
+            yield start, at
+            start = None
+    if start is not None:
+        yield start, len(text)
 
 
 def reaches(protected: Sequence[protect.Span], span: protect.Span) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from vidrio.text.pattern import pattern
 from vidrio.text.reading.capitals import LITTLE, SEVERAL, Form, Tokens, lowered, read, shouted, written
 from vidrio.text.reading.protect import Protected, Span
-from vidrio.text.reading.signs import SET_OTHERWISE, UNUSUAL_BLANKS, plain_signs, plainer, with_marks_as_letters
+from vidrio.text.reading.signs import MARKS_AS_LETTERS, SET_OTHERWISE, UNUSUAL_BLANKS, Each, plain_signs, plainer
 from vidrio.text.tokens.normalise import SPACE
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -70,13 +70,14 @@ class Reader:
     def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "") -> None:
         self.symbols = symbols
         self._tokenizer = tokenizer
+        self._forms = forms = plainer(tokenizer)
         names = frozenset(translated.split())
         self._tokens = lru_cache(REMEMBERED)(
             lambda word: (
                 1
                 if word in names
                 else tokenizer.count(plain)
-                if tokenizer.spells(plain := self._plain(SET_OTHERWISE.sub(plain_signs, word)))
+                if tokenizer.spells(plain := SET_OTHERWISE.sub(plain_signs, word).translate(forms))
                 else UNSPELLABLE
             )
         )
@@ -107,16 +108,9 @@ class Reader:
         return [
             Prepared(source, source.text, source.text, usual=True)
             if look is None
-            else self._plainer(hide(source, look, self.symbols, self._tokens, hide_names=way.hide_names))
+            else hide(source, look, self.symbols, self._tokens, self._forms, hide_names=way.hide_names)
             for source, way, look in zip(sources, ways, looks, strict=True)
         ]
-
-    def _plainer(self, read: Prepared) -> Prepared:
-        """With signs that the vocabulary lacks in a plainer form, each in its place."""
-        return read if read.given.isascii() else read._replace(given=self._plain(read.given))
-
-    def _plain(self, text: str) -> str:
-        return text if text.isascii() else "".join([plainer(sign, self._tokenizer) for sign in text])
 
     def _is_usual(self, words: list[str], text: str) -> bool:
         """Whether all words of a sentence that begins with a capital letter are usual ones, on one line, and it is no
@@ -153,7 +147,13 @@ def knows_capitals(tokenizer: Tokenizer) -> bool:
 
 
 def hide(
-    source: Protected, looks: tuple[str, Form], symbols: str, tokens: Tokens, *, hide_names: bool = True
+    source: Protected,
+    looks: tuple[str, Form],
+    symbols: str,
+    tokens: Tokens,
+    forms: Each,
+    *,
+    hide_names: bool = True,
 ) -> Prepared:
     """The sentence with the letters of `looks`, and with symbols for what must be copied; unless one of them stands in
     it already, and would stay.
@@ -182,7 +182,7 @@ def hide(
         pieces += (text[at : place.start], symbol)
         at = place.end
     shown = "".join((*pieces, text[at:], "." * closed))
-    given = SET_OTHERWISE.sub(plain_signs, shown)
+    given = SET_OTHERWISE.sub(plain_signs, shown).translate(forms)
     is_named = any(place.kind == NAMED for place in places)
     return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named)
 
@@ -197,7 +197,7 @@ def unspellable(sentence: str, taken: Sequence[Span], tokens: Tokens) -> list[Sp
     places: list[Span] = []
     if sentence.isascii() and not DRAWN_OUT.search(sentence):
         return places
-    for match in WORD.finditer(with_marks_as_letters(sentence)):
+    for match in WORD.finditer(sentence.translate(MARKS_AS_LETTERS)):
         start, end = match.span()
         word = sentence[start:end]
         strange = not word.isascii() and fewest(word, tokens) >= UNSPELLABLE
@@ -264,10 +264,6 @@ def touches(sentence: str, span: Span) -> bool:
     return sentence[span.start - 1 : span.start].isalnum() or sentence[span.end : span.end + 1].isalnum()
 
 
-def has_letters(text: str) -> bool:
-    return any(map(str.isalpha, text))
-
-
 def reveal(translation: str, prepared: Prepared) -> str | None:
     """The translation with what the symbols stand for, in capitals if the sentence is; None unless each symbol is in
     it once, and words where there were some."""
@@ -278,7 +274,7 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
         translation = written(translation, sentence, prepared.form, closed=prepared.closed)
     if any(translation.count(symbol) != 1 for symbol in prepared.symbols):
         return None
-    if prepared.symbols and has_letters(prepared.given) and not has_letters(translation):
+    if prepared.symbols and any(map(str.isalpha, prepared.given)) and not any(map(str.isalpha, translation)):
         return None  # what is left are the symbols
     places = zip(prepared.symbols, prepared.places, strict=True)
     return translation.translate({ord(symbol): sentence[place.start : place.end] for symbol, place in places})

@@ -5,7 +5,8 @@ its two sides are translated by themselves (parts.py) or, if it is part of a wor
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import lru_cache
 
 from vidrio.text.pattern import pattern
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -31,12 +32,13 @@ UNSEEN = (
 OTHER_BLANKS = pattern(rf"[{BLANKS}]+(?!\d)|(?<!\d)[{BLANKS}]+")
 SET_OTHERWISE = pattern(rf"\s*[\r\n]\s*|{OTHER_BLANKS.pattern}|[{HYPHENS}]|[{FOLDED}]+|[{UNSEEN}]+")
 UNUSUAL_BLANKS = pattern(rf"[\r\n{BLANKS}]")
-_UNSEEN = pattern(f"[{UNSEEN}]")
+IS_UNSEEN = pattern(f"[{UNSEEN}]")
 _READ_OTHERWISE = pattern(f"[{HYPHENS}{FOLDED}{UNSEEN}]")
 # Quotation marks and dashes, read as others where the vocabulary has only those. Not ‘, which is so common that the
 # packaged models have learned it byte by byte.
 _PLAINER = {"‛": "'", "‚": "'", "‹": "'", "›": "'", "′": "'", "„": '"', "‟": '"', "″": '"', "‒": "–", "―": "–"}
 _LEARNED = "‘"
+MOST = 10_000  # signs whose form is kept
 
 
 def plain_signs(match: re.Match[str]) -> str:
@@ -46,11 +48,29 @@ def plain_signs(match: re.Match[str]) -> str:
         return " "
     if signs in HYPHENS:
         return "-"
-    return "" if _UNSEEN.match(signs) else unicodedata.normalize("NFKC", signs)
+    return "" if IS_UNSEEN.match(signs) else unicodedata.normalize("NFKC", signs)
 
 
-def plainer(sign: str, tokenizer: Tokenizer) -> str:
-    """The sign as this vocabulary has it, which may be in a plainer form, or Ñ as a small letter."""
+class Each(dict[int, str]):
+    """What becomes of each sign, for `str.translate`; found out when it comes for the first time. ASCII stays."""
+
+    def __init__(self, find: Callable[[str], str]) -> None:
+        super().__init__({code: chr(code) for code in range(128)})
+        self._find = find
+
+    def __missing__(self, code: int) -> str:
+        found = self._find(chr(code))
+        if len(self) < MOST:
+            self[code] = found
+        return found
+
+
+def plainer(tokenizer: Tokenizer) -> Each:
+    """Each sign as this vocabulary has it, which may be in a plainer form, or Ñ as a small letter."""
+    return Each(lambda sign: _plainer(sign, tokenizer))
+
+
+def _plainer(sign: str, tokenizer: Tokenizer) -> str:
     other = _PLAINER.get(sign, small if len(small := sign.lower()) == 1 else sign)
     return other if other != sign and not knows(sign, tokenizer) and knows(other, tokenizer) else sign
 
@@ -60,32 +80,18 @@ def knows(sign: str, tokenizer: Tokenizer) -> bool:
     return tokenizer.id(sign) is not None or tokenizer.id(f"▁{sign}") is not None
 
 
-def unread(text: str, tokenizer: Tokenizer) -> Iterator[tuple[int, int]]:
-    """Where signs stand that are part of no word and would be read byte by byte; neighbours together. A vocabulary of
-    whole words has other means."""
-    if text.isascii() or tokenizer.of_whole_words:
-        return
-    signs = {sign for sign in set(text) if not sign.isascii() and _is_unread(sign, tokenizer)}
-    start = None
-    for at, sign in enumerate(text) if signs else ():
-        if sign in signs and start is None:
-            start = at
-        elif start is not None and not (sign in signs or _UNSEEN.match(sign)):
-            yield start, at
-            start = None
-    if start is not None:
-        yield start, len(text)
-
-
-def _is_unread(sign: str, tokenizer: Tokenizer) -> bool:
+@lru_cache(MOST)
+def is_unread(sign: str, tokenizer: Tokenizer) -> bool:
+    """Whether a sign is part of no word and would be read byte by byte."""
     of_words = sign.isalnum() or sign.isspace() or unicodedata.category(sign)[0] == "M"
     if of_words or sign in _LEARNED or _READ_OTHERWISE.match(sign):
         return False
-    return not knows(sign, tokenizer) and plainer(sign, tokenizer) == sign
+    return not knows(sign, tokenizer) and _plainer(sign, tokenizer) == sign
 
 
-def with_marks_as_letters(text: str) -> str:
-    """The same, but for combining marks, which belong to the letters before them: as if they were letters, too."""
-    if text.isascii():
-        return text
-    return "".join(["x" if unicodedata.category(sign)[0] == "M" and not _UNSEEN.match(sign) else sign for sign in text])
+def _mark_as_letter(sign: str) -> str:
+    return "x" if unicodedata.category(sign)[0] == "M" and not IS_UNSEEN.match(sign) else sign
+
+
+# Combining marks belong to the letters before them: as if they were letters, too.
+MARKS_AS_LETTERS = Each(_mark_as_letter)

@@ -1,0 +1,85 @@
+"""An imported model of the usual size: 6 + 6 layers, width 512, 32,000 pieces and more, random numbers. How long every
+command takes on it, whole processes, and how much memory at most.
+
+    python benchmarks/imported_size.py [--layers 6] [--width 512] [--pieces 32000]
+"""
+
+import argparse
+import itertools
+import string
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+SENTENCE = (
+    "The old teacher finds the quiet city by the green river, and the young people follow the train to the tall house."
+)
+MEASURED = "import resource, sys; from vidrio.cli import main; code = main(sys.argv[1:]); \
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--pieces", type=int, default=32_000)
+    parser.add_argument("--make", type=Path, help="only make the MarianMT folder")
+    given = parser.parse_args()
+    if given.make:
+        make(given.make, given.layers, given.width, given.pieces)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        home = Path(temporary)
+        # In a process of its own: what this one holds would count as that of its children.
+        subprocess.run(
+            [sys.executable, __file__, *sys.argv[1:], "--make", home / "hf"], check=True, capture_output=True
+        )
+        ours, bounded = str(home / "ours"), ["-m", str(home / "ours"), "--max-length", "25"]
+        lines, references = home / "lines.txt", home / "references.txt"
+        lines.write_text(f"{SENTENCE}\n" * 20)
+        references.write_text(f"{SENTENCE}\n" * 20)
+        for name, command in {
+            "import": ["import", str(home / "hf"), "--to", ours],
+            "translate, fast, the first time": ["translate", *bounded, "--engine", "fast", SENTENCE],
+            "translate, fast": ["translate", *bounded, "--engine", "fast", SENTENCE],
+            # A random model leaves numbers and names out, so a text is tried again in parts: here there are few.
+            "translate, glass, two words": ["translate", *bounded, "--engine", "glass", "The teacher"],
+            "look": ["look", *bounded, SENTENCE],
+            "look --without positions": ["look", *bounded, "--without", "positions", SENTENCE],
+            "look --html": ["look", *bounded, "--html", str(home / "look.html"), SENTENCE],
+            "why": ["why", *bounded, "dec.0.cross.scores.h1[1,0]", SENTENCE],
+            "check": ["check", *bounded, SENTENCE],
+            "evaluate, 20 lines": ["evaluate", ours, *bounded[2:], "--src", str(lines), "--ref", str(references)],
+            "export --to hf": ["export", ours, "--to", "hf", str(home / "back")],
+            "export --to ctranslate2": ["export", ours, "--to", "ctranslate2", str(home / "ct2")],
+            "export --to onnx": ["export", ours, "--to", "onnx", str(home / "onnx")],
+        }.items():
+            began = time.perf_counter()
+            done = subprocess.run([sys.executable, "-c", MEASURED, *command], capture_output=True, text=True)
+            seconds = time.perf_counter() - began
+            most = int(done.stderr.split()[-1]) / 1024 if done.returncode == 0 else 0
+            print(f"{name:32} {seconds:7.2f} s {most:7.0f} MB at most", flush=True)
+            if done.returncode:
+                print(done.stderr[-2000:])
+        for path in ("hf", "ours", "ours/fast", "back", "ct2", "onnx", "look.html"):
+            size = sum(file.stat().st_size for file in [home / path, *(home / path).rglob("*")] if file.is_file())
+            print(f"{path:32} {size / 1e6:9.1f} MB")
+
+
+def make(folder: Path, layers: int, width: int, pieces: int) -> None:
+    """A MarianMT folder with made-up pieces: all words of three letters and of four, as many as are wanted."""
+    from marian_models import write_marian
+
+    words = ("".join(letters) for n in (3, 4) for letters in itertools.product(string.ascii_lowercase, repeat=n))
+    sizes = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in (
+        ("layers", layers), ("attention_heads", width // 64), ("ffn_dim", 4 * width))}  # fmt: skip
+    more = [f"▁{word}" for word in itertools.islice(words, pieces)]
+    write_marian(folder, more=more, bias=8, d_model=width, max_position_embeddings=512, **sizes)
+
+
+if __name__ == "__main__":
+    main()
