@@ -463,6 +463,9 @@ def test_a_full_disk_is_told(model, lines):
             command(model), input=text_of(lines[:9]), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
         )
     assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device: 'stdout'\n")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command(model, lines[0]), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device: 'stdout'\n")
 
 
 def test_what_stood_before_on_standard_output_stays_when_the_disk_is_full(model, lines, tmp_path):

@@ -5,6 +5,7 @@ instant and nobody pays for what they do not use. Stdout is data, stderr is talk
 the message explains, 2 a mistyped command, 130 interrupted.
 """
 
+import errno
 import gc
 import os
 import sys
@@ -100,8 +101,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except OSError as error:
         # A file that cannot be read, a disk that is full: the system says it well enough, but for the name of stdout.
-        if error.filename is None and not _stdout_is_writable():
-            error.filename = "stdout"
+        # What has failed may be gone from its buffer already; files of ours tell their names (`about_file`).
+        if not _stdout_is_writable() or error.errno in (errno.ENOSPC, errno.EFBIG):
+            error.filename = error.filename or "stdout"
         click.echo(f"vidrio: {error}", err=True)
         return 1
     except ModuleNotFoundError as error:
