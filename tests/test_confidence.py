@@ -3,9 +3,11 @@
 import json
 import os
 import pty
+import resource
 import shutil
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -187,12 +189,19 @@ def test_the_command_leaves_the_translation_as_it_is_and_tells_on_stderr(model):
 
 
 def test_rows_of_a_file_that_is_resumed_go_on_counting(model, tmp_path):
-    (tmp_path / "in").write_text("the cat sees it\nthe dog has it\n")
-    (tmp_path / "out.part").write_text("el gato\n")
-    files = ("-i", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
-    done = run("translate", "--model", str(model), "--confidence", *files, "--resume")
+    (tmp_path / "in").write_text("the cat sees it\nthe dog has it\n" * 200)
+    command = ["translate", "--model", str(model), "--confidence", "-i", str(tmp_path / "in")]
+    first = run(*command).stdout.splitlines(keepends=True)[0]
+    output = ["-o", str(tmp_path / "out")]
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))  # as if the disk were full
+    stopped = subprocess.run(
+        [sys.executable, "-m", "vidrio", *command, *output], capture_output=True, timeout=60, preexec_fn=limit
+    )
+    assert stopped.returncode == 1
+    (tmp_path / "out.part").write_text(first)
+    done = run(*command, *output, "--resume")
     assert done.returncode == 0
-    assert done.stderr.splitlines()[-1].split()[0] == "2"
+    assert done.stderr.splitlines()[-1].split()[0] == "400"
 
 
 def test_json_has_it_for_each_sentence_and_word(model):

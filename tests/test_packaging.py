@@ -55,7 +55,7 @@ def test_the_wheels_metadata(wheel: zipfile.ZipFile) -> None:
         *("click", "ctranslate2", "fastapi", "filelock", "justhtml", "markdown-it-py", "numpy", "prometheus-client"),
         *("py3langid", "python-multipart", "rich", "safetensors", "sentencex", "tokenizers", "uvicorn"),
     }
-    assert {"documents", "train", "interop", "dev"} == set(told.get_all("Provides-Extra", []))
+    assert {"documents", "train", "interop", "ray", "dev"} == set(told.get_all("Provides-Extra", []))
     assert b"vidrio = vidrio.cli:main" in wheel.read(f"vidrio-{__version__}.dist-info/entry_points.txt")
 
 

@@ -14,16 +14,17 @@ from numbers import Real
 from typing import NamedTuple
 
 from vidrio.errors import ConfigError
-from vidrio.model.config import LARGEST_BEAM, LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfig
+from vidrio.model.config import LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfig
 
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
 LARGEST_SEED = 2**32 - 1  # that every engine takes
 SMALLEST, LARGEST = 1e-30, 1e30  # that float32 still tells from 0 and from infinity, with room for logits
+WIDEST_BEAM = 4096  # enough to keep all that a lesson's model can say
 # What each option may be, for all who ask: command line, server and Python.
 WHOLE = {
-    "beam": (1, LARGEST_BEAM),
-    "n_best": (1, LARGEST_BEAM),
+    "beam": (1, WIDEST_BEAM),
+    "n_best": (1, WIDEST_BEAM),
     "min_length": (0, LARGEST_SIZE),
     "max_length": (1, LARGEST_SIZE),
     "no_repeat_ngram": (0, LARGEST_SEED),

@@ -189,30 +189,27 @@ def check(source: Protected, translation: Protected) -> list[Missing]:
     for start, end, kind in source.spans:
         thing = source.text[start:end]
         key = _key(thing, kind) + (_unit(thing) if kind == "number" else "")
+        copied = kind != "number" and kind not in _BY_DIGITS
+        there = text.count(thing) if copied else (values if kind == "number" else digits)[key]
         taken[key] += 1
-        there = (
-            values[key]
-            if kind == "number"
-            else digits[key]
-            if kind in _BY_DIGITS
-            else _copies(source.text, start, end, text)
-        )
         currency = next((sign for sign in thing if sign in _MONEY), "") if kind == "number" else ""
         taken[currency] += 1
-        if taken[key] > there or (currency and taken[currency] > _mentions(currency, text)):
+        missing = taken[key] > there or (currency and taken[currency] > _mentions(currency, text))
+        if copied and not missing:
+            alike = _copies_of(source.text, start, end)
+            taken[alike] += 1
+            missing = taken[alike] > len(re.findall(alike, text))
+        if missing:
             lost.append(Missing(thing, kind, start))
     return lost
 
 
-def _copies(source: str, start: int, end: int, translation: str) -> int:
-    """How often what stands in a source stands in the translation; #one is none in #oneone, unless words touch it."""
+def _copies_of(source: str, start: int, end: int) -> str:
+    """A pattern of what stands there: #one is none in #oneone, unless words touch it in the source."""
     thing, before, after = source[start:end], source[start - 1 : start], source[end : end + 1]
-    count = translation.count(thing)
-    if not count or not (ASCII_WORD.match(thing[0]) or ASCII_WORD.match(thing[-1])):
-        return count
     left = "(?<![A-Za-z0-9])" if ASCII_WORD.match(thing[0]) and not ASCII_WORD.match(before) else ""
     right = "(?![A-Za-z0-9])" if ASCII_WORD.match(thing[-1]) and not ASCII_WORD.match(after) else ""
-    return len(re.findall(f"{left}{re.escape(thing)}{right}", translation))
+    return f"{left}{re.escape(thing)}{right}"
 
 
 def _mentions(currency: str, translation: str) -> int:
