@@ -274,6 +274,20 @@ def test_an_output_never_replaces_its_input(tmp_path):
         answer_files(asked(tmp_path, upper, output=str(tmp_path)), no_bar)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"), [("b.txt.gz", "is compressed"), ("b.ZST", "is compressed"), ("b.docx", "is no file of lines")]
+)
+def test_what_has_no_lines_is_refused_before_anything_is_written(call_vidrio, loop, model, tmp_path, name, message):
+    """Also where a pattern or a folder found it."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("bala\n")
+    (tmp_path / "in" / name).write_bytes(gzip.compress(b"bala\n"))
+    where = ["-i", str(tmp_path / "in"), "-o", str(tmp_path / "out")]
+    done = call_vidrio("translate", "-m", str(model), "--engine", "fast", *where, "--ray")
+    assert (done.returncode, f"{name} {message}" in done.stderr) == (1, True), done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_line_numbers_count_from_the_beginning_of_the_file(call_vidrio, loop, model, tmp_path):
     lines = [*(["bala core di"] * 40), '{"text": 1}']
     (tmp_path / "in").write_bytes("\n".join(lines).encode() + b"\n\xff\n")

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from time import perf_counter, time
 from typing import Any, NamedTuple
 
+from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError, VidrioError
 from vidrio.model.files import refuse_other
 from vidrio.model.json_text import json_text
@@ -29,6 +31,7 @@ TRIES = 3  # rounds in which a part is tried; the last time alone, for it may ha
 DEATHS = 2  # of its worker in each of them
 THREADS = 4  # files that are looked at or put together at the same time
 TOLD = 20  # failed parts; the rest are counted
+COMPRESSED = (".gz", ".zst", ".xz", ".bz2")  # cannot be begun in the middle, as a part must be
 
 
 class Answered(NamedTuple):
@@ -123,6 +126,8 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
     ]
     if own := next((file for file in files if file.source.path == file.target.path), None):
         raise DataError("an output would replace its input", found=own.source.name, do="give another folder")
+    for file in files:
+        refuse_no_lines(file.source.name)
     summary = Summary(files=len(files))
     with ThreadPoolExecutor(THREADS) as threads:
         cuts = list(threads.map(lambda file: cut_rows(file) if file.parquet else cut_lines(file.source), files))
@@ -155,6 +160,15 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
     if failed:
         raise _failure(files, todo, failed)
     return summary
+
+
+def refuse_no_lines(name: str) -> None:
+    """Refuse what is garbled line by line."""
+    suffix = PurePath(name).suffix.lower()
+    if suffix in COMPRESSED:
+        raise DataError(f"{name} is compressed", found="--ray reads files from the middle", do="unpack it first")
+    if suffix in DOCUMENTS | OTHERS:
+        raise DataError(f"{name} is no file of lines", found=suffix, do="translate it without --ray, or leave it out")
 
 
 def _tried(
