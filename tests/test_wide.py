@@ -184,6 +184,33 @@ def test_a_column_more_in_parquet(call_vidrio, loop, model, tmp_path):
     assert (done.returncode, "has no column 'text'" in done.stderr) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("shape", "columns"),
+    [
+        ({"shape": "encoder", "n_classes": 3}, ["class", "probability", "classes"]),
+        ({"shape": "decoder", "source_vocabulary": 0}, ["written", "alternatives"]),
+    ],
+)
+def test_a_classifier_and_a_writer_fill_columns_too(call_vidrio, loop, tmp_path, shape, columns):
+    """As the fields of a line of JSON; an empty text has no class, and a row group may be empty."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    write_model(tmp_path / "model", **{"target_vocabulary": 0} if "n_classes" in shape else {}, tying="none", **shape)
+    texts = ["", *random_lines(7)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    with pq.ParquetWriter(tmp_path / "a.parquet", pa.schema({"text": pa.string()})) as writer:
+        for some in ([], texts):
+            writer.write_table(pa.table({"text": pa.array(some, pa.string())}), 4)
+    command = ["translate", "-m", str(tmp_path / "model"), "-o", str(tmp_path / "out"), "--jsonl", "--ray"]
+    done = call_vidrio(*command, "-i", str(tmp_path / "a.*"))
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table(tmp_path / "out" / "a.parquet")
+    assert table.schema.names == ["text", *columns]
+    lines = [json.loads(line) for line in (tmp_path / "out" / "a.jsonl").read_text().splitlines()]
+    assert table.to_pylist(maps_as_pydicts="strict") == [{**dict.fromkeys(columns), **line} for line in lines]
+
+
 def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, tmp_path):
     """A mistake of the data once, a failure of the machine three times; resume does what was left, and only that."""
     (tmp_path / "in").mkdir()

@@ -22,11 +22,19 @@ def answering(work: Work | AnswerWork, errors: str, printed: Print) -> Answer:
 
     def answer(name: str, raw: Sequence[bytes], first: int, objects: bool) -> Answered:
         decode = Decoder(name, errors, DO, first)
-        mine = replace(work, unknown={}, jsonl=work.jsonl or objects)
+        mine = replace(work, unknown={}, jsonl=work.jsonl or objects, as_json=work.as_json and not objects)
         written = printed(mine, in_chunks(map(decode, raw), work.at_once), first)
         return Answered([*chain.from_iterable(written)], list(mine.unknown), decode.replaced)
 
     return answer
+
+
+def columns_of(work: Work | AnswerWork) -> list[str]:
+    """What a table gets: the fields that a line of JSON gets."""
+    if isinstance(work, AnswerWork):
+        return ["class", "probability", "classes"] if work.answers.config.has_encoder else ["written", "alternatives"]
+    asked = {"alternatives": work.options.n_best > 1, "confidence": work.doubts is not None}
+    return ["translation", *(name for name, is_asked in asked.items() if is_asked)]
 
 
 def answer_on_cluster(asked: Asked) -> None:

@@ -180,7 +180,7 @@ class Request:
 
     def run_on_cluster(self, inputs: tuple[str, ...], address: str) -> None:
         """The lines of many files, on a Ray cluster."""
-        from vidrio.commands._wide import answer_on_cluster
+        from vidrio.commands._wide import answer_on_cluster, columns_of
         from vidrio.wide.bulk import Asked
 
         if not inputs or self.target is None:
@@ -192,9 +192,12 @@ class Request:
             raise click.UsageError("--ray cannot draw tokens: what is drawn depends on what else is translated.")
         if self.confidence and not (self.as_json or self.jsonl):
             raise click.UsageError("--confidence on a cluster has no table: add --json or --jsonl.")
-        belongs = self.belongs(self.work())
-        begin = partial(self.begin, belongs)
-        answer_on_cluster(Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin))
+        work = self.work()
+        belongs = self.belongs(work)
+        begin, columns = partial(self.begin, belongs), columns_of(work)
+        answer_on_cluster(
+            Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin, columns)
+        )
 
     def begin(self, belongs: Mapping[str, str], cores: int) -> "Answer":
         """On a worker: open the model, and answer lines with it."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePath
 from time import perf_counter, time
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ class Asked:
     cores: int | None  # of a worker
     belongs: Mapping[str, str]  # to which model and options
     begin: Callable[[int], Answer]  # opens the model on a worker with so many cores
+    columns: Sequence[str] = ()  # that a table gets: fields of the answers
 
 
 @dataclass
@@ -137,7 +139,7 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
         waiting = {n: {part.number for part in parts} for n, parts in enumerate(left) if parts is not None}
 
         def end_file(number: int) -> None:
-            join = join_rows if files[number].parquet else join_lines
+            join = partial(join_rows, columns=asked.columns) if files[number].parquet else join_lines
             joining.append(threads.submit(join, files[number], cuts[number]))
 
         for number, parts in waiting.items():
