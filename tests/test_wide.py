@@ -6,7 +6,7 @@ import io
 import json
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -395,6 +395,41 @@ def test_the_pairs_are_those_of_the_plain_command(call_vidrio, loop, monkeypatch
         or reasons["near-copy of a held-out sentence"]
     )
     assert len(cleaning.slices(corpora([str(tmp_path / "a.tsv")]))) > 5
+
+
+class Death(BaseException):
+    """What no worker outlives."""
+
+
+def test_a_part_that_kills_its_workers_is_given_up(call_vidrio, loop, monkeypatch, tmp_path):
+    """As on a cluster, which gives what the dead were at to others without end."""
+    began = []
+
+    def results(worker, given, rows, pool) -> Iterator[dict]:
+        for row in rows:
+            while True:
+                began.append(row["number"])
+                with suppress(Death):
+                    yield worker(*given)(dict(row))
+                    break
+
+    def pairs_or_death(corpus, *given):
+        for passed in passing(corpus, *given):
+            if passed.source == "death":
+                raise Death
+            yield passed
+
+    passing = cleaning.passing
+    monkeypatch.setattr(cleaning, "PART", 30)
+    monkeypatch.setattr(cleaning, "results", results)
+    monkeypatch.setattr(cleaning, "passing", pairs_or_death)
+    (tmp_path / "a.tsv").write_text("one\tuno\n" * 12 + "death\tmuerte\n" + "one\tuno\n" * 12)
+    done = call_vidrio("data", "clean", str(tmp_path / "a.tsv"), "--to", str(tmp_path / "kept.tsv"), "--ray")
+    assert done.returncode == 1
+    assert "a.tsv, lines 13 to 15: " in done.stderr, done.stderr
+    assert "its worker died, 6 times" in done.stderr
+    assert [began.count(number) for number in sorted(set(began))] == [1] * (len(set(began)) - 1) + [7]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tsv"]
 
 
 def test_what_cannot_be_cleaned_is_told(call_vidrio, loop, monkeypatch, tmp_path):

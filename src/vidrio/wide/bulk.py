@@ -23,7 +23,7 @@ from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError, VidrioError
 from vidrio.model.files import refuse_other
 from vidrio.model.json_text import json_text
-from vidrio.wide.cluster import Pool, cluster, results, share_out
+from vidrio.wide.cluster import Pool, cluster, count_beginning, results, share_out
 from vidrio.wide.parquet import cut_rows, join_rows, texts_of
 from vidrio.wide.parts import Cut, File, Part, cut_lines, join_lines, lines_of
 from vidrio.wide.places import Place, matching
@@ -95,11 +95,7 @@ class Worker:
         try:
             file = self.files[part.file]
             begun = file.part(part.number, ".begun")
-            deaths = len(begun.read()) if begun.size() else 0
-            if deaths >= most:
-                raise RuntimeError(f"its worker died, {deaths} times")
-            with begun.writing() as stream:
-                stream.write(b"." * (deaths + 1))
+            count_beginning(begun, most)
             lines = (texts_of if file.parquet else lines_of)(file, part)
             read, self.opening, opening = perf_counter(), 0.0, self.opening
             answered = self.answer(file.source.name, lines, part.first, file.parquet)
