@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from small_models import WORDS, write_model
 from vidrio.data.pairs import corpora
-from vidrio.errors import DataError
+from vidrio.errors import DataError, RunError
 from vidrio.wide import bulk, cleaning, parquet, parts
 from vidrio.wide.bulk import Answered, Asked, answer_files
 from vidrio.wide.cluster import Pool
@@ -293,6 +293,18 @@ def test_what_contradicts_itself_is_refused(call_vidrio, model, tmp_path, argume
     places = {"IN": str(tmp_path / "in"), "OUT": str(tmp_path / "out")}
     done = call_vidrio("translate", "-m", str(model), *(places.get(word, word) for word in arguments))
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
+
+
+def test_one_command_at_a_time_writes_into_a_folder(loop, tmp_path):
+    (tmp_path / "in").write_text("one\n")
+
+    def begin(cores):
+        with pytest.raises(RunError, match=r"another command is at work in .*out"):
+            answer_files(asked(tmp_path, upper), no_bar)
+        return upper(cores)
+
+    assert answer_files(asked(tmp_path, begin), no_bar).lines == 1
+    assert [path.name for path in (tmp_path / "out" / ".vidrio").iterdir()] == ["in"]
 
 
 def test_an_output_never_replaces_its_input(tmp_path):

@@ -12,13 +12,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from time import perf_counter, time
 from typing import Any, NamedTuple
 
+from vidrio.data.lock import only_one
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError, VidrioError
 from vidrio.model.files import refuse_other
@@ -126,6 +127,13 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
         raise DataError("an output would replace its input", found=own.source.name, do="give another folder")
     for file in files:
         refuse_no_lines(file.source.name)
+    # A store of objects has no locks.
+    lock = only_one(Path(out.path) / ".vidrio" / ".lock") if out.system.type_name == "local" else nullcontext()
+    with lock:
+        return _answered(files, asked, bar)
+
+
+def _answered(files: Sequence[File], asked: Asked, bar: Bar) -> Summary:
     summary = Summary(files=len(files))
     with ThreadPoolExecutor(THREADS) as threads:
         cuts = list(threads.map(lambda file: cut_rows(file) if file.parquet else cut_lines(file.source), files))
