@@ -132,12 +132,12 @@ def test_the_bytes_are_those_of_the_plain_command(call_vidrio, loop, model, tmp_
     where = ["-i", str(tmp_path / "in" / "*"), "-o", str(tmp_path / "out")]
     done = call_vidrio("translate", "-m", str(model), "--engine", "fast", *options, *where, "--ray")
     assert done.returncode == 0
-    assert "3 files, 30 lines" in done.stderr
+    assert "3 files, 30 lines, 1 worker of 1 core\n" in done.stderr
     assert "not in the model's vocabulary" in done.stderr
     for name in ("a", "b", "empty"):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / f"{name}.plain").read_bytes()
     again = call_vidrio("translate", "-m", str(model), "--engine", "fast", *options, *where, "--ray", "--resume")
-    assert "3 files (3 were there), 0 lines" in again.stderr
+    assert "3 files (3 there before), 0 lines" in again.stderr
     other = call_vidrio(
         "translate",
         "-m",
