@@ -35,7 +35,7 @@ from vidrio.commands._output import (
 )
 from vidrio.commands._records import AnswerWork, Work
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
-from vidrio.errors import DataError
+from vidrio.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
@@ -195,19 +195,16 @@ class Request:
         work = self.work()
         belongs = self.belongs(work)
         begin, columns = partial(self.begin, belongs), columns_of(work)
-        answer_on_cluster(
-            Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin, columns)
-        )
+        asked = Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin, columns)
+        answer_on_cluster(asked)
 
     def begin(self, belongs: Mapping[str, str], cores: int) -> "Answer":
         """On a worker: open the model, and answer lines with it."""
         from vidrio.commands._wide import answering
-        from vidrio.errors import ModelError
 
         work = replace(self, workers=cores).work()
         if self.belongs(work) != belongs:
             raise ModelError(f"{work.folder} is another model here", do="give all machines the same model and Vidrio")
-
         return answering(work, self.errors, self.printed)
 
     def translating(self) -> Work:
