@@ -257,7 +257,7 @@ def test_a_damaged_part_is_found_when_parts_are_put_together(small_parts, tmp_pa
     file = file_of(path)
     cut = cut_lines(file.source)
     for part in cut.parts:
-        with file.part(part.number).writing() as stream:
+        with file.place(part).writing() as stream:
             stream.write(b"line\n" * part.lines)
     (tmp_path / "in.parts" / "000001").write_bytes(b"line\nli")
     with pytest.raises(DataError, match="000001 is damaged"):

@@ -32,7 +32,7 @@ from vidrio.wide.places import Place, matching
 TRIES = 3  # rounds in which a part is tried; the last time alone, for it may have failed by what stood beside it
 DEATHS = 2  # of its worker in each of them
 THREADS = 4  # files that are looked at or put together at the same time
-TOLD = 20  # failed parts; the rest are counted
+TOLD = 20  # failed parts, unknown words: about so many are listed
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2")  # cannot be begun in the middle, as a part must be
 
 
@@ -75,6 +75,7 @@ class Summary:
     lines: int = 0
     again: int = 0  # parts that were tried again
     replaced: int = 0
+    failed: dict[tuple[int, int], str] = field(default_factory=dict)  # numbers of file and part: why
     pool: Pool | None = None
     unknown: dict[str, None] = field(default_factory=dict)
     seconds: Counter[str] = field(default_factory=Counter)  # of all workers: opening models, files, answering
@@ -92,10 +93,10 @@ class Worker:
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Do a part; what cannot be done is told, not raised."""
         most, part, began = row.pop("deaths"), Part(**row), perf_counter()
-        told: dict[str, Any] = {}
+        outcome: dict[str, Any] = {}
         try:
             file = self.files[part.file]
-            begun = file.part(part.number, ".begun")
+            begun = file.place(part, ".begun")
             count_beginning(begun, most)
             lines = (texts_of if file.parquet else lines_of)(file, part)
             read, self.opening, opening = perf_counter(), 0.0, self.opening
@@ -103,17 +104,17 @@ class Worker:
             if len(answered.lines) != part.lines:
                 raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
             done = perf_counter()
-            with file.part(part.number).writing() as stream:
+            with file.place(part).writing() as stream:
                 stream.write("".join(f"{line}\n" for line in answered.lines).encode())
             begun.remove()
-            told = {"unknown": answered.unknown, "replaced": answered.replaced}
+            outcome = {"unknown": answered.unknown, "replaced": answered.replaced}
             spent = {"opening": opening, "files": read - began + perf_counter() - done, "answering": done - read}
-            told |= {"seconds": spent, "began": time() - perf_counter() + began}
+            outcome |= {"seconds": spent, "began": time() - perf_counter() + began}
         except VidrioError as error:
-            told = {"error": str(error), "hopeless": True}  # the lines are as they are
+            outcome = {"error": str(error), "hopeless": True}  # the lines are as they are
         except Exception as error:  # whatever the machine, its disk or its network says
-            told = {"error": f"{type(error).__name__}: {error}"}
-        return {"file": part.file, "number": part.number, "told": json_text(told)}
+            outcome = {"error": f"{type(error).__name__}: {error}"}
+        return {"file": part.file, "number": part.number, "outcome": json_text(outcome)}
 
 
 def answer_files(asked: Asked, bar: Bar) -> Summary:
@@ -151,20 +152,19 @@ def _answered(files: Sequence[File], asked: Asked, bar: Bar) -> Summary:
                 end_file(number)
         todo = [part._replace(file=number) for number, parts in enumerate(left) for part in parts or ()]
         total = sum(cut.bytes for cut in cuts)
-        done = [total - sum(part.bytes for part in todo)]
-        failed: dict[tuple[int, int], str] = {}
+        done = total - sum(part.bytes for part in todo)
         if todo:
             with cluster(asked.address), bar("translating", total) as show:
-                summary.pool = share_out(asked.cores)
-                for part in _tried(todo, files, asked, summary, failed):
+                summary.pool = pool = share_out(asked.cores)
+                for part in _tried(todo, files, asked, pool, summary):
                     waiting[part.file].remove(part.number)
-                    done[0] += part.bytes
-                    show(done[0])
+                    done += part.bytes
+                    show(done)
                     if not waiting[part.file]:
                         end_file(part.file)
         summary.lines = sum(join.result() for join in joining)
-    if failed:
-        raise _failure(files, todo, failed)
+    if summary.failed:
+        raise _failure(files, todo, summary.failed)
     return summary
 
 
@@ -177,37 +177,35 @@ def refuse_no_lines(name: str) -> None:
         raise DataError(f"{name} is no file of lines", found=suffix, do="translate it without --ray, or leave it out")
 
 
-def _tried(
-    todo: Sequence[Part], files: Sequence[File], asked: Asked, summary: Summary, failed: dict[tuple[int, int], str]
-) -> Iterator[Part]:
-    """The parts, as they are done. Those that could not be done are left in `failed`."""
+def _tried(todo: Sequence[Part], files: Sequence[File], asked: Asked, pool: Pool, summary: Summary) -> Iterator[Part]:
+    """The parts, as they are done. Those that could not be done are left in the summary."""
     parts = {(part.file, part.number): part for part in todo}
     again, first = list(parts), time()
-    pool = summary.pool or share_out(asked.cores)
     for number in range(1, TRIES + 1):
         if number == TRIES:
             pool = pool._replace(at_once=1)
         rows = [{**parts[place]._asdict(), "deaths": DEATHS * number} for place in again]
         for row in results(Worker, (files, asked.begin, pool.cores), rows, pool):
-            place, told = (row["file"], row["number"]), json.loads(row["told"])
-            if "error" in told:
-                failed[place] = told["error"]
-                if told.get("hopeless"):
+            place, outcome = (row["file"], row["number"]), json.loads(row["outcome"])
+            if "error" in outcome:
+                summary.failed[place] = outcome["error"]
+                if outcome.get("hopeless"):
                     again.remove(place)
                 continue
-            failed.pop(place, None)
+            summary.failed.pop(place, None)
             again.remove(place)
-            summary.replaced += told["replaced"]
-            summary.unknown |= dict.fromkeys(told["unknown"])
-            summary.seconds.update(told["seconds"])
-            first = min(first, told["began"])
+            summary.replaced += outcome["replaced"]
+            if len(summary.unknown) < TOLD:
+                summary.unknown |= dict.fromkeys(outcome["unknown"])
+            summary.seconds.update(outcome["seconds"])
+            first = min(first, outcome["began"])
             summary.working = max(summary.working, time() - first)
             yield parts[place]
         if not again:
             return
         summary.again += len(again)
     for place in again:
-        failed.setdefault(place, "no worker told what became of it")
+        summary.failed.setdefault(place, "no worker told what became of it")
 
 
 def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
@@ -219,11 +217,11 @@ def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
         refuse_other(file.target.name, before, identity)
         if before.get("bytes") is not None and before["bytes"] == file.target.size():
             return None
-        there = {name for name, _ in file.folder.files()}
-        for name in there:
+        there = dict(file.folder.files())
+        for name, place in there.items():
             if name.endswith((".begun", ".part")):
-                (file.folder / name).remove()
-        return [part for part in cut.parts if part.name not in there]
+                place.remove()
+        return [part for part in cut.parts if f"{part.number:06}" not in there]
     for _, old in file.folder.files():
         old.remove()
     with manifest.writing() as stream:
@@ -233,7 +231,7 @@ def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
 
 def _failure(files: Sequence[File], parts: Sequence[Part], failed: Mapping[tuple[int, int], str]) -> DataError:
     which = [part for part in parts if (part.file, part.number) in failed]
-    told = [
+    lines = [
         f"{files[part.file].source.name}, lines {part.first:,} to {part.first + part.lines - 1:,}: "
         + " ".join(failed[part.file, part.number].split())
         for part in which[:TOLD]
@@ -241,6 +239,6 @@ def _failure(files: Sequence[File], parts: Sequence[Part], failed: Mapping[tuple
     more = [f"and {len(which) - TOLD:,} more"] if len(which) > TOLD else []
     return DataError(
         f"{len(which):,} of {len(parts):,} parts could not be done",
-        found="\n    ".join([*told, *more]),
+        found="\n    ".join([*lines, *more]),
         do="the same command with --resume tries these again; what is done stays",
     )

@@ -205,11 +205,11 @@ class Step:
         begun = Place.of(str(self.do.folder / f"{row['number']}.begun"))
         try:
             count_beginning(begun, TRIES * DEATHS)
-            told = self.do(int(row["number"]))
+            outcome = self.do(int(row["number"]))
             begun.remove()
         except Exception as error:
-            told = {"error": str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"}
-        return {"number": int(row["number"]), "told": json_text(told)}
+            outcome = {"error": str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"}
+        return {"number": int(row["number"]), "outcome": json_text(outcome)}
 
 
 def clean_on_cluster(
@@ -241,29 +241,29 @@ def _cleaned(
     limits = [suited_to(corpus, wishes) for corpus in corpora]
     names = [name_of(part, corpora) for part in parts]
     read = _step("reading pairs", Reading(found, corpora, limits, parts, folder, buckets), names, pool, progress)
-    for told in read:
-        tally.add(Tally.from_json(told["tally"]))
-    before = np.cumsum([0, *(told["pairs"] for told in read)]).tolist()
+    for outcome in read:
+        tally.add(Tally.from_json(outcome["tally"]))
+    before = np.cumsum([0, *(outcome["pairs"] for outcome in read)]).tolist()
     old = 0
     if wishes.duplicates:
         buckets = 0
     else:
         shares = [f"share {n} of {buckets} of all pairs" for n in range(1, buckets + 1)]
-        old = sum(told["old"] for told in _step("comparing", Finding(folder, len(parts)), shares, pool, progress))
+        old = sum(outcome["old"] for outcome in _step("comparing", Finding(folder, len(parts)), shares, pool, progress))
     refuse_few(before[-1] - old, wishes, tally)
     judge = Judge([corpus.name for corpus in corpora], apart_of(wishes), Apart(near=wishes.near), False)
     if sum(wishes.held_out):
         judge = _held_out(folder, buckets, before, wishes, judge)
     judging = Judging(folder, buckets, judge, before, len(paths) - 1)
     judged = _step("comparing pairs", judging, names, pool, progress)
-    for told in judged:
-        tally.add(Tally.from_json(told["tally"]))
+    for outcome in judged:
+        tally.add(Tally.from_json(outcome["tally"]))
     with all_or_none(paths) as files:
         for number in range(len(parts)):
             for n, file in enumerate(files):
                 with (folder / f"{number}.kept-{n}").open(encoding="utf-8", newline="\n") as kept:
                     shutil.copyfileobj(kept, file, 1 << 20)
-    return [sum(counts) for counts in zip(*(told["counts"] for told in judged), strict=True)]
+    return [sum(counts) for counts in zip(*(outcome["counts"] for outcome in judged), strict=True)]
 
 
 def _held_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes, judge: Judge) -> Judge:
@@ -293,14 +293,13 @@ def _step(
 ) -> list[Any]:
     """What each piece of a step says, in their order."""
     work = progress.work = Work(title, len(names))
-    told: dict[int, Any] = {}
+    outcomes: dict[int, Any] = {}
     for row in results(Step, (do,), [{"number": number} for number in range(len(names))], pool):
-        number = row["number"]
-        told[number] = json.loads(row["told"])
-        if "error" in told[number]:
-            found = f"{names[number]}: {told[number]['error']}"
+        outcome = outcomes[row["number"]] = json.loads(row["outcome"])
+        if "error" in outcome:
+            found = f"{names[row['number']]}: {outcome['error']}"
             raise DataError(f"{title} failed", found=found, do="mend it and begin again")
         work.done += 1
-    if lost := [name for number, name in enumerate(names) if number not in told]:
+    if lost := [name for number, name in enumerate(names) if number not in outcomes]:
         raise DataError(f"{title} failed", found=f"no worker told what became of {lost[0]}", do="begin again")
-    return list(map(told.__getitem__, range(len(names))))
+    return [outcomes[number] for number in range(len(names))]

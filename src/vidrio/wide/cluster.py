@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from vidrio.errors import RunError
-from vidrio.wide.places import Place, needs
+from vidrio.wide.places import Place, needs_ray
 
 MOST_CORES = 8  # of one worker: what Python does for a line takes about a tenth of what the engine does
 Row = Mapping[str, Any]
@@ -36,7 +36,7 @@ def cluster(address: str | None) -> Iterator[None]:
         import ray
         import ray.data
     except ModuleNotFoundError:
-        raise needs() from None
+        raise needs_ray() from None
     try:
         with _quiet():
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False, include_dashboard=False)

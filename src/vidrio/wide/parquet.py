@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
+from hashlib import file_digest
 from typing import Any
 
 from vidrio.errors import DataError
@@ -12,7 +12,6 @@ from vidrio.wide.parts import Cut, File, Part
 
 ROWS = 5_000  # in a part
 COLUMN = "text"
-BLOCK = 1 << 20  # bytes
 
 
 @contextmanager
@@ -31,10 +30,8 @@ def cut_rows(file: File) -> Cut:
     """Parts of so many rows, none of them in two row groups."""
     import pyarrow.types
 
-    checksum = sha256()
     with file.source.system.open_input_stream(file.source.path, compression=None) as stream:
-        while block := stream.read(BLOCK):
-            checksum.update(block)
+        checksum = file_digest(stream, "sha256")
     parts: list[Part] = []
     first, size = 1, file.source.size() or 0
     with _opened(file) as opened:
