@@ -6,7 +6,7 @@ import io
 import json
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from small_models import WORDS, write_model
 from vidrio.data.pairs import corpora
-from vidrio.errors import DataError
+from vidrio.errors import DataError, RunError
 from vidrio.wide import bulk, cleaning, parquet, parts
 from vidrio.wide.bulk import Answered, Asked, answer_files
 from vidrio.wide.cluster import Pool
@@ -132,12 +132,12 @@ def test_the_bytes_are_those_of_the_plain_command(call_vidrio, loop, model, tmp_
     where = ["-i", str(tmp_path / "in" / "*"), "-o", str(tmp_path / "out")]
     done = call_vidrio("translate", "-m", str(model), "--engine", "fast", *options, *where, "--ray")
     assert done.returncode == 0
-    assert "3 files, 30 lines" in done.stderr
+    assert "3 files, 30 lines, 1 worker of 1 core\n" in done.stderr
     assert "not in the model's vocabulary" in done.stderr
     for name in ("a", "b", "empty"):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / f"{name}.plain").read_bytes()
     again = call_vidrio("translate", "-m", str(model), "--engine", "fast", *options, *where, "--ray", "--resume")
-    assert "3 files (3 were there), 0 lines" in again.stderr
+    assert "3 files (3 there before), 0 lines" in again.stderr
     other = call_vidrio(
         "translate",
         "-m",
@@ -182,6 +182,33 @@ def test_a_column_more_in_parquet(call_vidrio, loop, model, tmp_path):
     pq.write_table(pa.table({"words": texts}), tmp_path / "a.parquet")
     done = call_vidrio("translate", "-m", str(model), "--engine", "fast", *where, "--ray")
     assert (done.returncode, "has no column 'text'" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "columns"),
+    [
+        ({"shape": "encoder", "n_classes": 3}, ["class", "probability", "classes"]),
+        ({"shape": "decoder", "source_vocabulary": 0}, ["written", "alternatives"]),
+    ],
+)
+def test_a_classifier_and_a_writer_fill_columns_too(call_vidrio, loop, tmp_path, shape, columns):
+    """As the fields of a line of JSON; an empty text has no class, and a row group may be empty."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    write_model(tmp_path / "model", **{"target_vocabulary": 0} if "n_classes" in shape else {}, tying="none", **shape)
+    texts = ["", *random_lines(7)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    with pq.ParquetWriter(tmp_path / "a.parquet", pa.schema({"text": pa.string()})) as writer:
+        for some in ([], texts):
+            writer.write_table(pa.table({"text": pa.array(some, pa.string())}), 4)
+    command = ["translate", "-m", str(tmp_path / "model"), "-o", str(tmp_path / "out"), "--jsonl", "--ray"]
+    done = call_vidrio(*command, "-i", str(tmp_path / "a.*"))
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table(tmp_path / "out" / "a.parquet")
+    assert table.schema.names == ["text", *columns]
+    lines = [json.loads(line) for line in (tmp_path / "out" / "a.jsonl").read_text().splitlines()]
+    assert table.to_pylist(maps_as_pydicts="strict") == [{**dict.fromkeys(columns), **line} for line in lines]
 
 
 def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, tmp_path):
@@ -230,7 +257,7 @@ def test_a_damaged_part_is_found_when_parts_are_put_together(small_parts, tmp_pa
     file = file_of(path)
     cut = cut_lines(file.source)
     for part in cut.parts:
-        with file.part(part.number).writing() as stream:
+        with file.place(part).writing() as stream:
             stream.write(b"line\n" * part.lines)
     (tmp_path / "in.parts" / "000001").write_bytes(b"line\nli")
     with pytest.raises(DataError, match="000001 is damaged"):
@@ -268,10 +295,36 @@ def test_what_contradicts_itself_is_refused(call_vidrio, model, tmp_path, argume
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
 
 
+def test_one_command_at_a_time_writes_into_a_folder(loop, tmp_path):
+    (tmp_path / "in").write_text("one\n")
+
+    def begin(cores):
+        with pytest.raises(RunError, match=r"another command is at work in .*out"):
+            answer_files(asked(tmp_path, upper), no_bar)
+        return upper(cores)
+
+    assert answer_files(asked(tmp_path, begin), no_bar).lines == 1
+    assert [path.name for path in (tmp_path / "out" / ".vidrio").iterdir()] == ["in"]
+
+
 def test_an_output_never_replaces_its_input(tmp_path):
     (tmp_path / "in").write_text("bala\n")
     with pytest.raises(DataError, match="would replace its input"):
         answer_files(asked(tmp_path, upper, output=str(tmp_path)), no_bar)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("b.txt.gz", "is compressed"), ("b.ZST", "is compressed"), ("b.docx", "is no file of lines")]
+)
+def test_what_has_no_lines_is_refused_before_anything_is_written(call_vidrio, loop, model, tmp_path, name, message):
+    """Also where a pattern or a folder found it."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("bala\n")
+    (tmp_path / "in" / name).write_bytes(gzip.compress(b"bala\n"))
+    where = ["-i", str(tmp_path / "in"), "-o", str(tmp_path / "out")]
+    done = call_vidrio("translate", "-m", str(model), "--engine", "fast", *where, "--ray")
+    assert (done.returncode, f"{name} {message}" in done.stderr) == (1, True), done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_line_numbers_count_from_the_beginning_of_the_file(call_vidrio, loop, model, tmp_path):
@@ -354,6 +407,41 @@ def test_the_pairs_are_those_of_the_plain_command(call_vidrio, loop, monkeypatch
         or reasons["near-copy of a held-out sentence"]
     )
     assert len(cleaning.slices(corpora([str(tmp_path / "a.tsv")]))) > 5
+
+
+class Death(BaseException):
+    """What no worker outlives."""
+
+
+def test_a_part_that_kills_its_workers_is_given_up(call_vidrio, loop, monkeypatch, tmp_path):
+    """As on a cluster, which gives what the dead were at to others without end."""
+    began = []
+
+    def results(worker, given, rows, pool) -> Iterator[dict]:
+        for row in rows:
+            while True:
+                began.append(row["number"])
+                with suppress(Death):
+                    yield worker(*given)(dict(row))
+                    break
+
+    def pairs_or_death(corpus, *given):
+        for passed in passing(corpus, *given):
+            if passed.source == "death":
+                raise Death
+            yield passed
+
+    passing = cleaning.passing
+    monkeypatch.setattr(cleaning, "PART", 30)
+    monkeypatch.setattr(cleaning, "results", results)
+    monkeypatch.setattr(cleaning, "passing", pairs_or_death)
+    (tmp_path / "a.tsv").write_text("one\tuno\n" * 12 + "death\tmuerte\n" + "one\tuno\n" * 12)
+    done = call_vidrio("data", "clean", str(tmp_path / "a.tsv"), "--to", str(tmp_path / "kept.tsv"), "--ray")
+    assert done.returncode == 1
+    assert "a.tsv, lines 13 to 15: " in done.stderr, done.stderr
+    assert "its worker died, 6 times" in done.stderr
+    assert [began.count(number) for number in sorted(set(began))] == [1] * (len(set(began)) - 1) + [7]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tsv"]
 
 
 def test_what_cannot_be_cleaned_is_told(call_vidrio, loop, monkeypatch, tmp_path):

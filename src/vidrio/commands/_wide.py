@@ -22,11 +22,19 @@ def answering(work: Work | AnswerWork, errors: str, printed: Print) -> Answer:
 
     def answer(name: str, raw: Sequence[bytes], first: int, objects: bool) -> Answered:
         decode = Decoder(name, errors, DO, first)
-        mine = replace(work, unknown={}, jsonl=work.jsonl or objects)
+        mine = replace(work, unknown={}, jsonl=work.jsonl or objects, as_json=work.as_json and not objects)
         written = printed(mine, in_chunks(map(decode, raw), work.at_once), first)
         return Answered([*chain.from_iterable(written)], list(mine.unknown), decode.replaced)
 
     return answer
+
+
+def columns_of(work: Work | AnswerWork) -> list[str]:
+    """What a table gets: the fields that a line of JSON gets."""
+    if isinstance(work, AnswerWork):
+        return ["class", "probability", "classes"] if work.answers.config.has_encoder else ["written", "alternatives"]
+    asked = {"alternatives": work.options.n_best > 1, "confidence": work.doubts is not None}
+    return ["translation", *(name for name, is_asked in asked.items() if is_asked)]
 
 
 def answer_on_cluster(asked: Asked) -> None:
@@ -35,11 +43,17 @@ def answer_on_cluster(asked: Asked) -> None:
     except KeyboardInterrupt:
         click.echo("vidrio: what is done stays; the same command with --resume goes on", err=True)
         raise
-    again = f"; {summary.again:,} parts were tried again" if summary.again else ""
-    there = f" ({summary.there:,} were there)" if summary.there else ""
-    workers = f", {summary.pool.workers} workers of {summary.pool.cores} cores" if summary.pool else ""
-    click.echo(f"vidrio: {summary.files:,} files{there}, {summary.lines:,} lines{workers}{again}", err=True)
+    again = f"; {_count(summary.again, 'part')} tried again" if summary.again else ""
+    there = f" ({summary.there:,} there before)" if summary.there else ""
+    pool = summary.pool
+    workers = f", {_count(pool.workers, 'worker')} of {_count(pool.cores, 'core')}" if pool else ""
+    files, lines = _count(summary.files, "file"), _count(summary.lines, "line")
+    click.echo(f"vidrio: {files}{there}, {lines}{workers}{again}", err=True)
     tell_replaced(summary.replaced)
     unknown: dict[str, None] = {}
     note_unknown(list(summary.unknown), unknown)
     tell_unknown(unknown)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + "s" * (number != 1)

@@ -35,7 +35,7 @@ from vidrio.commands._output import (
 )
 from vidrio.commands._records import AnswerWork, Work
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
-from vidrio.errors import DataError
+from vidrio.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
@@ -180,7 +180,7 @@ class Request:
 
     def run_on_cluster(self, inputs: tuple[str, ...], address: str) -> None:
         """The lines of many files, on a Ray cluster."""
-        from vidrio.commands._wide import answer_on_cluster
+        from vidrio.commands._wide import answer_on_cluster, columns_of
         from vidrio.wide.bulk import Asked
 
         if not inputs or self.target is None:
@@ -192,19 +192,19 @@ class Request:
             raise click.UsageError("--ray cannot draw tokens: what is drawn depends on what else is translated.")
         if self.confidence and not (self.as_json or self.jsonl):
             raise click.UsageError("--confidence on a cluster has no table: add --json or --jsonl.")
-        belongs = self.belongs(self.work())
-        begin = partial(self.begin, belongs)
-        answer_on_cluster(Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin))
+        work = self.work()
+        belongs = self.belongs(work)
+        begin, columns = partial(self.begin, belongs), columns_of(work)
+        asked = Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin, columns)
+        answer_on_cluster(asked)
 
     def begin(self, belongs: Mapping[str, str], cores: int) -> "Answer":
         """On a worker: open the model, and answer lines with it."""
         from vidrio.commands._wide import answering
-        from vidrio.errors import ModelError
 
         work = replace(self, workers=cores).work()
         if self.belongs(work) != belongs:
             raise ModelError(f"{work.folder} is another model here", do="give all machines the same model and Vidrio")
-
         return answering(work, self.errors, self.printed)
 
     def translating(self) -> Work:

@@ -12,15 +12,19 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePath
 from time import perf_counter, time
 from typing import Any, NamedTuple
 
+from vidrio.data.lock import only_one
+from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError, VidrioError
 from vidrio.model.files import refuse_other
 from vidrio.model.json_text import json_text
-from vidrio.wide.cluster import Pool, cluster, results, share_out
+from vidrio.wide.cluster import Pool, cluster, count_beginning, results, share_out
 from vidrio.wide.parquet import cut_rows, join_rows, texts_of
 from vidrio.wide.parts import Cut, File, Part, cut_lines, join_lines, lines_of
 from vidrio.wide.places import Place, matching
@@ -28,7 +32,8 @@ from vidrio.wide.places import Place, matching
 TRIES = 3  # rounds in which a part is tried; the last time alone, for it may have failed by what stood beside it
 DEATHS = 2  # of its worker in each of them
 THREADS = 4  # files that are looked at or put together at the same time
-TOLD = 20  # failed parts; the rest are counted
+TOLD = 20  # failed parts, unknown words: about so many are listed
+COMPRESSED = (".gz", ".zst", ".xz", ".bz2")  # cannot be begun in the middle, as a part must be
 
 
 class Answered(NamedTuple):
@@ -58,6 +63,7 @@ class Asked:
     cores: int | None  # of a worker
     belongs: Mapping[str, str]  # to which model and options
     begin: Callable[[int], Answer]  # opens the model on a worker with so many cores
+    columns: Sequence[str] = ()  # that a table gets: fields of the answers
 
 
 @dataclass
@@ -69,6 +75,7 @@ class Summary:
     lines: int = 0
     again: int = 0  # parts that were tried again
     replaced: int = 0
+    failed: dict[tuple[int, int], str] = field(default_factory=dict)  # numbers of file and part: why
     pool: Pool | None = None
     unknown: dict[str, None] = field(default_factory=dict)
     seconds: Counter[str] = field(default_factory=Counter)  # of all workers: opening models, files, answering
@@ -86,32 +93,28 @@ class Worker:
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Do a part; what cannot be done is told, not raised."""
         most, part, began = row.pop("deaths"), Part(**row), perf_counter()
-        told: dict[str, Any] = {}
+        outcome: dict[str, Any] = {}
         try:
             file = self.files[part.file]
-            begun = file.part(part.number, ".begun")
-            deaths = len(begun.read()) if begun.size() else 0
-            if deaths >= most:
-                raise RuntimeError(f"its worker died, {deaths} times")
-            with begun.writing() as stream:
-                stream.write(b"." * (deaths + 1))
+            begun = file.place(part, ".begun")
+            count_beginning(begun, most)
             lines = (texts_of if file.parquet else lines_of)(file, part)
             read, self.opening, opening = perf_counter(), 0.0, self.opening
             answered = self.answer(file.source.name, lines, part.first, file.parquet)
             if len(answered.lines) != part.lines:
                 raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
             done = perf_counter()
-            with file.part(part.number).writing() as stream:
+            with file.place(part).writing() as stream:
                 stream.write("".join(f"{line}\n" for line in answered.lines).encode())
             begun.remove()
-            told = {"unknown": answered.unknown, "replaced": answered.replaced}
+            outcome = {"unknown": answered.unknown, "replaced": answered.replaced}
             spent = {"opening": opening, "files": read - began + perf_counter() - done, "answering": done - read}
-            told |= {"seconds": spent, "began": time() - perf_counter() + began}
+            outcome |= {"seconds": spent, "began": time() - perf_counter() + began}
         except VidrioError as error:
-            told = {"error": str(error), "hopeless": True}  # the lines are as they are
+            outcome = {"error": str(error), "hopeless": True}  # the lines are as they are
         except Exception as error:  # whatever the machine, its disk or its network says
-            told = {"error": f"{type(error).__name__}: {error}"}
-        return {"file": part.file, "number": part.number, "told": json_text(told)}
+            outcome = {"error": f"{type(error).__name__}: {error}"}
+        return {"file": part.file, "number": part.number, "outcome": json_text(outcome)}
 
 
 def answer_files(asked: Asked, bar: Bar) -> Summary:
@@ -123,6 +126,15 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
     ]
     if own := next((file for file in files if file.source.path == file.target.path), None):
         raise DataError("an output would replace its input", found=own.source.name, do="give another folder")
+    for file in files:
+        refuse_no_lines(file.source.name)
+    # A store of objects has no locks.
+    lock = only_one(Path(out.path) / ".vidrio" / ".lock") if out.system.type_name == "local" else nullcontext()
+    with lock:
+        return _answered(files, asked, bar)
+
+
+def _answered(files: Sequence[File], asked: Asked, bar: Bar) -> Summary:
     summary = Summary(files=len(files))
     with ThreadPoolExecutor(THREADS) as threads:
         cuts = list(threads.map(lambda file: cut_rows(file) if file.parquet else cut_lines(file.source), files))
@@ -132,7 +144,7 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
         waiting = {n: {part.number for part in parts} for n, parts in enumerate(left) if parts is not None}
 
         def end_file(number: int) -> None:
-            join = join_rows if files[number].parquet else join_lines
+            join = partial(join_rows, columns=asked.columns) if files[number].parquet else join_lines
             joining.append(threads.submit(join, files[number], cuts[number]))
 
         for number, parts in waiting.items():
@@ -140,54 +152,60 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
                 end_file(number)
         todo = [part._replace(file=number) for number, parts in enumerate(left) for part in parts or ()]
         total = sum(cut.bytes for cut in cuts)
-        done = [total - sum(part.bytes for part in todo)]
-        failed: dict[tuple[int, int], str] = {}
+        done = total - sum(part.bytes for part in todo)
         if todo:
             with cluster(asked.address), bar("translating", total) as show:
-                summary.pool = share_out(asked.cores)
-                for part in _tried(todo, files, asked, summary, failed):
+                summary.pool = pool = share_out(asked.cores)
+                for part in _tried(todo, files, asked, pool, summary):
                     waiting[part.file].remove(part.number)
-                    done[0] += part.bytes
-                    show(done[0])
+                    done += part.bytes
+                    show(done)
                     if not waiting[part.file]:
                         end_file(part.file)
         summary.lines = sum(join.result() for join in joining)
-    if failed:
-        raise _failure(files, todo, failed)
+    if summary.failed:
+        raise _failure(files, todo, summary.failed)
     return summary
 
 
-def _tried(
-    todo: Sequence[Part], files: Sequence[File], asked: Asked, summary: Summary, failed: dict[tuple[int, int], str]
-) -> Iterator[Part]:
-    """The parts, as they are done. Those that could not be done are left in `failed`."""
+def refuse_no_lines(name: str) -> None:
+    """Refuse what is garbled line by line."""
+    suffix = PurePath(name).suffix.lower()
+    if suffix in COMPRESSED:
+        raise DataError(f"{name} is compressed", found="--ray reads files from the middle", do="unpack it first")
+    if suffix in DOCUMENTS | OTHERS:
+        raise DataError(f"{name} is no file of lines", found=suffix, do="translate it without --ray, or leave it out")
+
+
+def _tried(todo: Sequence[Part], files: Sequence[File], asked: Asked, pool: Pool, summary: Summary) -> Iterator[Part]:
+    """The parts, as they are done. Those that could not be done are left in the summary."""
     parts = {(part.file, part.number): part for part in todo}
     again, first = list(parts), time()
-    pool = summary.pool or share_out(asked.cores)
     for number in range(1, TRIES + 1):
         if number == TRIES:
             pool = pool._replace(at_once=1)
         rows = [{**parts[place]._asdict(), "deaths": DEATHS * number} for place in again]
         for row in results(Worker, (files, asked.begin, pool.cores), rows, pool):
-            place, told = (row["file"], row["number"]), json.loads(row["told"])
-            if "error" in told:
-                failed[place] = told["error"]
-                if told.get("hopeless"):
+            place, outcome = (row["file"], row["number"]), json.loads(row["outcome"])
+            if "error" in outcome:
+                summary.failed[place] = outcome["error"]
+                if outcome.get("hopeless"):
                     again.remove(place)
                 continue
-            failed.pop(place, None)
+            summary.failed.pop(place, None)
             again.remove(place)
-            summary.replaced += told["replaced"]
-            summary.unknown |= dict.fromkeys(told["unknown"])
-            summary.seconds.update(told["seconds"])
-            first = min(first, told["began"])
+            summary.replaced += outcome["replaced"]
+            if len(summary.unknown) < TOLD:
+                summary.unknown |= dict.fromkeys(outcome["unknown"])
+            summary.seconds.update(outcome["seconds"])
+            first = min(first, outcome["began"])
             summary.working = max(summary.working, time() - first)
             yield parts[place]
         if not again:
             return
         summary.again += len(again)
     for place in again:
-        failed.setdefault(place, "no worker told what became of it")
+        summary.failed.setdefault(place, "no worker told what became of it")
 
 
 def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
@@ -199,11 +217,11 @@ def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
         refuse_other(file.target.name, before, identity)
         if before.get("bytes") is not None and before["bytes"] == file.target.size():
             return None
-        there = {name for name, _ in file.folder.files()}
-        for name in there:
+        there = dict(file.folder.files())
+        for name, place in there.items():
             if name.endswith((".begun", ".part")):
-                (file.folder / name).remove()
-        return [part for part in cut.parts if part.name not in there]
+                place.remove()
+        return [part for part in cut.parts if f"{part.number:06}" not in there]
     for _, old in file.folder.files():
         old.remove()
     with manifest.writing() as stream:
@@ -213,7 +231,7 @@ def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
 
 def _failure(files: Sequence[File], parts: Sequence[Part], failed: Mapping[tuple[int, int], str]) -> DataError:
     which = [part for part in parts if (part.file, part.number) in failed]
-    told = [
+    lines = [
         f"{files[part.file].source.name}, lines {part.first:,} to {part.first + part.lines - 1:,}: "
         + " ".join(failed[part.file, part.number].split())
         for part in which[:TOLD]
@@ -221,6 +239,6 @@ def _failure(files: Sequence[File], parts: Sequence[Part], failed: Mapping[tuple
     more = [f"and {len(which) - TOLD:,} more"] if len(which) > TOLD else []
     return DataError(
         f"{len(which):,} of {len(parts):,} parts could not be done",
-        found="\n    ".join([*told, *more]),
+        found="\n    ".join([*lines, *more]),
         do="the same command with --resume tries these again; what is done stays",
     )

@@ -10,7 +10,7 @@ Held-out sentences are few: every worker has them all, and compares its own pair
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -43,7 +43,8 @@ from vidrio.data.progress import Progress, Work
 from vidrio.data.split import TRAIN, Apart, first_of_each, held_out
 from vidrio.errors import DataError
 from vidrio.model.json_text import json_text
-from vidrio.wide.cluster import Pool, cluster, results, share_out
+from vidrio.wide.bulk import DEATHS, TRIES
+from vidrio.wide.cluster import Pool, cluster, count_beginning, results, share_out
 from vidrio.wide.parts import cut_lines
 from vidrio.wide.places import Place
 
@@ -58,6 +59,7 @@ class Slice(NamedTuple):
     corpus: int
     first: int  # line
     places: Sequence[tuple[int, int]] = ()
+    lines: int = 0
 
 
 def slices(corpora: Sequence[Corpus]) -> list[Slice]:
@@ -81,8 +83,13 @@ def slices(corpora: Sequence[Corpus]) -> list[Slice]:
                     at += sum(lengths)
                 if file.read(1):
                     raise parting(*corpus.paths)
-        found += [Slice(number, part.first, mine) for mine, part in zip(places, cut.parts, strict=True)]
+        found += [Slice(number, part.first, mine, part.lines) for mine, part in zip(places, cut.parts, strict=True)]
     return found
+
+
+def name_of(part: Slice, corpora: Sequence[Corpus]) -> str:
+    name = corpora[part.corpus].name
+    return f"{name}, lines {part.first:,} to {part.first + part.lines - 1:,}" if part.places else name
 
 
 @dataclass(frozen=True)
@@ -191,15 +198,18 @@ def flags_of(folder: Path, buckets: int, part: int, pairs: int) -> tuple[NDArray
 class Step:
     """A worker that does numbered pieces of a step."""
 
-    def __init__(self, do: Callable[[int], dict[str, Any]]) -> None:
+    def __init__(self, do: "Reading | Finding | Judging") -> None:
         self.do = do
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        begun = Place.of(str(self.do.folder / f"{row['number']}.begun"))
         try:
-            told = self.do(int(row["number"]))
+            count_beginning(begun, TRIES * DEATHS)
+            outcome = self.do(int(row["number"]))
+            begun.remove()
         except Exception as error:
-            told = {"error": str(error) if isinstance(error, DataError) else repr(error)}
-        return {"number": int(row["number"]), "told": json_text(told)}
+            outcome = {"error": str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"}
+        return {"number": int(row["number"]), "outcome": json_text(outcome)}
 
 
 def clean_on_cluster(
@@ -229,29 +239,31 @@ def _cleaned(
     parts = slices(corpora)
     buckets = max(pool.workers, -(-sum(corpus.bytes for corpus in corpora) // BUCKET))
     limits = [suited_to(corpus, wishes) for corpus in corpora]
-    read = _step("reading pairs", Reading(found, corpora, limits, parts, folder, buckets), len(parts), pool, progress)
-    for told in read:
-        tally.add(Tally.from_json(told["tally"]))
-    before = np.cumsum([0, *(told["pairs"] for told in read)]).tolist()
+    names = [name_of(part, corpora) for part in parts]
+    read = _step("reading pairs", Reading(found, corpora, limits, parts, folder, buckets), names, pool, progress)
+    for outcome in read:
+        tally.add(Tally.from_json(outcome["tally"]))
+    before = np.cumsum([0, *(outcome["pairs"] for outcome in read)]).tolist()
     old = 0
     if wishes.duplicates:
         buckets = 0
     else:
-        old = sum(told["old"] for told in _step("comparing", Finding(folder, len(parts)), buckets, pool, progress))
+        shares = [f"share {n} of {buckets} of all pairs" for n in range(1, buckets + 1)]
+        old = sum(outcome["old"] for outcome in _step("comparing", Finding(folder, len(parts)), shares, pool, progress))
     refuse_few(before[-1] - old, wishes, tally)
     judge = Judge([corpus.name for corpus in corpora], apart_of(wishes), Apart(near=wishes.near), False)
     if sum(wishes.held_out):
         judge = _held_out(folder, buckets, before, wishes, judge)
     judging = Judging(folder, buckets, judge, before, len(paths) - 1)
-    judged = _step("comparing pairs", judging, len(parts), pool, progress)
-    for told in judged:
-        tally.add(Tally.from_json(told["tally"]))
+    judged = _step("comparing pairs", judging, names, pool, progress)
+    for outcome in judged:
+        tally.add(Tally.from_json(outcome["tally"]))
     with all_or_none(paths) as files:
         for number in range(len(parts)):
             for n, file in enumerate(files):
                 with (folder / f"{number}.kept-{n}").open(encoding="utf-8", newline="\n") as kept:
                     shutil.copyfileobj(kept, file, 1 << 20)
-    return [sum(counts) for counts in zip(*(told["counts"] for told in judged), strict=True)]
+    return [sum(counts) for counts in zip(*(outcome["counts"] for outcome in judged), strict=True)]
 
 
 def _held_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes, judge: Judge) -> Judge:
@@ -276,15 +288,18 @@ def _held_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes,
     return replace(judge, many_are_near=too_many_near(pairs(near_sample(new & (part == TRAIN))), judge.chosen))
 
 
-def _step(title: str, do: Callable[[int], dict[str, Any]], count: int, pool: Pool, progress: Progress) -> list[Any]:
+def _step(
+    title: str, do: Reading | Finding | Judging, names: Sequence[str], pool: Pool, progress: Progress
+) -> list[Any]:
     """What each piece of a step says, in their order."""
-    work = progress.work = Work(title, count)
-    told: dict[int, Any] = {}
-    for row in results(Step, (do,), [{"number": number} for number in range(count)], pool):
-        told[row["number"]] = json.loads(row["told"])
-        if "error" in told[row["number"]]:
-            raise DataError(f"{title} failed", found=told[row["number"]]["error"], do="mend it and begin again")
+    work = progress.work = Work(title, len(names))
+    outcomes: dict[int, Any] = {}
+    for row in results(Step, (do,), [{"number": number} for number in range(len(names))], pool):
+        outcome = outcomes[row["number"]] = json.loads(row["outcome"])
+        if "error" in outcome:
+            found = f"{names[row['number']]}: {outcome['error']}"
+            raise DataError(f"{title} failed", found=found, do="mend it and begin again")
         work.done += 1
-    if len(told) < count:
-        raise DataError(f"{title} failed", found=f"{count - len(told)} of {count} parts were lost", do="begin again")
-    return [told[number] for number in range(count)]
+    if lost := [name for number, name in enumerate(names) if number not in outcomes]:
+        raise DataError(f"{title} failed", found=f"no worker told what became of {lost[0]}", do="begin again")
+    return [outcomes[number] for number in range(len(names))]

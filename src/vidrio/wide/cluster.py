@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from vidrio.errors import RunError
-from vidrio.wide.places import needs
+from vidrio.wide.places import Place, needs_ray
 
 MOST_CORES = 8  # of one worker: what Python does for a line takes about a tenth of what the engine does
 Row = Mapping[str, Any]
@@ -36,7 +36,7 @@ def cluster(address: str | None) -> Iterator[None]:
         import ray
         import ray.data
     except ModuleNotFoundError:
-        raise needs() from None
+        raise needs_ray() from None
     try:
         with _quiet():
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False, include_dashboard=False)
@@ -85,7 +85,7 @@ def share_out(cores: int | None) -> Pool:
 
 def results(worker: type, given: Sequence[Any], rows: Sequence[Row], pool: Pool) -> Iterator[Row]:
     """For each row what a worker, made from what is given, says of it; in no order. What a worker was at that died is
-    given to another, for ever: whoever asks counts how often."""
+    given to another, for ever: `count_beginning` counts how often."""
     import ray
     from ray.exceptions import RayError
 
@@ -104,3 +104,12 @@ def results(worker: type, given: Sequence[Any], rows: Sequence[Row], pool: Pool)
         raise RunError(
             "the cluster gave up", found=lines[-1] if lines else repr(error), do="look at Ray's logs"
         ) from None
+
+
+def count_beginning(begun: Place, most: int) -> None:
+    """A worker begins a piece of work, and removes this file when it ends. One that finds it knows who died."""
+    deaths = len(begun.read()) if begun.size() else 0
+    if deaths >= most:
+        raise RuntimeError(f"its worker died, {deaths} times")
+    with begun.writing() as stream:
+        stream.write(b"." * (deaths + 1))

@@ -1,9 +1,9 @@
-"""Parts of a Parquet file: rows of its column `text`, which come back as a column more."""
+"""Parts of a Parquet file: rows of its column `text`, which come back with columns more."""
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
+from hashlib import file_digest
 from typing import Any
 
 from vidrio.errors import DataError
@@ -12,8 +12,6 @@ from vidrio.wide.parts import Cut, File, Part
 
 ROWS = 5_000  # in a part
 COLUMN = "text"
-BLOCK = 1 << 20  # bytes
-ANSWERS = ("translation", "alternatives", "confidence")  # the columns more
 
 
 @contextmanager
@@ -32,10 +30,8 @@ def cut_rows(file: File) -> Cut:
     """Parts of so many rows, none of them in two row groups."""
     import pyarrow.types
 
-    checksum = sha256()
     with file.source.system.open_input_stream(file.source.path, compression=None) as stream:
-        while block := stream.read(BLOCK):
-            checksum.update(block)
+        checksum = file_digest(stream, "sha256")
     parts: list[Part] = []
     first, size = 1, file.source.size() or 0
     with _opened(file) as opened:
@@ -62,12 +58,29 @@ def texts_of(file: File, part: Part) -> Sequence[bytes]:
     return [json_text({"text": text}).encode() for text in texts]
 
 
-def join_rows(file: File, cut: Cut) -> int:
-    """The file's own rows and row groups, with what was answered as columns more."""
+def kinds_of(columns: Sequence[str]) -> dict[str, Any]:
+    """What columns of answers hold."""
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.float64()
+    written = pa.struct([("written", text), ("log_prob", number), ("score", number)])
+    kinds = {
+        "translation": text,
+        "confidence": number,
+        "class": text,
+        "probability": number,
+        "classes": pa.map_(text, number),
+        "written": text,
+        "alternatives": pa.list_(written if "written" in columns else text),
+    }
+    return {name: kinds[name] for name in columns}
+
+
+def join_rows(file: File, cut: Cut, columns: Sequence[str]) -> int:
+    """The file's own rows and row groups, with these columns more."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
-    kinds = dict(zip(ANSWERS, (pa.string(), pa.list_(pa.string()), pa.float64()), strict=True))
     with _opened(file) as opened, file.target.writing() as stream:
         groups: list[list[Part]] = [[] for _ in range(opened.num_row_groups)]
         for part in cut.parts:
@@ -76,8 +89,8 @@ def join_rows(file: File, cut: Cut) -> int:
         for number, parts in enumerate(groups):
             table = opened.read_row_group(number)
             answers = [json.loads(line) for part in parts for line in file.answers(part).splitlines()]
-            for name in (name for name in ANSWERS if answers and name in answers[0]):
-                column = pa.array([answer[name] for answer in answers], kinds[name])
+            for name, kind in kinds_of(columns).items():
+                column = pa.array([answer.get(name) for answer in answers], kind)
                 at = table.schema.get_field_index(name)
                 table = table.append_column(name, column) if at < 0 else table.set_column(at, name, column)
             writer = writer or ParquetWriter(stream, table.schema)

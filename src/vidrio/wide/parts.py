@@ -1,5 +1,6 @@
 """Parts of a file of lines: where they begin and end, their lines, and how they become one file again."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -24,10 +25,6 @@ class Part(NamedTuple):
     group: int = 0  # the row group, in Parquet
     file: int = 0
 
-    @property
-    def name(self) -> str:
-        return f"{self.number:06}"
-
 
 class Cut(NamedTuple):
     """A file as its parts, and a checksum of all of it."""
@@ -46,12 +43,12 @@ class File:
     folder: Place
     parquet: bool
 
-    def part(self, number: int, suffix: str = "") -> Place:
-        return self.folder / f"{Part(number, 0, 0, 0, 0).name}{suffix}"
+    def place(self, part: Part, suffix: str = "") -> Place:
+        return self.folder / f"{part.number:06}{suffix}"
 
     def answers(self, part: Part) -> bytes:
         """What was written of a part, if it is whole."""
-        place = self.part(part.number)
+        place = self.place(part)
         data = place.read()
         if (lines := data.count(b"\n")) != part.lines:
             place.remove()
@@ -61,12 +58,10 @@ class File:
 
     def finish(self) -> None:
         """The parts are not needed any more; the manifest tells that the file is finished."""
-        import json
-
         manifest = self.folder / "manifest.json"
-        told = json.loads(manifest.read()) | {"bytes": self.target.size()}
+        identity = json.loads(manifest.read()) | {"bytes": self.target.size()}
         with manifest.writing() as stream:
-            stream.write(json_text(told).encode())
+            stream.write(json_text(identity).encode())
         for name, place in self.folder.files():
             if name != "manifest.json":
                 place.remove()

@@ -15,8 +15,8 @@ WILD = frozenset("*?[")
 RENAMES = ("local", "hdfs")  # elsewhere an object is there when it is closed, and moving it is copying it
 
 
-def needs(extra: str = "ray") -> DataError:
-    return DataError("--ray needs Ray and pyarrow", found="they are not installed", do=f"pip install 'vidrio[{extra}]'")
+def needs_ray() -> DataError:
+    return DataError("--ray needs Ray and pyarrow", found="they are not installed", do="pip install 'vidrio[ray]'")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Place:
             from pyarrow import ArrowException
             from pyarrow.fs import FileSystem, LocalFileSystem
         except ModuleNotFoundError:
-            raise needs() from None
+            raise needs_ray() from None
         if "://" not in name:
             return Place(name, LocalFileSystem(), str(Path(name).absolute()))
         try:
