@@ -186,6 +186,7 @@ def check(source: Protected, translation: Protected) -> list[Missing]:
     digits = Counter(_digits(number) for number, _ in numbers)  # 9:30 may become 9.30
     lost: list[Missing] = []
     taken: Counter[str] = Counter()
+    apart: Counter[str] = Counter()
     for start, end, kind in source.spans:
         thing = source.text[start:end]
         key = _key(thing, kind) + (_unit(thing) if kind == "number" else "")
@@ -197,8 +198,8 @@ def check(source: Protected, translation: Protected) -> list[Missing]:
         missing = taken[key] > there or (currency and taken[currency] > _mentions(currency, text))
         if copied and not missing:
             alike = _copies_of(source.text, start, end)
-            taken[alike] += 1
-            missing = taken[alike] > len(re.findall(alike, text))
+            apart[alike] += 1
+            missing = apart[alike] > len(re.findall(alike, text))
         if missing:
             lost.append(Missing(thing, kind, start))
     return lost
