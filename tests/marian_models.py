@@ -216,11 +216,11 @@ def damaged(data: bytes, draw: random.Random) -> bytes:
     return data[:place] + (draw.randbytes(40) + data[place:] if kind == 2 else data[place + 40 :])
 
 
-def import_damaged(release: Path, ours: Path, count: int, say: Callable[[], str]) -> int:
+def import_damaged(release: Path, ours: Path, count: int, say: Callable[[], str], seed: int = 1) -> int:
     """Import a folder so many times, each time with another file damaged: a message, never a traceback, and nothing
     left behind. How many were refused."""
     files = {file.name: file.read_bytes() for file in release.iterdir()}
-    draw, refused = random.Random(1), 0
+    draw, refused = random.Random(seed), 0
     for number in range(count):
         name = draw.choice(list(files))
         (release / name).write_bytes(damaged(files[name], draw))

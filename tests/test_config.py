@@ -33,6 +33,7 @@ def test_every_problem_of_a_config_is_told_at_once() -> None:
         ({"n_encoder_layers": 0}, "n_encoder_layers"),
         ({"norm_epsilon": 0.0}, "norm_epsilon"),
         ({"positions": "rotary"}, "sinusoidal-halves"),
+        ({"positions": "sinusoidal-marian", "d_model": 2}, "4 or more"),
     ],
 )
 def test_impossible_choices_are_refused(change: dict, part: str) -> None:

@@ -162,6 +162,7 @@ def test_ctranslate2_translates_tokens(tmp_path: Path) -> None:
 
     folder = write_ours(tmp_path / "ours", norm="pre")
     assert main(["export", str(folder), "--to", "ctranslate2", str(tmp_path / "ct2")]) == 0
+    assert "CC BY 4.0" in (tmp_path / "ct2/README.md").read_text()
     translator = ctranslate2.Translator(str(tmp_path / "ct2"), inter_threads=1, intra_threads=1)
     tokenizer = Tokenizer.load(tmp_path / "ct2/tokenizer.json")
     results = translator.translate_batch(
@@ -183,6 +184,7 @@ def test_a_package_for_argos(tmp_path: Path) -> None:
         names = {name.partition("/")[2] for name in archive.namelist()}
         proto = archive.read("translate-en_es/sentencepiece.model")
         metadata = json.loads(archive.read("translate-en_es/metadata.json"))
+        assert b"CC BY 4.0" in archive.read("translate-en_es/README.md")
     assert {"metadata.json", "sentencepiece.model", "model/model.bin", "model/config.json", "README.md"} <= names
     assert (metadata["from_code"], metadata["to_code"]) == ("en", "es")
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
@@ -251,6 +253,7 @@ def argos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 REFUSED = {
     "an odd head": ({"d_head": 5}, "2 heads of 5"),
     "learned positions": ({"positions": "learned"}, "learned"),
+    "Marian's waves": ({"positions": "sinusoidal-marian"}, "sinusoidal-marian"),
     "another epsilon": ({"norm_epsilon": 1e-3}, "0.001"),
     "pre-norm, untied": ({"norm": "pre", "tying": "none"}, "tied 'none'"),
 }

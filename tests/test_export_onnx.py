@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from doc_blocks import REPOSITORY, blocks_of
 from marian_models import write_marian
 from test_export import TEXTS, ours, write_ours
+from test_import_release import write_release
 from vidrio.cli import main
 from vidrio.glass.paper.decoding import encode
 from vidrio.glass.paper.transformer import build, decode, logits
@@ -114,6 +115,19 @@ def test_an_imported_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert (to / name).read_bytes() == (tmp_path / "hf" / name).read_bytes()
     translations = greedy(tmp_path / "ours", TEXTS[:12])
     assert list(map(example(tmp_path, monkeypatch), sources(tmp_path / "ours", TEXTS[:12]))) == translations
+
+
+def test_an_imported_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_release(tmp_path / "release")
+    import_model(str(tmp_path / "release"), tmp_path / "ours")
+    to = exported(str(tmp_path / "ours"), tmp_path)
+    assert "Licence: Attribution 4.0 International" in (to / "README.md").read_text()
+    start = read_config(tmp_path / "ours")[0].special.start
+    translate, texts = example(tmp_path, monkeypatch), ["The", *TEXTS[:2]]
+    monkeypatch.setitem(translate.__globals__["search"], "max_new_tokens", 12)  # random models rarely end
+    for source, ids in zip(sources(tmp_path / "ours", texts), greedy(tmp_path / "ours", texts), strict=True):
+        assert start not in (made := translate(source))
+        assert made[:12] == ids[:12]
 
 
 @pytest.mark.slow

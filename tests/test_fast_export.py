@@ -25,7 +25,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 CHOICES = {
     "norm": ("post", "pre"),
     "activation": ("relu", "gelu", "swish"),
-    "positions": ("sinusoidal", "sinusoidal-halves", "learned", "none"),
+    "positions": ("sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", "none"),
     "tying": ("all", "output", "none"),
     "scale_embeddings": (True, False),
     "attention_bias": (True, False),

@@ -20,7 +20,7 @@ from vidrio.errors import ModelError
 from vidrio.fast.engine import Engine
 from vidrio.fast.export import export
 from vidrio.glass.paper.decoding import encode
-from vidrio.glass.paper.transformer import build, decode, logits
+from vidrio.glass.paper.transformer import Machine, build, decode, logits
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.interop.torch_file import run
@@ -82,6 +82,47 @@ def test_logits_are_those_of_transformers(both: tuple[Path, Path]) -> None:
         memory = learned.encode(net, torch.tensor([source]), torch.tensor([len(source)]))
         batched_BTV = learned.logits(net, learned.decode(net, torch.tensor([target]), memory))
         assert np.abs(batched_BTV[0].detach().numpy() - theirs_TV).max() < LARGEST_DIFFERENCE
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal-halves", "sinusoidal-marian", "learned"])
+def test_tables_of_positions_in_the_file_are_used(usual: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
+    """`transformers` no longer writes them, but takes those that a file holds."""
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(usual[0], tmp_path / "hf")
+    if kind == "learned":
+        tables = list(np.random.default_rng(0).normal(size=(2, 128, 16)))
+    else:
+        position = np.arange(128, dtype=np.float32)[:, None]  # in float32, unlike ours
+        pair = np.arange(8, dtype=np.float32) / np.float32(8 if kind == "sinusoidal-halves" else 7)
+        angle = position * np.exp(-pair * np.log(np.float32(10000)))
+        tables = [np.concatenate([np.sin(angle), np.cos(angle)], axis=1)] * 2
+    stored = {
+        f"model.{side}.embed_positions.weight": torch.tensor(table, dtype=torch.float32)
+        for side, table in zip(("encoder", "decoder"), tables, strict=True)
+    }
+    place = tmp_path / "hf/model.safetensors"
+    save_file({**load_file(place), **stored}, place, metadata={"format": "pt"})
+    import_model(str(tmp_path / "hf"), tmp_path / "ours")
+    config, _ = read_config(tmp_path / "ours")
+    parameters = read_parameters(tmp_path / "ours")
+    assert config.positions == kind
+    assert ("src.pos" in parameters) == ("tgt.pos" in parameters) == (kind == "learned")
+    assert differing(tmp_path / "hf", config, build(config, parameters)) < LARGEST_DIFFERENCE
+    if kind != "sinusoidal-halves":
+        assert differing(usual[0], config, build(config, parameters)) > 0.01
+    save_file({**load_file(place), **{name: table[:9] for name, table in stored.items()}}, place)
+    with pytest.raises(ModelError, match="positions of the shape"):
+        import_model(str(tmp_path / "hf"), tmp_path / "other")
+
+
+def differing(hf: Path, config: ModelConfig, machine: Machine) -> float:
+    """How far logits are from those of the folder in `transformers`."""
+    model, tokenizer = load_hf(hf)
+    source, target = tokenizer(sentences(1)[0])["input_ids"], targets(config, 9)
+    with torch.no_grad():
+        [theirs_TV] = model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target])).logits.numpy()
+    return float(np.abs(logits(machine, decode(machine, target, encode(machine, source))) - theirs_TV).max())
 
 
 def compare(both: tuple[Path, Path], count: int, beams: tuple[int, ...], *, glass: bool) -> None:

@@ -57,7 +57,7 @@ def test_parameters_come_back_unchanged(shape: str, tying: str) -> None:
         np.testing.assert_array_equal(back[name], value, err_msg=name)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "sinusoidal-halves", "none"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "none"])
 def test_position_tables(positions: str) -> None:
     config = make_config(positions=positions, max_positions=700)
     ours = learn.positions(config, torch.float64, torch.device("cpu"))

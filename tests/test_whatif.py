@@ -64,6 +64,7 @@ EVERY = [
     ("heads-off", "enc.1.self.h0,dec.0.cross.h2"),
     ("positions", "none"),
     ("positions", "sinusoidal-halves"),
+    ("positions", "sinusoidal-marian"),
     ("positions", "seed"),
     ("divisor", "30"),
     ("norm-epsilon", "0.5"),

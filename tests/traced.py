@@ -21,7 +21,10 @@ CHOICES: dict[str, dict[str, Any]] = {
     },
     "no-positions": {"positions": "none", "norm": "pre"},
     "classifier": {"shape": "encoder", "target_vocabulary": 0},
-    "classifier-pre-biases": {"shape": "encoder", "target_vocabulary": 0, "norm": "pre", "attention_bias": True},
+    "classifier-pre-biases": {
+        **{"shape": "encoder", "target_vocabulary": 0, "norm": "pre", "attention_bias": True},
+        "positions": "sinusoidal-marian",
+    },
     "decoder-alone": {"shape": "decoder", "source_vocabulary": 0, "n_classes": 0, "tying": "output"},
     "decoder-learned": {"shape": "decoder", "source_vocabulary": 0, "positions": "learned", "output_bias": True},
 }

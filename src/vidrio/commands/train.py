@@ -47,7 +47,9 @@ _SIZES = (
     click.option("--decoder-layers", "n_decoder_layers", type=click.IntRange(1)),
     click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after. [pre]"),
     click.option("--activation", type=click.Choice(["relu", "gelu", "swish"]), help="[relu]"),
-    click.option("--positions", type=click.Choice(["sinusoidal", "sinusoidal-halves", "learned", "none"])),
+    click.option(
+        "--positions", type=click.Choice(["sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", "none"])
+    ),
     click.option("--max-positions", "max_positions", type=click.IntRange(2), help="Tokens in the longest text. [512]"),
 )
 _RECIPE = (

@@ -24,7 +24,9 @@ whatif_options = together(
     ),
     click.option("--heads-off", metavar="HEAD,…", multiple=True, help="Heads that give out zeros: enc.1.self.h0."),
     click.option(
-        "--positions", metavar="KIND", help="sinusoidal, sinusoidal-halves, none, or seed (the column for the pair)."
+        *("--positions", "positions"),
+        metavar="KIND",
+        help="sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair).",
     ),
     click.option("--divisor", metavar="X", help="Divide scores by X instead of √K."),
     click.option("--norm-epsilon", metavar="X", help="ε of layer norm."),

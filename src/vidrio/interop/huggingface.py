@@ -8,12 +8,14 @@ generation_config.json  how it searches
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vidrio.errors import ModelError
+from vidrio.glass.paper.positions import TABLES
 from vidrio.interop.foreign import Foreign, Side, need, read_pieces
 from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
 from vidrio.interop.tensors import Stored, open_tensors
@@ -48,6 +50,7 @@ def read_folder(folder: Path) -> Foreign:
     if path is None:
         raise ModelError(f"{folder} has no parameters", found=f"neither {' nor '.join(WEIGHTS)}", do="copy it again")
     tensors = open_tensors(path)
+    config = replace(config, positions=positions_of(tensors, config, path))
     source, target = sides(folder, config)
     extra = folder / "tokenizer_config.json"
     languages = read_json(extra, what="its languages") if extra.is_file() else {}
@@ -121,6 +124,24 @@ def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) 
             max_length=min(max(1, need(search, "max_length", int, where, 512)), max(1, longest - 1)),
         ),
     )
+
+
+def positions_of(tensors: Mapping[str, Stored], config: ModelConfig, path: Path) -> str:
+    """Which kind the tables of positions are, which old files hold; `transformers` computes one that is missing.
+
+    Whoever computed them in float32 has an angle of up to P, and so a sine, to P · 2⁻²³."""
+    shape = (config.max_positions, config.d_model)
+    stored = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
+    if wrong := [of.shape for of in stored if of.shape != shape]:
+        raise ModelError(
+            f"{path} does not fit its config.json", found=f"positions of the shape {wrong[0]}, not {shape}"
+        )
+    tables = [of.read() for of in stored]
+    for kind in ("sinusoidal-halves", "sinusoidal-marian")[: 1 + (len(tables) == 2)]:
+        expected_PD = TABLES[kind](*shape)
+        if all(np.abs(table_PD - expected_PD).max() <= shape[0] * 2.0**-23 for table_PD in tables):
+            return kind
+    return "learned"
 
 
 def sides(folder: Path, config: ModelConfig) -> tuple[Side, Side]:

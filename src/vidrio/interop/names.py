@@ -17,6 +17,8 @@ HF_TABLES = {
     "embed": "model.shared.weight",
     "src.embed": "model.encoder.embed_tokens.weight",
     "tgt.embed": "model.decoder.embed_tokens.weight",
+    "src.pos": "model.encoder.embed_positions.weight",
+    "tgt.pos": "model.decoder.embed_positions.weight",
     "out.W": "lm_head.weight",
     "out.b": "final_logits_bias",
 }
@@ -99,4 +101,4 @@ def flat_shape(spec: ParameterSpec) -> tuple[int, ...]:
 
 def is_turned(axes: str) -> bool:
     """Whether Hugging Face keeps it transposed: every matrix but the tables, whose rows are looked up."""
-    return len(axes) > 1 and axes not in ("VD", "HK")
+    return len(axes) > 1 and axes not in ("VD", "PD", "HK")

@@ -161,7 +161,7 @@ def config_of(release: Release, lists: list[dict[str, int]]) -> tuple[ModelConfi
         norm="post",
         norm_epsilon=EPSILON,
         activation=str(settings.get("transformer-ffn-activation", "swish")),
-        positions="learned",  # a table like any other: see `sines`
+        positions="sinusoidal-marian",
         tying="none" if "decoder_ff_logit_out_W" in tensors else "all" if shared else "output",
         scale_embeddings=True,
         attention_bias=True,
@@ -178,8 +178,6 @@ def config_of(release: Release, lists: list[dict[str, int]]) -> tuple[ModelConfi
 
 def parameter(name: str, spec: ParameterSpec, release: Release, config: ModelConfig) -> np.ndarray:
     """One parameter, out of the file and turned as ours stand; the tables get their row of zeros."""
-    if spec.axes == "PD":
-        return sines(*spec.shape)
     foreign, tensors = marian_name(name), release.tensors
     if foreign not in tensors and name in ("src.embed", "tgt.embed"):
         foreign = "Wemb"
@@ -195,14 +193,6 @@ def parameter(name: str, spec: ParameterSpec, release: Release, config: ModelCon
     if new_row:
         value = np.concatenate([value, np.zeros((*expected[:axis], 1, *expected[axis + 1 :]), np.float32)], axis)
     return np.ascontiguousarray(by_heads(value, spec, config))
-
-
-def sines(n_positions: int, d_model: int) -> np.ndarray:
-    """Marian's table, which differs from §3.5 and from that of `transformers`: sines, then cosines, the longest wave
-    10000 in place of 10000^(1 − 2/D)."""
-    pair = np.arange(d_model // 2) / max(1, d_model // 2 - 1)
-    angle = np.arange(n_positions)[:, None] / 10000.0**pair
-    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1).astype(np.float32)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

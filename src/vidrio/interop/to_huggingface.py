@@ -55,7 +55,7 @@ def obstacles(config: ModelConfig) -> Iterator[str]:
         return
     if config.d_model != config.n_heads * config.d_head:
         yield f"{config.n_heads} heads of {config.d_head} in a width of {config.d_model}"
-    if not config.positions.startswith("sinusoidal"):
+    if config.positions not in ("sinusoidal", "sinusoidal-halves"):
         yield f"its positions are {config.positions!r}"
     if abs(config.norm_epsilon - EPSILON) > EPSILON / 1000:
         yield f"the ε of its norms is {config.norm_epsilon}, not {EPSILON}"

@@ -50,6 +50,9 @@ _LINES = {
     "sinusoidal_halves_positions": (
         "np.hstack([np.sin(a := np.arange({L})[:, None] / 10000 ** (np.arange({D} // 2) * 2 / {D})), np.cos(a)])"
     ),
+    "sinusoidal_marian_positions": (
+        "np.hstack([np.sin(a := np.arange({L})[:, None] / 10000 ** (np.arange(0, {D}, 2) / ({D} - 2))), np.cos(a)])"
+    ),
     "slipped_positions": (
         "np.where((j := np.arange({D})) % 2 == 0, np.sin(a := np.arange({L})[:, None] / 10000 ** (2 * j / {D})), "
         "np.cos(a))"

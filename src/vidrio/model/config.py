@@ -24,7 +24,7 @@ FORMAT = 1  # of the model folder; another number is refused
 SHAPES = ("encoder-decoder", "encoder", "decoder")
 NORMS = ("post", "pre")
 ACTIVATIONS = ("relu", "gelu", "swish")
-POSITIONS = ("sinusoidal", "sinusoidal-halves", "learned", "none")
+POSITIONS = ("sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", "none")
 TYINGS = ("all", "output", "none")
 
 LARGEST_SIZE = 1 << 24  # of anything; no model comes near, and products of a few stay numbers that can be told
@@ -115,6 +115,8 @@ class ModelConfig:
             yield f"tying is 'all' with vocabularies of {self.source_vocabulary} and {self.target_vocabulary} tokens"
         if self.positions.startswith("sinusoidal") and self.d_model % 2:
             yield f"d_model is {self.d_model}: sine and cosine come in pairs, so it must be even"
+        if self.positions == "sinusoidal-marian" and self.d_model < 4:
+            yield f"d_model is {self.d_model}: Marian's waves need 4 or more"
         if not 0 < self.norm_epsilon <= 1:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
         yield from self._problems_of_decoding()

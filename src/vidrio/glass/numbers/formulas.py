@@ -67,6 +67,13 @@ POSITIONS = {
         "departs: §3.5 interleaves them",
         SAYS_POSITIONS,
     ),
+    "sinusoidal-marian": Formula(
+        "sinusoidal_marian_positions",
+        "sin(p / 10000^(2i/(D − 2))) in column i, cos of the same in column D/2+i",
+        r"PE_{p,i}=\sin(p/10000^{2i/(d-2)}),\ PE_{p,d/2+i}=\cos(p/10000^{2i/(d-2)})",
+        "departs: §3.5 has D, and interleaves them",
+        SAYS_POSITIONS,
+    ),
     "learned": Formula(
         "learned_positions", "row p of the learned table", "P_p", "§3.5, the second kind", SAYS_POSITIONS
     ),

@@ -14,9 +14,15 @@ def sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
 
 
 def sinusoidal_halves(n_positions: int, d_model: int) -> np.ndarray:
-    """The same numbers as Marian and OPUS-MT store them: all the sines first, then all the cosines."""
+    """The same numbers as `transformers` has them for MarianMT: all the sines first, then all the cosines."""
     table_PD = sinusoidal(n_positions, d_model)
     return np.concatenate([table_PD[:, 0::2], table_PD[:, 1::2]], axis=1)
+
+
+def sinusoidal_marian(n_positions: int, d_model: int) -> np.ndarray:
+    """As Marian itself has them: sines first, then cosines, and D − 2 for D, so that the longest wave is 2π · 10000."""
+    angle = np.arange(n_positions)[:, None] / 10000.0 ** (np.arange(0, d_model, 2) / (d_model - 2))
+    return np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
 
 
 def none(n_positions: int, d_model: int) -> np.ndarray:
@@ -24,4 +30,9 @@ def none(n_positions: int, d_model: int) -> np.ndarray:
     return np.zeros((n_positions, d_model))
 
 
-TABLES = {"sinusoidal": sinusoidal, "sinusoidal-halves": sinusoidal_halves, "none": none}
+TABLES = {
+    "sinusoidal": sinusoidal,
+    "sinusoidal-halves": sinusoidal_halves,
+    "sinusoidal-marian": sinusoidal_marian,
+    "none": none,
+}

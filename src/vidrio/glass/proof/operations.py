@@ -88,19 +88,23 @@ def scale(m: Making) -> Expression:
     return Product(Number(math.sqrt(config.d_model), symbol="√D", rounded=True), m.number())
 
 
-def wave(m: Making, pair: int, function: str) -> Expression:
-    """sin or cos of position / 10000^(2 pair / D); §3.5."""
-    exponent = Quotient(Number(2.0 * pair), Number(float(width(m)), symbol="D"))
+def wave(m: Making, pair: int, function: str, columns: Expression) -> Expression:
+    """sin or cos of position / 10000^(2 pair / columns); §3.5."""
+    exponent = Quotient(Number(2.0 * pair), columns)
     return InFloat64(Apply(function, Quotient(Number(float(m.place[0])), Power(Number(10000.0), exponent))))
 
 
-def width(m: Making) -> int:
-    return m.cells.trace.machine.config.d_model
+def width(m: Making) -> Number:
+    return Number(float(m.cells.trace.machine.config.d_model), symbol="D")
 
 
-def sinusoidal_halves(m: Making) -> Expression:
-    column, half = m.place[1], width(m) // 2
-    return wave(m, column % half, "sin" if column < half else "cos")
+def interleaved(m: Making, pair: int) -> Expression:
+    return wave(m, pair, "cos" if m.place[1] % 2 else "sin", width(m))
+
+
+def in_halves(m: Making, columns: Expression) -> Expression:
+    column, half = m.place[1], m.cells.trace.machine.config.d_model // 2
+    return wave(m, column % half, "sin" if column < half else "cos", columns)
 
 
 def project(m: Making) -> Expression:
@@ -300,9 +304,10 @@ OPERATIONS = {
     "lookup": Operation(lookup, uses=uses_of_lookup, needs=needs_of_lookup, picks=True),
     "lookup_whole": Operation(lookup_whole, uses=uses_of_lookup, needs=needs_of_lookup, picks=True),
     "scale": Operation(scale, "ij->ij"),
-    "sinusoidal_positions": Operation(lambda m: wave(m, m.place[1] // 2, "cos" if m.place[1] % 2 else "sin")),
-    "sinusoidal_halves_positions": Operation(sinusoidal_halves),
-    "slipped_positions": Operation(lambda m: wave(m, m.place[1], "cos" if m.place[1] % 2 else "sin")),
+    "sinusoidal_positions": Operation(lambda m: interleaved(m, m.place[1] // 2)),
+    "sinusoidal_halves_positions": Operation(lambda m: in_halves(m, width(m))),
+    "sinusoidal_marian_positions": Operation(lambda m: in_halves(m, Difference(width(m), Number(2.0)))),
+    "slipped_positions": Operation(lambda m: interleaved(m, m.place[1])),
     "learned_positions": Operation(Making.number, "ij->ij", uses=uses_of_positions, needs=needs_of_positions),
     "none_positions": Operation(lambda m: Number(0.0)),
     "add": Operation(lambda m: Sum((m.number(0), m.number(1))), "ij,ij->ij"),

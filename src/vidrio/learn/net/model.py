@@ -79,9 +79,10 @@ def gradient(net: Network) -> Tensor:
 def positions(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> Tensor:
     """The table of rows added to the embeddings, §3.5; zeros where there is none, or where it is learned."""
     table_PD = torch.zeros(config.max_positions, config.d_model, dtype=torch.float64)
-    if config.positions in ("sinusoidal", "sinusoidal-halves"):
+    if config.positions.startswith("sinusoidal"):
         pair = torch.arange(config.d_model // 2, dtype=torch.float64)
-        wavelength = 10000.0 ** (2 * pair / config.d_model)
+        columns = config.d_model - 2 if config.positions == "sinusoidal-marian" else config.d_model
+        wavelength = 10000.0 ** (2 * pair / columns)
         angle = torch.arange(config.max_positions, dtype=torch.float64)[:, None] / wavelength
         waves = torch.stack([angle.sin(), angle.cos()], dim=-1 if config.positions == "sinusoidal" else 1)
         table_PD = waves.reshape(config.max_positions, config.d_model)

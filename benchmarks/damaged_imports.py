@@ -1,0 +1,64 @@
+"""Damaged models, imported: a message or a model folder, never a traceback, and nothing left behind.
+
+    python benchmarks/damaged_imports.py --each 100 --seed 2
+
+A Marian release, and a MarianMT folder with each of its three forms of weights: of each so many times one file, weights
+or another, is cut off, gets a bit turned over, a piece put in or taken out. It stops at the first that fails.
+"""
+
+import argparse
+import contextlib
+import io
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from marian_models import import_damaged, write_marian
+from test_import_release import write_release
+
+
+def forms(place: Path) -> Iterator[tuple[str, Path]]:
+    """A folder with each form of weights, one at a time."""
+    import torch
+    from safetensors.torch import load_file
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    write_release(place / "npz")
+    yield "a release's npz", place / "npz"
+    write_marian(place / "safetensors")
+    yield "safetensors", place / "safetensors"
+    weights = place / "safetensors/model.safetensors"
+    state = load_file(weights)
+    weights.unlink()
+    for form, is_zip in (("a PyTorch zip", True), ("a pickle as before PyTorch 1.6", False)):
+        torch.save(state, weights.with_name("pytorch_model.bin"), _use_new_zipfile_serialization=is_zip)
+        yield form, place / "safetensors"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--each", type=int, default=100, help="damaged files of each form")
+    parser.add_argument("--seed", type=int, default=2)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        for form, folder in forms(Path(temporary)):
+            said = io.StringIO()
+
+            def say(said: io.StringIO = said) -> str:
+                text = said.getvalue()
+                said.seek(0)
+                said.truncate()
+                return text
+
+            start = time.perf_counter()
+            with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+                refused = import_damaged(folder, Path(temporary) / "ours", given.each, say, given.seed)
+            print(f"{form}: {given.each} damaged, {refused} refused, {time.perf_counter() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
