@@ -1,7 +1,7 @@
 """What Python says on the page has Spanish words: quantities, numbers on the way, the search's reasons, changes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from small_models import write_model
+from vidrio.errors import VidrioError
 from vidrio.glass.numbers.stages import stages_of
+from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.proof.checking import spread
-from vidrio.glass.proof.receipts import receipt
+from vidrio.glass.proof.receipts import locate, receipt
 from vidrio.glass.whatif import whatif
 from vidrio.look.changed import look_changed
 from vidrio.look.run import LoadedModel, default_options, look, open_model
@@ -91,3 +93,40 @@ def test_changes(patterns: list[re.Pattern[str]], lesson: LoadedModel) -> None:
         tried = look_changed(lesson, "hello world", [change])
         said += [*(one.says for one in tried.whatif.changes), *tried.compared.notes]
     assert not untold(iter(said), patterns)
+
+
+REFUSED_CHANGES = [
+    ("mask", "x"), ("softmax", "x"), ("divisor", "x"), ("without", "x"), ("heads-off", "enc.9.self.h0"), ("x", "y"),
+    ("set", "enc.0.ffn.W1[0,0]"), ("set", "enc.0.ffn.W1[0]=3"), ("set", "enc.0.ffn.W1[9999,0]=3"), ("set", "???=3"),
+    ("set", "enc.in[0,0]@1=3"), ("set", "src.ids[0]=3"), ("set", "enc.9=3"), ("pin", "x"),
+    ("draw", "temperature=x"), ("draw", "temperature=-1"), ("positions", "learned"),
+]  # fmt: skip
+REFUSED_ADDRESSES = [
+    "enc.77.in[0,0]",
+    "???",
+    "enc.in[0]",
+    "enc.in[0,9999]",
+    "dec.in[0,0]@99",
+    "enc.0",
+    "out.prob[x]@0",
+]
+
+
+def test_what_is_refused(patterns: list[re.Pattern[str]], lesson: LoadedModel) -> None:
+    trace = look(lesson, "hello world").trace
+    said: list[str] = []
+
+    def refused(work: Callable[[], object]) -> None:
+        with pytest.raises(VidrioError) as error:
+            work()
+        said.extend((error.value.what, error.value.do))
+        of_a_change = re.fullmatch(r"--[\w-]+ \S+: (.+?)(?: \((.+)\))?", error.value.found)
+        said.extend(filter(None, of_a_change.groups()) if of_a_change else [error.value.found])
+
+    for change in REFUSED_CHANGES:
+        refused(lambda change=change: look_changed(lesson, "hello world", [change]))
+    for address in REFUSED_ADDRESSES:
+        refused(lambda address=address: receipt(trace, locate(trace, parse_address(address))))
+    refused(lambda: look(lesson, "hello " * 9999))
+    names = re.compile(r"[^ ]+(, [^ ]+)*")  # what there is, by name
+    assert not {text for text in untold(iter(said), patterns) if not names.fullmatch(text)}

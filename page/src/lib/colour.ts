@@ -35,10 +35,51 @@ export function inkOn([r, g, b]: Rgb): string {
   return luminance > 0.179 ? "#000000" : "#ffffff";
 }
 
+/** A pixel for each number. A layer draws a hundred thousand while it opens, so nothing is made for a single one. */
+export function paint(
+  canvas: HTMLCanvasElement,
+  rows: number,
+  columns: number,
+  numberAt: (row: number, column: number) => number,
+  largest: number,
+  scale: Scale,
+  theme: Theme,
+): void {
+  canvas.width = columns;
+  canvas.height = rows;
+  const context = canvas.getContext("2d");
+  if (!context || !rows || !columns) return;
+  const image = context.createImageData(columns, rows);
+  let at = 0;
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      const [r, g, b] = colourOf(numberAt(row, column), largest, scale, theme);
+      image.data[at++] = r;
+      image.data[at++] = g;
+      image.data[at++] = b;
+      image.data[at++] = 255;
+    }
+  }
+  context.putImageData(image, 0, 0);
+}
+
+const SAMPLE = 4096; // numbers that tell how large most are
+const below = new WeakMap<ArrayLike<number>, number>();
+
 /** The size at which colours are full where a few huge numbers would leave all others pale: 98 % are below it. */
 export function mostlyBelow(data: ArrayLike<number>): number {
-  const sizes = Float64Array.from(data, Math.abs).filter(Number.isFinite).sort();
-  return sizes[Math.floor(0.98 * (sizes.length - 1))] ?? 0;
+  const known = below.get(data);
+  if (known !== undefined) return known;
+  const every = Math.floor(data.length / SAMPLE) | 1; // odd, so that it meets all columns
+  const sizes = new Float64Array(Math.ceil(data.length / every));
+  let count = 0;
+  for (let i = 0; i < data.length; i += every) {
+    const size = Math.abs(data[i] ?? NaN);
+    if (Number.isFinite(size)) sizes[count++] = size;
+  }
+  const size = sizes.subarray(0, count).sort()[Math.floor(0.98 * (count - 1))] ?? 0;
+  below.set(data, size);
+  return size;
 }
 
 /** The size at which colours are full: the largest finite number. */

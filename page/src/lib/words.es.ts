@@ -1,5 +1,5 @@
 /**
- * What Python says, in Spanish: of quantities, of numbers on the way, of the search, of changes. {} stands for what differs
+ * What Python says, in Spanish: of quantities, of numbers on the way, of the search, of changes, of what it refuses. {} stands for what differs
  * from case to case, in the same order. Tests keep it whole (tests/test_page_words.py).
  */
 const SPANISH: Record<string, string> = {
@@ -158,6 +158,75 @@ const SPANISH: Record<string, string> = {
   "the nearest: {}": "lo más parecido: {}",
   "shorten or split the text; nothing was cut off silently": "acorta o divide el texto; nada se cortó a escondidas",
   "change or leave out what is named": "cambia o quita lo que se nombra",
+  "--{}: {}": "--{}: {}",
+  "--{}: {} ({})": "--{}: {} ({})",
+  "this model has no learned positions": "este modelo no tiene posiciones aprendidas",
+  "this model has no decoder, so no mask": "este modelo no tiene decodificador, así que no tiene máscara",
+  "there is no what-if {}": "no hay ningún cambio {}",
+  "{} is not one of {}": "{} no es ninguno de {}",
+  "{} is not a number": "{} no es un número",
+  "there is no {} to leave out": "no hay {} que quitar",
+  "there is no head {}": "no hay ninguna cabeza {}",
+  "what is missing is =VALUE": "falta =VALOR",
+  "write it like {}": "escríbelo como {}",
+  "write it like {} or {}": "escríbelo como {} o {}",
+  "{}: leave out @{}": "{}: quita @{}",
+  "the row already says which step": "la fila ya dice qué paso es",
+  "{} cannot be changed": "{} no se puede cambiar",
+  "it follows from the text and the search": "sale del texto y de la búsqueda",
+  "--{}: this model does not translate": "--{}: este modelo no traduce",
+  "type another text instead": "escribe otro texto en su lugar",
+  "--draw: {} cannot be read": "--draw: {} no se puede leer",
+  "name=value, of {}": "nombre=valor, con {}",
+  "these search options cannot be used": "estas opciones de búsqueda no se pueden usar",
+  "{} {} is not from {} to {}": "{} {} no está entre {} y {}",
+  "change the ones named": "cambia las que se nombran",
+  "no token is left to choose from": "no queda ningún token que elegir",
+  "at step {} all {} tokens are forbidden, or the model computes NaN":
+    "en el paso {} los {} tokens están prohibidos, o el modelo calcula NaN",
+  "allow more: fewer suppressed tokens, a larger or no no_repeat_ngram":
+    "permite más: menos tokens prohibidos, un no_repeat_ngram mayor o ninguno",
+  "{} is not an address": "{} no es una dirección",
+  "`vidrio look TEXT` lists what there is": "`vidrio look TEXTO` dice lo que hay",
+  "{} is not one quantity but {}": "{} no es una magnitud, sino {}",
+  "name one of them": "nombra una de ellas",
+  "{} needs {}, one for each of its axes {}": "{} necesita {}, uno por cada uno de sus ejes {}",
+  "{} indices": "{} índices",
+  "1 index": "1 índice",
+  "a run without decoding steps": "una ejecución sin pasos de decodificación",
+  "{}; its shape is {}": "{}; su forma es {}",
+  "write {}, for example": "escribe {}, por ejemplo",
+  "{}: {} stands at more than one place": "{}: {} está en más de un lugar",
+  "give the place": "da el lugar",
+  "{}: {} is not on its axis {}": "{}: {} no está en su eje {}",
+  "{} to {}": "{} a {}",
+  "{} to {}; the nearest tokens: {}": "{} a {}; los tokens más parecidos: {}",
+  "there is no decoding step {}": "no hay ningún paso de decodificación {}",
+  "steps {} to {}": "pasos {} a {}",
+  "{} is one number": "{} es un solo número",
+  "ask for its receipt, or leave out the brackets": "pide su recibo, o quita los corchetes",
+  "this server has no model {}": "este servidor no tiene el modelo {}",
+  "there are no numbers {}": "no hay números {}",
+  "the text has no sentence {}": "el texto no tiene la frase {}",
+  "{} sentences": "{} frases",
+  "{} tokens; the model holds {}": "{} tokens; en el modelo caben {}",
+  "{} tokens; the model holds {} and the {} token": "{} tokens; en el modelo caben {} y el token {}",
+  "the text is empty, so nothing was computed": "el texto está vacío, así que no se calculó nada",
+  "give a text to translate": "da un texto que traducir",
+  "give a text": "da un texto",
+  "there is nothing to learn from an empty text": "de un texto vacío no hay nada que aprender",
+  "this model tells classes: there is no answer to force token by token":
+    "este modelo dice clases: no hay respuesta que forzar token a token",
+  "{} is no parameter": "{} no es un parámetro",
+  "open one: the numbers a quantity is made from lead to them":
+    "abre uno: los números de los que se hace una magnitud llevan a ellos",
+  "this model's folder keeps no snapshots of its training":
+    "la carpeta de este modelo no guarda instantáneas de su entrenamiento",
+  "this model has no history": "este modelo no tiene historia",
+  "no snapshots in {}": "no hay instantáneas en {}",
+  "{} lies in no folder": "{} no está en ninguna carpeta",
+  "write one: {}": "escribe una: {}",
+  "this request cannot be read": "esta petición no se puede leer",
   "a parameter: {}": "un parámetro: {}",
   "a number on the way: {}": "un número en el camino: {}",
 };
@@ -173,10 +242,11 @@ const patterns = Object.entries(SPANISH)
 
 /** A sentence of Python's in Spanish; what is not known stays as it is, and so do names and numbers in it. */
 export function inSpanish(english: string): string {
+  if (english.includes("\n")) return english.split("\n").map(inSpanish).join("\n");
   const whole = exact.get(english);
   if (whole !== undefined) return whole;
   for (const [pattern, spanish] of patterns) {
-    const found = pattern.exec(english);
+    const found = pattern.exec(english.trimStart());
     if (!found) continue;
     let next = 1;
     return spanish.replaceAll("{}", () => inSpanish(found[next++] ?? ""));
