@@ -5,9 +5,12 @@ import gzip
 import io
 import json
 import random
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from hypothesis import example, given, settings
@@ -272,6 +275,24 @@ def test_an_output_never_replaces_its_input(tmp_path):
     (tmp_path / "in").write_text("bala\n")
     with pytest.raises(DataError, match="would replace its input"):
         answer_files(asked(tmp_path, upper, output=str(tmp_path)), no_bar)
+
+
+@pytest.mark.parametrize("step", ["cut_lines", "join_lines"])
+def test_ctrl_c_that_reaches_another_thread_ends_bulk_work(monkeypatch, tmp_path, step):
+    """While a file of terabytes is looked at or put together, the main thread may not wait without looking up."""
+
+    def slowly(*arguments):
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        left.wait(30)
+
+    left = threading.Event()
+    monkeypatch.setattr(bulk, step, slowly)
+    (tmp_path / "in").touch()
+    began = perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        answer_files(asked(tmp_path, upper), no_bar)
+    assert perf_counter() - began < 10
+    left.set()
 
 
 def test_line_numbers_count_from_the_beginning_of_the_file(call_vidrio, loop, model, tmp_path):

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from vidrio.errors import DataError, VidrioError
 from vidrio.model.files import refuse_other
 from vidrio.model.json_text import json_text
+from vidrio.translate.stream import waited_for
 from vidrio.wide.cluster import Pool, cluster, results, share_out
 from vidrio.wide.parquet import cut_rows, join_rows, texts_of
 from vidrio.wide.parts import Cut, File, Part, cut_lines, join_lines, lines_of
@@ -124,8 +125,10 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
     if own := next((file for file in files if file.source.path == file.target.path), None):
         raise DataError("an output would replace its input", found=own.source.name, do="give another folder")
     summary = Summary(files=len(files))
-    with ThreadPoolExecutor(THREADS) as threads:
-        cuts = list(threads.map(lambda file: cut_rows(file) if file.parquet else cut_lines(file.source), files))
+    threads = ThreadPoolExecutor(THREADS)
+    try:
+        cutting = [threads.submit(_cut, file) for file in files]
+        cuts = list(map(waited_for, cutting))
         left = [_left(file, cut, asked) for file, cut in zip(files, cuts, strict=True)]
         summary.there = sum(parts is None for parts in left)
         joining: list[Future[int]] = []
@@ -151,10 +154,16 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
                     show(done[0])
                     if not waiting[part.file]:
                         end_file(part.file)
-        summary.lines = sum(join.result() for join in joining)
+        summary.lines = sum(map(waited_for, joining))
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
     if failed:
         raise _failure(files, todo, failed)
     return summary
+
+
+def _cut(file: File) -> Cut:
+    return cut_rows(file) if file.parquet else cut_lines(file.source)
 
 
 def _tried(
