@@ -1,5 +1,6 @@
 """Batches of one length each: full ones go at once, and what is left over is shared by all who ask."""
 
+import signal
 import threading
 import time
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -75,6 +76,25 @@ def test_a_batch_of_short_sentences_has_so_many_rows_and_no_more(monkeypatch):
     worker = Doubling()
     assert Batches(1).ask("kind", [1, 2, 3, 4], [(1,)] * 4, worker.submit_and_work) == [2, 4, 6, 8]
     assert worker.batches == [[1, 2, 3], [4]]
+
+
+def test_ctrl_c_that_reaches_another_thread_ends_who_asks():
+    """One key is enough: it counts when the batch that is waited for is done, and nothing is sent after it."""
+
+    def submit(batch):
+        sent.append(batch)
+        return [pool.submit(work, item) for item in batch]
+
+    def work(item):
+        if item == 0:
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        time.sleep(0.05)
+        return item
+
+    sent, batches = [], Batches(1)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        batches.ask("kind", range(100), [(100 - n,) for n in range(100)], submit)
+    assert len(sent) <= module.AHEAD + 1
 
 
 class Failing(Doubling):

@@ -26,6 +26,23 @@ def model(tmp_path_factory):
     return config, build(config, read_parameters(folder)), Engine(folder / "fast", config)
 
 
+def test_a_wide_beam_makes_small_batches(model, monkeypatch):
+    """A batch of 128 sentences with 64 hypotheses each took 20 s, in which nobody could stop it."""
+
+    class Counting:
+        def translate_batch(self, batch, **options):
+            rows.append(len(batch))
+            return translator.translate_batch(batch, **options)
+
+    config, _, engine = model
+    translator, rows, sources = engine._translator, [], [ids[:3] for ids in random_sources(config, 600, longest=12)]
+    monkeypatch.setattr(engine, "_translator", Counting())
+    for beam, most in ((4, 128), (64, 16)):
+        rows.clear()
+        found = engine.search(sources, Options(beam=beam, max_length=3))
+        assert (max(rows), len(found)) == (most, 600)
+
+
 OPTIONS = {
     "greedy": Options(beam=1, max_length=14),
     "beam": Options(beam=4, n_best=4, max_length=14),

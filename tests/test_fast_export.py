@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import resource
 import shutil
 
 import numpy as np
@@ -21,6 +22,20 @@ from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_parameters, write_parameters
 from vidrio.search import search
 from vidrio.text.tokens.tokenizer import Tokenizer
+
+
+def test_a_full_disk_is_told_with_the_folder(tmp_path):
+    """CTranslate2 writes, and does not tell where; without a name the message blamed standard output."""
+    write_model(tmp_path / "model")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # no file may grow beyond, as on a full disk
+    try:
+        with pytest.raises(OSError, match=r"File too large.*model.\.fast\..*float32"):
+            export(tmp_path / "model")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.glob("model/.fast*"))
+
 
 CHOICES = {
     "norm": ("post", "pre"),

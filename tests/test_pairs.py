@@ -81,6 +81,7 @@ def test_csv_with_commas_quotes_and_line_ends_inside(tmp_path: Path) -> None:
         ("dog,perro\ncat,gato\n", [("dog", "perro"), ("cat", "gato")]),
         ('"Hello, Tom.",Hola\nno,no\n', [("Hello, Tom.", "Hola"), ("no", "no")]),
         ("english;spanish\ndog;perro\n", [("dog", "perro")]),
+        ("text,texto\ndog,perro\n", [("text", "texto"), ("dog", "perro")]),
         ("text,class\ngood day,praise\n", [("good day", "praise")]),
         ("source,target\nsource,fuente\n", [("source", "fuente")]),
         ("7,dog,perro\n8,cat,gato\n9,man,hombre\n", [("dog", "perro"), ("cat", "gato"), ("man", "hombre")]),

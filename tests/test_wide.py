@@ -5,9 +5,12 @@ import gzip
 import io
 import json
 import random
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 from hypothesis import example, given, settings
@@ -325,6 +328,24 @@ def test_what_has_no_lines_is_refused_before_anything_is_written(call_vidrio, lo
     done = call_vidrio("translate", "-m", str(model), "--engine", "fast", *where, "--ray")
     assert (done.returncode, f"{name} {message}" in done.stderr) == (1, True), done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("step", ["cut_lines", "join_lines"])
+def test_ctrl_c_that_reaches_another_thread_ends_bulk_work(monkeypatch, tmp_path, step):
+    """While a file of terabytes is looked at or put together, the main thread may not wait without looking up."""
+
+    def slowly(*arguments):
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        left.wait(30)
+
+    left = threading.Event()
+    monkeypatch.setattr(bulk, step, slowly)
+    (tmp_path / "in").touch()
+    began = perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        answer_files(asked(tmp_path, upper), no_bar)
+    assert perf_counter() - began < 10
+    left.set()
 
 
 def test_line_numbers_count_from_the_beginning_of_the_file(call_vidrio, loop, model, tmp_path):

@@ -278,11 +278,11 @@ def layout_of_rows(rows: Sequence[Sequence[str]], languages: tuple[str, str]) ->
 
 
 def is_header(row: Sequence[str], expected: Sequence[str]) -> bool:
-    """Whether the first row of a CSV file names its columns: by the names that are expected, or usual ones."""
+    """Whether the first row of a CSV file names its columns: by the names that are expected, or two usual ones, which
+    are half of all. (`text,texto` is the first pair of a list of words.)"""
     cells = {cell.strip().lower() for cell in row}
-    return set(map(str.lower, filter(None, expected))) & cells != set() or 2 * len(cells & set(_USUAL.split())) >= len(
-        cells
-    )
+    names = set(map(str.lower, filter(None, expected)))
+    return (bool(names) and names <= cells) or len(cells & set(_USUAL.split())) >= max(2, len(cells) / 2)
 
 
 def layout_of_names(record: Mapping[str, Any], languages: tuple[str, str]) -> Layout | None:

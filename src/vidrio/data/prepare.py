@@ -339,7 +339,7 @@ def all_or_none(paths: Sequence[Path]) -> Iterator[Sequence[IO[str]]]:
         for place, half in halves.items():
             half.replace(place)
     except OSError as error:
-        where = f"the pairs cannot be written to {paths[0].parent}"
+        where = f"the pairs cannot be written to {', '.join(map(str, paths))}"
         raise DataError(where, found=str(error.strerror), do="make room, or write elsewhere") from None
     finally:
         for half in halves.values():

@@ -10,11 +10,13 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, NamedTuple
 
-BATCH_TOKENS = 1024  # of the source, or of a target that is forced and longer; what fits the processor's cache
+# Of the source, or of a target that is forced and longer: what fits the processor's cache. And hypotheses: with a beam
+# of 128, a batch of 128 rows takes minutes and gigabytes, and nobody can stop it.
+BATCH_TOKENS = 1024
 BATCH_ROWS = 128  # with more of them nothing is faster, but each has a row of logits for the whole vocabulary
 AHEAD = 2  # batches for each worker that are sent and not done; what else waits may still be joined by others
 
-Length = tuple[int, ...]
+Length = tuple[int, ...]  # of the source; of the target, or how many hypotheses are kept of it
 Kind = tuple[Hashable, Length]
 Submit = Callable[[list[Any]], list[Any]]  # items of one length → for each its result, to be waited for
 

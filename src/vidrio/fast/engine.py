@@ -110,7 +110,8 @@ class Engine:
                 **told,
             )
 
-        results = batches.ask(("search", options), sources, [(len(ids),) for ids in sources], submit, stopped)
+        lengths = [(len(ids), options.beam) for ids in sources]
+        results = batches.ask(("search", options), sources, lengths, submit, stopped)
         id_of, longest, penalty = self._target_ids.__getitem__, options.max_length, options.length_penalty
         unknown = [math.nan] * options.n_best
 

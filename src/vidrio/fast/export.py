@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.errors import ModelError
+from vidrio.errors import ModelError, about_file
 from vidrio.fast.engine import Engine
 from vidrio.fast.files import SOURCES, Manifest, checksums, move_into_place, write_manifest
 from vidrio.glass.paper.positions import TABLES
@@ -116,7 +116,8 @@ def write(
     spec.validate()
     spec.optimize(quantization=quantisation)  # finds what is tied, then quantises; in place, on copies of ours
     folder.mkdir()
-    spec.save(str(folder))
+    with about_file(folder):
+        spec.save(str(folder))
 
 
 def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:

@@ -24,6 +24,7 @@ from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError, VidrioError
 from vidrio.model.files import refuse_other
 from vidrio.model.json_text import json_text
+from vidrio.translate.stream import waited_for
 from vidrio.wide.cluster import Pool, cluster, count_beginning, results, share_out
 from vidrio.wide.parquet import cut_rows, join_rows, texts_of
 from vidrio.wide.parts import Cut, File, Part, cut_lines, join_lines, lines_of
@@ -136,8 +137,10 @@ def answer_files(asked: Asked, bar: Bar) -> Summary:
 
 def _answered(files: Sequence[File], asked: Asked, bar: Bar) -> Summary:
     summary = Summary(files=len(files))
-    with ThreadPoolExecutor(THREADS) as threads:
-        cuts = list(threads.map(lambda file: cut_rows(file) if file.parquet else cut_lines(file.source), files))
+    threads = ThreadPoolExecutor(THREADS)
+    try:
+        cutting = [threads.submit(_cut, file) for file in files]
+        cuts = list(map(waited_for, cutting))
         left = [_left(file, cut, asked) for file, cut in zip(files, cuts, strict=True)]
         summary.there = sum(parts is None for parts in left)
         joining: list[Future[int]] = []
@@ -162,7 +165,9 @@ def _answered(files: Sequence[File], asked: Asked, bar: Bar) -> Summary:
                     show(done)
                     if not waiting[part.file]:
                         end_file(part.file)
-        summary.lines = sum(join.result() for join in joining)
+        summary.lines = sum(map(waited_for, joining))
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
     if summary.failed:
         raise _failure(files, todo, summary.failed)
     return summary
@@ -175,6 +180,10 @@ def refuse_no_lines(name: str) -> None:
         raise DataError(f"{name} is compressed", found="--ray reads files from the middle", do="unpack it first")
     if suffix in DOCUMENTS | OTHERS:
         raise DataError(f"{name} is no file of lines", found=suffix, do="translate it without --ray, or leave it out")
+
+
+def _cut(file: File) -> Cut:
+    return cut_rows(file) if file.parquet else cut_lines(file.source)
 
 
 def _tried(todo: Sequence[Part], files: Sequence[File], asked: Asked, pool: Pool, summary: Summary) -> Iterator[Part]:
