@@ -1,5 +1,6 @@
 """Small random models as folders, with words for tokens: what the engines and the commands are tried on."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,11 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 WORDS = [first + second for first in ("ba", "co", "di", "fu", "ga", "ho", "mi", "nu") for second in ("la", "re", "so")]
 
 
-def write_model(folder: Path, seed: int = 0, *, ends: bool = False, **changes: object) -> ModelConfig:
+def write_model(
+    folder: Path, seed: int = 0, *, ends: bool = False, words: Sequence[str] = WORDS, **changes: object
+) -> ModelConfig:
     """A model folder whose translations are nonsense, but always the same nonsense; `ends`: of some five words."""
-    tokenizer = Tokenizer.of_words([*WORDS, ".", ",", "!"])
+    tokenizer = Tokenizer.of_words([*words, ".", ",", "!"])
     values = {
         **{"source_vocabulary": tokenizer.size, "target_vocabulary": tokenizer.size, "special": tokenizer.special},
         **{"d_model": 16, "n_heads": 2, "d_head": 8, "d_ff": 24, "n_encoder_layers": 2, "n_decoder_layers": 2},
