@@ -96,7 +96,8 @@ def theirs(folder: Path, texts: list[str], beam: int, end: int) -> tuple[list[li
         with torch.no_grad():
             outputs = model.generate(inputs["input_ids"], attention_mask=inputs["attention_mask"], num_beams=beam)
         found += [ids[1 : ids.index(end, 1) + 1] if end in ids[1:] else ids[1:] for ids in outputs.tolist()]
-    return found, tokenizer.batch_decode(found, skip_special_tokens=True)
+    # Not skip_special_tokens, which takes unknown tokens away too.
+    return found, tokenizer.batch_decode([[i for i in ids if i != end] for ids in found])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
