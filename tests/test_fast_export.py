@@ -23,6 +23,7 @@ from vidrio.model.folder import read_parameters, write_parameters
 from vidrio.search import search
 from vidrio.text.tokens.tokenizer import Tokenizer
 
+
 def test_a_full_disk_is_told_with_the_folder(tmp_path):
     """CTranslate2 writes, and does not tell where; without a name the message blamed standard output."""
     write_model(tmp_path / "model")
