@@ -258,8 +258,8 @@ def _value(number: str) -> str:
     *groups, last = re.findall(r"\d+", number)
     signs = re.findall(r"(?<=\d)[^\d](?=\d)", number)
     alike = len(set(signs)) == 1
-    if alike and len(signs) > 1 and len(last) != 3:
-        return number  # 1.250.00 is none
+    if (alike and len(signs) > 1 and len(last) != 3) or len(set(signs[:-1])) > 1:
+        return number  # 1.250.00 is none, nor is 1,25.0.00
     thousands = not groups or (len(last) == 3 and alike)
     return "".join(groups) + ("" if thousands else ".") + last
 
