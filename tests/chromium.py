@@ -21,11 +21,17 @@ class Opened:
     console: list[str]
 
 
-def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Opened:
-    """Load a page; the test is skipped where there is no Chromium (tests/install_chromium.sh installs it)."""
-    browser = next((found for name in NAMES if (found := shutil.which(name))), None)
-    if browser is None:
+def program() -> str:
+    """Where Chromium is; the test is skipped where there is none."""
+    found = next((found for name in NAMES if (found := shutil.which(name))), None)
+    if found is None:
         pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
+    return found
+
+
+def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Opened:
+    """Load a page."""
+    browser = program()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [browser, "--headless", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
         command += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"]

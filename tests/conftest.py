@@ -3,11 +3,15 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Several workers share the machine's cores. Set before any library that reads it is imported; subprocesses inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -77,6 +81,21 @@ def call_vidrio(
         return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """Chromium, without a window; it asks nobody for anything by itself."""
+    from playwright.sync_api import sync_playwright
+
+    from chromium import program
+
+    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    executable = program()
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=executable, args=switches)
+        yield opened
+        opened.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from marian_models import ENGLISH, write_marian
-from test_page import Open, browser, open_page  # noqa: F401  (fixtures)
+from test_page import Open, open_page  # noqa: F401  (a fixture)
 from vidrio.cli import main
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def test_libre_translate_s_clients_are_answered(server: str) -> None:
         assert answer.json()["translatedText"]
 
 
-def test_the_page_as_one_file(imported: Path, browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+def test_the_page_as_one_file(imported: Path, browser: Browser, tmp_path: Path) -> None:
     assert main(["look", "-m", str(imported), "--html", str(tmp_path / "look.html"), TEXT]) == 0
     page = browser.new_page()
     said: list[str] = []

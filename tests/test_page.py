@@ -2,7 +2,6 @@
 
 import math
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,10 +12,8 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from safetensors.numpy import load
-
-from chromium import NAMES
 
 TEXT = "I bought a new car yesterday."
 HOSTILE = '<img src=x onerror="document.title=1"><b>bold</b> & "quotes"'
@@ -33,18 +30,6 @@ def server() -> Iterator[str]:
         line = process.stdout.readline()
         yield line.split()[-1]
         process.terminate()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = next((found for name in NAMES if (found := shutil.which(name))), None)
-    if chromium is None:
-        pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
-    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=switches)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

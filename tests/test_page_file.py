@@ -1,7 +1,6 @@
 """The page as one file: every number the run's to the last bit, in a browser without network, and nothing let in."""
 
 import re
-import shutil
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from chromium import NAMES
 from small_models import write_model
 from vidrio.draw.display import display
 from vidrio.draw.page import LARGEST, blocks_page, run_page
@@ -29,17 +27,6 @@ AXE = Path(__file__).parent / "data" / "axe.min.js"
 EVIL = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> hello \u202e </script"
 
 Open = Callable[[str], Page]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = next((found for name in NAMES if (found := shutil.which(name))), None)
-    if chromium is None:
-        pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -1,16 +1,13 @@
 """Names and vocabularies that others wrote: on the page they are text, never markup, and never in the way."""
 
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from chromium import NAMES
 from small_models import write_model
 from vidrio.draw.page import run_page
 from vidrio.look.changed import look_changed
@@ -27,17 +24,6 @@ WORDS = [
     "\U0001f469\u200d\U0001f469\u200d\U0001f467", "<svg/onload=hacked=1>", "]]>", "<unk>2",
 ]  # fmt: skip
 TEXT = WORDS[0]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = next((found for name in NAMES if (found := shutil.which(name))), None)
-    if chromium is None:
-        pytest.skip("there is no Chromium; tests/install_chromium.sh installs it")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from vidrio.errors import DataError
 from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
-AWAKE = 0.2  # seconds after which who waits looks up
 DO = "convert it to UTF-8, or go on with --errors replace"
 
 
@@ -59,6 +58,8 @@ def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callab
 
 def _next(queue: "Queue[list[bytes] | OSError | None]") -> list[bytes] | OSError | None:
     """What comes next. Woken now and then, since Ctrl-C may have reached the other thread."""
+    from vidrio.translate.stream import AWAKE
+
     while True:
         with suppress(Empty):
             return queue.get(timeout=AWAKE)
