@@ -1,10 +1,11 @@
-"""A server in a process of its own, for tests and benchmarks that need sockets, signals or a kill."""
+"""A server in a process of its own, for tests that need sockets, signals, a kill or a browser."""
 
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -14,10 +15,11 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def server(*options: str, model: str = "lesson") -> Iterator[Server]:
+def server(*options: str, model: str | Path = "lesson", page: bool = False) -> Iterator[Server]:
     """`vidrio serve` on a free port; it is ended when the block is."""
-    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0", "--no-page", *options]
-    command += ["--model", model] if model else []
+    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0", *options]
+    command += [] if page else ["--no-page"]
+    command += ["--model", str(model)] if model else []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout

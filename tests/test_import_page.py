@@ -1,8 +1,6 @@
 """The page and the server on an imported model."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
+import serving
 from marian_models import ENGLISH, write_marian
 from test_page import Open, open_page  # noqa: F401  (a fixture)
 from vidrio.cli import main
@@ -31,11 +30,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(imported: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0", "--model", str(imported)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        yield process.stdout.readline().split()[-1]
-        process.terminate()
+    with serving.server(model=imported, page=True) as there:
+        yield there.address
 
 
 def test_the_page_goes_down_to_one_multiplication(open_page: Open) -> None:  # noqa: F811

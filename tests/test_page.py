@@ -2,8 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from safetensors.numpy import load
 
+import serving
+
 TEXT = "I bought a new car yesterday."
 HOSTILE = '<img src=x onerror="document.title=1"><b>bold</b> & "quotes"'
 AXE = Path(__file__).parent / "data" / "axe.min.js"
@@ -24,12 +24,8 @@ Open = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        line = process.stdout.readline()
-        yield line.split()[-1]
-        process.terminate()
+    with serving.server(model="", page=True) as there:
+        yield there.address
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """The page in Firefox and in WebKit: it loads, translates, opens a layer and a number, and keeps a picture."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+import serving
 from other_browsers import FIREFOX, WEBKIT, Driven, firefox, webkit
 
 pytestmark = pytest.mark.slow
@@ -34,11 +33,8 @@ return true;
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        yield process.stdout.readline().split()[-1]
-        process.terminate()
+    with serving.server(model="", page=True) as there:
+        yield there.address
 
 
 @pytest.mark.parametrize("open_browser", BROWSERS)

@@ -1,13 +1,12 @@
 """Names and vocabularies that others wrote: on the page they are text, never markup, and never in the way."""
 
-import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from serving import server
 from small_models import write_model
 from vidrio.draw.page import run_page
 from vidrio.look.changed import look_changed
@@ -50,19 +49,14 @@ def all_is_text(page: Page) -> None:
 
 
 def test_served(folder: Path, browser: Browser) -> None:
-    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0", "--model", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout
-        try:
-            page = browser.new_page()
-            page.goto(f"{server.stdout.readline().split()[-1]}#{urlencode({'text': TEXT})}")
-            page.locator(".towers canvas").first.wait_for()
-            expect(page.locator("header select").first).to_contain_text("onerror")
-            all_is_text(page)
-            assert page.title() == "Vidrio"
-            page.close()
-        finally:
-            server.terminate()
+    with server(model=folder, page=True) as there:
+        page = browser.new_page()
+        page.goto(f"{there.address}#{urlencode({'text': TEXT})}")
+        page.locator(".towers canvas").first.wait_for()
+        expect(page.locator("header select").first).to_contain_text("onerror")
+        all_is_text(page)
+        assert page.title() == "Vidrio"
+        page.close()
 
 
 def test_as_one_file(folder: Path, browser: Browser, tmp_path: Path) -> None:
