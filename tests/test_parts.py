@@ -1,7 +1,9 @@
 """What of a text is given to a model: its sentences, or parts of them; never what is to be copied."""
 
+import gc
 import re
 import time
+import weakref
 
 import pytest
 from hypothesis import given
@@ -225,3 +227,13 @@ def test_a_plain_sentence_is_seen_at_once_and_is_what_the_rules_say(text):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "PLAIN", re.compile(r"(?!)"))  # matches nothing
         assert list(translatable(protect.protected(text), TOKENIZER, 40)) == told
+
+
+def test_a_tokenizer_that_nobody_uses_any_more_is_let_go() -> None:
+    """A server keeps as many models as fit into its memory."""
+    tokenizer = Tokenizer.learn(["abc defg"] * 3, "bpe", 280)
+    list(translatable(protect.protected("abc € ☃ defg"), tokenizer, 100))
+    left = weakref.ref(tokenizer)
+    del tokenizer
+    gc.collect()
+    assert left() is None

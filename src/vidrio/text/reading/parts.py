@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from weakref import WeakKeyDictionary
 
 from vidrio.text.pattern import pattern
 from vidrio.text.reading import protect
@@ -33,6 +34,10 @@ NOT_LATIN = pattern(
 SEPARATOR = pattern(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
 PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
+
+
+# Of each tokenizer that is in use: which signs beyond ASCII it would read byte by byte, as far as they came up.
+UNREAD: WeakKeyDictionary[Tokenizer, dict[str, bool]] = WeakKeyDictionary()
 
 
 def is_plain(text: str, longest: int) -> bool:
@@ -84,7 +89,11 @@ def unread(text: str, tokenizer: Tokenizer) -> Iterator[tuple[int, int]]:
     whole words has other means."""
     if text.isascii() or tokenizer.of_whole_words:
         return
-    signs = {sign for sign in set(text) if not sign.isascii() and is_unread(sign, tokenizer)}
+    looked_up = UNREAD.setdefault(tokenizer, {})
+    strange = {sign for sign in set(text) if not sign.isascii()}
+    if new := strange - looked_up.keys():
+        looked_up |= {sign: is_unread(sign, tokenizer) for sign in new}
+    signs = {sign for sign in strange if looked_up[sign]}
     start = None
     for at, sign in enumerate(text) if signs else ():
         if sign in signs and start is None:

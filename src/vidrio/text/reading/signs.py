@@ -6,7 +6,6 @@ its two sides are translated by themselves (parts.py) or, if it is part of a wor
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
 
 from vidrio.text.pattern import pattern
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -80,7 +79,6 @@ def knows(sign: str, tokenizer: Tokenizer) -> bool:
     return tokenizer.id(sign) is not None or tokenizer.id(f"▁{sign}") is not None
 
 
-@lru_cache(MOST)
 def is_unread(sign: str, tokenizer: Tokenizer) -> bool:
     """Whether a sign is part of no word and would be read byte by byte."""
     of_words = sign.isalnum() or sign.isspace() or unicodedata.category(sign)[0] == "M"
