@@ -29,7 +29,7 @@ TYINGS = ("all", "output", "none")
 
 LARGEST_SIZE = 1 << 24  # of anything; no model comes near, and products of a few stay numbers that can be told
 LARGEST_LAYERS = 1000
-LARGEST_BEAM = 128
+LARGEST_BEAM = 64
 LARGEST_LENGTH_PENALTY = 10.0  # 512^10 is still a number
 
 

@@ -13,10 +13,8 @@ from vidrio.text.reading.capitals import written
 from vidrio.text.reading.prepared import Prepared
 from vidrio.text.reading.repetition import repeats
 from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate.attempts import GARBLED, NO_REPEAT
 from vidrio.translate.engines import Engine
-
-HALF = "\ufffd"  # bytes that make no character yet
-AGAIN = 3  # tokens that may not come a second time, once a sentence has repeated itself
 
 
 @dataclass
@@ -36,17 +34,17 @@ class Live:
         if self.ids or len(sources) > 1:
             return self.engine.search(sources, options)
         [source] = sources
-        found = self.engine.watch(tuple(source), options, self._hear)
+        hypothesis = self.engine.watch(tuple(source), options, self._hear)
         if self.stopped:
             raise CancelledError
-        if found.ended and not repeats(source, found.ids):
-            return [[found]]
-        return self.engine.search(sources, replace(options, no_repeat_ngram=AGAIN))
+        if hypothesis.ended and not repeats(source, hypothesis.ids):
+            return [[hypothesis]]
+        return self.engine.search(sources, replace(options, no_repeat_ngram=NO_REPEAT))
 
     def _hear(self, token: int) -> bool:
         self.ids.append(token)
         text = self._shown(self.target.decode(self.ids))
-        if HALF in text or not text.startswith(self.told) or text == self.told:
+        if GARBLED in text or not text.startswith(self.told) or text == self.told:
             return False
         piece, self.told = text[len(self.told) :], text
         self.stopped = self.tell(piece)

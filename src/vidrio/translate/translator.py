@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Options, SearchAll, default_options, diverging
-from vidrio.model.config import LARGEST_BEAM, ModelConfig
+from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About
 from vidrio.text.reading.parts import is_plain, translatable
 from vidrio.text.reading.prepared import Reader
@@ -122,7 +122,7 @@ class Translator:
         """The translation of one sentence that begins with `start`; or, with a `count`, so many that begin with it and
         differ in the token after it, the likeliest of those tokens first."""
         options = options or self.options
-        asked = max(count, min(2 * count, LARGEST_BEAM)) if count > 1 else 1  # some differ only in how a word is split
+        asked = 2 * count if count > 1 else 1  # some differ only in how a word is split
         options = replace(
             options, n_best=asked, beam=max(options.beam, asked), prefix=tuple(self._target.encode(start))
         )
@@ -170,8 +170,8 @@ class Translator:
         pool = ThreadPoolExecutor(CHUNKS)
         try:
             for chunk in chunks:
-                give_back()
                 if chunk:
+                    give_back()
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
                 while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):
                     yield waited_for(pending.popleft())
