@@ -65,8 +65,8 @@ def ship(work: Path, direction: str, to: Path) -> None:
     export(to)  # it is held to the config it was made from
     sources, references = sides(work / "dev.tsv", direction)
     try:
-        told = calibrate(Translator.load(to), sources, references, told={"pairs": "held out by the recipe"})
-        confidence.write(to, told)
+        measured = calibrate(Translator.load(to), sources, references, about={"pairs": "held out by the recipe"})
+        confidence.write(to, measured)
     except DataError as error:  # it has learned so little that it says nothing
         print(f"no confidence: {error}", file=sys.stderr)
     write_atomically(to / "README.md", card(direction, about, before, config, held_out=len(sources)).encode())

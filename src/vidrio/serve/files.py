@@ -120,10 +120,8 @@ class Files:
                     await self._translate(job, folder)
             except Timeout:
                 return  # another process is at it
-            except (
-                OSError,
-                ModelError,
-            ):  # the operator's to mend; it stays accepted, and is tried again at the next start
+            except (OSError, ModelError):
+                # The operator's to mend; it stays accepted, and is tried again at the next start.
                 log.exception("file %s waits", job)
             except Exception as error:
                 what = error.what if isinstance(error, VidrioError) else "Unexpected error"
