@@ -10,6 +10,7 @@ from small_models import write_model
 from vidrio.errors import AddressError, ConfigError, InputError, ModelError
 from vidrio.glass.numbers.stages import stages
 from vidrio.glass.numbers.trace import parse_address
+from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import translate_forced
 from vidrio.glass.whatif import changes
 from vidrio.hypothesis import Options, Sampling, default_options
@@ -247,3 +248,11 @@ def test_the_likeliest_tokens_have_the_models_own_probabilities(nonsense: Loaded
         assert [c.id for c in candidates if c.taken] == [taken]
         forbidden = {c.id for c in candidates if c.forbidden}
         assert forbidden >= set(options.suppressed)
+
+
+@pytest.mark.parametrize("kind", WAVELENGTHS)
+def test_waves_are_as_long_as_is_told(kind: str) -> None:
+    table_PD = TABLES[kind](50, 8)
+    angle_PD = 2 * np.pi * np.arange(50)[:, None] / WAVELENGTHS[kind](8)
+    for column_P, angle_P in zip(table_PD.T, angle_PD.T, strict=True):
+        assert np.allclose(column_P, np.sin(angle_P)) or np.allclose(column_P, np.cos(angle_P))

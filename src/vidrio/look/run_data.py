@@ -10,7 +10,7 @@ from vidrio.errors import AddressError
 from vidrio.glass.numbers.stages import Stage, stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
-from vidrio.glass.paper.positions import sinusoidal
+from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import Machine
 from vidrio.hypothesis import default_options
 from vidrio.look.measures import classes, cosines, likeliest, neighbours, projection
@@ -205,9 +205,9 @@ def positions_at(machine: Machine, address: str) -> dict[str, Array]:
     config = machine.config
     table_PD = machine.source_positions_PD if address.startswith("src.") else machine.target_positions_PD
     arrays = {"positions": np.ascontiguousarray(table_PD[:POSITIONS])}
-    if np.allclose(arrays["positions"], sinusoidal(len(arrays["positions"]), config.d_model)):
-        pair_D = np.arange(config.d_model) // 2  # §3.5
-        arrays["wavelengths"] = 2 * np.pi * 10000.0 ** (2 * pair_D / config.d_model)
+    waves = WAVELENGTHS.get(config.positions)
+    if waves and np.allclose(arrays["positions"], TABLES[config.positions](len(arrays["positions"]), config.d_model)):
+        arrays["wavelengths"] = waves(config.d_model)
     return arrays
 
 
