@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vidrio.draw import show
-from vidrio.look import writing
+from vidrio.look import layout, writing
 
 EVERY_FLOAT = st.floats(-1e308, 1e308) | st.sampled_from([math.nan, math.inf, -math.inf])
 
@@ -115,10 +115,10 @@ def test_an_empty_matrix_says_so() -> None:
 def test_shading_stands_beside_digits() -> None:
     drawn = show.matrix(np.array([[0.0, 1.0, 0.5], [1e-9, 0.124, np.nan]]), (), (), shaded=True)
     assert drawn.splitlines() == ["0           1.0000 █    0.5000 ▅", "1.00e-09 ▁  0.1240 ▁  NaN"]
-    assert [show.shade(v) for v in (-0.1, 1.1, math.nan, 0.0)] == [" "] * 4
-    assert show.bar(0.5, 4) == "██  "
-    assert show.bar(1.0, 4) == "████"
-    assert show.bar(math.nan, 4) == "    "
+    assert [layout.shade(v) for v in (-0.1, 1.1, math.nan, 0.0)] == [" "] * 4
+    assert layout.bar(0.5, 4) == "██  "
+    assert layout.bar(1.0, 4) == "████"
+    assert layout.bar(math.nan, 4) == "    "
 
 
 @pytest.mark.parametrize(
@@ -145,17 +145,17 @@ def test_control_characters_cannot_reach_the_terminal() -> None:
 
 @given(st.text(alphabet="ab c ", max_size=200), st.integers(10, 40))
 def test_wrap_loses_no_word(text: str, width: int) -> None:
-    wrapped = show.wrap(text, width, "  ", "    ")
+    wrapped = layout.wrap(text, width, "  ", "    ")
     assert wrapped.split() == text.split()
     longest = max(map(len, text.split()), default=0)
     assert all(len(line) <= max(width, longest + 4) for line in wrapped.splitlines())
 
 
 def test_no_break_spaces_hold_together() -> None:
-    assert show.wrap(f"one two{writing.NO_BREAK}three", 10) == "one\ntwo three"
+    assert layout.wrap(f"one two{writing.NO_BREAK}three", 10) == "one\ntwo three"
 
 
 def test_tables_line_up() -> None:
-    drawn = show.table([["a", "1.5", "10"], ["bcd", "22.25", "9"]], ["x", "y", "z"], "l.r")
+    drawn = layout.table([["a", "1.5", "10"], ["bcd", "22.25", "9"]], ["x", "y", "z"], "l.r")
     assert drawn.splitlines() == ["x        y   z", "a     1.5   10", "bcd  22.25   9"]
-    assert show.table([], ["x", "y"]) == "x  y"
+    assert layout.table([], ["x", "y"]) == "x  y"

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from vidrio.draw.show import bar, matrix, right, shade, table, wrap
+from vidrio.draw.show import matrix
 from vidrio.look import blocks as b
+from vidrio.look.layout import bar, right, shade, table, wrap
 from vidrio.look.measures import Head
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, left, number, shape, text_width, visible
 from vidrio.search import largest

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from vidrio.draw import show, terminal
 from vidrio.errors import LessonError
 from vidrio.lessons.slips import flag
-from vidrio.look import writing
+from vidrio.look import layout, writing
 from vidrio.look.blocks import Block, Note, Numbers, Table
 
 LISTED = re.compile(r" *(\d+\. |- |\{[^{}]*\}  )")
@@ -251,7 +251,7 @@ def _written(value: Any, how: str, precision: int) -> str:
         case "shape":
             return writing.shape(value)
         case "bar":
-            return show.bar(float(value), int(given[0]))
+            return layout.bar(float(value), int(given[0]))
         case "cut":
             return writing.cut(value, int(given[0]))
     return format(value, how)
