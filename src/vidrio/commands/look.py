@@ -134,7 +134,7 @@ def views_of(asked: Views, run: "Look", lead_on: "CommandLine") -> "Iterator[Ite
     if not asked.as_json:
         yield from (quantities.at(run.trace, address, lead_on, asked.precision) for address in asked.addresses)
     if asked.heads:
-        yield heads.overview(run.trace, lead_on)
+        yield heads.overview(run.trace, lead_on, asked.precision)
     if asked.embedding:
         yield heads.embeddings(run.trace, asked.precision)
     yield from (decoding.step(run, step, lead_on, asked.precision) for step in asked.steps)

@@ -165,10 +165,8 @@ def _put_in(path: str, how: str, values: Values) -> Iterator[Block]:
     if how.startswith("matrix "):
         heads, decimals = how.split(" ")[1:3], how.split(" ")[3:]
         rows, columns = (() if name == "-" else None if name == "*" else value_of(name, values) for name in heads)
-        if decimals:
-            yield show.matrix(value, rows, columns, _decimals(decimals, values["precision"]))
-        else:
-            yield Numbers(value, rows=rows, columns=columns)
+        numbers = Numbers(value, rows=rows, columns=columns)
+        yield show.matrix(numbers, _decimals(decimals, values["precision"])) if decimals else numbers
     elif how or isinstance(value, str):
         yield _written(value, how, values["precision"])
     else:
