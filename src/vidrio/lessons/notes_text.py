@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import translate_forced
 from vidrio.lessons.pages import pages
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import trained
-from vidrio.look import writing
+from vidrio.look import layout, writing
 from vidrio.look.blocks import Note
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
@@ -52,7 +51,7 @@ class Tokens:
             "domingo": tokenizer.id("domingo"),
             "unknown": encoded("el lunes"),
             "written_end": encoded("el [end]"),
-            "aligned": show.table(rows, align="l" + "r" * len(self.ids), gap=" "),
+            "aligned": layout.table(rows, align="l" + "r" * len(self.ids), gap=" "),
             "known": ", ".join(f"{i}{writing.NO_BREAK}{token}" for i, token in enumerate(self.vocabulary)),
             "text": tokenizer.decode(self.ids),
             "padded": np.array([long, [*short, *[tokenizer.special.pad] * (len(long) - len(short))]]),
