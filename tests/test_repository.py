@@ -142,7 +142,7 @@ def test_style_and_types(command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("folder", ["recipes/en-es", "benchmarks"])
+@pytest.mark.parametrize("folder", ["recipes/en-es", "recipes/lesson", "benchmarks"])
 def test_scripts_call_what_there_is(folder: str) -> None:
     """They run for hours, or seldom: an argument that was renamed must not wait for that."""
     off = ("arg-type", "func-returns-value", "misc", "var-annotated")
