@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.transformer import translate_forced
 from vidrio.lessons.as_data import Measured
 from vidrio.lessons.pages import pages
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import trained
-from vidrio.look import writing
+from vidrio.look import layout, writing
 from vidrio.look.blocks import Note
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
@@ -42,7 +41,7 @@ def measure_tokens() -> Measured:
     page = {
         **{"question": QUESTION, "special": tokenizer.special, "domingo": tokenizer.id("domingo")},
         **{"unknown": encoded("el lunes"), "written_end": encoded("el [end]"), "text": tokenizer.decode(ids)},
-        "aligned": show.table(rows, align="l" + "r" * len(ids), gap=" "),
+        "aligned": layout.table(rows, align="l" + "r" * len(ids), gap=" "),
         "known": ", ".join(f"{i}{writing.NO_BREAK}{token}" for i, token in enumerate(vocabulary)),
         "padded": np.array([long, [*short, *[tokenizer.special.pad] * (len(long) - len(short))]]),
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show, terminal
+from vidrio.draw import terminal
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.receipts import Receipt, locate
 from vidrio.lessons import pages, printed
@@ -16,7 +16,7 @@ from vidrio.lessons.sidelights import SIDELIGHTS
 from vidrio.lessons.slips import slip
 from vidrio.lessons.step import Step
 from vidrio.look import writing
-from vidrio.look.blocks import Block, Note, Numbers
+from vidrio.look.blocks import LIMIT, Block, Note, Numbers
 from vidrio.model.find import LESSON
 
 WORD_COLUMNS = 20  # of a matrix at most; those that do not fit side by side come below
@@ -112,7 +112,7 @@ def numbers(trace: Trace, name: str) -> Numbers:
     if array.ndim == 1:
         return Numbers(array, columns=rows)
     shares = stage.operation in ("softmax", "naive_softmax")
-    return Numbers(array, rows=rows, columns=columns[0], limit=(show.LIMIT, WORD_COLUMNS), shares=shares)
+    return Numbers(array, rows=rows, columns=columns[0], limit=(LIMIT, WORD_COLUMNS), shares=shares)
 
 
 def _receipt(trace: Trace, address: str) -> Receipt:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from vidrio.glass.numbers.trace import Address, Trace, parse_address
-from vidrio.look.blocks import Beside, Block, Note, Numbers, Quantity
+from vidrio.look.blocks import LIMIT, Beside, Block, Note, Numbers, Quantity
 from vidrio.look.overview import classes_out, how_found, words_out
-from vidrio.look.quantities import LIMIT, TOKENS, at, numbers, quantity, under
+from vidrio.look.quantities import TOKENS, at, numbers, quantity, under
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION
 

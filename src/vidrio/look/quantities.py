@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from vidrio.errors import AddressError, InputError, nearest
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Address, Trace, parse_address
-from vidrio.look.blocks import Block, Largest, Note, Numbers, Quantity, apart
+from vidrio.look.blocks import LIMIT, Block, Largest, Note, Numbers, Quantity, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.writing import NO_BREAK, PRECISION, number, shape, visible
 
-LIMIT = 12  # rows or columns drawn before the rest is left out
-TOKENS = 48  # the same for those that stand for tokens, which are worth more room
+TOKENS = 48  # rows or columns drawn that stand for tokens, which are worth more room
 DRAWN_AT_MOST = 40  # matrices of a layer; beyond that, only the first head's
 
 
@@ -89,8 +88,7 @@ def most_of(trace: Trace, address: Address, tokens: int = LIMIT) -> Numbers | La
 
 def quantity(trace: Trace, address: Address, drawn: Numbers | Largest) -> Quantity:
     """All that is told of a quantity, with as many of its numbers as are drawn."""
-    stage, axes = trace.stages[address.name], trace.axis_names(address)
-    return Quantity(str(address), axes, stage.says, stage.formula, stage.place, stage.inputs, drawn)
+    return Quantity(str(address), " × ".join(trace.axis_names(address)), trace.stages[address.name], drawn)
 
 
 def _part(trace: Trace, address: Address, again: CommandLine | None) -> Iterator[Block]:

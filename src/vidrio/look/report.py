@@ -90,8 +90,8 @@ def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Block]:
     parts = [f"{count(c):,} parameters", f"{c.layers_in_words} layers, {c.d_model} wide"]
     parts += [f"{steps:,} steps in {clock(minutes)} minutes"] if steps else []
     parts += [f"{s.metric} {s.value:.1f}" for s in ending.scores]
-    yield Note(f"A training run: {', '.join(parts)}.", kind="quiet")
-    yield from (Note(warning, kind="warning") for warning in ending.warnings)
+    yield Note(f"A training run: {', '.join(parts)}.", tone="quiet")
+    yield from (Note(warning, tone="warning") for warning in ending.warnings)
 
 
 def _sections(
@@ -160,7 +160,7 @@ def _scores(ending: Ending) -> Iterator[Block]:
         "The interval is found by scoring many sets drawn from these sentences (bootstrap). It says how much of the "
         "score is the choice of sentences, not how the model does on other texts. Scores with different signatures "
         "cannot be compared. Higher is better, but for TER.",
-        kind="quiet",
+        tone="quiet",
     )
 
 

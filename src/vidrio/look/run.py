@@ -80,6 +80,7 @@ class Printed(NamedTuple):
     """What translating printed. The search is made all the same, and `Look.otherwise` tells if it found another one."""
 
     ids: Ids  # with the end token, unless it was cut
+    options: Options  # how translating searched
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,7 +157,7 @@ def look(
     decoder's output (teacher forcing) instead of searching for one, or is what was printed, to be compared with what
     the search finds; `tree` records the search."""
     config = model.config
-    options = options or default_options(config)
+    options = target.options if isinstance(target, Printed) else options or default_options(config)
     model = replace(model, machine=for_beam(model.machine, options.beam))
     options = replace(options, max_length=min(options.max_length, config.max_positions))
     tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer

@@ -108,13 +108,13 @@ def _classes(seen: Look) -> list[dict[str, Any]]:
     return [{"name": name, "p": p, "address": f"out.prob[{c}]"} for name, c, p in classes(seen)]
 
 
-def agreement_data(printed: Look, glass: Look) -> dict[str, Any]:
+def agreement_data(printed: Look, ids: Sequence[int], says: str) -> dict[str, Any]:
     """Whether the glass, searching by itself, takes the very tokens that translating took."""
-    pairs = zip(printed.chosen_ids, glass.chosen_ids, strict=False)
-    shorter = min(len(printed.chosen_ids), len(glass.chosen_ids))
+    pairs = zip(printed.chosen_ids, ids, strict=False)
+    shorter = min(len(printed.chosen_ids), len(ids))
     first = next((t for t, (a, b) in enumerate(pairs) if a != b), shorter)
-    agrees = printed.chosen_ids == glass.chosen_ids
-    return {"agrees": agrees, "glass": glass.translation, "first_difference": None if agrees else first}
+    agrees = printed.chosen_ids == list(ids)
+    return {"agrees": agrees, "glass": says, "first_difference": None if agrees else first}
 
 
 def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:

@@ -10,8 +10,9 @@ import numpy as np
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
-from vidrio.look.blocks import Bar, Block, Cell, Columns, Note, Table, apart
+from vidrio.look.blocks import Bar, Block, Cell, Note, Table, apart
 from vidrio.look.command_line import CommandLine
+from vidrio.look.layout import lying
 from vidrio.look.overview import describe
 from vidrio.look.run import LoadedModel, Look, look
 from vidrio.look.writing import PRECISION, cut, number
@@ -123,7 +124,7 @@ def forcing(seen: "Seen", looked: Look) -> list[Block]:
         "Teacher forcing: the decoder reads the right answer so far, whatever it would",
         "have said itself, and should say the next token",
     ]
-    return [*lines, Columns(["place", "reads", "should say"], columns)]
+    return [*lines, *lying(["place", "reads", "should say"], columns)]
 
 
 def losses(seen: "Seen", looked: Look, precision: int) -> Iterator[Block]:

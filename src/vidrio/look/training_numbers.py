@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.trace import Address, parameter_addresses, parse_address
-from vidrio.look.blocks import Block, Note, Step, Steps, Table
+from vidrio.look.blocks import Block, Note, Table
+from vidrio.look.layout import right, wrap
 from vidrio.look.run import Look
-from vidrio.look.writing import PRECISION, number
+from vidrio.look.writing import PRECISION, WIDTH, left, number
 
 if TYPE_CHECKING:
     from vidrio.learn.next_step import Rules
@@ -114,7 +115,11 @@ def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int 
     )
     numbers += f" − {n(x.rate)} · {x.decay:g} · {n(x.value)}" * bool(x.decay)
     lines.append(("w", formula, numbers, x.new))
-    yield Steps([Step(letter, what, how, figures(value, precision)) for letter, what, how, value in lines])
+    width = max(len(figures(value, precision)) for *_, value in lines)
+    for letter, what, how, value in lines:
+        yield f"  {left(letter, 3)} {left(what, WIDTH - 10 - width)} {right(figures(value, precision), width)}"
+        if how:
+            yield wrap(f"= {how}", indent=" " * 8, hang=" " * 10)
     moved = x.new - x.value
     yield Note(
         f"It moved by {figures(moved, precision)}: {abs(moved) / x.rate if x.rate else 0:.2f} times the learning rate. "

@@ -133,7 +133,8 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/agreement")
     def agreement(look: Look) -> Any:
         unchanged = replace(asked(look), changes=())
-        return as_json(run_data.agreement_data(looking.run(unchanged).look, looking.searched(unchanged)))
+        glass = looking.searched(unchanged)
+        return as_json(run_data.agreement_data(looking.run(unchanged).look, glass.chosen_ids, glass.translation))
 
     @api.post("/search")
     def search(look: Look) -> Any:
