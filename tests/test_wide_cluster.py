@@ -46,7 +46,7 @@ class Nodes:
                 name, parent = (process / "cmdline").read_bytes(), (process / "stat").read_text().rpartition(")")[2]
             except OSError:
                 continue
-            if b"MapWorker" in name and int(parent.split()[1]) in ours:
+            if b"ray::Worker" in name and int(parent.split()[1]) in ours:
                 found.append(int(process.name))
         return found
 
