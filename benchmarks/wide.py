@@ -25,6 +25,7 @@ from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 NODE = {"num_cpus": 1, "object_store_memory": 200 << 20, "include_dashboard": False}
@@ -89,9 +90,13 @@ def wide(folder: Path, address: str | None = None) -> Any:
     from vidrio.wide.bulk import answer_files
 
     found = []
-    _wide.answer_files = lambda asked, bar: found.append(answer_files(asked, no_bar)) or found[0]  # type: ignore[assignment]
+
+    def answered(asked: Any, _: Any) -> Any:
+        found.append(answer_files(asked, no_bar))
+        return found[0]
+
     arguments = ["-i", str(folder / "in.txt"), "-o", str(folder / "out"), "--ray", *([address] if address else [])]
-    with redirect_stderr(io.StringIO()):
+    with redirect_stderr(io.StringIO()), patch.object(_wide, "answer_files", answered):
         translate.main(arguments, standalone_mode=False)
     return found[0]
 
