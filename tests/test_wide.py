@@ -186,6 +186,23 @@ def test_the_bytes_are_those_of_the_plain_command(call_vidrio, loop, model, tmp_
     assert (other.returncode, "not the same: options" in other.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("system", ["file", "fsspec+file"])
+def test_addresses_of_file_systems(call_vidrio, loop, model, tmp_path, system):
+    """Also one where files are written in place, as in a store of objects."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("".join(f"{line}\n" for line in random_lines(20)))
+    asked = ["translate", "-m", str(model), "--engine", "fast"]
+    plain = ["-i", str(tmp_path / "in" / "a.txt"), "-o", str(tmp_path / "plain")]
+    assert call_vidrio(*asked, *plain).returncode == 0
+    where = ["-i", f"{system}://{tmp_path}/in/*.txt", "-o", f"{system}://{tmp_path}/out", "--ray"]
+    done = call_vidrio(*asked, *where)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "a.txt").read_bytes() == (tmp_path / "plain").read_bytes()
+    assert "1 file (1 there before), 0 lines" in call_vidrio(*asked, *where, "--resume").stderr
+    left = [path.name for path in tmp_path.joinpath("out").rglob("*") if path.is_file()]
+    assert sorted(left) == ["a.txt", "manifest.json"]
+
+
 def test_a_column_more_in_parquet(call_vidrio, loop, model, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq

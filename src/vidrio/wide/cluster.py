@@ -9,7 +9,7 @@ import logging
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, NamedTuple
 
 from vidrio.errors import RunError, VidrioError
@@ -58,10 +58,12 @@ def cluster(address: str | None) -> Iterator[None]:
             found=str(error).strip().partition("\n")[0],
             do="start one (ray start --head), or leave the address out to use the cores of this machine",
         ) from None
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    # Ray prints there who died, between what a command prints for a program to read.
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 @contextmanager
