@@ -53,7 +53,7 @@ def searching(asked: Sequence[Asked], model: LoadedModel, options: Options) -> S
             target = ids if ids and ids[-1] == end else target
             options = replace(options, prefix=ids[: options.max_length - 1])
             says = "the translation begins with these words" if option == "prefix" else "this hypothesis is taken"
-        changes.append(Change(f"--{option} {words}", says))
+        changes.append(Change(says, asked=f"--{option} {words}"))
     return Searching(options, target, tuple(changes))
 
 
