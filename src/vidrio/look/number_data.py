@@ -34,15 +34,8 @@ def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Rec
         "slips": list(_slips(bill)),
         "made_from_count": len(bill.inputs),
         "copies": list(COPIES),
-        "stored": _stored(seen, bill.at) if stage.kind == "parameter" else None,
+        "stored": parameter_bytes(seen.model.path / "model.safetensors", bill),
     }
-
-
-def copy_text(seen: Look, address: str, kind: str) -> str:
-    """The arithmetic of one number, to paste into Python, a spreadsheet, a calculator or LaTeX."""
-    if kind not in COPIES:
-        raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
-    return receipt(seen.trace, locate(seen.trace, parse_address(address))).copy(kind)
 
 
 def _terms(bill: Receipt) -> dict[str, Any] | None:
@@ -88,9 +81,3 @@ def _first_sum(node: Expression) -> Long | None:
         return None
     found = (_first_sum(child) for child in children(node))
     return next((long for long in found if long is not None), None)
-
-
-def _stored(seen: Look, at: At) -> dict[str, Any] | None:
-    """Where a parameter's bytes lie in the model's file."""
-    file = seen.model.path / "model.safetensors"
-    return parameter_bytes(file, at) if file.is_file() else None
