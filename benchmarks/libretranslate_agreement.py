@@ -4,8 +4,8 @@
     ENVIRONMENT/bin/pip install libretranslate==1.9.6 torch==2.13.0 spacy
     python benchmarks/libretranslate_agreement.py --libretranslate ENVIRONMENT [--texts 200]
 
-Both directions, texts of one sentence. Ours are those of the fast engine by the search that Argos does, a beam of 4 and a
-length penalty of 0.2, on the sentence as it is: what else `vidrio translate` does, hiding names and trying again, is
+Both directions, texts of one sentence. Ours are those of the fast engine by the search that Argos does, a beam of 4 and
+a length penalty of 0.2, on the sentence as it is: what else `vidrio translate` does, hiding names and trying again, is
 not in a package. What differs is listed.
 """
 

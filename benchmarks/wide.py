@@ -23,6 +23,7 @@ from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from vidrio.wide import cluster
 
@@ -90,9 +91,8 @@ def wide(folder: Path, address: str | None = None) -> float:
             heard.append(time.perf_counter())
             return answer
 
-    cluster.Workers = Heard  # type: ignore[misc]
     arguments = ["-i", str(folder / "in.txt"), "-o", str(folder / "out"), "--ray", *([address] if address else [])]
-    with redirect_stderr(io.StringIO()):
+    with redirect_stderr(io.StringIO()), patch.object(cluster, "Workers", Heard):
         translate.main(arguments, standalone_mode=False)
     return heard[-1] - heard[0]
 

@@ -29,6 +29,8 @@ def as_data(blocks: Iterable[b.Block], precision: int = PRECISION) -> list[Data]
 
 def _block(block: Any, precision: int) -> Data:
     match block:
+        case b.Numbers(largest=True):
+            return {"kind": "text", "text": text([block], precision)}
         case b.Numbers():
             return _numbers(block)
         case b.Quantity(address, axes, stage, numbers):
@@ -36,8 +38,6 @@ def _block(block: Any, precision: int) -> Data:
             formula = stage.formula if stage.inputs else ""
             told |= {"address": address, "axes": axes, "shape": shape(numbers.array), "formula": formula}
             return {"kind": "quantity", **told, "numbers": _block(numbers, precision)}
-        case b.Largest():
-            return {"kind": "text", "text": text([block], precision)}
         case b.Predictions(steps):
             return _block(_as_table(steps), precision)
     fields = {name: value for name, value in block._asdict().items() if name not in OF_TERMINALS}

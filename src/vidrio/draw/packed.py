@@ -144,7 +144,7 @@ def rule_of(trace: Trace, stage: Stage, pattern: Pattern | None, here: Mapping[s
     return None
 
 
-def _as_data(rule: Pattern, precision: type) -> dict[str, Any]:
+def _as_data(rule: Pattern, precision: object) -> dict[str, Any]:
     width = "f4" if precision is np.float32 else "f8"
     return {"of": list(rule.inputs), "by": rule.indices, "make": rule.make, "in": width}
 

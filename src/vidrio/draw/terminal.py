@@ -29,10 +29,10 @@ def _lines(block: b.Block, precision: int) -> Iterator[str]:
         case b.Table(rows, heads, align, indent):
             drawn = [[_cell(cell, precision) for cell in row] for row in rows]
             yield from (f"{' ' * indent}{line}".rstrip() for line in table(drawn, heads, align).splitlines())
+        case b.Numbers(largest=True):
+            yield from _largest(block, precision)
         case b.Numbers():
             yield matrix(block, precision)
-        case b.Largest():
-            yield from _largest(block, precision)
         case b.Quantity(address, axes, stage, numbers):
             yield f"{address}   {axes} = {shape(numbers.array)}" if axes else address
             yield wrap(f"{stage.says}: {stage.formula}. {stage.place}", indent="  ")
@@ -54,17 +54,18 @@ def _cell(cell: b.Cell, precision: int) -> str:
     return cell
 
 
-def _largest(block: b.Largest, precision: int) -> Iterator[str]:
+def _largest(block: b.Numbers, precision: int) -> Iterator[str]:
+    words = block.columns or ()
     for r, row in enumerate(np.atleast_2d(block.array)):
         order = largest(row, TOP)
         head = f"{r} {cut(block.rows[r], 16)}  " if block.array.ndim == 2 and block.rows else ""
-        parts = [f"{cut(block.words[i], 16)} {number(float(row[i]), precision)}" for i in order]
+        parts = [f"{cut(words[i], 16)} {number(float(row[i]), precision)}" for i in order]
         others = np.delete(row, order)
         rest = f"all {len(others):,} others: sum {number(others.sum(), precision)}"
         if not block.shares:
             rest = f"{len(others):,} others: {number(others.min(), precision)} … {number(others.max(), precision)}"
-        words = " · ".join(part.replace(" ", NO_BREAK) for part in [*parts, rest])
-        yield wrap(words, WIDTH, head, " " * text_width(head))
+        line = " · ".join(part.replace(" ", NO_BREAK) for part in [*parts, rest])
+        yield wrap(line, WIDTH, head, " " * text_width(head))
 
 
 def _predictions(steps: Sequence[b.Prediction], precision: int, *, drawn: bool) -> Iterator[str]:

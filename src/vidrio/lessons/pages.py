@@ -66,9 +66,9 @@ def blocks(page: str, values: Values, precision: int = writing.PRECISION) -> Ite
 
 
 def public(measured: Any) -> dict[str, Any]:
-    """What a page may name of an experiment's result: its fields and properties, and what `named()` tells besides."""
+    """What a page may name of an experiment's result: fields, properties, and what is for its page only."""
     named = {name: getattr(measured, name) for name in dir(measured) if not name.startswith("_")}
-    return named | (measured.named() if "named" in named else {}) | {"measured": measured}
+    return named | named.get("page", {}) | {"measured": measured}
 
 
 # --- lines and parts --------------------------------------------------------------------------------------------------

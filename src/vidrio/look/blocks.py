@@ -46,6 +46,7 @@ class Words(NamedTuple):
 
 
 Cell = str | Value | Bar | Words
+Rows = list[list[Cell]]
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
@@ -86,15 +87,7 @@ class Numbers(NamedTuple):
     limit: tuple[int, int] = (LIMIT, LIMIT)  # rows and columns drawn
     shares: bool = False
     caption: str = ""
-
-
-class Largest(NamedTuple):
-    """Rows over a vocabulary: of each the largest numbers, and the sum or range of the others."""
-
-    array: Array
-    rows: Sequence[str] | None
-    words: Sequence[str]
-    shares: bool = False
+    largest: bool = False  # of a row over a vocabulary only the largest numbers, and the sum or range of the others
 
 
 class Quantity(NamedTuple):
@@ -103,7 +96,7 @@ class Quantity(NamedTuple):
     address: str
     axes: str  # L × M
     stage: Stage
-    numbers: Numbers | Largest
+    numbers: Numbers
 
 
 class Prediction(NamedTuple):
@@ -180,7 +173,7 @@ class Ages(NamedTuple):
 
 
 OfPages = Beside | Fold | Pairs | Curves | Heat | Ages
-Block = str | Title | Note | Table | Numbers | Largest | Quantity | Predictions | OfPages
+Block = str | Title | Note | Table | Numbers | Quantity | Predictions | OfPages
 
 
 class Section(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.look.blocks import Beside, Block, Cell, Curve, Curves, Fold, Note, Table, Title, Words
+from vidrio.look.blocks import Beside, Block, Curve, Curves, Fold, Note, Rows, Table, Title, Words
 from vidrio.look.writing import clip, clock, minute_at, number
 
 MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
@@ -96,7 +96,7 @@ def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]
     if len(shown) > ROWS:
         stride = -(-len(shown) // ROWS)
         shown = [r for i, r in enumerate(shown) if i % stride == 0 or r.get("best") or r is shown[-1]]
-    rows: list[list[Cell]] = [
+    rows: Rows = [
         [
             f"{r['step']:,}",
             *([clock(minute_at(minutes, r["step"]))] if minutes else []),
@@ -134,7 +134,7 @@ def said(validations: Sequence[Record]) -> Iterator[Block]:
         return
     blocks: list[Block] = []
     for i, (source, _) in enumerate(shown[0]["samples"]):
-        rows: list[list[Cell]] = [
+        rows: Rows = [
             [f"{r['step']:,}", Words(clip(r["samples"][i][1]), "said")] for r in shown if i < len(r["samples"])
         ]
         blocks += [Title(clip(source)), Table(rows, name="translations")]

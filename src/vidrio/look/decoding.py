@@ -5,7 +5,7 @@ from itertools import groupby
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
-from vidrio.look.blocks import Bar, Block, Cell, Note, Numbers, Table, Value, Words
+from vidrio.look.blocks import Bar, Block, Note, Numbers, Rows, Table, Value, Words
 from vidrio.look.command_line import CommandLine
 from vidrio.look.layout import wrap
 from vidrio.look.measures import likeliest
@@ -104,7 +104,7 @@ def step(seen: Look, t: int, again: CommandLine, precision: int = PRECISION) -> 
     yield Note(f"Step {t}: after {so_far} the decoder takes {trace.chosen_tokens[t]}", hang=2)
     yield ""
     yield "What is reused, and what is new"
-    reuse: list[list[Cell]] = []
+    reuse: Rows = []
     if seen.model.config.has_encoder:
         n = len(trace.source_tokens)
         reuse.append(["memory", "the encoder's output", "" if t == 0 else f"{n} rows", f"{n} rows" if t == 0 else ""])

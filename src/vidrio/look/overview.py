@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vidrio.glass.whatif.comparison import first
-from vidrio.look.blocks import Bar, Block, Cell, Note, Prediction, Predictions, Table, Title, Value, Words, apart
+from vidrio.look.blocks import Bar, Block, Note, Prediction, Predictions, Rows, Table, Title, Value, Words, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.layout import wrap
 from vidrio.look.measures import classes, likeliest
@@ -114,7 +114,7 @@ def text_in(seen: Look) -> Table:
     if not config.has_encoder:
         rows.insert(0, (seen.trace.target_tokens[0], seen.target_ids[0], "the start", ""))
     side = "src" if config.has_encoder else "tgt"
-    cells: list[list[Cell]] = [
+    cells: Rows = [
         [str(i), Words(cut(token, 24)), Value(id_, f"{side}.ids[{i}]", label="id "), Words(stands_for), Words(note)]
         for i, (token, id_, stands_for, note) in enumerate(rows)
     ]
@@ -286,7 +286,7 @@ def why_stopped(seen: Look) -> str:
 def classes_out(seen: Look) -> Iterator[Block]:
     """A classifier's classes with their probabilities."""
     yield Title("The classes")
-    rows: list[list[Cell]] = [
+    rows: Rows = [
         [Words(cut(name, 30)), Value(p, f"out.prob[{c}]", share=True), Bar(p, 20)] for name, c, p in classes(seen)
     ]
     yield Table(rows, align="l.l")

@@ -276,12 +276,13 @@ class _NoChoice(Exception):
 def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
     """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
     change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
-    memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
+    if change is no_tap and machine.mask is causal:
+        go_on = stepper(machine, source_ids)
+    else:
+        memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
 
-    def afresh(prefixes: Sequence[Ids]) -> Array:
-        return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
-
-    go_on = stepper(machine, source_ids) if change is no_tap and machine.mask is causal else afresh
+        def go_on(prefixes: Sequence[Ids]) -> Array:
+            return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
 
     def step(prefixes: Sequence[Ids]) -> Array:
         logits_NV = go_on(prefixes)

@@ -44,18 +44,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[St
         | {"V": config.target_vocabulary, "E": config.n_heads * config.d_head},
         "beam": default_options(config).beam,
         "stages": [
-            {
-                "address": stage.address,
-                "axes": stage.axes,
-                "kind": stage.kind,
-                "operation": stage.operation,
-                "inputs": list(stage.inputs),
-                "formula": stage.formula,
-                "latex": stage.latex,
-                "place": stage.place,
-                "says": stage.says,
-                "code": numpy_line(stage, glass.machine) if stage == table[stage.address] else "",
-            }
+            {**vars(stage), "code": numpy_line(stage, glass.machine) if stage == table[stage.address] else ""}
             for stage in stages or table.values()
         ],
     }
@@ -81,7 +70,7 @@ def run_data(seen: Look) -> dict[str, Any]:
 
 def _source_tokens(seen: Look) -> list[dict[str, Any]]:
     """Tokens as the encoder (or a decoder alone) saw them, each with the characters it stands for."""
-    tokens = [{"token": p.token, "id": p.id, "start": p.start, "end": p.end, "unknown": p.unknown} for p in seen.pieces]
+    tokens = [asdict(piece) for piece in seen.pieces]
     ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
     return [*tokens, *ends[len(tokens) :]]
 

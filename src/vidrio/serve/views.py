@@ -38,6 +38,7 @@ from vidrio.lessons import printed
 from vidrio.look import changed, learning_data, number_data, run_data
 from vidrio.look.choosing import choosing_data
 from vidrio.look.curves import metrics, panels
+from vidrio.look.receipt import copied
 from vidrio.look.run import Look as Seen
 from vidrio.model import find as models
 from vidrio.model.json_text import json_text
@@ -176,7 +177,7 @@ def router(looking: Looking) -> APIRouter:
 
     @api.post("/copy")
     def copy(look: Copy) -> Any:
-        return PlainTextResponse(number_data.copy_text(run(look).look, look.address, look.kind))
+        return PlainTextResponse(copied(run(look).trace, look.address, look.kind))
 
     @api.post("/learning")
     def learning(look: Look) -> Any:
