@@ -23,6 +23,8 @@ REQUIREMENTS = pyproject.toml constraints.txt
 
 # With STATUS=file, the tests' own exit code goes there and make ends quietly (.ci/run); else it is make's own.
 STATUS =
+# Tests start some hundred processes; each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 RUN_TESTS = "$(VENV_TEST)/bin/python" -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help

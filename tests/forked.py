@@ -8,6 +8,8 @@ One process that forks is started for a worker when it is first wanted, and ends
 is tested (signals, memory, threads, what is imported), tests start Python.
 """
 
+import atexit
+import gc
 import json
 import os
 import select
@@ -53,11 +55,8 @@ def socket_path() -> str:
     process = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    kept.append(process)  # its stdin closes when this process ends, and then it ends
+    atexit.register(process.communicate)  # closes its stdin, at which it ends; a killed parent's is closed, too
     return path
-
-
-kept: list["subprocess.Popen[bytes]"] = []
 
 
 def ask(path: str, request: list[Any], streams: tuple[IO[bytes], ...], timeout: float | None) -> int:
@@ -81,6 +80,7 @@ def serve(path: str) -> None:
     for library in LIBRARIES:
         with suppress(ModuleNotFoundError):  # on a light install
             __import__(library)
+    gc.freeze()  # what all share is not written to by each one's collector
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
@@ -152,7 +152,6 @@ def run(arguments: list[str], cwd: str, environment: dict[str, str], streams: li
 
 
 def ended_as_python_does() -> None:
-    import atexit
     import threading
 
     threading._shutdown()  # type: ignore[attr-defined]

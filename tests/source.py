@@ -1,7 +1,7 @@
 """The package's source as a graph: which file imports which, at its head, in a function or for types only."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -16,8 +16,14 @@ def syntax_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
-def source_files() -> list[Path]:
-    return sorted(PACKAGE.rglob("*.py"))
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(syntax_of(path)))
+
+
+@cache
+def source_files() -> tuple[Path, ...]:
+    return tuple(sorted(PACKAGE.rglob("*.py")))
 
 
 def module_name(path: Path, package: Path = PACKAGE) -> str:
@@ -26,9 +32,9 @@ def module_name(path: Path, package: Path = PACKAGE) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
-def imports_of(tree: ast.AST) -> Iterator[str]:
+def imports_of(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Every name that is imported anywhere in a file: modules, and what is taken out of them as `module.name`."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -36,18 +42,19 @@ def imports_of(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def libraries_imported_by(tree: ast.AST) -> set[str]:
-    return {name.split(".")[0] for name in imports_of(tree)}
+def libraries_imported_by(nodes: Iterable[ast.AST]) -> set[str]:
+    return {name.split(".")[0] for name in imports_of(nodes)}
 
 
+@cache
 def import_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
     """For every file the files that it imports. `from vidrio.model import config` is an import of `model.config`."""
-    trees = {module_name(path, package): syntax_of(path) for path in sorted(package.rglob("*.py"))}
-    return {name: set(_files_imported(tree, trees)) - {name} for name, tree in trees.items()}
+    files = {module_name(path, package): nodes_of(path) for path in sorted(package.rglob("*.py"))}
+    return {name: set(_files_imported(nodes, files)) - {name} for name, nodes in files.items()}
 
 
-def _files_imported(tree: ast.AST, known: Mapping[str, object]) -> Iterator[str]:
-    for full in imports_of(tree):
+def _files_imported(nodes: Iterable[ast.AST], known: Mapping[str, object]) -> Iterator[str]:
+    for full in imports_of(nodes):
         root, _, name = full.partition(".")
         if root == PACKAGE.name:
             inner = name.rpartition(".")[0]
