@@ -1,38 +1,75 @@
-"""Translating on a Ray cluster beside the plain command, on the same cores, in one run; and what one more node brings.
+"""Translating on a Ray cluster beside the plain command, on the same cores, taking turns; and what another node brings.
 
     python benchmarks/wide.py --source FILE [--lines 10000] [--rounds 2] [--nodes]
+    python benchmarks/wide.py --source FILE --lines 1000000 --rounds 1
 
-First the plain command and `--ray` (which begins a cluster of this machine's cores, and ends it) take turns; told are
-lines in a second of the whole process, and without what begins and ends only once: starting Ray, opening the model.
-The outputs must be the same. Then, from a worker's own clock: how long opening the model takes, how much of its time is
-reading and writing files; and how many parts a second Ray hands out when there is nothing to do in them, which bounds
-how many workers it can feed. `--nodes`: clusters of 1 and 2 nodes with a core each, the same lines.
+The lines are those of the file, and then these again with a number in each, so that all are different. Told are lines
+in a second, processor time (which work beside it changes little) and memory, of the plain command and of `--ray` with
+all of its processes (it begins a cluster of this machine's cores, and ends it); and `--ray` without what begins
+and ends only once. The outputs must be the same. Then, from a worker's own clock: how long opening the model takes, how
+much of its time is reading and writing files; and how many parts a second Ray hands out when there is nothing to do in
+them, which bounds how many workers it can feed. `--nodes`: clusters of 1 and 2 nodes with a core each, the same lines.
 """
 
 import argparse
 import io
+import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
-from itertools import cycle, islice
+from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 NODE = {"num_cpus": 1, "object_store_memory": 200 << 20, "include_dashboard": False}
+TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+GLANCE = 0.2  # seconds
 
 
-class Nothing:
-    """A worker with nothing to do."""
+class Spent(NamedTuple):
+    """What a command took, with all that it began."""
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        return row
+    seconds: float
+    processor: float  # seconds
+    memory: float  # MB, the most of the largest process
+    told: str
+
+
+def spent(command: Sequence[str]) -> Spent:
+    """Processes are known by a mark in their environment: some of Ray's leave their parents."""
+    name, mark = "VIDRIO_BENCHMARK", str(time.time_ns())
+    began = time.perf_counter()
+    process = subprocess.Popen(command, env={**os.environ, name: mark}, stdout=subprocess.PIPE, text=True)
+    taken: dict[str, float] = {}
+    most = 0.0
+    while process.poll() is None:
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if f"{name}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                    taken[folder.name] = (int(fields[11]) + int(fields[12])) / TICKS
+                    most = max(most, int(fields[21]) * PAGE / 1e6)
+            except OSError:  # it has ended
+                continue
+        time.sleep(GLANCE)
+    if process.returncode or process.stdout is None:
+        raise SystemExit(f"{' '.join(command)} failed")
+    return Spent(time.perf_counter() - began, sum(taken.values()), most, process.stdout.read())
+
+
+def distinct(lines: Sequence[str]) -> Iterator[str]:
+    """These lines, and then the same with a number at their ends, for ever."""
+    yield from lines
+    for number in count(2):
+        for line in lines:
+            yield f"{line[:-1]} {number}{line[-1:]}"
 
 
 @contextmanager
@@ -44,20 +81,6 @@ def seconds(do: Callable[[], Any]) -> tuple[float, Any]:
     began = time.perf_counter()
     result = do()
     return time.perf_counter() - began, result
-
-
-def plain(folder: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "vidrio",
-        "translate",
-        "-i",
-        str(folder / "in.txt"),
-        "-o",
-        str(folder / "plain.txt"),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
 
 
 def wide(folder: Path, address: str | None = None) -> Any:
@@ -78,65 +101,78 @@ def wide(folder: Path, address: str | None = None) -> Any:
     return found[0]
 
 
-def handing_out(count: int) -> float:
+def doing_nothing() -> Callable[[Any], Any]:
+    return lambda piece: None
+
+
+def handing_out(pieces: int) -> float:
     """Parts a second that Ray hands out and takes back."""
     from vidrio.wide.cluster import cluster, results, share_out
 
     with cluster(None):
-        rows = [{"number": number} for number in range(count)]
-        arrived = [time.perf_counter() for _ in results(Nothing, (), rows, share_out(None))]
+        arrived = [time.perf_counter() for _ in results(doing_nothing, range(pieces), share_out(None))]
     return (len(arrived) - 1) / (arrived[-1] - arrived[0])
 
 
-def nodes(folder: Path, count: int) -> tuple[float, Any]:
+def nodes(folder: Path, number: int) -> tuple[float, Any]:
     from ray.cluster_utils import Cluster
 
     machines = Cluster(initialize_head=True, head_node_args=NODE)
     try:
-        for _ in range(count - 1):
+        for _ in range(number - 1):
             machines.add_node(**NODE)
         return seconds(lambda: wide(folder, machines.address))
     finally:
         machines.shutdown()
 
 
-def told(name: str, lines: int, times: Sequence[float]) -> float:
-    rate = lines / statistics.median(times)
-    print(f"{name:34}{rate:8,.0f} lines/s   ({min(times):.1f} to {max(times):.1f} s)", flush=True)
-    return rate
+def told(name: str, lines: int, runs: Sequence[Spent]) -> float:
+    times = [run.seconds for run in runs]
+    print(f"{name:12}{lines / median(times):8,.0f} lines/s   ({min(times):.1f} to {max(times):.1f} s), "
+          f"{median(run.processor for run in runs):.1f} s of the processor, "
+          f"{max(run.memory for run in runs):.0f} MB", flush=True)  # fmt: skip
+    return median(times)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--source", type=Path, required=True)
+    parser.add_argument("--source", type=Path)
     parser.add_argument("--lines", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--nodes", action="store_true")
+    parser.add_argument("--wide", type=Path, metavar="FOLDER", help="translate FOLDER/in.txt with Ray; its summary")
     given = parser.parse_args()
+    if given.wide:
+        summary = wide(given.wide)
+        print(json.dumps({"working": summary.working, "seconds": summary.seconds}))
+        return
+    if given.source is None:
+        parser.error("--source FILE is missing")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        with given.source.open("rb") as file:
-            text = [line.rstrip(b"\n") for line in file]
-        (folder / "in.txt").write_bytes(b"\n".join(islice(cycle(text), given.lines)) + b"\n")
-        alone, together, working = [], [], []
+        text = [line for line in given.source.read_text("utf-8").splitlines() if line]
+        with (folder / "in.txt").open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in islice(distinct(text), given.lines))
+        files = ["-i", str(folder / "in.txt"), "-o", str(folder / "plain.txt")]
+        alone, together = [], []
         for _ in range(given.rounds):
-            alone.append(seconds(lambda: plain(folder))[0])
-            took, summary = seconds(lambda: wide(folder))
-            together.append(took)
-            working.append(summary.working)
+            alone.append(spent([sys.executable, "-m", "vidrio", "translate", *files]))
+            together.append(spent([sys.executable, __file__, "--wide", str(folder)]))
             if (folder / "plain.txt").read_bytes() != (folder / "out" / "in.txt").read_bytes():
                 raise SystemExit("the outputs differ")
-        rate = told("plain", given.lines, alone)
-        share = told("--ray, the whole command", given.lines, together) / rate
-        steady = told("--ray, once its workers are there", given.lines, working) / rate
-        print(f"of the plain command: {share:.2f} in all, {steady:.2f} once its workers are there")
-        print(f"a worker: {summary.seconds['opening']:.1f} s to open the model, files "
-              f"{summary.seconds['files'] / sum(summary.seconds.values()):.1%} of its time")  # fmt: skip
-        print(f"Ray hands out {handing_out(300):,.0f} parts a second")
-        for count in (1, 2) if given.nodes else ():
-            took, summary = nodes(folder, count)
-            told(f"{count} nodes of one core, in all", given.lines, [took])
-            told(f"{count} nodes of one core, working", given.lines, [summary.working])
+        summaries = [json.loads(run.told) for run in together]
+        plain, whole = told("plain", given.lines, alone), told("--ray", given.lines, together)
+        working = median(summary["working"] for summary in summaries)
+        processor = sum(run.processor for run in alone) / sum(run.processor for run in together)
+        print(f"of the plain command: {plain / whole:.2f} in all, {plain / working:.2f} once its workers are there "
+              f"({given.lines / working:,.0f} lines/s), {processor:.2f} by processor time")  # fmt: skip
+        parts = summaries[-1]["seconds"]
+        print(f"a worker: {parts['opening']:.1f} s to open the model, files {parts['files'] / sum(parts.values()):.1%}")
+        print(f"Ray hands out {handing_out(1000):,.0f} parts a second")
+        for number in (1, 2) if given.nodes else ():
+            took, summary = nodes(folder, number)
+            rates = f"{given.lines / took:,.0f} lines/s, {given.lines / summary.working:,.0f} once they work"
+            print(f"{number} nodes of one core: {rates}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vidrio.hypothesis import Hypothesis
+from vidrio.hypothesis import Hypothesis, Options
 from vidrio.text.reading.prepared import Prepared
 from vidrio.text.reading.protect import Protected, protected
 from vidrio.translate.attempts import (
@@ -23,7 +23,7 @@ FIRST = Attempt(protected("Click {next} now."), whole=True)
 def sentence(text: str, translation: str) -> Sentence:
     source = protected(text)
     best = Hypothesis((5,), -1.0, -0.5, (), True)
-    return Sentence(text, (translation,), (best,), (5, 3), Prepared(source, text, text))
+    return Sentence(text, (translation,), (best,), (5, 3), Prepared(source, text, text), Options())
 
 
 DONE = sentence(FIRST.source.text, "Pulsa {next} ahora.")

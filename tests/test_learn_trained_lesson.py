@@ -1,5 +1,6 @@
 """The lessons' trained model: what it says of itself is so, and the recipe makes such a model."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -9,13 +10,19 @@ import pytest
 from vidrio.glass.paper.transformer import Machine, build
 from vidrio.hypothesis import default_options
 from vidrio.learn.run.run_files import kept_steps, snapshots
-from vidrio.lessons import train_trained as recipe
 from vidrio.look.history import history
 from vidrio.look.run import open_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.model.parameters import count, random_parameters
 from vidrio.search import search
 from vidrio.text.tokens.tokenizer import Tokenizer
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+_spec = importlib.util.spec_from_file_location("train_lesson", REPOSITORY / "recipes/lesson/train_lesson.py")
+assert _spec is not None
+assert _spec.loader is not None
+recipe = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(recipe)
 
 SEED_WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c"]
 

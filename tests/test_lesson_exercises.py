@@ -14,7 +14,7 @@ import pytest
 from vidrio.cli import main
 from vidrio.glass.numbers.stages import stages
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
-from vidrio.lessons.as_data import json_text
+from vidrio.lessons.as_data import Measured, json_text
 from vidrio.lessons.exercise_attention import WIDTHS, measure_attentions, measure_feed_forward, measure_positions
 from vidrio.lessons.exercise_choosing import CORPUS, END, START, counted_model
 from vidrio.lessons.exercises import EXPERIMENTS, answer
@@ -173,7 +173,7 @@ def test_8_greedy_misses_the_likeliest_sentence() -> None:
         assert seen.trees[name].nodes[seen.trees[name].best].fate == "finished"
 
 
-def _sentence(seen: exercise_choosing.Compared, name: str) -> str:
+def _sentence(seen: Measured, name: str) -> str:
     return " ".join(seen.words[i] for i in seen.found[name].ids)
 
 

@@ -11,6 +11,7 @@ from vidrio.hypothesis import Hypothesis, Options, default_options
 from vidrio.look import translated
 from vidrio.look.run import LoadedModel, Printed, look, open_model
 from vidrio.look.translated import look_at, read_as_translated, reading
+from vidrio.translate.attempts import NO_REPEAT
 from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
@@ -142,5 +143,15 @@ def test_a_translation_is_looked_into_sentence_by_sentence(model: LoadedModel) -
     copied = look_at(model, Translator.load(model.path).translate("{name}"))
     assert (copied.copied, copied.translation, copied.empty) == (True, "{name}", True)
     alone = Translator.load(model.path).translate("Good morning.")
-    assert reading(model, alone).printed == Printed((*alone.sentences[0].best.ids, model.config.special.end))
+    [sentence] = alone.sentences
+    assert reading(model, alone).printed == Printed((*sentence.best.ids, model.config.special.end), sentence.options)
     assert look_at(model, alone).notes == []
+
+
+def test_what_was_searched_twice_is_shown_as_it_was_searched(model: LoadedModel) -> None:
+    text = "Many of these are about deprivation and making do."  # "… de de de …" at first
+    greedy = replace(default_options(model.config), beam=1)
+    seen = look_at(model, Translator.load(model.path).translate(text, greedy))
+    assert (seen.options.beam, seen.options.no_repeat_ngram) == (1, NO_REPEAT)
+    assert seen.otherwise is None
+    assert seen.notes == ["searched a second time, to avoid what a first translation had: repetitions"]

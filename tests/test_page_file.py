@@ -234,7 +234,7 @@ def sheet() -> Sheet:
     more = [curve, heat, Fold("More", "inside", [Pairs([("name", "value")])], "fold")]
     return Sheet(
         "A <sheet>",
-        [Note("beware", kind="warning")],
+        [Note("beware", tone="warning")],
         [Section("one", "One", parts), Section("two", "Two", more)],
         "",
         [("f", "0" * 64)],

@@ -104,10 +104,7 @@ LONG_FILES: dict[str, str] = {}
 
 MOST_PARAMETERS = 6
 # Functions that take more, and still have to take fewer, or one request object. Exact, like STILL_WRONG.
-MANY_PARAMETERS = {
-    "draw.show._blocks",
-    "draw.show.matrix",
-}
+MANY_PARAMETERS: set[str] = set()
 
 # JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
 JSON_WRITER = "model.json_text"

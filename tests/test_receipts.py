@@ -18,18 +18,10 @@ from vidrio.glass.proof.expressions import (
     FLOAT64,
     PRECISIONS,
     Apply,
-    Difference,
-    Dot,
-    Exps,
-    InFloat64,
+    Long,
     Number,
-    Power,
-    Product,
-    Quotient,
     Row,
-    Squares,
-    Sum,
-    Total,
+    apply,
     bounded,
     evaluate,
     leaves,
@@ -37,6 +29,7 @@ from vidrio.glass.proof.expressions import (
 from vidrio.glass.proof.notations import COPIES, copy_of
 from vidrio.glass.proof.receipts import At, locate, made_from, receipt, used_by, walk
 from vidrio.glass.proof.recompute import Compared, compared, expression
+from vidrio.glass.whatif.changes import with_mask
 from vidrio.look.receipt import digits
 from vidrio.look.writing import number
 
@@ -206,7 +199,7 @@ def row(values) -> Row:
 def test_sums_of_products_are_within_the_bound_of_the_exact_value(pairs) -> None:
     a, b = (np.array(side, dtype=np.float32) for side in zip(*pairs, strict=True))
     exact = sum((Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)), Fraction(0))
-    value, bound = bounded(Dot(row(a), row(b)), PRECISIONS["float32"])
+    value, bound = bounded(Long("product", row(a), row(b)), PRECISIONS["float32"])
     assert abs(Fraction(value) - exact) <= Fraction(bound)
     in_turn = np.float32(0)
     for x, y in zip(a, b, strict=True):
@@ -221,8 +214,8 @@ def test_means_and_variances_are_within_the_bound(values) -> None:
     mean = x.mean()
     n = Number(float(len(x)))
     for model, node in (
-        (mean, Quotient(Total(row(x)), n)),
-        (((x - mean) ** 2).mean(), Quotient(Squares(row(x), Number(float(mean))), n)),
+        (mean, Long("plain", row(x)) / n),
+        (((x - mean) ** 2).mean(), Long("square", row(x), Number(float(mean))) / n),
     ):
         value, bound = bounded(node, PRECISIONS["float32"])
         assert abs(float(model) - value) <= bound
@@ -231,9 +224,10 @@ def test_means_and_variances_are_within_the_bound(values) -> None:
 @given(st.lists(st.floats(-60, 60, width=32), min_size=1, max_size=40))
 def test_shares_are_within_the_bound(values) -> None:
     x = np.array(values, dtype=np.float32)
-    exps = Exps(row(x), Number(float(x.max())))
+    largest = Number(float(x.max()))
+    exps = Long("exp", row(x), largest)
     for value, model in zip(values, softmax(x), strict=True):
-        node = Quotient(Apply("exp", Difference(Number(float(np.float32(value))), exps.shift)), exps)
+        node = apply("exp", Number(float(np.float32(value))) - largest) / exps
         recomputed, bound = bounded(node, PRECISIONS["float32"])
         assert abs(float(model) - recomputed) <= bound <= 1e-3 * recomputed + 1e-30
 
@@ -241,16 +235,16 @@ def test_shares_are_within_the_bound(values) -> None:
 @pytest.mark.parametrize(
     "node",
     [
-        Quotient(Number(1.0), Number(0.0)),
-        Apply("exp", Number(1e4)),
-        Apply("log", Number(0.0)),
-        Apply("sqrt", Number(-1.0)),
-        Power(Number(1e200), Number(2.0)),
-        Sum((Number(math.inf), Number(-math.inf))),
-        Quotient(Apply("exp", Number(1e4)), Exps(Row("x", (None,), [1e4, 0.0]), None)),
-        Total(Row("x", (None,), [1e308, 1e308])),
-        Squares(Row("x", (None,), [1e200, -1e200]), Number(0.0)),
-        Apply("max0", Number(math.nan)),
+        Number(1.0) / Number(0.0),
+        apply("exp", Number(1e4)),
+        apply("log", Number(0.0)),
+        apply("sqrt", Number(-1.0)),
+        Number(1e200).squared(),
+        Number(math.inf) + Number(-math.inf),
+        apply("exp", Number(1e4)) / Long("exp", Row("x", (None,), [1e4, 0.0])),
+        Long("plain", Row("x", (None,), [1e308, 1e308])),
+        Long("square", Row("x", (None,), [1e200, -1e200]), Number(0.0)),
+        apply("max0", Number(math.nan)),
     ],
 )
 def test_where_python_would_stop_the_machine_goes_on(node) -> None:
@@ -260,19 +254,19 @@ def test_where_python_would_stop_the_machine_goes_on(node) -> None:
 
 
 def test_beyond_the_largest_number_is_infinity_as_for_the_model() -> None:
-    node = Product(Number(300.0), Number(300.0))
+    node = Number(300.0) * Number(300.0)
     assert evaluate(node) == 90000
     assert evaluate(node, PRECISIONS["float16"]) == math.inf
-    exps = Exps(Row("x", (None,), [100.0, 0.0]), None)
-    assert evaluate(Quotient(Apply("exp", Number(100.0)), exps)) == pytest.approx(1.0)
-    assert math.isnan(evaluate(Quotient(Apply("exp", Number(100.0)), exps), PRECISIONS["float32"]))  # ∞/∞
+    exps = Long("exp", Row("x", (None,), [100.0, 0.0]))
+    assert evaluate(apply("exp", Number(100.0)) / exps) == pytest.approx(1.0)
+    assert math.isnan(evaluate(apply("exp", Number(100.0)) / exps, PRECISIONS["float32"]))  # ∞/∞
 
 
 # --- written out ------------------------------------------------------------------------------------------------------
 
 
 def test_a_score_by_hand() -> None:
-    node = Dot(Row("Q", (0, None), [8.0, 3.0, 3.0]), Row("K", (0, None), [4.0, 8.0, 4.0]))
+    node = Long("product", Row("Q", (0, None), [8.0, 3.0, 3.0]), Row("K", (0, None), [4.0, 8.0, 4.0]))
     trace = make_trace()
     stage = trace.stages["enc.0.self.scores.h0"]
     own = bill(trace, "enc.0.self.scores.h0[0,0]")
@@ -283,7 +277,8 @@ def test_a_score_by_hand() -> None:
 
 def test_numbers_as_printed_may_not_give_the_number_as_printed() -> None:
     """Row "World" of the worked example, and a column of threes: with one decimal each, 3 · 2.8 + 3 · 4.0 + 3 · 4.0."""
-    node = Dot(Row("E", (1, None), [2.841470985, 3.99995, 4.0001, 6.0]), Row("W", (None, 0), [3.0, 3.0, 3.0, 0.0]))
+    row, column = Row("E", (1, None), [2.841470985, 3.99995, 4.0001, 6.0]), Row("W", (None, 0), [3.0, 3.0, 3.0, 0.0])
+    node = Long("product", row, column)
     own = bill(make_trace(), "enc.0.self.scores.h0[0,0]")
     value = evaluate(node)
     own = type(own)(**{**vars(own), "expression": node, "compared": Compared(value, value, 0.0)})
@@ -338,15 +333,15 @@ def test_latex_has_its_brackets_in_pairs() -> None:
 
 def test_signs_and_brackets() -> None:
     minus = Number(-2.0)
-    half = Quotient(Number(1.0), Product(Number(2.0), minus))
-    assert copy_of(Sum((minus, minus, Product(minus, minus))), "calculator") == "-2.0 - 2.0 + (-2.0)*(-2.0)"
-    assert copy_of(Difference(minus, Sum((minus, Number(1.0)))), "python") == "-2.0 - (-2.0 + 1.0)"
+    half = Number(1.0) / (Number(2.0) * minus)
+    assert copy_of(Apply("+", (minus, minus, minus * minus)), "calculator") == "-2.0 - 2.0 + (-2.0)*(-2.0)"
+    assert copy_of(minus - (minus + Number(1.0)), "python") == "-2.0 - (-2.0 + 1.0)"
     assert copy_of(half, "calculator") == "1.0 / (2.0*(-2.0))"
     assert copy_of(half, "latex") == r"\frac{1.0}{2.0 \cdot \left(-2.0\right)}"
-    assert copy_of(Power(minus, Number(2.0)), "python") == "(-2.0) ** 2"
+    assert copy_of(minus.squared(), "python") == "(-2.0) ** 2"
     assert copy_of(Number(-math.inf), "python") == "-math.inf"
     assert copy_of(Number(1.5e-9), "latex") == r"1.5 \cdot 10^{-9}"
-    assert copy_of(InFloat64(Apply("sin", Number(1.0))), "spreadsheet") == "=SIN(1.0)"
+    assert copy_of(apply("float64", apply("sin", Number(1.0))), "spreadsheet") == "=SIN(1.0)"
     assert set(COPIES) == {"calculator", "python", "spreadsheet", "latex"}
 
 
@@ -414,7 +409,10 @@ def covers(index: tuple[str, ...], place: tuple[int, ...]) -> bool:
 def test_a_number_that_nobody_used_says_so() -> None:
     trace = make_trace()
     assert list(used_by(trace, At("embed", (13, 0)))) == ["out.logits[:,13]"]  # not in the text; tied to the output
-    assert list(used_by(trace, At("dec.0.self.scaled.h0", (0, 1)))) == []  # hidden by the mask
+    zeros = run(with_mask(make_machine(), "zeros"))
+    for masked in (trace, zeros):  # by −∞, and by zeros that hide nothing: either stands in the number's place
+        assert list(used_by(masked, At("dec.0.self.scaled.h0", (0, 1)))) == []
+        assert list(used_by(masked, At("dec.0.self.scaled.h0", (1, 0)))) == ["dec.0.self.masked.h0[1,0]"]
     assert list(used_by(make_trace("no-positions"), At("src.embed", (13, 0)))) == []
     learned = make_trace("decoder-learned")
     assert list(used_by(learned, At("tgt.pos", (6, 0)))) == ["tgt.positions[6,0]"]

@@ -170,7 +170,7 @@ follow_imports = "skip"
 
 def test_types(tmp_path: Path) -> None:
     """Those of the package strictly, and what the scripts call; in one go, since the libraries take the most time."""
-    folders = [REPOSITORY / "recipes" / "en-es", REPOSITORY / "benchmarks"]
+    folders = [REPOSITORY / "recipes" / "en-es", REPOSITORY / "recipes" / "lesson", REPOSITORY / "benchmarks"]
     scripts = sorted(path for folder in folders for path in folder.glob("*.py"))
     usual = (REPOSITORY / "pyproject.toml").read_text("utf-8")
     settings = tmp_path / "pyproject.toml"

@@ -7,8 +7,7 @@ import json
 import random
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,11 @@ from hypothesis import strategies as st
 
 from small_models import WORDS, write_model
 from vidrio.data.pairs import corpora
+from vidrio.data.split import Apart
 from vidrio.errors import DataError, RunError
-from vidrio.wide import bulk, cleaning, parquet, parts
+from vidrio.wide import bulk, cleaning, cluster, held_out, parquet, parts
 from vidrio.wide.bulk import Answered, Asked, answer_files
-from vidrio.wide.cluster import Pool
+from vidrio.wide.cluster import TRIES, Pool, results
 from vidrio.wide.parts import File, cut_lines, join_lines, lines_of
 from vidrio.wide.places import Place, matching
 
@@ -34,16 +34,45 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(parquet, "ROWS", 3)
 
 
+class Death(BaseException):
+    """What no worker outlives."""
+
+
+class Loop:
+    """Workers in this process instead of on a cluster. Each tells of its latest piece of work first."""
+
+    def __init__(self, make, pool):
+        self.make, self.made, self.waiting = make, [], []
+
+    def begin(self):
+        worker = cluster.Worker(self.make)
+        worker.begin()
+        self.made.append(worker)
+        self.waiting.append((len(self.made) - 1, None))
+
+    def give(self, worker, piece):
+        self.waiting.append((worker, piece))
+
+    def next(self):
+        worker, piece = self.waiting.pop()
+        if piece is None:
+            return worker, None, None
+        try:
+            if self.made[worker] is None:
+                raise Death
+            return worker, piece, self.made[worker].work(piece)
+        except Death:
+            self.made[worker] = None  # and what it was at beside this is lost with it
+            return worker, piece, cluster.DIED
+
+    def end(self):
+        pass
+
+
 @pytest.fixture
 def loop(monkeypatch, small_parts):
-    """One worker in this process instead of a cluster; it begins with the last part."""
-
-    def results(worker, given, rows, pool) -> Iterator[dict]:
-        mine = worker(*given)
-        yield from (mine(dict(row)) for row in reversed(rows))
-
+    monkeypatch.setattr(cluster, "Workers", Loop)
     for user in (bulk, cleaning):
-        monkeypatch.setattr(user, "results", results)
         monkeypatch.setattr(user, "cluster", lambda address: nullcontext())
         monkeypatch.setattr(user, "share_out", lambda cores: Pool(1, 1))
 
@@ -156,6 +185,23 @@ def test_the_bytes_are_those_of_the_plain_command(call_vidrio, loop, model, tmp_
     assert (other.returncode, "not the same: options" in other.stderr) == (1, True)
 
 
+@pytest.mark.parametrize("system", ["file", "fsspec+file"])
+def test_addresses_of_file_systems(call_vidrio, loop, model, tmp_path, system):
+    """Also one where files are written in place, as in a store of objects."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("".join(f"{line}\n" for line in random_lines(20)))
+    asked = ["translate", "-m", str(model), "--engine", "fast"]
+    plain = ["-i", str(tmp_path / "in" / "a.txt"), "-o", str(tmp_path / "plain")]
+    assert call_vidrio(*asked, *plain).returncode == 0
+    where = ["-i", f"{system}://{tmp_path}/in/*.txt", "-o", f"{system}://{tmp_path}/out", "--ray"]
+    done = call_vidrio(*asked, *where)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "a.txt").read_bytes() == (tmp_path / "plain").read_bytes()
+    assert "1 file (1 there before), 0 lines" in call_vidrio(*asked, *where, "--resume").stderr
+    left = [path.name for path in tmp_path.joinpath("out").rglob("*") if path.is_file()]
+    assert sorted(left) == ["a.txt", "manifest.json"]
+
+
 def test_a_column_more_in_parquet(call_vidrio, loop, model, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -236,7 +282,7 @@ def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, t
     assert "bad, lines 90 to 97: not a line found: this" in caught.value.found
     assert (tmp_path / "out" / "good").read_text() == "ONE\nTWO\n"
     assert not (tmp_path / "out" / "bad").exists()
-    assert sorted(tried.count((name, first)) for name, first in set(tried))[-2:] == [1, bulk.TRIES]
+    assert sorted(tried.count((name, first)) for name, first in set(tried))[-2:] == [1, TRIES]
     tried.clear()
     broken.clear()
     summary = answer_files(asked(tmp_path, begin, resume=True), no_bar)
@@ -244,6 +290,53 @@ def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, t
     assert sorted(first for _, first in tried) == [50, 90]
     assert (tmp_path / "out" / "bad").read_text() == "".join(f"LINE {n}\n" for n in range(100))
     assert [path.name for path in (tmp_path / "out" / ".vidrio" / "bad").iterdir()] == ["manifest.json"]
+
+
+@settings(deadline=None)
+@given(
+    workers=st.integers(1, 4),
+    at_once=st.integers(1, 3),
+    pieces=st.lists(st.sampled_from(["good", "bad", "hopeless", "deadly", "shy"]), max_size=12),
+)
+def test_every_piece_of_work_has_one_answer_whoever_fails_beside_it(workers, at_once, pieces):
+    """What fails or kills is tried so often and no more; what only fails beside others is done in the end; who worked
+    beside a killer is done as well."""
+    beside, together = [], []
+
+    class Counted(Loop):
+        def give(self, worker, piece):
+            super().give(worker, piece)
+            beside.append(sum(other is not None and who == worker for who, other in self.waiting))
+
+        def next(self):
+            together.append(sum(who == self.waiting[-1][0] for who, _ in self.waiting))
+            return super().next()
+
+    def make():
+        def do(piece):
+            _, what = piece
+            if what == "deadly":
+                raise Death
+            if what == "hopeless":
+                raise DataError("so it is")
+            if what == "bad" or (what == "shy" and together[-1] > 1):
+                raise OSError("no")
+            return what.upper()
+
+        return do
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "Workers", Counted)
+        told = list(results(make, list(enumerate(pieces)), Pool(workers, 1, at_once)))
+    assert sorted(piece for piece, _, _ in told) == list(enumerate(pieces))
+    assert max(beside, default=0) <= at_once
+    for (_, what), outcome, tries in told:
+        if what in ("good", "shy"):
+            assert outcome == what.upper()
+        else:
+            assert isinstance(outcome, cluster.Failed)
+            assert outcome.hopeless or tries == TRIES
+    assert "deadly" in pieces or all(tries == 1 for (_, what), _, tries in told if what in ("good", "hopeless"))
 
 
 def test_who_loses_a_line_is_found_out(loop, tmp_path):
@@ -429,23 +522,29 @@ def test_the_pairs_are_those_of_the_plain_command(call_vidrio, loop, monkeypatch
     assert len(cleaning.slices(corpora([str(tmp_path / "a.tsv")]))) > 5
 
 
-class Death(BaseException):
-    """What no worker outlives."""
+SENTENCE = st.lists(st.sampled_from(["the", "cat", "sees", "a", "dog", "now", "!", ""]), max_size=8).map(" ".join)
+PAIRS = st.lists(st.tuples(SENTENCE, SENTENCE), max_size=8)
+
+
+@pytest.mark.parametrize("near", [True, False])
+@settings(deadline=None)
+@given(given=PAIRS, chosen=PAIRS, pairs=PAIRS)
+def test_what_repeats_a_held_out_pair_is_found_by_hash_too(tmp_path_factory, near, given, chosen, pairs):
+    folder = tmp_path_factory.mktemp("held")
+    held_out.write_held_out(folder, given, chosen, near)
+    kinds = held_out.repeated(folder, iter(pairs), near)
+    for place, some in ((0, given), (held_out.CHOSEN, chosen)):
+        apart = Apart(near=near)
+        for sides in some:
+            apart.add(*sides)
+        assert [held_out.REASONS[kind >> place & 3] for kind in kinds] == [apart.fault(*sides) for sides in pairs]
 
 
 def test_a_part_that_kills_its_workers_is_given_up(call_vidrio, loop, monkeypatch, tmp_path):
-    """As on a cluster, which gives what the dead were at to others without end."""
     began = []
 
-    def results(worker, given, rows, pool) -> Iterator[dict]:
-        for row in rows:
-            while True:
-                began.append(row["number"])
-                with suppress(Death):
-                    yield worker(*given)(dict(row))
-                    break
-
     def pairs_or_death(corpus, *given):
+        began.append(corpus)
         for passed in passing(corpus, *given):
             if passed.source == "death":
                 raise Death
@@ -453,14 +552,12 @@ def test_a_part_that_kills_its_workers_is_given_up(call_vidrio, loop, monkeypatc
 
     passing = cleaning.passing
     monkeypatch.setattr(cleaning, "PART", 30)
-    monkeypatch.setattr(cleaning, "results", results)
     monkeypatch.setattr(cleaning, "passing", pairs_or_death)
     (tmp_path / "a.tsv").write_text("one\tuno\n" * 12 + "death\tmuerte\n" + "one\tuno\n" * 12)
     done = call_vidrio("data", "clean", str(tmp_path / "a.tsv"), "--to", str(tmp_path / "kept.tsv"), "--ray")
     assert done.returncode == 1
-    assert "a.tsv, lines 13 to 15: " in done.stderr, done.stderr
-    assert "its worker died, 6 times" in done.stderr
-    assert [began.count(number) for number in sorted(set(began))] == [1] * (len(set(began)) - 1) + [7]
+    assert "a.tsv, lines 13 to 15: its worker died" in done.stderr, done.stderr
+    assert len(began) == len(cleaning.slices(corpora([str(tmp_path / "a.tsv")]))) + TRIES - 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tsv"]
 
 

@@ -46,7 +46,7 @@ class Nodes:
                 name, parent = (process / "cmdline").read_bytes(), (process / "stat").read_text().rpartition(")")[2]
             except OSError:
                 continue
-            if b"MapWorker" in name and int(parent.split()[1]) in ours:
+            if b"ray::Worker" in name and int(parent.split()[1]) in ours:
                 found.append(int(process.name))
         return found
 
@@ -100,8 +100,8 @@ def test_killed_workers_and_a_killed_node_leave_no_trace(nodes, tmp_path):
     done = parts_in(parts)
     wait_for(lambda: parts_in(parts) > done, process)
     nodes.kill_node()
-    _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, told
+    out, told = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (0, ""), told
     assert "2 files, 1,000 lines, 3 workers of 1 core" in told
     for name in ("a.txt", "b.txt"):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / name).read_bytes()

@@ -33,25 +33,29 @@ def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callab
     threading.Thread(target=_read, args=(descriptor, queue), daemon=True).start()
     lines: list[str] = []
     length = 0
-    while True:
-        try:
-            read = queue.get_nowait()
-        except Empty:
-            if lines:
-                yield lines
-            yield []
-            lines, length = [], 0
-            read = _next(queue)
-        if isinstance(read, OSError):
-            raise read
-        if read is None:
-            break
-        for line in read:
-            lines.append(decode(line))
-            length += len(line)
-            if length >= size():
-                yield lines
+    try:
+        while True:
+            try:
+                read = queue.get_nowait()
+            except Empty:
+                if lines:
+                    yield lines
+                yield []
                 lines, length = [], 0
+                read = _next(queue)
+            if isinstance(read, OSError):
+                raise read
+            if read is None:
+                break
+            for line in read:
+                lines.append(decode(line))
+                length += len(line)
+                if length >= size():
+                    yield lines
+                    lines, length = [], 0
+    except Exception:  # those before the line that cannot be read are translated
+        yield lines
+        raise
     if lines:
         yield lines
 

@@ -5,7 +5,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,17 +144,21 @@ class Work:
     def on_lines(self, chunks: Iterable[Sequence[str]], first: int = 1) -> Iterator[list[str]]:
         """A line for each line, some at a time; `first` is the number of the first one."""
         records: deque[Record] = deque()
-        number = first - 1
+        numbers = count(first)
 
-        def texts(lines: Sequence[str]) -> list[str]:
-            nonlocal number
-            for line in lines:
-                number += 1
-                records.append(Record.read(line, number))
-            return [record.fields["text"] for record in list(records)[len(records) - len(lines) :]]
+        def texts() -> Iterator[list[str]]:
+            for lines in chunks:
+                some: list[str] = []
+                try:
+                    for line in lines:
+                        records.append(record := Record.read(line, next(numbers)))
+                        some.append(record.fields["text"])
+                except DataError:  # those before it are translated
+                    yield some
+                    raise
+                yield some
 
-        read = (texts(lines) for lines in chunks) if self.jsonl else chunks
-        for translations in self.translator.stream_chunks(read, self.options):
+        for translations in self.translator.stream_chunks(texts() if self.jsonl else chunks, self.options):
             yield self._lines(translations, [records.popleft() for _ in translations] if self.jsonl else None)
 
     def _lines(self, translations: Sequence["Translation"], records: Sequence[Record] | None) -> list[str]:

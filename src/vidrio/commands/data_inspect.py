@@ -32,7 +32,7 @@ def command(files: tuple[str, ...], samples: int, as_json: bool, **given: Any) -
 
 def as_text(figures: "Survey", samples: int) -> Iterator[str]:
     """The survey in lines of at most 80 columns."""
-    from vidrio.draw.show import wrap
+    from vidrio.look.layout import wrap
     from vidrio.look.writing import cut
 
     tally = figures.tally
@@ -61,7 +61,7 @@ def as_text(figures: "Survey", samples: int) -> Iterator[str]:
 def left_out(figures: "Survey", samples: int) -> Iterator[str]:
     """Every reason with its count, its meaning and samples."""
     from vidrio.data.clean import REASONS
-    from vidrio.draw.show import wrap
+    from vidrio.look.layout import wrap
     from vidrio.look.writing import cut
 
     yield "Left out"
@@ -83,7 +83,7 @@ def _pair(source: str, target: str) -> Iterator[str]:
 def _lengths(figures: "Survey") -> Iterator[str]:
     """The histogram of lengths, both sides."""
     from vidrio.data.inspect import BINS
-    from vidrio.draw.show import bar, table
+    from vidrio.look.layout import bar, table
 
     kept = figures.tally.kept
     names = [f"{low + 1} to {high}" for low, high in zip((0, *BINS), BINS, strict=False)] + [f"over {BINS[-1]}"]

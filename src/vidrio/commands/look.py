@@ -95,11 +95,9 @@ class Views:
 
 def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print the views that were asked for, and write the files."""
-    from vidrio.draw import notebook
-    from vidrio.draw.page import run_page
     from vidrio.draw.terminal import text
     from vidrio.errors import InputError
-    from vidrio.look import changed, manifest, overview
+    from vidrio.look import changed, overview
     from vidrio.look.translated import COPIED
 
     if tried.after.copied and (asked.addresses or asked.heads or asked.embedding or asked.steps or asked.tree):
@@ -107,13 +105,19 @@ def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     lead_on, precision = request.command_line(), asked.precision
     run = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
     if asked.as_json:
+        from vidrio.look import manifest
+
         what_if = changed.as_data(tried) if tried.whatif else None
         values = asked.values or ("at" if asked.addresses else "none")
         click.echo(manifest.to_json(run, values, asked.addresses, what_if), nl=False)
     views = [text(view, precision) for view in views_of(asked, run, lead_on)]
     if asked.html is not None:
+        from vidrio.draw.page import run_page
+
         write(asked.html, run_page(replace(tried, after=run), lead_on))
     if asked.ipynb is not None:
+        from vidrio.draw import notebook
+
         made = notebook.notebook(run, model_name=request.model_name, asked=request.whatif, precision=precision)
         write(asked.ipynb, made)
     if not (views or asked.as_json or asked.html or asked.ipynb):
@@ -130,7 +134,7 @@ def views_of(asked: Views, run: "Look", lead_on: "CommandLine") -> "Iterator[Ite
     if not asked.as_json:
         yield from (quantities.at(run.trace, address, lead_on, asked.precision) for address in asked.addresses)
     if asked.heads:
-        yield heads.overview(run.trace, lead_on)
+        yield heads.overview(run.trace, lead_on, asked.precision)
     if asked.embedding:
         yield heads.embeddings(run.trace, asked.precision)
     yield from (decoding.step(run, step, lead_on, asked.precision) for step in asked.steps)

@@ -185,7 +185,7 @@ def try_it(folder: Path, task: "Task") -> str:
 
 def write_report(learned: "Learned", judgement: "Judgement") -> Path:
     """The page on how the model became what it is."""
-    from vidrio.draw.page import write_report as write_page
+    from vidrio.draw.page import blocks_page
     from vidrio.learn.run.finish import LIMITS
     from vidrio.look import report
     from vidrio.model.files import write_atomically
@@ -204,4 +204,6 @@ def write_report(learned: "Learned", judgement: "Judgement") -> Path:
         limits=LIMITS,
         warnings=judgement.warnings,
     )
-    return write_page(learned.request.folder, ending, data)
+    page = learned.request.folder / "report.html"
+    write_atomically(page, blocks_page(report.report(learned.request.folder, ending, data)).encode())
+    return page

@@ -15,7 +15,7 @@ Nothing is done again while the files that the pairs come from and the wishes ar
 import json
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -67,7 +67,9 @@ class Wishes:
 def select(corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, progress: Progress) -> Iterator[Kept]:
     """The pairs worth having, in the order of the files. `work` is a file to use in between; it is removed."""
     chosen = Apart(near=wishes.near)
-    given = apart_of(wishes)
+    given = Apart(near=wishes.near)
+    for sides in pairs_apart(wishes):
+        given.add(*sides)
     try:
         exact, sources, targets = _first_pass(corpora, wishes, tally, work, progress)
         new = _new(sources, targets) if not wishes.duplicates else np.ones(len(exact), dtype=bool)
@@ -80,7 +82,7 @@ def select(corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, 
         sampled = set(near_sample(new & (part == TRAIN)).tolist())
         many_are_near = too_many_near((w for n, w in enumerate(_written(work, len(exact))) if n in sampled), chosen)
         comparing = progress.work = Work("comparing pairs", len(exact))
-        judge = Judge([corpus.name for corpus in corpora], given, chosen, many_are_near)
+        judge = Judge([corpus.name for corpus in corpora], _repeats(given), _repeats(chosen), many_are_near)
         flags = Flags(new, ~first_of_each(exact), part)
         yield from judge.kept(_written(work, len(exact), comparing), flags, tally)
         progress.work = None
@@ -88,13 +90,11 @@ def select(corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, 
         work.unlink(missing_ok=True)
 
 
-def apart_of(wishes: Wishes) -> Apart:
-    """The sets that are kept apart."""
-    given = Apart(near=wishes.near)
+def pairs_apart(wishes: Wishes) -> Iterator[tuple[str, str]]:
+    """The pairs that are kept apart."""
     for corpus in wishes.apart:
         for pair in read(corpus, Tally()):
-            given.add(pair.source, pair.target)
-    return given
+            yield pair.source, pair.target
 
 
 def refuse_few(pairs: int, wishes: Wishes, tally: Tally) -> None:
@@ -119,8 +119,8 @@ class Judge:
     """Decides which pairs are kept, once it is known which are held out."""
 
     names: Sequence[str]  # of the corpora
-    given: Apart
-    chosen: Apart
+    given: "Repeats"
+    chosen: "Repeats"
     many_are_near: bool
 
     def kept(self, pairs: "Iterable[Passed]", flags: Flags, tally: Tally) -> Iterator[Kept]:
@@ -130,9 +130,9 @@ class Judge:
             elif flags.part[number] < TRAIN:
                 reason = "shares a side with a held-out pair"
             else:
-                reason = self.given.fault(pair.source, pair.target)
+                reason = self.given(number, pair)
                 if not reason and flags.part[number] == TRAIN:
-                    reason = self.chosen.fault(pair.source, pair.target)
+                    reason = self.chosen(number, pair)
                     if reason == NEAR_COPY and self.many_are_near:
                         tally.near_copies, reason = tally.near_copies + 1, ""
             if reason:
@@ -164,6 +164,14 @@ class Passed(NamedTuple):
     def of(written: str) -> "Passed":
         corpus, line, source, target = written[:-1].split("\t")
         return Passed(int(corpus), int(line), source, target)
+
+
+# A pair and its number → why it must not be learned from, beside held-out ones; empty if it may.
+Repeats = Callable[[int, Passed], str]
+
+
+def _repeats(apart: Apart) -> Repeats:
+    return lambda number, pair: apart.fault(pair.source, pair.target)
 
 
 def _first_pass(

@@ -14,7 +14,7 @@ from vidrio.text.fold import fold
 
 Keys = NDArray[np.uint64]
 TRAIN, DROPPED = 0, -1
-NEAR_COPY = "near-copy of a held-out sentence"
+STANDS, NEAR_COPY = "stands in a held-out set", "near-copy of a held-out sentence"
 _LARGEST_FAMILY = 10  # pairs; larger families of paraphrases stay in training
 _FEWEST_WORDS = 5  # of a sentence whose near-copies are looked for
 
@@ -82,7 +82,7 @@ class Apart:
             if folded:
                 self._sentences[side].add(folded)
             if self.near:
-                self._nearly[side].update(_one_word_less(folded))
+                self._nearly[side].update(one_word_less(folded))
 
     def fault(self, source: str, target: str) -> str:
         """Why a pair must not be learned from; empty if it may."""
@@ -90,13 +90,13 @@ class Apart:
             return ""
         folded = fold(source), fold(target)
         if any(text in self._sentences[side] for side, text in enumerate(folded)):
-            return "stands in a held-out set"
+            return STANDS
         if self.near and any(_repeats(text, self._nearly[side]) for side, text in enumerate(folded)):
             return NEAR_COPY
         return ""
 
 
-def _one_word_less(folded: str) -> list[str]:
+def one_word_less(folded: str) -> list[str]:
     """The sentence, and it without each of its words: sentences that share one of these differ in one word at most.
 
     None for a short sentence: those are alike by nature.
@@ -108,7 +108,7 @@ def _one_word_less(folded: str) -> list[str]:
 
 
 def _repeats(folded: str, nearly: set[str]) -> bool:
-    return any(text in nearly for text in _one_word_less(folded))
+    return any(text in nearly for text in one_word_less(folded))
 
 
 def _mixed(keys: Keys) -> Keys:

@@ -12,6 +12,7 @@ from vidrio.look import blocks as b
 from vidrio.look.writing import PRECISION, shape, visible
 
 Data = dict[str, Any]
+OF_TERMINALS = ("align", "indent", "hang")  # fields that a page has no use for
 
 
 def as_data(blocks: Iterable[b.Block], precision: int = PRECISION) -> list[Data]:
@@ -26,89 +27,39 @@ def as_data(blocks: Iterable[b.Block], precision: int = PRECISION) -> list[Data]
     return found
 
 
-def _block(block: b.Block, precision: int) -> Data:
+def _block(block: Any, precision: int) -> Data:
     match block:
-        case b.Title(title):
-            return {"kind": "title", "text": visible(title)}
-        case b.Note(note, kind=kind):
-            return {"kind": "note", "text": visible(note), "tone": kind}
-        case b.Table():
-            return {
-                "kind": "table",
-                "name": visible(block.name),
-                "heads": [visible(head) for head in block.heads],
-                "rows": [[_cell(cell) for cell in row] for row in block.rows],
-                "row_heads": block.row_heads,
-            }
+        case b.Numbers(largest=True):
+            return {"kind": "text", "text": text([block], precision)}
         case b.Numbers():
             return _numbers(block)
-        case b.Quantity():
-            return _quantity(block, precision)
-        case b.Heads(quantities):
-            return {"kind": "beside", "blocks": [_quantity(quantity, precision) for quantity in quantities]}
-        case b.Beside(parts):
-            return {"kind": "beside", "blocks": as_data(parts, precision)}
-        case b.Fold(title, about, parts, anchor):
-            inside = as_data(parts, precision)
-            return {
-                "kind": "fold",
-                "title": visible(title),
-                "about": visible(about),
-                "blocks": inside,
-                "anchor": anchor,
-            }
-        case b.Pairs(pairs):
-            return {"kind": "pairs", "pairs": [[visible(name), visible(value)] for name, value in pairs]}
+        case b.Quantity(address, axes, stage, numbers):
+            told = {name: getattr(stage, name) for name in ("says", "place", "inputs")}
+            formula = stage.formula if stage.inputs else ""
+            told |= {"address": address, "axes": axes, "shape": shape(numbers.array), "formula": formula}
+            return {"kind": "quantity", **told, "numbers": _block(numbers, precision)}
         case b.Predictions(steps):
             return _block(_as_table(steps), precision)
-        case b.Curves():
-            lines = [{**line._asdict(), "points": thinned(line.points)} for line in block.lines if line.points]
-            return {"kind": "curves", **block._asdict(), "lines": lines, "minutes": thinned(block.minutes)}
-        case b.Heat():
-            return {
-                "kind": "heat",
-                "weights": block.weights_TS,
-                "rows": [visible(token) for token in block.rows],
-                "columns": [visible(token) for token in block.columns],
-                "caption": visible(block.caption),
-            }
-        case b.Ages(history):
-            return {"kind": "ages", "history": _visible(history)}
-    return {"kind": "text", "text": text([block], precision)}
+    fields = {name: value for name, value in block._asdict().items() if name not in OF_TERMINALS}
+    if "blocks" in fields:
+        fields["blocks"] = as_data(fields["blocks"], precision)
+    return {"kind": type(block).__name__.lower(), **_data(fields)}
 
 
-def _visible(data: Any) -> Any:
-    """All texts in it."""
-    if isinstance(data, str):
-        return visible(data)
-    if isinstance(data, Mapping):
-        return {key: _visible(value) for key, value in data.items()}
-    return [_visible(value) for value in data] if isinstance(data, list | tuple) else data
-
-
-def _cell(cell: b.Cell) -> Any:
-    match cell:
-        case b.Value():
-            return {"value": cell.value, "address": cell.address, "share": cell.share, "label": visible(cell.label)}
+def _data(value: Any) -> Any:
+    """Fields of a block: all texts in them made visible, records as objects."""
+    match value:
+        case str():
+            return visible(value)
+        case Mapping():
+            return {key: _data(inside) for key, inside in value.items()}
         case b.Bar(share):
             return {"bar": share}
-        case b.Words(words, kind, bold):
-            return {"words": visible(words), "kind": kind, "bold": bold}
-    return visible(cell)
-
-
-def _quantity(block: b.Quantity, precision: int) -> Data:
-    return {
-        "kind": "quantity",
-        "address": block.address,
-        "axes": " × ".join(block.axes),
-        "shape": shape(block.numbers.array),
-        "says": block.says,
-        "formula": block.formula if block.inputs else "",
-        "place": block.place,
-        "inputs": list(block.inputs),
-        "numbers": _block(block.numbers, precision),
-    }
+        case b.Value() | b.Words() | b.Curve():
+            return _data(value._asdict())
+        case tuple() | list():
+            return [_data(inside) for inside in value]
+    return value
 
 
 def _numbers(block: b.Numbers) -> Data:
@@ -148,15 +99,3 @@ def _as_table(steps: Sequence[b.Prediction]) -> b.Table:
         rows.append(row)
     heads = ["after", "comes", "log p", "the likeliest", *[""] * (max(map(len, rows)) - 4)]
     return b.Table(rows, heads, name="steps")
-
-
-MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
-
-
-def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most MOST_POINTS: each the mean of neighbours; the last one as it is."""
-    size = -(-len(points) // MOST_POINTS)
-    if size <= 1:
-        return list(points)
-    groups = (np.array(points[i : i + size], dtype=np.float64).mean(axis=0) for i in range(0, len(points), size))
-    return [*((float(step), float(value)) for step, value in groups), points[-1]]

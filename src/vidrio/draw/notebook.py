@@ -29,14 +29,9 @@ def notebook(
         {"id": f"step-{n}", "cell_type": cell["cell_type"], "metadata": {}, **cell}
         for n, cell in enumerate(_cells(seen, model_name, asked, precision))
     ]
-    count = 0
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            count += 1
-            cell["execution_count"] = count
-            for output in cell["outputs"]:
-                if output["output_type"] == "execute_result":
-                    output["execution_count"] = count
+    for count, cell in enumerate((cell for cell in cells if cell["cell_type"] == "code"), 1):
+        for part in (cell, *(output for output in cell["outputs"] if output["output_type"] == "execute_result")):
+            part["execution_count"] = count
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     data = {
         "cells": cells,

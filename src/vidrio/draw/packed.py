@@ -1,18 +1,20 @@
 """The numbers of a run, packed for a page that must do without the model: small, and to the last bit.
 
 A quantity is stored as it is, or as the rule that makes it from others, if that rule gives the very same bits: sums
-of two numbers, products, quotients and square roots have one right answer, whoever computes them, and so have sums of
-whole numbers. Whether a rule does is tried here, on the numbers themselves; where it does not, they are stored.
+of two numbers, products, quotients and square roots have one right answer, whoever computes them. Whether a rule does
+is tried here, on the numbers themselves; where it does not, they are stored.
 
-Parameters go in whole layers, the first layers of both sides before the others, as long as there is room; what has none
-is named as left out.
+Parameters go in whole layers, the first layers of both sides before the others, until there is no room; the rest is
+named as left out.
 """
 
+import math
 import re
 import zlib
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,6 @@ from vidrio.look.patterns import Node, Pattern
 
 LARGE = 1 << 16  # numbers of a table that is not packed whole
 LEVEL = 1  # of the compression; more takes longer and gives 1 %
-MOST_SUMMED = 127  # whole numbers up to here: their sums of products stay below 2**53, so every order gives the same
 STORED: dict[str, Any] = {"i1": np.int8, "i2": np.int16, "i4": np.int32, "f4": np.float32, "f8": np.float64}
 
 LAYER = re.compile(r"(enc|dec)\.\d+(?=\.)")
@@ -95,10 +96,6 @@ def made_by(pattern: Pattern, arrays: Sequence[Array], like: Array, precision: A
                 return _spread(arrays[slot].astype(precision), axes_of[slot], made, arrays[1:2])
             case ["num", constant, _]:
                 return np.asarray(float(constant), precision)
-            case ["dot", int(a), int(b)] if _whole(arrays[a]) and _whole(arrays[b]):
-                left, right = arrays[a].astype(np.float64), arrays[b].astype(np.float64)
-                total: Array = left @ (right if axes_of[b].endswith(made[-1]) else right.T)
-                return total.astype(precision)
             case ["max0", inside]:
                 return np.maximum(value(inside), precision(0))
             case ["f4", inside]:
@@ -125,10 +122,6 @@ def made_by(pattern: Pattern, arrays: Sequence[Array], like: Array, precision: A
         return None
 
 
-def _whole(array: Array) -> bool:
-    return array.size > 0 and bool(np.all(np.abs(array) <= MOST_SUMMED) and np.all(array == np.rint(array)))
-
-
 def _spread(array: Array, axes: str, made: str, picks: Sequence[Array]) -> Array:
     """An input with an axis for each letter of what is made; p is the number that the second input holds."""
     if "p" in axes:
@@ -147,9 +140,13 @@ def rule_of(trace: Trace, stage: Stage, pattern: Pattern | None, here: Mapping[s
         for precision in dict.fromkeys((array.dtype.type, np.float64)):
             again = made_by(rule, arrays, array, precision)
             if again is not None and _bits(again) == _bits(array):
-                width = "f4" if precision is np.float32 else "f8"
-                return {"of": list(rule.inputs), "by": rule.indices, "make": rule.make, "in": width}
+                return _as_data(rule, precision)
     return None
+
+
+def _as_data(rule: Pattern, precision: object) -> dict[str, Any]:
+    width = "f4" if precision is np.float32 else "f8"
+    return {"of": list(rule.inputs), "by": rule.indices, "make": rule.make, "in": width}
 
 
 def _is_here(entry: Mapping[str, Any] | None, axes: str | None) -> bool:
@@ -164,7 +161,17 @@ def _bits(array: Array) -> bytes:
 # --- packing ---------------------------------------------------------------------------------------------------------
 
 
-Stored = tuple[list[str], list[str], dict[str, list[str]]]  # see _stored
+class Part:
+    """Numbers that are deflated together, kind by kind."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, list[Array]] = {kind: [] for kind in STORED}
+        self.entries: dict[str, dict[str, Any]] = {}
+
+    def keep(self, name: str, array: Array) -> None:
+        kind, numbers = _small(array)
+        self.entries[name] = {**_about(array), "kind": kind, "at": sum(map(len, self.kept[kind]))}
+        self.kept[kind].append(numbers)
 
 
 @dataclass
@@ -176,115 +183,72 @@ class Packed:
     directory: list[dict[str, int]] = field(default_factory=list)  # of each part: how many numbers of which kind
     left_out: list[str] = field(default_factory=list)
 
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.parts))
+    def add(self, part: Part, room: float = math.inf) -> bool:
+        """One part more, if there is room for it."""
+        small = zlib.compress(b"".join(map(_planes, part.kept.values())), LEVEL)
+        if sum(map(len, self.parts)) + len(small) > room:
+            return False
+        for entry in part.entries.values():
+            if "kind" in entry:
+                entry["part"] = len(self.parts)
+        self.quantities |= part.entries
+        self.directory.append({kind: sum(map(len, arrays)) for kind, arrays in part.kept.items()})
+        self.parts.append(small)
+        return True
 
 
 def packed(trace: Trace, patterns: Mapping[str, Pattern], room: int, tokens: Sequence[int] = ()) -> Packed:
     """The run's numbers, all of them, and as many parameters as go into `room` bytes; of a large table only the rows
     of `tokens`."""
+    pack = Packed()
     if not trace.values:
-        return Packed()
-    stored = _stored(trace)
-    first = [layer for layer in stored[2] if layer.endswith(".0")]
-    pack = Packed()
-    for layers in (first[:count] for count in range(len(first), -1, -1)):
-        pack = _packed(trace, patterns, stored, layers, room, tokens)
-        if pack.size <= room:
-            break  # else the run's own numbers need the room of a layer
-    pack.left_out.sort(key=list(trace.stages).index)
-    return pack
-
-
-def _packed(
-    trace: Trace,
-    patterns: Mapping[str, Pattern],
-    stored: Stored,
-    first: Sequence[str],
-    room: int,
-    tokens: Sequence[int],
-) -> Packed:
-    pack = Packed()
-    few, tables, layers = stored
-    _add(pack, trace, patterns, few)
+        return pack
+    of_the_model = [name for name in trace.addresses() if trace.stages[name].of_the_model]
+    matrices = [name for name in of_the_model if trace.array(name).ndim == 2]
+    tables = [name for name in matrices if not LAYER.match(name) and trace.array(name).size > LARGE]
+    layers: dict[str, list[str]] = {}
+    for name in matrices:
+        if match := LAYER.match(name):
+            layers.setdefault(match[0], []).append(name)
+    apart = {*tables, *chain(*layers.values())}
+    few = [name for name in of_the_model if name not in apart]
+    pack.add(_part(pack, trace, patterns, few))
     for table in tables:
-        _add(pack, trace, patterns, [table], rows=sorted(set(tokens)))
-    for layer in first:
-        _add(pack, trace, patterns, layers[layer], room // len(first) // 2)
-    _add(pack, trace, patterns, list(trace.values))
+        pack.add(_part(pack, trace, patterns, [table], sorted(set(tokens))))
+    pack.add(_part(pack, trace, patterns, trace.values))
     for step, then in enumerate(trace.steps):  # each computed by itself, so each by itself here too
-        _add_step(pack, then, step)
-    for layer, names in layers.items():
-        if layer not in first:
-            _add(pack, trace, patterns, names, room - pack.size)
+        part = Part()
+        for name, array in then.values.items():
+            if "T" in then.stages[name].axes:
+                part.keep(f"{name}@{step}", array)
+        pack.add(part)
+    for layer in sorted(layers, key=lambda name: not name.endswith(".0")):
+        if pack.left_out or not pack.add(_part(pack, trace, patterns, layers[layer]), room):
+            pack.left_out += layers[layer]
     return pack
 
 
-def _stored(trace: Trace) -> Stored:
-    """What is known before there is a text: vectors and small matrices; large tables; the matrices of each layer."""
-    few, tables, layers = [], [], {}  # type: ignore[var-annotated]
-    for name in (name for name in trace.addresses() if trace.stages[name].of_the_model):
-        layer, array = LAYER.match(name), trace.array(name)
-        if array.ndim < 2:
-            few.append(name)
-        elif layer:
-            layers.setdefault(layer[0], []).append(name)
-        else:
-            (tables if array.size > LARGE else few).append(name)
-    return few, tables, layers
-
-
-def _add(
-    pack: Packed,
-    trace: Trace,
-    patterns: Mapping[str, Pattern],
-    names: Sequence[str],
-    room: int | None = None,
-    rows: Sequence[int] = (),
-) -> None:
-    """One part more, if there is room for it; of a table only some rows."""
-    kinds: dict[str, list[Array]] = {kind: [] for kind in STORED}
-    entries: dict[str, dict[str, Any]] = {}
-    counts = dict.fromkeys(STORED, 0)
-
-    def keep(array: Array) -> dict[str, Any]:
-        kind, kept = _small(array)
-        place = {"part": len(pack.parts), "kind": kind, "at": counts[kind]}
-        counts[kind] += kept.size
-        kinds[kind].append(kept)
-        return {**_about(array), **place}
-
+def _part(
+    pack: Packed, trace: Trace, patterns: Mapping[str, Pattern], names: Iterable[str], rows: Sequence[int] = ()
+) -> Part:
+    """Quantities, or some rows of each, stored or by a rule that makes them from what is here."""
+    part = Part()
     for name in _rules_last(trace, names):
         array, stage = trace.array(name), trace.stages[name]
-        rule = rule_of(trace, stage, patterns.get(name), {**pack.quantities, **entries})
         if stage.kind == "parameter" and (in_eight_bits := scales(trace, name)) is not None:
             whole, by, scale = in_eight_bits
-            entries[f"{name}:scale"] = keep(scale[rows] if rows and by == "ij,i->ij" else scale)
-            rule = {"of": [whole, f"{name}:scale"], "by": by, "make": ["*", ["in", 0], ["in", 1]], "in": "f4"}
-        entry = {**_about(array), "rule": rule} if rule else keep(array[rows] if rows else array)
-        entries[name] = {**entry, **_about(array), "rows": rows} if rows else entry
-    small = zlib.compress(b"".join(_planes(kinds[kind]) for kind in STORED), LEVEL)
-    if room is not None and len(small) > room:
-        pack.left_out += names
-        return
-    pack.parts.append(small)
-    pack.directory.append(counts)
-    pack.quantities |= entries
-
-
-def _add_step(pack: Packed, then: Trace, step: int) -> None:
-    """The decoder's numbers as they were at one step."""
-    arrays = [(name, array) for name, array in then.values.items() if "T" in then.stages[name].axes]
-    entries = {}
-    at = 0
-    for name, array in arrays:
-        entries[f"{name}@{step}"] = {**_about(array), "part": len(pack.parts), "kind": "f8", "at": at}
-        at += array.size
-    numbers = [np.ravel(array).astype(np.float64) for _, array in arrays]
-    pack.parts.append(zlib.compress(_planes(numbers), LEVEL))
-    pack.directory.append({**dict.fromkeys(STORED, 0), "f8": at})
-    pack.quantities |= entries
+            part.keep(f"{name}:scale", scale[rows] if rows and by == "ij,i->ij" else scale)
+            times_scale = Pattern([whole, f"{name}:scale"], by, ["*", ["in", 0], ["in", 1]])
+            rule: dict[str, Any] | None = _as_data(times_scale, np.float32)
+        else:
+            rule = rule_of(trace, stage, patterns.get(name), ChainMap(part.entries, pack.quantities))
+        if rule:
+            part.entries[name] = {**_about(array), "rule": rule}
+        else:
+            part.keep(name, array[rows] if rows else array)
+        if rows:
+            part.entries[name] |= {**_about(array), "rows": rows}
+    return part
 
 
 def _rules_last(trace: Trace, names: Iterable[str]) -> list[str]:

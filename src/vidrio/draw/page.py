@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from vidrio._version import __version__
@@ -23,10 +22,8 @@ from vidrio.look.choosing import choosing_data
 from vidrio.look.command_line import CommandLine
 from vidrio.look.manifest import identity
 from vidrio.look.patterns import Pattern, patterns
-from vidrio.look.report import Ending, report
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, visible
-from vidrio.model.files import write_atomically
 from vidrio.model.json_text import json_text
 
 LARGEST = 5_950_000  # bytes of a file, if the numbers of the run itself fit
@@ -96,23 +93,12 @@ def blocks_page(page: b.Page, precision: int = PRECISION) -> str:
     return _file(page.title, [*_bundle("blocks"), _deflated(json_text(data))])
 
 
-def write_report(folder: Path, ending: Ending, data: Path | None = None) -> Path:
-    """The report of a training run, in its model's folder; `data` is the data.json of its pairs. The same run gives the
-    same bytes."""
-    path = folder / "report.html"
-    write_atomically(path, blocks_page(report(folder, ending, data)).encode())
-    return path
-
-
 def _agreement(seen: Look) -> dict[str, Any]:
     other = seen.otherwise
     if other is None:
-        return {"agrees": True, "glass": seen.translation, "first_difference": None}
+        return run_data.agreement_data(seen, seen.chosen_ids, seen.translation)
     ids = [*other.ids, *[seen.model.config.special.end] * other.ended]
-    pairs = zip(seen.chosen_ids, ids, strict=False)
-    first = next((t for t, (a, c) in enumerate(pairs) if a != c), min(len(ids), len(seen.chosen_ids)))
-    glass = seen.model.target_tokenizer.decode(list(other.ids))
-    return {"agrees": False, "glass": glass, "first_difference": first}
+    return run_data.agreement_data(seen, ids, seen.model.target_tokenizer.decode(other.ids))
 
 
 def _each_once(found: dict[str, Pattern]) -> dict[str, Any]:

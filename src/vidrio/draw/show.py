@@ -1,149 +1,47 @@
-"""Numbers, vectors, matrices and tables as plain text. Nothing is computed here, only drawn.
+"""Vectors and matrices as plain text. Nothing is computed here, only drawn.
 
 Plain text carries everything: it reads without colour, in 80 columns, in a log, in a pipe, by a screen reader. What
 does not fit is not cut off silently: it is wrapped into blocks of columns, or left out with count and range told.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from vidrio.look.writing import (
-    NO_BREAK,
-    PRECISION,
-    WIDTH,
-    cut,
-    left,
-    number,
-    shape,
-    text_width,
-    value_range,
-)
+from vidrio.look.blocks import Numbers
+from vidrio.look.layout import at_point, right, shade, side_by_side
+from vidrio.look.writing import PRECISION, WIDTH, cut, left, number, shape, text_width, value_range
 
-LIMIT = 12  # rows or columns shown before the rest is left out
 LONGEST_TOKEN = 16  # columns on the screen
 
-_BARS = "▁▂▃▄▅▆▇█"
 
-# --- bars -------------------------------------------------------------------------------------------------------------
+def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> str:
+    """A matrix with the place (and token) of every row and column, the decimal points of a column under each other; a
+    vector as one row.
 
-
-def shade(value: float) -> str:
-    """A bar of eight heights for a share from 0 to 1, nearly equal ones alike; nothing for 0 and for no share."""
-    if not 0 < value <= 1:
-        return " "
-    return _BARS[min(7, int(value * 8 + 1e-3))]
-
-
-def bar(value: float, width: int = 10) -> str:
-    """A bar of `width` cells for a share from 0 to 1, in eighths of a cell, padded to its width."""
-    if not 0 <= value <= 1:
-        return " " * width
-    eighths = round(value * width * 8)
-    drawn = "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
-    return drawn.ljust(width)
-
-
-# --- text in columns --------------------------------------------------------------------------------------------------
-
-
-def right(text: str, width: int) -> str:
-    """Text at the right of a column."""
-    return " " * max(0, width - text_width(text)) + text
-
-
-def wrap(text: str, width: int = WIDTH, indent: str = "", hang: str | None = None) -> str:
-    """A paragraph broken at spaces: `indent` before the first line, `hang` (else the same) before the later ones.
-
-    A word longer than a line stays whole. A no-break space keeps what it joins on one line, and is printed as a space.
+    More than `limit` rows or columns are left out from the middle, with their number and range told. Columns within the
+    limit that do not fit into `width` come in a block below. `shares` have a small bar beside them; the digits stay.
     """
-    lines, line, empty = [], indent, True
-    for word in text.split(" "):
-        if not empty and text_width(line) + 1 + text_width(word) > width:
-            lines.append(line)
-            line, empty = indent if hang is None else hang, True
-        line, empty = (line + word if empty else f"{line} {word}"), False
-    return "\n".join([*lines, line]).replace(NO_BREAK, " ")
-
-
-def table(rows: Sequence[Sequence[str]], headers: Sequence[str] = (), align: str = "", gap: str = "  ") -> str:
-    """Cells in columns; `align` has one letter a column: l (left, the default), r (right), . (at the decimal point)."""
-    if not rows:
-        return gap.join(headers)
-    n = max(len(row) for row in rows)
-    align = align.ljust(n, "l")
-    columns = []
-    for c in range(n):
-        cells = [row[c] if c < len(row) else "" for row in rows]
-        if align[c] == ".":
-            cells = at_point(cells)
-        head = [headers[c]] if c < len(headers) else [""] if headers else []
-        put = left if align[c] == "l" else right
-        width = max(map(text_width, [*head, *cells]))
-        columns.append([put(cell, width) for cell in [*head, *cells]])
-    return "\n".join(gap.join(line).rstrip() for line in zip(*columns, strict=True))
-
-
-def at_point(cells: Sequence[str]) -> list[str]:
-    """Numbers as text, padded so that their decimal points stand under each other."""
-    split = [cell.partition(".") for cell in cells]
-    before = max((len(whole) for whole, _, _ in split), default=0)
-    after = max((len(point + rest) for _, point, rest in split), default=0)
-    return [right(whole, before) + left(point + rest, after) for whole, point, rest in split]
-
-
-# --- vectors and matrices ---------------------------------------------------------------------------------------------
-
-
-def vector(
-    array: Any,
-    tokens: Sequence[str] | None = None,
-    precision: int = PRECISION,
-    width: int = WIDTH,
-    limit: int | tuple[int, int] = LIMIT,
-    *,
-    shaded: bool = False,
-) -> str:
-    """A vector as one row, its places (and tokens) above it."""
-    return matrix(np.asarray(array)[None], (), tokens, precision, width, limit, shaded=shaded)
-
-
-def matrix(
-    array: Any,
-    rows: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    precision: int = PRECISION,
-    width: int = WIDTH,
-    limit: int | tuple[int, int] = LIMIT,
-    *,
-    shaded: bool = False,
-) -> str:
-    """A matrix with the place (and token) of every row and column, the decimal points of a column under each other.
-
-    `rows` and `columns` are tokens; None leaves the bare places, () no heads at all. More than `limit` rows or columns
-    (one number for both, or a pair) are left out from the middle, with their number and range told. Columns within the
-    limit that do not fit into `width` come in a block below. `shaded` puts a small bar beside each share from 0 to 1;
-    the digits stay.
-    """
-    array = np.asarray(array)
+    array = np.asarray(numbers.array)
     if array.ndim == 0:
-        return number(array[()], precision)
+        return number(array.item(), precision)
     if array.ndim == 1:
-        return vector(array, columns, precision, width, limit, shaded=shaded)
+        array, numbers = array[None], numbers._replace(rows=())
     if 0 in array.shape:
         return f"(nothing: {shape(array)})"
-    row_limit, column_limit = (limit, limit) if isinstance(limit, int) else limit
-    shown_rows, shown_columns = shown(array.shape[0], row_limit), shown(array.shape[1], column_limit)
-    row_heads = _row_heads(rows, shown_rows)
-    room = width - _widest(row_heads)
-    blocks = list(_blocks(array, columns, shown_rows, shown_columns, precision, room, shaded))
-    while None in shown_columns and len(blocks) > 1 and len(shown_columns) > 3:
+    rows, columns = map(shown, array.shape, numbers.limit)
+    whole = array.dtype.kind in "iub" or bool(np.all(np.isfinite(array)) and np.all(array == np.round(array)))
+    heads = _heads(numbers.rows, rows)
+    drawn = {c: _column(array, c, rows, numbers, lambda value: _cell(value, precision, whole)) for c in columns}
+    room = width - _widest(heads)
+    blocks = side_by_side([drawn[c] for c in columns], room)
+    while None in columns and len(blocks) > 1 and len(columns) > 3:
         # Something is left out anyway: then leave out a little more, and stay on one line.
-        shown_columns = shown(array.shape[1], len(shown_columns) - 2)
-        blocks = list(_blocks(array, columns, shown_rows, shown_columns, precision, room, shaded))
-    text = "\n\n".join(_block(row_heads, block) for block in blocks)
-    return "\n".join([text, *_left_out(array, shown_rows, shown_columns, precision)])
+        columns = shown(array.shape[1], len(columns) - 2)
+        blocks = side_by_side([drawn[c] for c in columns], room)
+    text = "\n\n".join(_block(heads, block) for block in blocks)
+    return "\n".join([text, *_left_out(array, rows, columns, precision)])
 
 
 def shown(length: int, limit: int) -> list[int | None]:
@@ -153,57 +51,37 @@ def shown(length: int, limit: int) -> list[int | None]:
     return [*range(limit - 1), None, length - 1]
 
 
-def _row_heads(tokens: Sequence[str] | None, shown: Sequence[int | None]) -> list[str]:
+def _heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list[str]:
+    """Of the rows: their places, with tokens behind."""
     if tokens is not None and not tokens:
-        return [""] * len(shown)
-    digits = max((len(str(r)) for r in shown if r is not None), default=1)
-    heads = [right("…" if r is None else str(r), digits) for r in shown]
+        return [""] * len(rows)
+    digits = max((len(str(r)) for r in rows if r is not None), default=1)
+    heads = [right("…" if r is None else str(r), digits) for r in rows]
     if tokens is None:
         return heads
-    return [
-        head if r is None else f"{head} {cut(tokens[r], LONGEST_TOKEN)}" for head, r in zip(heads, shown, strict=True)
-    ]
+    named = ("" if r is None else f" {cut(tokens[r], LONGEST_TOKEN)}" for r in rows)
+    return [head + token for head, token in zip(heads, named, strict=True)]
 
 
-def _blocks(
-    array: np.ndarray,
-    tokens: Sequence[str] | None,
-    shown_rows: Sequence[int | None],
-    shown_columns: Sequence[int | None],
-    precision: int,
-    room: int,
-    shaded: bool,
-) -> Iterator[list[list[str]]]:
-    """The columns, drawn (heads first, all cells of one width), in blocks that fit side by side."""
-    whole = array.dtype.kind in "iub" or bool(np.all(np.isfinite(array)) and np.all(array == np.round(array)))
-    bare = tokens is not None and not tokens
-    block: list[list[str]] = []
-    used = 0
-    for c in shown_columns:
-        heads = [] if bare else ["…" if c is None else str(c)]
-        if tokens:
-            heads.append("" if c is None else cut(tokens[c], LONGEST_TOKEN))
-        if c is None:
-            cells = ["…"] * len(shown_rows)
-        else:
-            values = [None if r is None else array[r, c] for r in shown_rows]
-            marks = [f" {shade(float(v))}" if shaded and v is not None else "" for v in values]
-            cells = at_point([_cell(v, precision, whole) for v in values])
-            cells = [left(cell + mark, len(cells[0]) + 2 * shaded) for cell, mark in zip(cells, marks, strict=True)]
-        column_width = max(map(text_width, [*heads, *cells]))
-        column = [right(cell, column_width) for cell in [*heads, *cells]]
-        if block and used + 2 + column_width > room:
-            yield block
-            block, used = [], 0
-        block.append(column)
-        used += 2 + column_width
-    if block:
-        yield block
+def _column(
+    array: np.ndarray, c: int | None, rows: Sequence[int | None], numbers: Numbers, cell: Callable[[Any], str]
+) -> list[str]:
+    """A column drawn, its heads first."""
+    tokens = numbers.columns
+    heads = [] if tokens is not None and not tokens else ["…" if c is None else str(c)]
+    if tokens:
+        heads.append("" if c is None else cut(tokens[c], LONGEST_TOKEN))
+    cells = ["…"] * len(rows)
+    if c is not None:
+        cells = at_point(["…" if r is None else cell(array[r, c]) for r in rows])
+    if c is not None and numbers.shares:
+        marks = ["" if r is None else f" {shade(float(array[r, c]))}" for r in rows]
+        cells = [left(text + mark, len(cells[0]) + 2) for text, mark in zip(cells, marks, strict=True)]
+    column_width = _widest([*heads, *cells])
+    return [right(text, column_width) for text in [*heads, *cells]]
 
 
 def _cell(value: Any, precision: int, whole: bool) -> str:
-    if value is None:
-        return "…"
     return str(int(value)) if whole and abs(value) < 1e6 else number(value, precision)
 
 
@@ -220,16 +98,13 @@ def _widest(texts: Sequence[str]) -> int:
 
 
 def _left_out(
-    array: np.ndarray, shown_rows: Sequence[int | None], shown_columns: Sequence[int | None], precision: int
+    array: np.ndarray, rows: Sequence[int | None], columns: Sequence[int | None], precision: int
 ) -> Iterator[str]:
-    kept_rows = [r for r in shown_rows if r is not None]
-    kept_columns = [c for c in shown_columns if c is not None]
-    counts = [
-        (array.shape[0] - len(kept_rows), "row"),
-        (array.shape[1] - len(kept_columns), "column"),
-    ]
-    parts = [f"{count} more {word}{'s' * (count != 1)}" for count, word in counts if count]
+    kept = [[place for place in places if place is not None] for places in (rows, columns)]
+    counts = (length - len(places) for length, places in zip(array.shape, kept, strict=True))
+    words = zip(counts, ("row", "column"), strict=True)
+    parts = [f"{count} more {word}{'s' * (count != 1)}" for count, word in words if count]
     if parts:
         hidden = np.ones(array.shape, dtype=bool)
-        hidden[np.ix_(kept_rows, kept_columns)] = False
+        hidden[np.ix_(*kept)] = False
         yield f"… {' and '.join(parts)}, range {value_range(array[hidden], precision)}"

@@ -18,7 +18,7 @@ from vidrio.lessons.as_data import json_text
 from vidrio.lessons.errata_figures import FIGURES
 from vidrio.lessons.slips import DOCUMENTS, Slip, flag, slip, slips, told
 from vidrio.look import writing
-from vidrio.look.blocks import Block, Note, apart
+from vidrio.look.blocks import Block, Note, Numbers, apart
 
 RIGHT_IN_A_ROW = (5, 8, 15)  # slips whose right side is a row of numbers that the walk does not show itself
 
@@ -56,7 +56,7 @@ def _figure(what: str, value: Any, precision: int) -> Iterator[Block]:
     array = np.asarray(value)
     if array.ndim:
         yield Note(f"{what}:", indent=4, hang=6)
-        rows = show.matrix(np.atleast_2d(array), (), (), precision, width=writing.WIDTH - 6)
+        rows = show.matrix(Numbers(np.atleast_2d(array), "", (), ()), precision, writing.WIDTH - 6)
         yield from (f"      {line}".rstrip() for line in rows.splitlines())
         return
     if array.dtype.kind in "Uiu":

@@ -12,6 +12,7 @@ from vidrio.glass.paper.attention import Attention, multi_head
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import decode, encode, feed_forward, predict, translate_forced
 from vidrio.glass.whatif.changes import with_positions
+from vidrio.lessons.as_data import Measured
 from vidrio.lessons.machines import Recorder, largest_difference, random_machine
 from vidrio.lessons.runs import Lesson, greedy
 from vidrio.lessons.values import trained
@@ -45,19 +46,10 @@ def measure_positions(kind: str, seed: int = 0) -> Swapped:
     return Swapped(memory_SD, other_SD[list(MAN_BITES_DOG)], largest_difference(first, other))
 
 
-@dataclass(frozen=True)
-class Translated:
-    """What the lessons' trained model makes of two words in both orders."""
-
-    positions: str
-    first: str
-    second: str
-
-
 TWO_ORDERS = ("hello world", "world hello")
 
 
-def measure_translations(kind: str) -> Translated:
+def measure_translations(kind: str) -> Measured:
     """Translate both with these positions."""
     values = trained()
     texts = []
@@ -65,22 +57,16 @@ def measure_translations(kind: str) -> Translated:
         lesson = Lesson("trained", replace(values, sentence=sentence))
         ids = greedy(lesson, with_positions(lesson.machine, kind))
         texts.append(" ".join(values.vocabulary[i] for i in ids[1:]))
-    return Translated(kind, *texts)
+    return Measured(positions=kind, first=texts[0], second=texts[1])
 
 
-@dataclass(frozen=True)
-class WordOrder:
+def measure_word_order() -> Measured:
     """Without positions and with the paper's: an untrained encoder's rows, and the trained model's translations."""
-
-    words, two_orders = DOG_BITES_MAN, TWO_ORDERS
-    rows: dict[str, Swapped]
-    translated: dict[str, Translated]
-
-
-def measure_word_order() -> WordOrder:
     kinds = ("none", "sinusoidal")
-    return WordOrder(
-        {kind: measure_positions(kind) for kind in kinds}, {kind: measure_translations(kind) for kind in kinds}
+    return Measured(
+        {"words": DOG_BITES_MAN, "two_orders": TWO_ORDERS},
+        rows={kind: measure_positions(kind) for kind in kinds},
+        translated={kind: measure_translations(kind) for kind in kinds},
     )
 
 
@@ -90,34 +76,11 @@ SOURCE = ("the", "cat", "sleeps")
 TARGET = ("<s>", "el", "gato", "duerme", "bien")
 
 
-@dataclass(frozen=True)
-class Attentions:
-    """One pass over three source and five target tokens, and what moved when a word on either side was changed."""
-
-    source, target = SOURCE, TARGET
-    trace: Trace
-    source_changed: dict[str, float]
-    target_changed: dict[str, float]
-
-    @property
-    def inputs(self) -> dict[str, list[str]]:
-        """What Q, K and V are made from, by the kind of attention."""
-        return {kind: [self.trace.stage(f"{kind}.{letter}.h0").inputs[0] for letter in "QKV"] for kind in KINDS}
-
-    @property
-    def weights(self) -> dict[str, Array]:
-        return {kind: self.trace.array(f"{kind}.weights.h0") for kind in KINDS}
-
-    @property
-    def sums(self) -> Array:
-        return self.weights["dec.0.cross"].sum(axis=1)
-
-
 KINDS = ("enc.0.self", "dec.0.self", "dec.0.cross")
 CROSS = ("dec.0.cross.Q.h0", "dec.0.cross.K.h0", "dec.0.cross.V.h0", "dec.0.cross.weights.h0")
 
 
-def measure_attentions(seed: int = 0) -> Attentions:
+def measure_attentions(seed: int = 0) -> Measured:
     """Trace one pass; then change the last source word, then the last target word, and compare."""
     words = [*SOURCE, *TARGET, "dog"]
     machine = random_machine(words, seed)
@@ -133,7 +96,18 @@ def measure_attentions(seed: int = 0) -> Attentions:
     def changes(after: Trace) -> dict[str, float]:
         return {name: largest_difference(before.values[name], after.values[name]) for name in CROSS}
 
-    return Attentions(before, changes(run((0, 1, dog), target)), changes(run(source, (3, 4, 5, 6, dog))))
+    weights = {kind: before.array(f"{kind}.weights.h0") for kind in KINDS}
+    page = {
+        **{"source": SOURCE, "target": TARGET, "weights": weights, "sums": weights["dec.0.cross"].sum(axis=1)},
+        # what Q, K and V are made from
+        "inputs": {kind: [before.stage(f"{kind}.{letter}.h0").inputs[0] for letter in "QKV"] for kind in KINDS},
+    }
+    return Measured(
+        page,
+        trace=before,
+        source_changed=changes(run((0, 1, dog), target)),
+        target_changed=changes(run(source, (3, 4, 5, 6, dog))),
+    )
 
 
 # --- 3: attention dimension too small, too large ----------------------------------------------------------------------
@@ -152,21 +126,7 @@ SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Width:
-    """One head of width K that looks at N_TOKENS random rows."""
-
-    d_head: int
-    rank: int  # of the matrix of scores
-    orders: int  # in how many orders QUERIES random queries put six random keys
-    spread: float  # standard deviation of the scores
-    entropy: float  # of the weights without √K, in bits, mean of the rows
-    largest: float  # weight of a row, mean, without √K
-    entropy_scaled: float  # with √K
-    largest_scaled: float
-
-
-def measure_width(d_head: int, seed: int = 0) -> Width:
+def measure_width(d_head: int, seed: int = 0) -> Measured:
     """Run one head with and without √K, on rows and matrices such that every query and key entry has variance 1."""
     generator = np.random.default_rng(seed)
     d = 64
@@ -180,44 +140,27 @@ def measure_width(d_head: int, seed: int = 0) -> Width:
     scores_LL = plain["enc.0.self.scores.h0"]
     weights_LL, calm_LL = plain["enc.0.self.weights.h0"], scaled["enc.0.self.weights.h0"]
     queries, keys = generator.standard_normal((QUERIES, d_head)), generator.standard_normal((ORDERED_KEYS, d_head))
-    return Width(
-        d_head,
-        int(np.linalg.matrix_rank(scores_LL)),
-        len(np.unique(np.argsort(queries @ keys.T, axis=1), axis=0)),
-        float(scores_LL.std()),
-        float(entropy(weights_LL).mean()),
-        float(weights_LL.max(axis=1).mean()),
-        float(entropy(calm_LL).mean()),
-        float(calm_LL.max(axis=1).mean()),
+    return Measured(
+        d_head=d_head,
+        rank=int(np.linalg.matrix_rank(scores_LL)),
+        orders=len(np.unique(np.argsort(queries @ keys.T, axis=1), axis=0)),  # of the keys, that a query puts them in
+        spread=float(scores_LL.std()),
+        entropy=float(entropy(weights_LL).mean()),  # in bits, mean of the rows, without √K
+        largest=float(weights_LL.max(axis=1).mean()),
+        entropy_scaled=float(entropy(calm_LL).mean()),  # with √K
+        largest_scaled=float(calm_LL.max(axis=1).mean()),
     )
 
 
-def measure_widths() -> list[Width]:
+def measure_widths() -> list[Measured]:
     return [measure_width(d_head) for d_head in WIDTHS]
 
 
 # --- 4: the feed-forward layer ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FeedForward:
-    """One feed-forward network on four rows, two of which are equal."""
-
-    shapes: dict[str, str]
-    x_LD: Array
-    hidden_LF: Array
-    active_LF: Array
-    out_LD: Array
-    same_rows: float  # difference between the outputs of the two equal rows
-    changed_moved: float  # how far a row's output moved when the row was changed
-    others_moved: float  # and the other rows'
-    silenced: float  # share of the hidden numbers that ReLU turned into 0
-    bend: float  # |f(a) + f(b) − f(a + b) − f(0)| with ReLU: 0 only for a linear map with its bias
-    bend_without: float  # the same with ReLU left out
-
-
-def measure_feed_forward(seed: int = 0) -> FeedForward:
-    """Run it; change one row; leave ReLU out."""
+def measure_feed_forward(seed: int = 0) -> Measured:
+    """One feed-forward network on four rows, two of which are equal; change one row; leave ReLU out."""
     machine = random_machine(["word"], seed, d_model=4, d_ff=8)
     generator = np.random.default_rng(seed)
     parameters = dict(machine.parameters)
@@ -232,6 +175,7 @@ def measure_feed_forward(seed: int = 0) -> FeedForward:
     moved_LD = feed_forward(machine, changed_LD, "enc.0.ffn", Recorder())
 
     def bend(activate: object) -> float:
+        """|f(a) + f(b) − f(a + b) − f(0)|: 0 only for a linear map with its bias."""
         bent = replace(machine, activate=activate)  # type: ignore[arg-type]
         a, b = x_LD[:1], x_LD[1:2]
         f_a, f_b, f_ab, f_0 = (feed_forward(bent, x, "enc.0.ffn", Recorder()) for x in (a, b, a + b, 0 * a))
@@ -241,16 +185,16 @@ def measure_feed_forward(seed: int = 0) -> FeedForward:
     names = ("x", "W1", "b1", "hidden", "active", "W2", "b2", "out")
     arrays = {"x": x_LD, "hidden": hidden_LF, "active": active_LF, "out": out_LD}
     shapes = {name: shape(arrays.get(name, parameters.get(f"enc.0.ffn.{name}"))) for name in names}
-    return FeedForward(
-        shapes,
-        x_LD,
-        hidden_LF,
-        active_LF,
-        out_LD,
-        largest_difference(out_LD[0], out_LD[2]),
-        largest_difference(moved_LD[3], out_LD[3]),
-        largest_difference(moved_LD[:3], out_LD[:3]),
-        float((active_LF == 0).mean()),
-        bend(machine.activate),
-        bend(lambda x: x),
+    return Measured(
+        shapes=shapes,
+        x_LD=x_LD,
+        hidden_LF=hidden_LF,
+        active_LF=active_LF,
+        out_LD=out_LD,
+        same_rows=largest_difference(out_LD[0], out_LD[2]),  # outputs of the two equal rows
+        changed_moved=largest_difference(moved_LD[3], out_LD[3]),  # the output of the row that was changed
+        others_moved=largest_difference(moved_LD[:3], out_LD[:3]),
+        silenced=float((active_LF == 0).mean()),  # share of the hidden numbers that ReLU turned into 0
+        bend=bend(machine.activate),
+        bend_without=bend(lambda x: x),  # ReLU left out
     )

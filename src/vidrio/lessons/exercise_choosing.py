@@ -4,16 +4,16 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.maths import Array, softmax
 from vidrio.glass.paper.transformer import Machine
-from vidrio.hypothesis import Hypothesis, Options
+from vidrio.hypothesis import Options
+from vidrio.lessons.as_data import Measured
 from vidrio.lessons.machines import random_machine
 from vidrio.lessons.notes_text import first_step
 from vidrio.search import Tree, search
@@ -23,39 +23,23 @@ from vidrio.search import Tree, search
 TEMPERATURES = (1.0, 0.5, 2.0)
 
 
-@dataclass(frozen=True)
-class Chosen:
+def measure_probabilities() -> Measured:
     """The first decoding step of `hello world`: the last row, its logits, and probabilities by temperature."""
-
-    words: Sequence[str]
-    row_D: Array
-    logits_V: Array
-    prob_V: Array
-    by_temperature: dict[float, Array]
-
-    def named(self) -> dict[str, Any]:
-        """What its page names besides."""
-        order, exps = np.argsort(-self.logits_V)[:10], np.exp(self.logits_V - self.logits_V.max())
-        probabilities = list(self.by_temperature.values())
-        return {
-            "order": order,
-            "best": order[0],
-            "exps": exps,
-            "exp_sum": exps.sum(),
-            "probabilities": probabilities,
-            "sums": [prob_V.sum() for prob_V in probabilities],
-        }
-
-
-def measure_probabilities() -> Chosen:
     trace = first_step()
     logits_V = trace.values["out.logits"][0]
-    return Chosen(
-        trace.vocabulary,
-        trace.values["dec.out"][0],
-        logits_V,
-        trace.values["out.prob"][0],
-        {T: softmax(logits_V / T) for T in TEMPERATURES},
+    order, exps = np.argsort(-logits_V)[:10], np.exp(logits_V - logits_V.max())
+    by_temperature = {T: softmax(logits_V / T) for T in TEMPERATURES}
+    probabilities = list(by_temperature.values())
+    return Measured(
+        {
+            **{"order": order, "best": order[0], "exps": exps, "exp_sum": exps.sum()},
+            **{"probabilities": probabilities, "sums": [prob_V.sum() for prob_V in probabilities]},
+        },
+        words=trace.vocabulary,
+        row_D=trace.values["dec.out"][0],
+        logits_V=logits_V,
+        prob_V=trace.values["out.prob"][0],
+        by_temperature=by_temperature,
     )
 
 
@@ -73,16 +57,6 @@ CORPUS = (
 )
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Searches over the same model: what each found, and the record of its search."""
-
-    words: Sequence[str]
-    found: dict[str, Hypothesis]
-    trees: dict[str, Tree]
-    best: Hypothesis  # of all sentences there are
-
-
 def counted_model(corpus: Sequence[str] = CORPUS) -> tuple[list[str], Callable[[Sequence[tuple[int, ...]]], Array]]:
     """The smallest language model: how often each word follows another in these sentences. Words, and its `step`."""
     sentences = [[START, *line.split(), END] for line in corpus]
@@ -97,7 +71,7 @@ def counted_model(corpus: Sequence[str] = CORPUS) -> tuple[list[str], Callable[[
     return words, lambda prefixes: log_VV[[prefix[-1] for prefix in prefixes]]
 
 
-def measure_counted() -> Compared:
+def measure_counted() -> Measured:
     """Greedy, a beam of 2, and a beam so wide that nothing is dropped, on the counted model."""
     words, step = counted_model()
     start, end = words.index(START), words.index(END)
@@ -107,9 +81,9 @@ def measure_counted() -> Compared:
         options = Options(beam=beam, length_penalty=0.0, max_length=5, suppressed=(start,))
         found[name] = search(step, start, end, options, tree)[0]
         trees[name] = tree
-    best = found.pop("all")
+    best = found.pop("all")  # of all sentences there are
     del trees["all"]
-    return Compared(words, found, trees, best)
+    return Measured(words=words, found=found, trees=trees, best=best)
 
 
 def measure_missed(n_models: int = 60, length: int = 3) -> dict[int, float]:
@@ -156,27 +130,15 @@ def branches(tree: Tree, words: Sequence[str], parent: int = -1, indent: str = "
         yield Branch(indent, dropped=dropped)
 
 
-@dataclass(frozen=True)
-class Greedy:
-    """The counted model, and how often searches miss the likeliest sentence of others."""
-
-    counted: Compared
-    missed: dict[int, float]  # by the width of the beam
-
-    def named(self) -> dict[str, Any]:
-        """What its page names besides."""
-        words, greedy = self.counted.words, self.counted.found["greedy"]
-        hypotheses = {**self.counted.found, "best": self.counted.best}
-        return {
-            "corpus": {line: CORPUS.count(line) for line in CORPUS},
-            "sentence": {
-                search: " ".join(words[i] for i in hypothesis.ids) for search, hypothesis in hypotheses.items()
-            },
-            "probability": {search: np.exp(hypothesis.log_prob) for search, hypothesis in hypotheses.items()},
-            "factors": np.exp(greedy.token_log_probs),  # the probability of each word that greedy chose
-            "tree": {search: list(branches(tree, words)) for search, tree in self.counted.trees.items()},
-        }
-
-
-def measure_greedy() -> Greedy:
-    return Greedy(measure_counted(), measure_missed())
+def measure_greedy() -> Measured:
+    """The counted model, and how often searches miss the likeliest sentence of others, by the width of their beam."""
+    counted = measure_counted()
+    words, hypotheses = counted.words, {**counted.found, "best": counted.best}
+    page = {
+        "corpus": {line: CORPUS.count(line) for line in CORPUS},
+        "sentence": {search: " ".join(words[i] for i in hypothesis.ids) for search, hypothesis in hypotheses.items()},
+        "probability": {search: np.exp(hypothesis.log_prob) for search, hypothesis in hypotheses.items()},
+        "factors": np.exp(counted.found["greedy"].token_log_probs),  # of each word that greedy chose
+        "tree": {search: list(branches(tree, words)) for search, tree in counted.trees.items()},
+    }
+    return Measured(page, counted=counted, missed=measure_missed())

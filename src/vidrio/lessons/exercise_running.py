@@ -6,7 +6,6 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,37 +14,18 @@ from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine, decode, encode, encoder_layer, logits
 from vidrio.glass.whatif.changes import without_layer_norm, without_residual
 from vidrio.lessons import counting
+from vidrio.lessons.as_data import Measured
 from vidrio.lessons.machines import largest_difference, random_machine
 from vidrio.lessons.nan_draws import Draws, Recipe, run
 
 # --- 5: why is the decoder slower than the encoder? -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Speed:
-    """One translation of a small untrained model: passes, multiplications, seconds, by way of running."""
+def measure_speed(n_source: int = 24, n_target: int = 24, repeats: int = 3) -> Measured:
+    """One translation by a small untrained model, the best time of some repeats.
 
-    n_source: int
-    n_target: int
-    passes: dict[str, int]
-    multiplications: dict[str, int]
-    seconds: dict[str, float]
-    disagreement: float  # between the logits with kept keys and values and those computed anew
-
-    def named(self) -> dict[str, Any]:
-        """What its page names besides."""
-        return {
-            "milliseconds": {way: 1000 * seconds for way, seconds in self.seconds.items()},
-            # How many times the encoder's time.
-            "slower": {way: seconds / self.seconds["encoder"] for way, seconds in self.seconds.items()},
-            # How many times fewer multiplications, with keys and values kept.
-            "saved": self.multiplications["decoder, anew"] / self.multiplications["decoder, kept"],
-            "rows_anew": self.n_target * (self.n_target + 1) // 2,
-        }
-
-
-def measure_speed(n_source: int = 24, n_target: int = 24, repeats: int = 3) -> Speed:
-    """Encode; decode all at once; step by step with kept keys and values; step by step anew. Best of some repeats."""
+    Encode; decode all at once; step by step with kept keys and values; step by step anew.
+    """
     words = [f"word{i}" for i in range(50)]
     machine = random_machine(words, d_model=64, d_head=16, n_heads=4, d_ff=256)
     source, target = list(range(n_source)), list(range(n_target))
@@ -70,13 +50,22 @@ def measure_speed(n_source: int = 24, n_target: int = 24, repeats: int = 3) -> S
         "decoder, kept": (kept, n_target, counting.decoding(c, n_source, n_target, cached=True)),
         "decoder, anew": (anew, n_target, counting.decoding(c, n_source, n_target, cached=False)),
     }
-    return Speed(
-        n_source,
-        n_target,
-        {name: passes for name, (_, passes, _) in ways.items()},
-        {name: sum(work.values()) for name, (_, _, work) in ways.items()},
-        {name: min(_seconds(way) for _ in range(repeats)) for name, (way, _, _) in ways.items()},
-        largest_difference(kept(), anew()),
+    multiplications = {name: sum(work.values()) for name, (_, _, work) in ways.items()}
+    seconds = {name: min(_seconds(way) for _ in range(repeats)) for name, (way, _, _) in ways.items()}
+    page = {
+        "milliseconds": {way: 1000 * taken for way, taken in seconds.items()},
+        "slower": {way: taken / seconds["encoder"] for way, taken in seconds.items()},
+        "saved": multiplications["decoder, anew"] / multiplications["decoder, kept"],  # how many times fewer
+        "rows_anew": n_target * (n_target + 1) // 2,
+    }
+    return Measured(
+        page,
+        n_source=n_source,
+        n_target=n_target,
+        passes={name: passes for name, (_, passes, _) in ways.items()},
+        multiplications=multiplications,
+        seconds=seconds,
+        disagreement=largest_difference(kept(), anew()),  # of logits
     )
 
 
@@ -151,31 +140,20 @@ def gradient(machine: Machine, layer: int, x_LD: Array, direction_LD: Array, h: 
     return slopes
 
 
-@dataclass(frozen=True)
-class Depths:
-    """The four ways to build the layers, by name."""
+def measure_depths() -> Measured:
+    """The four ways to build the layers: NaN, sizes and gradients, and how far two rows are apart."""
 
-    n_layers, top = DEPTH, MEASURED[-1]
-    nan: dict[str, dict[str, float]]  # softmax: way: the share of draws that come to NaN
-    depth: dict[str, Depth]
-    apart: dict[str, list[float | None]]  # how far two rows are apart, block by block, with small matrices
-
-    def named(self) -> dict[str, Any]:
-        """What its page names besides, layer by layer and block by block."""
-        return {
-            "values": [(n, [depth.values[i] for depth in self.depth.values()]) for i, n in enumerate(MEASURED)],
-            "gradients": [(n, [depth.gradients[i] for depth in self.depth.values()]) for i, n in enumerate(MEASURED)],
-            "apart_by_block": list(enumerate(map(list, zip(*self.apart.values(), strict=True)), 1)),
-        }
-
-
-def measure_depths() -> Depths:
     def nan_shares(softmax: str) -> dict[str, float]:
         return {name: run(Recipe(softmax, *way), Draws(200)).nan_share for name, way in WAYS.items()}
 
     small = Draws(200, spread=0.25)
-    return Depths(
-        {softmax: nan_shares(softmax) for softmax in ("naive", "stable")},
-        {name: measure_depth(*way) for name, way in WAYS.items()},
-        {name: run(Recipe("stable", *way), small).medians("apart") for name, way in WAYS.items()},
-    )
+    depths = {name: measure_depth(*way) for name, way in WAYS.items()}
+    apart = {name: run(Recipe("stable", *way), small).medians("apart") for name, way in WAYS.items()}  # block by block
+    page = {
+        **{"n_layers": DEPTH, "top": MEASURED[-1]},
+        "values": [(n, [depth.values[i] for depth in depths.values()]) for i, n in enumerate(MEASURED)],
+        "gradients": [(n, [depth.gradients[i] for depth in depths.values()]) for i, n in enumerate(MEASURED)],
+        "apart_by_block": list(enumerate(map(list, zip(*apart.values(), strict=True)), 1)),
+    }
+    nan = {softmax: nan_shares(softmax) for softmax in ("naive", "stable")}
+    return Measured(page, nan=nan, depth=depths, apart=apart)

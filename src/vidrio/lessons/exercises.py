@@ -10,11 +10,10 @@ from typing import Any
 
 import click
 
-from vidrio.draw import show
 from vidrio.errors import LessonError
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running, pages
 from vidrio.lessons.as_data import json_text
-from vidrio.look import writing
+from vidrio.look import layout, writing
 
 EXPERIMENTS: dict[int, Callable[[], Any]] = {
     1: exercise_attention.measure_word_order,
@@ -62,7 +61,7 @@ def command(number: int | None, wants_answer: bool, precision: int, as_json: boo
     if as_json:
         click.echo(json_text(exercise | {"measured": EXPERIMENTS[number]()}))
         return
-    click.echo(show.wrap(exercise["question"], indent=f"{number}. ", hang="   "))
+    click.echo(layout.wrap(exercise["question"], indent=f"{number}. ", hang="   "))
     if not wants_answer:
         click.echo("\n" + pages.text(texts["think"], exercise))
     if wants_answer or _has_thought(number):

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine, build, encode, encoder_layer
 from vidrio.glass.whatif.changes import with_dtype, with_softmax, without_layer_norm, without_residual
+from vidrio.lessons.machines import Recorder
 from vidrio.lessons.values import trained
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs, random_parameters
@@ -111,27 +112,12 @@ class Learned:
 
     @cached_property
     def x_SD(self) -> Array:
-        kept: dict[str, Array] = {}
-
-        def tap(name: str, value: Array) -> Array:
-            return kept.setdefault(name, value)
-
-        encode(self.plain, trained().source_ids, tap)
-        return kept["enc.in"]
+        recorder = Recorder()
+        encode(self.plain, trained().source_ids, recorder)
+        return recorder["enc.in"]
 
     def __iter__(self) -> Iterator[dict[str, Array]]:
         yield dict(self.plain.parameters)
-
-
-class Row(NamedTuple):
-    """A block over all draws: medians, the share of large scores, the mean share of heads that agree."""
-
-    block: int
-    largest: float | None
-    score: float | None
-    apart: float | None
-    over: float
-    agree: float | None
 
 
 @dataclass(frozen=True)
@@ -182,12 +168,16 @@ class Outcome:
         return None if self.last["apart"] is None else self.close()
 
     @property
-    def by_block(self) -> list[Row]:
-        limit = exp_limit(self.draws.dtype)
-        largest, score, apart, agree = (self.medians(name) for name in ("largest", "score", "apart", "agree"))
-        mean = [None if agree[b] is None else np.nanmean(self.agree[:, b]) for b in range(self.draws.blocks)]
-        numbers = range(1, self.draws.blocks + 1)
-        return list(map(Row, numbers, largest, score, apart, self.over(limit), mean))
+    def by_block(self) -> list[dict[str, float | None]]:
+        """Over all draws: medians, the share of large scores, the mean share of heads that agree."""
+        medians = {name: self.medians(name) for name in ("largest", "score", "apart", "agree")}
+        over = self.over(exp_limit(self.draws.dtype))
+        rows: list[dict[str, float | None]] = []
+        for b in range(self.draws.blocks):
+            row = {name: values[b] for name, values in medians.items()}
+            agree = None if row["agree"] is None else np.nanmean(self.agree[:, b])
+            rows.append({"block": b + 1, **row, "over": over[b], "agree": agree})
+        return rows
 
     @property
     def first_blocks(self) -> list[tuple[int, float]]:
@@ -204,33 +194,16 @@ class Outcome:
         apart = [median for median in self.medians("apart") if median]
         return (apart[0] / apart[-1]) ** (1 / (len(apart) - 1)) if len(apart) > 1 else 1.0
 
-    # the draws by the power of ten of the difference between the rows
-
     @property
-    def exact(self) -> int:
-        """Draws whose rows are equal."""
-        return int((self.apart[:, -1] == 0).sum())
-
-    @property
-    def exact_share(self) -> float:
-        return self.exact / self._most
-
-    @property
-    def powers(self) -> list[tuple[str, int, float]]:
-        """A power of ten and the next, how many draws are between them, and their share of the most in a row."""
-        return [(f"1e{p:+03d} to 1e{p + 1:+03d}", count, count / self._most) for p, count in self._counts.items()]
-
-    @property
-    def _counts(self) -> dict[int, int]:
+    def distances(self) -> list[tuple[str, int, float]]:
+        """How many draws have rows so far apart, by powers of ten, and as a share of the most."""
         apart = self.apart[:, -1]
-        exponents = np.floor(np.log10(apart[np.isfinite(apart) & (apart > 0)])).astype(int)
-        if not exponents.size:
-            return {}
-        return {p: int((exponents == p).sum()) for p in range(exponents.min(), exponents.max() + 1)}
-
-    @property
-    def _most(self) -> int:
-        return max([self.exact, 1, *self._counts.values()])
+        exact = int((apart == 0).sum())
+        exponents = np.floor(np.log10(apart[np.isfinite(apart) & (apart > 0)])).astype(int).tolist()
+        counts = {"exactly 0": exact} if exact else {}
+        for p in range(min(exponents, default=0), max(exponents, default=-1) + 1):
+            counts[f"1e{p:+03d} to 1e{p + 1:+03d}"] = exponents.count(p)
+        return [(power, count, count / max(counts.values())) for power, count in counts.items()]
 
     def interval(self, name: str) -> tuple[float, float]:
         """Where the true median after the last block lies, with 95 % confidence, by order statistics."""

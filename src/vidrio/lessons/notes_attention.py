@@ -1,7 +1,6 @@
 """The second document on attention: how to hide the future, and what heads do with 512 numbers."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from vidrio.glass.paper.maths import Array, no_tap, softmax
 from vidrio.glass.paper.transformer import decode, predict
 from vidrio.glass.paper.variants import zero_after, zero_after_renormalised, zero_scores
 from vidrio.glass.whatif.changes import with_mask
+from vidrio.lessons.as_data import Measured
 from vidrio.lessons.machines import Recorder, largest_difference, random_machine
 from vidrio.lessons.notes_positions import CAT_SENTENCE
 
@@ -62,34 +62,28 @@ def leak(kind: str, seed: int = 0) -> float:
     return largest_difference(first, other)
 
 
-@dataclass(frozen=True)
-class Mask:
+def measure_mask() -> Measured:
     """The document's table, a row of scores, and scores that differ much, masked; and what leaks in a decoder."""
-
-    table: Masked
-    row: Masked  # of scores 2, 1, 0.5
-    far: Masked  # of scores 0, 2000
-    leak: float  # how far the first row's prediction moves with the last word: −∞ on the scores
-    leak_of_zeros: float  # the same with 0 on the scores
-
-    def named(self) -> dict[str, Any]:
-        """What its page names besides."""
-        zeroed = zero_after(PRINTED_WEIGHTS)
-        return {
-            "printed": PRINTED_WEIGHTS,
-            "printed_sums": PRINTED_WEIGHTS.sum(axis=1),
-            "share": PRINTED_WEIGHTS[1, 0] / PRINTED_WEIGHTS[1, :2].sum(),  # by hand, the other words hidden
-            "zero_share": 0.268 / 5.268,
-            "future": future_share(self.table.zero_scores),
-            "zeroed": zeroed,
-            "zeroed_sums": zeroed.sum(axis=1),
-            "difference": largest_difference(self.table.renormalised, self.table.hidden),
-        }
-
-
-def measure_mask() -> Mask:
-    small, far = np.array([[2.0, 1.0, 0.5]] * 3), np.array([[0.0, 2000.0], [0.0, 0.0]])
-    return Mask(masked(np.log(PRINTED_WEIGHTS)), masked(small), masked(far), leak("causal"), leak("zeros"))
+    table, zeroed = masked(np.log(PRINTED_WEIGHTS)), zero_after(PRINTED_WEIGHTS)
+    page = {
+        "printed": PRINTED_WEIGHTS,
+        "printed_sums": PRINTED_WEIGHTS.sum(axis=1),
+        "share": PRINTED_WEIGHTS[1, 0] / PRINTED_WEIGHTS[1, :2].sum(),  # by hand, the other words hidden
+        "zero_share": 0.268 / 5.268,
+        "future": future_share(table.zero_scores),
+        "zeroed": zeroed,
+        "zeroed_sums": zeroed.sum(axis=1),
+        "difference": largest_difference(table.renormalised, table.hidden),
+    }
+    return Measured(
+        page,
+        table=table,
+        row=masked(np.array([[2.0, 1.0, 0.5]] * 3)),
+        far=masked(np.array([[0.0, 2000.0], [0.0, 0.0]])),
+        # how far the first row's prediction moves with the last word: −∞ on the scores, and 0
+        leak=leak("causal"),
+        leak_of_zeros=leak("zeros"),
+    )
 
 
 # --- heads ------------------------------------------------------------------------------------------------------------
@@ -98,24 +92,7 @@ HEADS, WIDTH = 4, 512  # the document's example: 6 words, 512 numbers, 4 heads
 D_HEAD = WIDTH // HEADS
 
 
-@dataclass(frozen=True)
-class Heads:
-    """The document's example, once with full projections and once with the row sliced into four."""
-
-    n_words, width, n_heads, d_head, heads = len(CAT_SENTENCE), WIDTH, HEADS, D_HEAD, range(HEADS)
-    values: dict[str, Array]
-    moved: list[float]  # how far each head's queries move when one number of x, in the last quarter, is changed
-    moved_sliced: list[float]  # the same for slices
-    slices_as_heads: float  # difference between slicing and projections that are 0 outside their quarter
-    mixed: float  # share of the output's columns that head 0 reaches, with W^O
-    mixed_without: float  # without W^O
-
-    @property
-    def divided(self) -> float:
-        return float(self.values["self.scores.h0"][0, 0] / D_HEAD**0.5)
-
-
-def measure_heads(seed: int = 0) -> Heads:
+def measure_heads(seed: int = 0) -> Measured:
     """Run multi-head attention on 6 random rows of 512; change x[2, 500]; compare with slicing."""
     generator = np.random.default_rng(seed)
     machine = random_machine(
@@ -151,11 +128,18 @@ def measure_heads(seed: int = 0) -> Heads:
         before, after = run(parameters, x_LD), run(parameters, x_LD, "self.head.h0")
         return float((before["self.out"] != after["self.out"]).any(axis=0).mean())
 
-    return Heads(
-        before.values,
-        [largest_difference(before[name], moved[name]) for name in queries],
-        [largest_difference(cut[name], cut_moved[name]) for name in queries],
-        max(largest_difference(cut[name], part) for name, part in zip(queries, slices, strict=True)),
-        reached(full),
-        reached(unmixed),
+    page = {
+        **{"n_words": len(CAT_SENTENCE), "width": WIDTH, "n_heads": HEADS, "d_head": D_HEAD, "heads": range(HEADS)},
+        "divided": before["self.scores.h0"][0, 0] / D_HEAD**0.5,
+    }
+    return Measured(
+        page,
+        values=before.values,
+        # how far each head's queries move when one number of x, in the last quarter, is changed
+        moved=[largest_difference(before[name], moved[name]) for name in queries],
+        moved_sliced=[largest_difference(cut[name], cut_moved[name]) for name in queries],
+        # between slicing and projections that are 0 outside their quarter
+        slices_as_heads=max(largest_difference(cut[name], part) for name, part in zip(queries, slices, strict=True)),
+        mixed=reached(full),  # share of the output's columns that head 0 reaches, with W^O
+        mixed_without=reached(unmixed),
     )

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from vidrio.errors import InputError
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import Machine, encode
+from vidrio.lessons.as_data import Measured
 from vidrio.lessons.machines import largest_difference, random_machine
 from vidrio.model.parameters import parameter_specs
 
@@ -75,46 +75,31 @@ ANGLE = 3 / 10000.0 ** (2 / WIDTH)  # of PE(3, 2)
 POSITIONS, FURTHER = (0, 7, 300), range(5)
 
 
-@dataclass(frozen=True)
-class Positions:
+def measure_positions() -> Measured:
     """The sine table's rows and their rotations, the learned table's cost and end, and an encoder without positions."""
-
-    table_PD: Array
-    rotation_errors: dict[int, float]  # by the distance
-    products: dict[int, list[float]]  # PE(p) · PE(p + k) for k = 0 … 4, by p
-    learned_parameters: int  # for 6 positions on each side
-    seven_tokens: dict[str, str]  # what a machine that holds 6 says to 7, by its table
-    orders: dict[str, Orders]
-
-    def named(self) -> dict[str, Any]:
-        """What its page names besides."""
-        turn = rotation(0, 1, WIDTH)  # from any position to the next, in the first two columns
-        return {
-            "width": WIDTH,
-            "n_pairs": WIDTH // 2,
-            "angle": ANGLE,
-            "sine": math.sin(ANGLE),
-            "places": [f"p = {p}" for p in POSITIONS],
-            "further": [f"k = {k}" for k in FURTHER],
-            "first_six": self.table_PD[:6],
-            "turn": turn,
-            "turned": turn[0] @ self.table_PD[2, :2],
-            "product_rows": np.array(list(self.products.values())),
-        }
-
-
-def measure_positions() -> Positions:
     table_PD = sinusoidal(512, WIDTH)
     learned = random_machine(CAT_WORDS, d_model=4, positions="learned", max_positions=6).config
     longer = lengthened(random_machine(CAT_WORDS, d_model=4, max_positions=6), 7)
     seven = {kind: beyond_the_table(kind) for kind in ("learned", "sinusoidal")}
-    return Positions(
-        table_PD,
-        {distance: rotation_error(table_PD, distance) for distance in (1, 5, 100)},
-        {p: [float(table_PD[p] @ table_PD[p + k]) for k in FURTHER] for p in POSITIONS},
-        sum(int(np.prod(spec.shape)) for name, spec in parameter_specs(learned).items() if name.endswith(".pos")),
-        seven | {"sinusoidal, lengthened": f"{len(encode(longer, [*CAT_IDS, 0]))} rows"},
-        {kind: measure_orders(kind) for kind in ("none", "sinusoidal")},
+    products = {p: [float(table_PD[p] @ table_PD[p + k]) for k in FURTHER] for p in POSITIONS}
+    turn = rotation(0, 1, WIDTH)  # from any position to the next, in the first two columns
+    page = {
+        **{"width": WIDTH, "n_pairs": WIDTH // 2, "angle": ANGLE, "sine": math.sin(ANGLE)},
+        **{"places": [f"p = {p}" for p in POSITIONS], "further": [f"k = {k}" for k in FURTHER]},
+        **{"first_six": table_PD[:6], "turn": turn, "turned": turn[0] @ table_PD[2, :2]},
+        "product_rows": np.array(list(products.values())),
+    }
+    return Measured(
+        page,
+        table_PD=table_PD,
+        rotation_errors={distance: rotation_error(table_PD, distance) for distance in (1, 5, 100)},
+        products=products,  # PE(p) · PE(p + k), by p
+        learned_parameters=sum(
+            int(np.prod(spec.shape)) for name, spec in parameter_specs(learned).items() if name.endswith(".pos")
+        ),
+        # what a machine that holds 6 positions says to 7 tokens
+        seven_tokens=seven | {"sinusoidal, lengthened": f"{len(encode(longer, [*CAT_IDS, 0]))} rows"},
+        orders={kind: measure_orders(kind) for kind in ("none", "sinusoidal")},
     )
 
 
@@ -140,30 +125,11 @@ def wrong_sums() -> list[int]:
     return [n for n, (_, a, b, printed) in enumerate(PRINTED_SUMS) if not math.isclose(a + b, printed, abs_tol=5e-4)]
 
 
-@dataclass(frozen=True)
-class Sums:
-    """The picture's ten sums added up, and the same places with possible numbers."""
-
-    cats, one_cat = ("CAT at 1", "CAT at 5"), ("CAT",)
-    rows: list[dict[str, Any]]
-    largest_position: float  # in the sine table of six positions
-    positions: Array  # of CAT at 1 and CAT at 5, at PLACES
-    scaled: Array  # an embedding times √D, at PLACES
-
-    def named(self) -> dict[str, Any]:
-        """What its page names besides."""
-        return {
-            "places": [f"[{c}]" for c in PLACES],
-            "largest_printed": max(row["position"] for row in self.rows),
-            "embedding": self.scaled[None],
-            "sums": self.scaled + self.positions,
-        }
-
-
 PLACES = (0, 1, 2, 510, 511)
 
 
-def measure_sums() -> Sums:
+def measure_sums() -> Measured:
+    """The picture's ten sums added up, and the same places with possible numbers."""
     wrong = wrong_sums()
     rows = [
         {"column": column, "embedding": a, "position": b, "sum": a + b, "printed": printed, "wrong": n in wrong}
@@ -172,4 +138,11 @@ def measure_sums() -> Sums:
     table_PD = sinusoidal(6, 512)
     embedding_D = np.random.default_rng(0).normal(0.0, 512**-0.5, 512)
     places = list(PLACES)
-    return Sums(rows, float(np.abs(table_PD).max()), table_PD[[1, 5]][:, places], embedding_D[places] * math.sqrt(512))
+    positions = table_PD[[1, 5]][:, places]  # of CAT at 1 and CAT at 5
+    scaled = embedding_D[places] * math.sqrt(512)
+    page = {
+        **{"cats": ("CAT at 1", "CAT at 5"), "one_cat": ("CAT",), "places": [f"[{c}]" for c in PLACES]},
+        "largest_printed": max(position for _, _, position, _ in PRINTED_SUMS),
+        **{"embedding": scaled[None], "sums": scaled + positions},
+    }
+    return Measured(page, rows=rows, largest_position=float(np.abs(table_PD).max()), positions=positions, scaled=scaled)

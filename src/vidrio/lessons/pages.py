@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from vidrio.draw import show, terminal
 from vidrio.errors import LessonError
 from vidrio.lessons.slips import flag
-from vidrio.look import writing
+from vidrio.look import layout, writing
 from vidrio.look.blocks import Block, Note, Numbers, Table
 
 LISTED = re.compile(r" *(\d+\. |- |\{[^{}]*\}  )")
@@ -66,9 +66,9 @@ def blocks(page: str, values: Values, precision: int = writing.PRECISION) -> Ite
 
 
 def public(measured: Any) -> dict[str, Any]:
-    """What a page may name of an experiment's result: its fields and properties, and what `named()` tells besides."""
+    """What a page may name of an experiment's result: fields, properties, and what is for its page only."""
     named = {name: getattr(measured, name) for name in dir(measured) if not name.startswith("_")}
-    return named | (measured.named() if "named" in named else {}) | {"measured": measured}
+    return named | named.get("page", {}) | {"measured": measured}
 
 
 # --- lines and parts --------------------------------------------------------------------------------------------------
@@ -165,10 +165,8 @@ def _put_in(path: str, how: str, values: Values) -> Iterator[Block]:
     if how.startswith("matrix "):
         heads, decimals = how.split(" ")[1:3], how.split(" ")[3:]
         rows, columns = (() if name == "-" else None if name == "*" else value_of(name, values) for name in heads)
-        if decimals:
-            yield show.matrix(value, rows, columns, _decimals(decimals, values["precision"]))
-        else:
-            yield Numbers(value, rows=rows, columns=columns)
+        numbers = Numbers(value, rows=rows, columns=columns)
+        yield show.matrix(numbers, _decimals(decimals, values["precision"])) if decimals else numbers
     elif how or isinstance(value, str):
         yield _written(value, how, values["precision"])
     else:
@@ -251,7 +249,7 @@ def _written(value: Any, how: str, precision: int) -> str:
         case "shape":
             return writing.shape(value)
         case "bar":
-            return show.bar(float(value), int(given[0]))
+            return layout.bar(float(value), int(given[0]))
         case "cut":
             return writing.cut(value, int(given[0]))
     return format(value, how)

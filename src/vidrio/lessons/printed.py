@@ -14,7 +14,7 @@ from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine
 from vidrio.glass.paper.variants import naive_softmax, slipped_sinusoidal
 from vidrio.glass.proof.cells import Cells, Place
-from vidrio.glass.proof.expressions import Apply, Difference, Expression, Number, Quotient, Sum
+from vidrio.glass.proof.expressions import Expression, Number, apply
 from vidrio.glass.proof.receipts import At, Receipt, receipt
 from vidrio.glass.proof.recompute import compared, expression
 
@@ -84,9 +84,8 @@ def receipt_of(trace: Trace, at: At) -> Receipt:
 
 def _by_deviation(cells: Cells, stage: Stage, place: Place) -> Expression:
     x, mean, var = stage.inputs
-    deviation = Apply("sqrt", cells.number(var, place[:1]))
-    difference = Difference(cells.number(x, place), cells.number(mean, place[:1]))
-    return Quotient(difference, Sum((deviation, Number(EPSILON))))
+    deviation = apply("sqrt", cells.number(var, place[:1])) + Number(EPSILON)
+    return (cells.number(x, place) - cells.number(mean, place[:1])) / deviation
 
 
 def _has_slipped_positions(machine: Machine) -> bool:

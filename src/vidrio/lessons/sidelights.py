@@ -4,8 +4,7 @@ Each takes the lesson and the step's trace; SIDELIGHTS names those that data/ste
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +14,7 @@ from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.whatif.comparison import first
 from vidrio.lessons import pages
+from vidrio.lessons.as_data import Measured
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.sizes import PRESETS
 from vidrio.look import writing
@@ -29,22 +29,12 @@ TOP = 5
 CLOSE = 1e-3  # rows nearer than that cannot be told apart
 
 
-@dataclass(frozen=True)
-class Aside:
-    """Something beside the machine: as data, and what its page names besides."""
-
-    data: Mapping[str, Any]
-    page: Mapping[str, Any] = field(default_factory=dict)
-
-
-def vocabulary(lesson: Lesson, trace: Trace) -> Aside:
+def vocabulary(lesson: Lesson, trace: Trace) -> Measured:
     words, about = lesson.values.vocabulary, lesson.values.about[:LONGEST_ABOUT]
     shown = [f"{i}{writing.NO_BREAK}{writing.cut(word, LONGEST_WORD)}" for i, word in enumerate(words[:MOST_WORDS])]
     listed = {"listed": ", ".join(shown), "more": max(0, len(words) - MOST_WORDS)}
-    ids = ", ".join(_ids_of_the_words(lesson))
-    return Aside(
-        {"vocabulary": list(words), "sentence": lesson.values.sentence}, {**listed, "about": about, "ids": ids}
-    )
+    page = {**listed, "about": about, "ids": ", ".join(_ids_of_the_words(lesson))}
+    return Measured(page, vocabulary=list(words), sentence=lesson.values.sentence)
 
 
 def _ids_of_the_words(lesson: Lesson) -> Iterator[str]:
@@ -58,10 +48,10 @@ def _ids_of_the_words(lesson: Lesson) -> Iterator[str]:
         yield pages.filled(texts["unknown" if piece.unknown else "known"], values)
 
 
-def cosines_of_words(lesson: Lesson, trace: Trace) -> Aside:
+def cosines_of_words(lesson: Lesson, trace: Trace) -> Measured:
     rows, words = trace.values["src.embedding"], trace.source_tokens
     table = cosines(rows, rows)
-    return Aside({"cosines": table.tolist()}, {"table": table, "words": words, **_two(rows)})
+    return Measured({"table": table, "words": words, **_two(rows)}, cosines=table.tolist())
 
 
 def _two(rows: Array) -> dict[str, Any]:
@@ -78,47 +68,45 @@ def _two(rows: Array) -> dict[str, Any]:
     }
 
 
-def softmax_of_three(lesson: Lesson, trace: Trace) -> Aside:
+def softmax_of_three(lesson: Lesson, trace: Trace) -> Measured:
     x = np.array([1.0, 2.0, 3.0])
     shares = lesson.machine.softmax(x[None])[0]
-    return Aside({"x": x.tolist(), "softmax": shares.tolist()}, {"shares": shares, "exps": np.exp(x)})
+    return Measured({"shares": shares, "exps": np.exp(x)}, x=x.tolist(), softmax=shares.tolist())
 
 
-def growth(lesson: Lesson, trace: Trace) -> Aside:
+def growth(lesson: Lesson, trace: Trace) -> Measured:
     """The largest number after each block, and where the first NaN is."""
     names = [f"enc.{n}" for n in range(lesson.values.config.n_encoder_layers)]
     blocks = {name: float(np.abs(trace.values[f"{name}.ffn.out"]).max()) for name in names}
-    data = {"largest": list(blocks.values()), "first_nan": first(trace, np.isnan)}
-    return Aside(data, {"blocks": blocks, "corrected": lesson.mode == "corrected"})
+    page = {"blocks": blocks, "corrected": lesson.mode == "corrected"}
+    return Measured(page, largest=list(blocks.values()), first_nan=first(trace, np.isnan))
 
 
-def deviation(lesson: Lesson, trace: Trace) -> Aside:
+def deviation(lesson: Lesson, trace: Trace) -> Measured:
     """What the post prints on the way: the sum of squares, and the root of the variance."""
     var_S, d = trace.values["enc.0.self.norm.var"], lesson.values.config.d_model
     squares, deviations = var_S * d, np.sqrt(var_S)
-    return Aside(
-        {"sum_of_squares": squares.tolist(), "standard_deviation": deviations.tolist()},
-        {"d": d, "squares": squares, "deviations": deviations, "words": trace.source_tokens},
-    )
+    page = {"d": d, "squares": squares, "deviations": deviations, "words": trace.source_tokens}
+    return Measured(page, sum_of_squares=squares.tolist(), standard_deviation=deviations.tolist())
 
 
-def rows_apart(lesson: Lesson, trace: Trace) -> Aside:
+def rows_apart(lesson: Lesson, trace: Trace) -> Measured:
     rows, words = trace.values["memory"], trace.source_tokens
     pairs = [(a, b, float(np.abs(rows[a] - rows[b]).max())) for a, b in combinations(range(len(rows)), 2)]
     if not pairs:
-        return Aside({"apart": []}, {"words": ()})
+        return Measured({"words": ()}, apart=[])
     a, b, apart = min(pairs, key=lambda pair: pair[2])
-    return Aside({"apart": apart, "rows": [a, b]}, {"words": (words[a], words[b]), "equal": apart < CLOSE})
+    return Measured({"words": (words[a], words[b]), "equal": apart < CLOSE}, apart=apart, rows=[a, b])
 
 
-def likeliest(lesson: Lesson, trace: Trace) -> Aside:
+def likeliest(lesson: Lesson, trace: Trace) -> Measured:
     prob_V = trace.values["out.prob"][0]
     order = np.argsort(-prob_V, kind="stable")[:TOP]
     data = [{"token": trace.vocabulary[i], "probability": float(prob_V[i])} for i in order]
-    return Aside({"likeliest": data}, {"others": len(prob_V) - 1})
+    return Measured({"others": len(prob_V) - 1}, likeliest=data)
 
 
-def table_for_generation(lesson: Lesson, trace: Trace) -> Aside:
+def table_for_generation(lesson: Lesson, trace: Trace) -> Measured:
     words = lesson.values.vocabulary
     table_VD = trace.machine.parameters[source_table(trace.machine.config)]
     all_cosines = cosines(table_VD, table_VD)
@@ -128,13 +116,11 @@ def table_for_generation(lesson: Lesson, trace: Trace) -> Aside:
         if {a, b} <= set(words)
     ]
     two = _two(table_VD[[words.index(word) for word in pairs[0][:2]]]) if pairs else {}
-    return Aside(
-        {"embeddings": table_VD.tolist(), "cosines": pairs},
-        {"table": table_VD, "words": words, "pairs": pairs, **two},
-    )
+    page = {"table": table_VD, "words": words, "pairs": pairs, **two}
+    return Measured(page, embeddings=table_VD.tolist(), cosines=pairs)
 
 
-def generated(lesson: Lesson, trace: Trace) -> Aside:
+def generated(lesson: Lesson, trace: Trace) -> Measured:
     """Step by step: what was there, what came, how probable it was."""
     written = " ".join(map(writing.visible, [trace.target_tokens[0], *trace.chosen_tokens]))
     steps: list[dict[str, Any]] = [
@@ -147,12 +133,12 @@ def generated(lesson: Lesson, trace: Trace) -> Aside:
     ]
     factors = [float(row.max()) for row in trace.values["out.prob"][: len(steps)]]
     named = {"numbered": list(enumerate(steps)), "factors": factors, "product": math.prod(factors)}
-    return Aside({"steps": steps, "written": written}, named)
+    return Measured(named, steps=steps, written=written)
 
 
-def sizes(lesson: Lesson, trace: Trace) -> Aside:
+def sizes(lesson: Lesson, trace: Trace) -> Measured:
     ours, paper = _sizes(lesson.values.config), _sizes(PRESETS["base"])
-    return Aside({what: {"here": ours[what], "paper": paper[what]} for what in ours})
+    return Measured(**{what: {"here": ours[what], "paper": paper[what]} for what in ours})
 
 
 def _sizes(config: ModelConfig) -> dict[str, int]:
@@ -168,7 +154,7 @@ def _sizes(config: ModelConfig) -> dict[str, int]:
     }
 
 
-SIDELIGHTS: dict[str, Callable[[Lesson, Trace], Aside]] = {
+SIDELIGHTS: dict[str, Callable[[Lesson, Trace], Measured]] = {
     "vocabulary": vocabulary,
     "cosines": cosines_of_words,
     "softmax_of_three": softmax_of_three,

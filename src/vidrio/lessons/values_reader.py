@@ -49,14 +49,14 @@ class Reader:
             return None
         seed = self.take("draw", int, None)
         if isinstance(seed, int) and seed < 0:
-            self.problems.append(f"draw: expected a whole number from 0 on, found {seed}")
+            self.problem("draw", "a whole number from 0 on", str(seed))
             seed = 0
         numbers = {} if self.base is None else parts(self.base.config, self.base.vocabulary, self.base.parameters)
         if seed is not None:
             drawn = draw(parameter_specs(config), np.random.Generator(np.random.PCG64(seed)))
             numbers = parts(config, vocabulary, drawn)
         parameters = self.parameters(config, vocabulary, numbers | self.given_numbers(config, vocabulary))
-        divisor = self.number("score_divisor", self.old_divisor(config))
+        divisor = self.divisor(config)
         values = Values(
             about=self.take("about", str, "Your own values."),
             sentence=self.take("sentence", str, self.base.sentence if self.base else "hello world"),
@@ -72,18 +72,26 @@ class Reader:
 
     # one entry at a time
 
-    def take(self, key: str, kind: type, default: Any) -> Any:
-        value = self.content.get(key, default)
-        if key in self.content and (not isinstance(value, kind) or isinstance(value, bool) != (kind is bool)):
-            self.problems.append(f"{key}: expected {_KINDS[kind]}, found {_what(value)}")
+    def problem(self, where: str, expected: str, found: str) -> None:
+        self.problems.append(f"{where}: expected {expected}, found {found}")
+
+    def take(self, key: str, kind: type, default: Any, table: str = "") -> Any:
+        """An entry of the file, or of one of its tables; another one if it is not there, or not of this kind."""
+        entries = self.table(table) if table else self.content
+        value = entries.get(key, default)
+        kinds = (int, float) if kind is float else kind
+        if key in entries and (not isinstance(value, kinds) or isinstance(value, bool) != (kind is bool)):
+            self.problem(f"{table}.{key}" if table else key, _KINDS[kind], _what(value))
             return default
         return value
 
-    def number(self, key: str, default: float) -> float:
-        """A number above 0 from the table `[config]`."""
-        value = self.table("config").get(key, default)
+    def divisor(self, config: ModelConfig) -> float:
+        """The file's, a number above 0; else the base's, where the heads are as wide."""
+        base = self.base
+        default = base.score_divisor if base and base.config.d_head == config.d_head else math.sqrt(config.d_head)
+        value = self.table("config").get("score_divisor", default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LARGEST_NUMBER:
-            self.problems.append(f"config.{key}: expected a number above 0, found {_what(value)}")
+            self.problem("config.score_divisor", "a number above 0", _what(value))
             return default
         return float(value)
 
@@ -97,7 +105,7 @@ class Reader:
                 hint = _hint(key, [*valid, *self.addresses()] if not prefix else list(valid))
                 self.problems.append(f"{prefix}{key}: not a name of this file; nearest: {hint}")
             elif not prefix and key in TABLES and not isinstance(value, dict):
-                self.problems.append(f"{key}: expected a table [{key}], found {_what(value)}")
+                self.problem(key, f"a table [{key}]", _what(value))
 
     def addresses(self) -> list[str]:
         return list(parameter_specs(self.base.config)) if self.base else []
@@ -108,12 +116,13 @@ class Reader:
         words = self.take("vocabulary", list, list(self.base.vocabulary) if self.base else [])
         wrong = [w for w in words if not isinstance(w, str) or not w or any(c.isspace() for c in w)]
         if wrong:
-            self.problems.append(f"vocabulary: expected words without spaces, found {_what(wrong[0])}")
+            self.problem("vocabulary", "words without spaces", _what(wrong[0]))
         words = [w for w in words if w not in wrong]
         if len(set(words)) < len(words):
-            self.problems.append(f"vocabulary: {_twice(words)!r} is in it twice")
+            twice = next(word for i, word in enumerate(words) if word in words[:i])
+            self.problems.append(f"vocabulary: {twice!r} is in it twice")
         if not 2 <= len(words) <= MOST_WORDS:
-            self.problems.append(f"vocabulary: expected 2 to {MOST_WORDS} words, found {len(words)}")
+            self.problem("vocabulary", f"2 to {MOST_WORDS} words", str(len(words)))
         return tuple(dict.fromkeys(words))
 
     def config(self, vocabulary: tuple[str, ...]) -> ModelConfig | None:
@@ -124,16 +133,10 @@ class Reader:
         before = len(self.problems)
         kinds: dict[str, type] = {f.name: f.type for f in fields(ModelConfig) if isinstance(f.type, type)}
         chosen = {}
-        for key in [*LARGEST, *CHOICES, *SWITCHES]:
-            if key not in given:
-                continue
-            value, kind = given[key], kinds[key]
-            right = isinstance(value, (int, float) if kind is float else kind)
-            if not right or isinstance(value, bool) != (kind is bool):
-                self.problems.append(f"config.{key}: expected {_KINDS[kind]}, found {_what(value)}")
-            elif key in LARGEST and not 0 < value <= LARGEST[key]:
-                self.problems.append(f"config.{key}: expected 1 to {LARGEST[key]}, found {value}")
-            chosen[key] = value
+        for key in (key for key in [*LARGEST, *CHOICES, *SWITCHES] if key in given):
+            chosen[key] = self.take(key, kinds[key], None, "config")
+            if key in LARGEST and chosen[key] is not None and not 0 < chosen[key] <= LARGEST[key]:
+                self.problem(f"config.{key}", f"1 to {LARGEST[key]}", str(chosen[key]))
         special = self.special(vocabulary)
         if special is None or len(self.problems) > before:
             return None
@@ -146,7 +149,7 @@ class Reader:
             return None
         numbers = sum(math.prod(spec.shape) for spec in parameter_specs(config).values())
         if numbers > MOST_NUMBERS:
-            self.problems.append(f"config: expected at most {MOST_NUMBERS:,} parameters, found {numbers:,}")
+            self.problem("config", f"at most {MOST_NUMBERS:,} parameters", f"{numbers:,}")
             return None
         return config
 
@@ -166,13 +169,9 @@ class Reader:
             return None
         used = [i for i in ids.values() if i != NONE]
         if len(set(used)) < len(used):
-            self.problems.append("start, end, unknown and padding: expected different words, found one used twice")
+            self.problem("start, end, unknown and padding", "different words", "one used twice")
             return None
         return SpecialIds(**ids)
-
-    def old_divisor(self, config: ModelConfig) -> float:
-        same = self.base is not None and self.base.config.d_head == config.d_head
-        return self.base.score_divisor if same and self.base else math.sqrt(config.d_head)
 
     def check_sentence(self, values: Values) -> None:
         try:
@@ -181,7 +180,7 @@ class Reader:
             self.problems.append(f"sentence: {error.what}{'; ' if error.found else ''}{error.found}")
             return
         if length > values.config.max_positions:
-            self.problems.append(f"sentence: expected at most {values.config.max_positions} tokens, found {length}")
+            self.problem("sentence", f"at most {values.config.max_positions} tokens", str(length))
 
     # numbers
 
@@ -205,22 +204,19 @@ class Reader:
 
     def array(self, address: str, value: Any, shape: tuple[int, ...]) -> Array | None:
         """Numbers of the expected shape, each of them finite."""
-        expected = f"expected {_shape(shape)} numbers"
         actual = _nested_shape(value)
-        if actual is None:
-            self.problems.append(f"{address}: {expected}, found {_what_is_no_number(value)}")
-            return None
         if actual != shape:
-            self.problems.append(f"{address}: {expected}, found {_shape(actual)}")
-            return None
-        try:
-            array = np.array(value, dtype=np.float64)
-        except OverflowError:  # whole numbers in TOML have no bound
-            array = np.array(math.inf)
-        if not np.all(np.isfinite(array)):
-            self.problems.append(f"{address}: {expected}, found NaN or infinity among them")
-            return None
-        return array
+            found = _what_is_no_number(value) if actual is None else _shape(actual)
+        else:
+            try:
+                array = np.array(value, dtype=np.float64)
+                if np.all(np.isfinite(array)):
+                    return array
+            except OverflowError:  # whole numbers in TOML have no bound
+                pass
+            found = "NaN or infinity among them"
+        self.problem(address, f"{_shape(shape)} numbers", found)
+        return None
 
     def parameters(
         self, config: ModelConfig, vocabulary: Sequence[str], numbers: Mapping[str, Array]
@@ -328,10 +324,6 @@ def _what_is_no_number(value: Any) -> str:
 
 def _shape(shape: tuple[int, ...]) -> str:
     return " × ".join(map(str, shape)) if shape else "one number, not a list of"
-
-
-def _twice(words: Sequence[str]) -> str:
-    return next(word for i, word in enumerate(words) if word in words[:i])
 
 
 def _near(word: str, valid: Sequence[str]) -> str:

@@ -1,21 +1,22 @@
 """The walk as text in 80 columns, and as data. The words are in data/steps.toml."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from vidrio.draw import show, terminal
+from vidrio.draw import terminal
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.receipts import Receipt, locate
 from vidrio.lessons import pages, printed
+from vidrio.lessons.as_data import Measured
 from vidrio.lessons.errata import flag_with_numbers
 from vidrio.lessons.runs import Lesson
-from vidrio.lessons.sidelights import SIDELIGHTS, Aside
+from vidrio.lessons.sidelights import SIDELIGHTS
 from vidrio.lessons.slips import slip
 from vidrio.lessons.step import Step
 from vidrio.look import writing
-from vidrio.look.blocks import Block, Note, Numbers
+from vidrio.look.blocks import LIMIT, Block, Note, Numbers
 from vidrio.model.find import LESSON
 
 WORD_COLUMNS = 20  # of a matrix at most; those that do not fit side by side come below
@@ -46,7 +47,10 @@ def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, aga
     step, texts = every[n - 1], pages.pages("steps")
     trace, run = step.trace(lesson), step.run_in(lesson)
     title = f"{n} of {len(every)}  {step.title}"
-    beside = texts["beside"][step.beside] if step.beside else ""
+    beside: Iterable[Block] = ()
+    if step.beside:
+        named = pages.public(_beside(step.beside, lesson, trace))
+        beside = pages.blocks(texts["beside"][step.beside], named, precision)
     by_hand = [_placed(trace, address) for address in step.by_hand if _names_a_number(trace, address)]
     values = {
         "title": title,
@@ -56,7 +60,7 @@ def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, aga
         "computed": lesson.says(run) if any(b.run_in(lesson) != "whole" for b in every[:n]) else "",
         "says": [Note(step.text(lesson))],
         "quantities": [_quantity(trace, name) for name in step.shows],
-        "beside": list(pages.blocks(beside, _beside(step.beside, lesson, trace), precision)) if beside else [],
+        "beside": list(beside),
         "by_hand": [_by_hand(_receipt(trace, address), precision) for address in by_hand],
         "drawn": _is_drawn(lesson, step),
         "slips": [slip(number) for number in step.slips] if lesson.mode == "printed" and not lesson.own else [],
@@ -81,12 +85,7 @@ def _ask_on(lesson: Lesson, command: str, address: str, run: str) -> Iterator[st
         yield f'  vidrio why "{address}" "{lesson.values.sentence}" --model {LESSON}'
 
 
-def _beside(name: str, lesson: Lesson, trace: Trace) -> dict[str, Any]:
-    aside = _aside(name, lesson, trace)
-    return {**aside.page, "measured": aside.data}
-
-
-def _aside(name: str, lesson: Lesson, trace: Trace) -> Aside:
+def _beside(name: str, lesson: Lesson, trace: Trace) -> Measured:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # NaN are part of the lesson
         return SIDELIGHTS[name](lesson, trace)
 
@@ -113,7 +112,7 @@ def numbers(trace: Trace, name: str) -> Numbers:
     if array.ndim == 1:
         return Numbers(array, columns=rows)
     shares = stage.operation in ("softmax", "naive_softmax")
-    return Numbers(array, rows=rows, columns=columns[0], limit=(show.LIMIT, WORD_COLUMNS), shares=shares)
+    return Numbers(array, rows=rows, columns=columns[0], limit=(LIMIT, WORD_COLUMNS), shares=shares)
 
 
 def _receipt(trace: Trace, address: str) -> Receipt:
@@ -199,7 +198,7 @@ def step_data(lesson: Lesson, n: int, step: Step) -> dict[str, Any]:
         ],
     }
     if step.beside:
-        data["beside"] = _aside(step.beside, lesson, trace).data
+        data["beside"] = _beside(step.beside, lesson, trace)
     return data
 
 

@@ -5,14 +5,18 @@
     Note("A sentence")  a paragraph
 
 `Numbers` and `Value` hold the numbers themselves with their addresses; how many decimals are drawn is for the drawing
-to say. Texts are as they are: the drawing makes what is invisible visible.
+to say. Texts are as they are: the drawing makes what is invisible visible. What only a terminal shows, and no page, is
+written as lines (layout.py) where it is made.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.paper.maths import Array
-from vidrio.look.measures import Candidate, Head
+from vidrio.look.measures import Candidate
+
+LIMIT = 12  # rows or columns drawn before the rest is left out
 
 # --- cells ------------------------------------------------------------------------------------------------------------
 
@@ -36,12 +40,13 @@ class Bar(NamedTuple):
 class Words(NamedTuple):
     """Words in a table; a bare string is a figure, or whatever stands well at the right of a narrow column."""
 
-    text: str
+    words: str
     kind: Literal["word", "said", "note", "code"] = "word"
     bold: bool = False
 
 
 Cell = str | Value | Bar | Words
+Rows = list[list[Cell]]
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
@@ -58,7 +63,7 @@ class Note(NamedTuple):
     text: str
     indent: int = 0  # columns, on a terminal: of its first line,
     hang: int | None = None  # and of the others, if that is another number
-    kind: Literal["", "warning", "quiet"] = ""
+    tone: Literal["", "warning", "quiet"] = ""
 
 
 class Table(NamedTuple):
@@ -72,14 +77,6 @@ class Table(NamedTuple):
     row_heads: bool = True  # the first cell of a row says what the others are of
 
 
-class Columns(NamedTuple):
-    """A table lying on its side: as many columns beside each other as fit, the others below."""
-
-    heads: Sequence[str]
-    columns: Sequence[Sequence[str]]
-    indent: int = 2
-
-
 class Numbers(NamedTuple):
     """A vector or matrix with the tokens of its rows and columns (None: bare places; empty: no heads at all)."""
 
@@ -87,72 +84,19 @@ class Numbers(NamedTuple):
     address: str = ""
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
-    limit: tuple[int, int] = (12, 12)  # rows and columns drawn before the rest is left out
+    limit: tuple[int, int] = (LIMIT, LIMIT)  # rows and columns drawn
     shares: bool = False
     caption: str = ""
-
-
-class Largest(NamedTuple):
-    """Rows over a vocabulary: of each the largest numbers, and the sum or range of the others."""
-
-    array: Array
-    rows: Sequence[str] | None
-    words: Sequence[str]
-    shares: bool = False
+    largest: bool = False  # of a row over a vocabulary only the largest numbers, and the sum or range of the others
 
 
 class Quantity(NamedTuple):
     """A quantity of the trace: what it is, how it is made, and its numbers."""
 
     address: str
-    axes: Sequence[str]
-    says: str
-    formula: str  # empty where nothing is computed
-    place: str
-    inputs: Sequence[str]
-    numbers: "Numbers | Largest"
-
-
-class Heads(NamedTuple):
-    """The same quantity of several heads, side by side."""
-
-    quantities: Sequence[Quantity]
-
-
-class Beside(NamedTuple):
-    """Tables and pictures that stand beside each other where there is room."""
-
-    blocks: Sequence["Block"]
-
-
-class Fold(NamedTuple):
-    """Something that a page shows only when it is asked for."""
-
-    title: str
-    about: str
-    blocks: Sequence["Block"]
-    anchor: str = ""
-
-
-class Pairs(NamedTuple):
-    """Names and what they stand for."""
-
-    pairs: Sequence[tuple[str, str]]
-
-
-class WayStep(NamedTuple):
-    """A line of the way: what a quantity is, and where. Without an address: what the following ones belong to."""
-
-    says: str
-    address: str = ""
-    shape: str = ""
-    place: str = ""
-
-
-class Way(NamedTuple):
-    """The quantities of a run in the order in which they are computed, a line each."""
-
-    steps: Sequence[WayStep]
+    axes: str  # L × M
+    stage: Stage
+    numbers: Numbers
 
 
 class Prediction(NamedTuple):
@@ -172,50 +116,28 @@ class Predictions(NamedTuple):
     drawn: bool = False
 
 
-class HeadLines(NamedTuple):
-    """Every attention head."""
-
-    heads: Sequence[Head]
+# --- blocks that only a page has --------------------------------------------------------------------------------------
 
 
-class TreeLine(NamedTuple):
-    """A hypothesis of the search tree: the rails before it, its token, and what became of it."""
+class Beside(NamedTuple):
+    """Tables and pictures that stand beside each other where there is room."""
 
-    lead: str
-    hang: str
-    token: str
-    log_p: float
-    score: float
-    fate: str
-    why: str
+    blocks: Sequence["Block"]
 
 
-class TreeLines(NamedTuple):
-    """The search tree."""
+class Fold(NamedTuple):
+    """Something that is shown only when it is asked for."""
 
-    start: str
-    lines: Sequence[TreeLine]
-
-
-class Commands(NamedTuple):
-    """What can be asked next: (what it shows, the command)."""
-
-    commands: Sequence[tuple[str, str]]
+    title: str
+    about: str
+    blocks: Sequence["Block"]
+    anchor: str = ""
 
 
-class Step(NamedTuple):
-    """A line of a calculation: a letter, what it is, how it is computed with the numbers put in, its value."""
+class Pairs(NamedTuple):
+    """Names and what they stand for."""
 
-    letter: str
-    says: str
-    how: str
-    value: str
-
-
-class Steps(NamedTuple):
-    """A calculation, line by line."""
-
-    steps: Sequence[Step]
+    pairs: Sequence[tuple[str, str]]
 
 
 class Curve(NamedTuple):
@@ -238,7 +160,7 @@ class Curves(NamedTuple):
 class Heat(NamedTuple):
     """Shares from 0 to 1 as a shaded picture; a row sums to 1."""
 
-    weights_TS: Array
+    weights: Array
     rows: Sequence[str]
     columns: Sequence[str]
     caption: str
@@ -250,9 +172,8 @@ class Ages(NamedTuple):
     history: Mapping[str, Any]
 
 
-Special = Way | Predictions | HeadLines | TreeLines | Commands | Steps
-Tabular = Table | Columns | Numbers | Largest | Quantity | Heads | Special | Pairs
-Block = str | Title | Note | Tabular | Beside | Fold | Curves | Heat | Ages
+OfPages = Beside | Fold | Pairs | Curves | Heat | Ages
+Block = str | Title | Note | Table | Numbers | Quantity | Predictions | OfPages
 
 
 class Section(NamedTuple):

@@ -28,6 +28,7 @@ from vidrio.look.blocks import Block, Note
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.manifest import otherwise_data
 from vidrio.look.overview import otherwise, warning
+from vidrio.look.receipt import compared_data
 from vidrio.look.run import Look
 
 NAMED = 8  # exceptions that are named
@@ -211,14 +212,7 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "largest_share_at": str(checked.share_at) if checked.share_at else None,
         "edited": checked.edited,
         "exceptions": [
-            {
-                "address": str(at),
-                "model": result.model,
-                "recomputed": result.recomputed,
-                "difference": result.difference,
-                "tolerance": result.tolerance,
-            }
-            for at, result in checked.worst(len(checked.exceptions))
+            {"address": str(at), **compared_data(result)} for at, result in checked.worst(len(checked.exceptions))
         ],
         "parameters": {
             "tensors": outcome.file.tensors,

@@ -53,7 +53,7 @@ def searching(asked: Sequence[Asked], model: LoadedModel, options: Options) -> S
             target = ids if ids and ids[-1] == end else target
             options = replace(options, prefix=ids[: options.max_length - 1])
             says = "the translation begins with these words" if option == "prefix" else "this hypothesis is taken"
-        changes.append(Change(f"--{option} {words}", says))
+        changes.append(Change(says, asked=f"--{option} {words}"))
     return Searching(options, target, tuple(changes))
 
 
@@ -84,10 +84,10 @@ def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
     logits_V, prob_V = (trace.values[f"out.{name}"][step].astype(np.float64) for name in ("logits", "prob"))
     options = replace(seen.options, beam=1, n_best=1, sampling=sampling)
     allowed_V = restrict(logits_V, tuple(seen.chosen_ids[:step]), end, options)
-    tempered_V, drawn_V = np.zeros(len(prob_V)), np.zeros(len(prob_V))
-    for row_V, cuts in ((tempered_V, Sampling(temperature=sampling.temperature)), (drawn_V, sampling)):
+    rows = {"p": prob_V, "tempered": np.zeros(len(prob_V)), "drawn": np.zeros(len(prob_V))}
+    for name, cuts in (("tempered", Sampling(temperature=sampling.temperature)), ("drawn", sampling)):
         tokens, probs = drawable(allowed_V, cuts)
-        row_V[tokens] = probs
+        rows[name][tokens] = probs
     taken = seen.chosen_ids[step]
     ids = [int(i) for i in largest(prob_V, LISTED)]
     ids += [taken] if taken not in ids else []
@@ -104,20 +104,12 @@ def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
                 "logit_address": f"out.logits[{i}]@{step}",
                 "logit": float(logits_V[i]),
                 "address": f"out.prob[{i}]@{step}",
-                "p": float(prob_V[i]),
-                "tempered": float(tempered_V[i]),
-                "drawn": float(drawn_V[i]),
+                **{name: float(row_V[i]) for name, row_V in rows.items()},
                 "taken": i == taken,
                 "forbidden": bool(np.isneginf(allowed_V[i])),
             }
             for i in ids
         ],
-        "left": int((drawn_V > 0).sum()),
-        "others": {
-            "count": int(rest.sum()),
-            **{
-                name: float(row[rest].sum())
-                for name, row in (("p", prob_V), ("tempered", tempered_V), ("drawn", drawn_V))
-            },
-        },
+        "left": int((rows["drawn"] > 0).sum()),
+        "others": {"count": int(rest.sum()), **{name: float(row_V[rest].sum()) for name, row_V in rows.items()}},
     }

@@ -19,9 +19,6 @@ class CommandLine:
     def why(self, address: str) -> str:
         return " ".join(["vidrio why", quoted(address), quoted(self.text), *map(quoted, self.options)])
 
-    def check(self) -> str:
-        return " ".join(["vidrio check", quoted(self.text), *map(quoted, self.options), "--random 200"])
-
 
 def quoted(argument: str) -> str:
     """A shell argument, in double quotes where that is safe, since people read those more easily."""

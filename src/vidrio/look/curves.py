@@ -5,9 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from vidrio.look.blocks import Beside, Block, Cell, Curve, Curves, Fold, Note, Table, Title, Words
+import numpy as np
+
+from vidrio.look.blocks import Beside, Block, Curve, Curves, Fold, Note, Rows, Table, Title, Words
 from vidrio.look.writing import clip, clock, minute_at, number
 
+MOST_POINTS = 240  # of one curve; more are drawn as means of neighbours
 ROWS = 40  # validations shown
 AGES = 8  # of the sample translations
 NAMES = {"loss": "loss", "nll": "loss", "bleu": "BLEU", "chrf": "chrF", "accuracy": "accuracy"}
@@ -38,20 +41,20 @@ def panels(records: Sequence[Record]) -> Iterator[Block]:
         return
     minutes = when(steps)
 
-    def curve(title: str, some: Sequence[Record], name: str, **how: bool) -> Curves:
-        points = [(r["step"], r[name]) for r in some if isinstance(r.get(name), int | float)]
-        return Curves(title, [Curve(name, points, **how)], minutes, from_zero=True)
+    def curves(title: str, *lines: Curve, from_zero: bool = True) -> Curves:
+        return Curves(title, [line for line in lines if line.points], thinned(minutes), from_zero)
 
-    loss = "loss: the mean of −log p of a token, without smoothing"
-    both = [("training", steps, False), ("held out", validations, True)]
-    lines = [curve(loss, some, "loss", marked=marked).lines[0]._replace(name=name) for name, some, marked in both]
+    both = _curve("training", steps, "loss"), _curve("held out", validations, "loss", marked=True)
     scores = [name for name in score_names(validations) if name != "loss"]
     yield Beside(
         [
-            Curves(loss, lines, minutes),
-            *(curve(f"{NAMES.get(n, n)} of held-out sentences", validations, n, marked=True) for n in scores),
-            curve("learning rate", steps, "rate"),
-            curve("tokens a second, source and target", steps, "tokens_per_second"),
+            curves("loss: the mean of −log p of a token, without smoothing", *both, from_zero=False),
+            *(
+                curves(f"{NAMES.get(n, n)} of held-out sentences", _curve(n, validations, n, marked=True))
+                for n in scores
+            ),
+            curves("learning rate", _curve("rate", steps, "rate")),
+            curves("tokens a second, source and target", _curve("tokens_per_second", steps, "tokens_per_second")),
         ]
     )
     if validations:
@@ -59,6 +62,20 @@ def panels(records: Sequence[Record]) -> Iterator[Block]:
         if (mean := mean_of_best(records)) is not None:
             yield Note(_told_mean(mean))
         yield from said(validations)
+
+
+def _curve(name: str, records: Sequence[Record], key: str, *, marked: bool = False) -> Curve:
+    points = [(r["step"], r[key]) for r in records if isinstance(r.get(key), int | float)]
+    return Curve(name, thinned(points), marked)
+
+
+def thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most MOST_POINTS: each the mean of neighbours; the last one as it is."""
+    size = -(-len(points) // MOST_POINTS)
+    if size <= 1:
+        return list(points)
+    groups = (np.array(points[i : i + size], dtype=np.float64).mean(axis=0) for i in range(0, len(points), size))
+    return [*((float(step), float(value)) for step, value in groups), points[-1]]
 
 
 def when(steps: Sequence[Record]) -> list[tuple[float, float]]:
@@ -79,7 +96,7 @@ def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]
     if len(shown) > ROWS:
         stride = -(-len(shown) // ROWS)
         shown = [r for i, r in enumerate(shown) if i % stride == 0 or r.get("best") or r is shown[-1]]
-    rows: list[list[Cell]] = [
+    rows: Rows = [
         [
             f"{r['step']:,}",
             *([clock(minute_at(minutes, r["step"]))] if minutes else []),
@@ -117,7 +134,7 @@ def said(validations: Sequence[Record]) -> Iterator[Block]:
         return
     blocks: list[Block] = []
     for i, (source, _) in enumerate(shown[0]["samples"]):
-        rows: list[list[Cell]] = [
+        rows: Rows = [
             [f"{r['step']:,}", Words(clip(r["samples"][i][1]), "said")] for r in shown if i < len(r["samples"])
         ]
         blocks += [Title(clip(source)), Table(rows, name="translations")]

@@ -5,13 +5,14 @@ from itertools import groupby
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
-from vidrio.look.blocks import Bar, Block, Cell, Note, Numbers, Table, TreeLine, TreeLines, Value, Words
+from vidrio.look.blocks import Bar, Block, Note, Numbers, Rows, Table, Value, Words
 from vidrio.look.command_line import CommandLine
+from vidrio.look.layout import wrap
 from vidrio.look.measures import likeliest
 from vidrio.look.overview import otherwise, warning
 from vidrio.look.quantities import heading, most_of
 from vidrio.look.run import Look
-from vidrio.look.writing import PRECISION, cut, left, number, text_width
+from vidrio.look.writing import PRECISION, cut, left, number, text_width, visible
 from vidrio.search import Tree
 
 TOP = 10
@@ -35,14 +36,15 @@ def tree(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
         yield warning(otherwise(seen, precision))
     yield ""
     start = " ".join(seen.trace.target_tokens[: 1 + len(seen.options.prefix)])
-    yield TreeLines(start, list(_Rails(seen.trace.vocabulary, seen.tree).branch(-1, "")))
+    yield f"● {visible(start)}"
+    yield from _Rails(seen.trace.vocabulary, seen.tree, precision).branch(-1, "")
 
 
 class _Rails:
     """The tree, with what drawing it asks again and again: who follows whom, how long each lived, which is best."""
 
-    def __init__(self, words: Sequence[str], record: Tree) -> None:
-        self.words, self.record = words, record
+    def __init__(self, words: Sequence[str], record: Tree, precision: int) -> None:
+        self.words, self.record, self.precision = words, record, precision
         self.children: dict[int, list[int]] = {}
         self.age = [0] * len(record.nodes)  # steps that a hypothesis or one of its continuations lived on
         for place, node in enumerate(record.nodes):
@@ -56,7 +58,7 @@ class _Rails:
             self.best_way.add(place)
             place = record.nodes[place].parent
 
-    def branch(self, place: int, rail: str) -> Iterator[TreeLine]:
+    def branch(self, place: int, rail: str) -> Iterator[str]:
         """What follows a node: what was considered besides, a rail further in, then what went on, on the same rail."""
         while True:
             children = self.children.get(place, [])
@@ -65,13 +67,13 @@ class _Rails:
             for child in besides:
                 last = child == besides[-1] and going_on is None
                 below = rail + (" " if last else "│")
-                yield self.line(child, rail + ("└ " if last else "├ "), f"{below}   ")
+                yield from self.line(child, rail + ("└ " if last else "├ "), f"{below}   ")
                 yield from self.branch(child, f"{below} ")
             if going_on is None:
                 return
             mark = "★" if going_on == self.record.best else "●"
             below = "│" if going_on in self.children else " "
-            yield self.line(going_on, f"{rail}{mark} ", f"{rail}{below}   ")
+            yield from self.line(going_on, f"{rail}{mark} ", f"{rail}{below}   ")
             place = going_on
 
     def trunk(self, children: list[int]) -> int | None:
@@ -79,9 +81,14 @@ class _Rails:
         alive = [child for child in children if self.record.nodes[child].fate != "dropped"]
         return max(alive, key=lambda child: (child in self.best_way, self.age[child], -child), default=None)
 
-    def line(self, place: int, lead: str, hang: str) -> TreeLine:
+    def line(self, place: int, lead: str, hang: str) -> Iterator[str]:
+        """The rails, the token, and what became of it."""
         node = self.record.nodes[place]
-        return TreeLine(lead, hang, self.words[node.token], node.total, node.score, node.fate, node.why)
+        log_p, score = (number(value, self.precision) for value in (node.total, node.score))
+        token = left(cut(self.words[node.token], 16), max(0, 24 - text_width(lead)))
+        yield f"{lead}{token}  log p {log_p}  score {score}  {node.fate}"
+        if node.why:
+            yield wrap(node.why, indent=hang)
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
@@ -97,7 +104,7 @@ def step(seen: Look, t: int, again: CommandLine, precision: int = PRECISION) -> 
     yield Note(f"Step {t}: after {so_far} the decoder takes {trace.chosen_tokens[t]}", hang=2)
     yield ""
     yield "What is reused, and what is new"
-    reuse: list[list[Cell]] = []
+    reuse: Rows = []
     if seen.model.config.has_encoder:
         n = len(trace.source_tokens)
         reuse.append(["memory", "the encoder's output", "" if t == 0 else f"{n} rows", f"{n} rows" if t == 0 else ""])

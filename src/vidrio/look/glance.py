@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from vidrio.glass.numbers.trace import Address, Trace, parse_address
-from vidrio.look.blocks import Beside, Block, Note, Numbers, Quantity
+from vidrio.look.blocks import Beside, Block, Note, Numbers
 from vidrio.look.overview import classes_out, how_found, words_out
-from vidrio.look.quantities import LIMIT, TOKENS, at, numbers, quantity, under
+from vidrio.look.quantities import TOKENS, at, numbers, quantity, under
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION
 
@@ -14,7 +14,12 @@ def glance(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
     """The words out and what each read, for a notebook."""
     yield Note(f"{seen.text} → {seen.translation}")
     if seen.result:
-        yield from _words_out(seen, precision)
+        yield Note(
+            "At each step the decoder reads the source and its own words so far, and gives every word of the "
+            "vocabulary a probability. ✗: the search may not take this token."
+        )
+        yield words_out(seen)
+        yield from how_found(seen, precision)
     elif not (seen.stopped or seen.empty):
         yield from classes_out(seen)
     yield from _read(seen.trace)
@@ -27,16 +32,7 @@ def part(trace: Trace, where: str, precision: int = PRECISION) -> Iterator[Block
         yield from at(trace, where, None, precision)
     else:
         names = [address.name] if address.name in trace else under(trace, address.name)
-        yield from (_quantity(trace, name) for name in names)
-
-
-def _words_out(seen: Look, precision: int) -> Iterator[Block]:
-    yield Note(
-        "At each step the decoder reads the source and its own words so far, and gives every word of the vocabulary a "
-        "probability. ✗: the search may not take this token."
-    )
-    yield words_out(seen)
-    yield from how_found(seen, precision)
+        yield from (quantity(trace, Address(name), _numbers(trace, name)) for name in names)
 
 
 def _read(trace: Trace) -> Iterator[Block]:
@@ -58,8 +54,4 @@ def _read(trace: Trace) -> Iterator[Block]:
 
 def _numbers(trace: Trace, name: str) -> Numbers:
     """A quantity's numbers, as many as fit a notebook."""
-    return numbers(trace, Address(name), TOKENS, LIMIT)
-
-
-def _quantity(trace: Trace, name: str) -> Quantity:
-    return quantity(trace, Address(name), _numbers(trace, name))
+    return numbers(trace, Address(name), TOKENS)

@@ -1,26 +1,27 @@
 """All attention heads at a glance, and how alike the tokens' embeddings are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Trace
-from vidrio.look.blocks import Block, HeadLines, Note, Numbers, apart
+from vidrio.look.blocks import Block, Note, Numbers, apart
 from vidrio.look.command_line import CommandLine
-from vidrio.look.measures import cosines, heads, neighbours
-from vidrio.look.writing import NO_BREAK, PRECISION, cut, number
+from vidrio.look.layout import shade, table
+from vidrio.look.measures import Head, cosines, heads, neighbours
+from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width
 from vidrio.model.parameters import source_table, target_table
 
 NEIGHBOURS = 5
 
 
-def overview(trace: Trace, again: CommandLine) -> Iterator[Block]:
+def overview(trace: Trace, again: CommandLine, precision: int = PRECISION) -> Iterator[Block]:
     """Every head in a line: how spread out it is, and its largest weight."""
     if not trace.values:
         raise InputError("the text is empty, so no attention was computed")
     every = heads(trace)
-    yield HeadLines(every)
+    yield from _lines(every, precision)
     yield ""
     yield Note(
         "Entropy: −Σ w log₂ w of a row, in bits, mean over the rows: 0 where each row looks at one place only, "
@@ -31,6 +32,25 @@ def overview(trace: Trace, again: CommandLine) -> Iterator[Block]:
     yield ""
     yield "One of them:"
     yield f"  {again.look('--at', every[-1].address)}"
+
+
+def _lines(every: Sequence[Head], precision: int) -> Iterator[str]:
+    """A line a head, cut to the width: the tokens of its largest weight take what room there is."""
+    rows = [
+        [
+            head.address,
+            number(head.entropy, precision),
+            shade(head.entropy / head.most) if head.most else " ",
+            *(number(value, precision) for value in (head.most, head.largest)),
+        ]
+        for head in every
+    ]
+    title, *lines = table(rows, ["head", "entropy", "", "at most", "largest"], "l.l..").splitlines()
+    places = [f"[{head.row},{head.column}]" for head in every]
+    room = max(4, (WIDTH - max(map(text_width, lines)) - max(map(len, places)) - len("   → ")) // 2)
+    yield f"{title}  where"
+    for line, place, head in zip(lines, places, every, strict=True):
+        yield f"{line}  {place} {cut(head.asks, room)} → {cut(head.asked, room)}"
 
 
 def embeddings(trace: Trace, precision: int = PRECISION) -> Iterator[Block]:

@@ -15,7 +15,8 @@ from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
 from vidrio.hypothesis import Options, default_options
 from vidrio.learn.run.run_files import snapshots
-from vidrio.look.blocks import Block, Columns, Note, Table, apart
+from vidrio.look.blocks import Block, Note, Table, apart
+from vidrio.look.layout import lying
 from vidrio.look.measures import entropy
 from vidrio.look.run import LoadedModel, Look, look
 from vidrio.look.writing import PRECISION, WIDTH, cut, number, text_width
@@ -165,7 +166,7 @@ def _sure(told: History, precision: int) -> Iterator[Block]:
     columns = [
         [cut(token, TOKEN), *(number(age.p[t], precision) for age in told.ages)] for t, token in enumerate(told.tokens)
     ]
-    yield Columns(_steps(told), columns)
+    yield from lying(_steps(told), columns)
 
 
 def _read(told: History, precision: int) -> Iterator[Block]:
@@ -187,7 +188,7 @@ def _read(told: History, precision: int) -> Iterator[Block]:
         ]
         for t, token in enumerate(told.tokens)
     ]
-    yield Columns(_steps(told), columns)
+    yield from lying(_steps(told), columns)
 
 
 def _steps(told: History) -> list[str]:

@@ -7,22 +7,7 @@ from typing import Any
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.proof.expressions import (
-    Difference,
-    Dot,
-    Expression,
-    Exps,
-    Long,
-    Number,
-    Quotient,
-    Squares,
-    Sum,
-    Total,
-    children,
-    evaluate,
-    leaves,
-    terms,
-)
+from vidrio.glass.proof.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
 from vidrio.glass.proof.notations import COPIES
 from vidrio.glass.proof.receipts import At, Receipt, locate, receipt
 from vidrio.look.numpy_lines import numpy_line
@@ -49,15 +34,8 @@ def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Rec
         "slips": list(_slips(bill)),
         "made_from_count": len(bill.inputs),
         "copies": list(COPIES),
-        "stored": _stored(seen, bill.at) if stage.kind == "parameter" else None,
+        "stored": parameter_bytes(seen.model.path / "model.safetensors", bill),
     }
-
-
-def copy_text(seen: Look, address: str, kind: str) -> str:
-    """The arithmetic of one number, to paste into Python, a spreadsheet, a calculator or LaTeX."""
-    if kind not in COPIES:
-        raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
-    return receipt(seen.trace, locate(seen.trace, parse_address(address))).copy(kind)
 
 
 def _terms(bill: Receipt) -> dict[str, Any] | None:
@@ -67,7 +45,6 @@ def _terms(bill: Receipt) -> dict[str, Any] | None:
         return None
     values = [evaluate(part) for part in parts]
     known = {(at.name, at.place): str(at) for at, _ in bill.inputs}
-    kind = {Dot: "product", Total: "plain", Squares: "square", Exps: "exp"}[type(long)]
     rows = [
         {
             "factors": [{"address": known[n.cell], "value": n.value} for n in leaves(part) if n.cell in known],
@@ -76,19 +53,19 @@ def _terms(bill: Receipt) -> dict[str, Any] | None:
         }
         for part, value, so_far in zip(parts, values, accumulate(values), strict=True)
     ]
-    return {"kind": kind, "rows": rows, "sum": evaluate(long)}
+    return {"kind": long.kind, "rows": rows, "sum": evaluate(long)}
 
 
 def _slips(bill: Receipt) -> Iterator[dict[str, Any]]:
     """What comes out if one step of the formula is forgotten: a wrong answer on paper can be told what it forgot."""
     match bill.expression:
-        case Quotient(a, b):
+        case Apply("/", (a, b)):
             yield {"slip": "not divided", "value": evaluate(a)}
             yield {"slip": "only the divisor", "value": evaluate(b)}
             if bill.stage.operation == "variance":
                 count = evaluate(b)
                 yield {"slip": "N − 1", "value": evaluate(a) / (count - 1) if count > 1 else math.nan}
-        case Sum((a, b)) | Difference(a, b):
+        case Apply("+" | "-", (a, b)):
             yield {"slip": "second left out", "value": evaluate(a)}
             yield {"slip": "first left out", "value": evaluate(b)}
     if bill.value == -math.inf:
@@ -104,9 +81,3 @@ def _first_sum(node: Expression) -> Long | None:
         return None
     found = (_first_sum(child) for child in children(node))
     return next((long for long in found if long is not None), None)
-
-
-def _stored(seen: Look, at: At) -> dict[str, Any] | None:
-    """Where a parameter's bytes lie in the model's file."""
-    file = seen.model.path / "model.safetensors"
-    return parameter_bytes(file, at) if file.is_file() else None

@@ -1,31 +1,20 @@
 """The whole machine on one page of text: a line a step, then the translation token by token."""
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from vidrio.glass.whatif.comparison import first
-from vidrio.look.blocks import (
-    Bar,
-    Block,
-    Cell,
-    Commands,
-    Note,
-    Prediction,
-    Predictions,
-    Table,
-    Title,
-    Value,
-    Way,
-    WayStep,
-    Words,
-    apart,
-)
+from vidrio.look.blocks import Bar, Block, Note, Prediction, Predictions, Rows, Table, Title, Value, Words, apart
 from vidrio.look.command_line import CommandLine
+from vidrio.look.layout import wrap
 from vidrio.look.measures import classes, likeliest
 from vidrio.look.run import Look
 from vidrio.look.translated import COPIED
-from vidrio.look.writing import NO_BREAK, PRECISION, cut, number, shape, visible
+from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, left, number, shape, visible
+from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 
 AXES = {
@@ -90,7 +79,7 @@ def warnings(seen: Look) -> Iterator[Note]:
 
 
 def warning(text: str) -> Note:
-    return Note(f"! {text}", hang=2, kind="warning")
+    return Note(f"! {text}", hang=2, tone="warning")
 
 
 def describe(seen: Look) -> str:
@@ -125,7 +114,7 @@ def text_in(seen: Look) -> Table:
     if not config.has_encoder:
         rows.insert(0, (seen.trace.target_tokens[0], seen.target_ids[0], "the start", ""))
     side = "src" if config.has_encoder else "tgt"
-    cells: list[list[Cell]] = [
+    cells: Rows = [
         [str(i), Words(cut(token, 24)), Value(id_, f"{side}.ids[{i}]", label="id "), Words(stands_for), Words(note)]
         for i, (token, id_, stands_for, note) in enumerate(rows)
     ]
@@ -148,7 +137,17 @@ def way(seen: Look) -> Iterator[Block]:
     """Every step from ids to probabilities. The first layer of each side in full; the others do the same."""
     legend = (f"{a} {seen.trace.sizes[a]:,} ({AXES[a]})".replace(" ", NO_BREAK) for a in letters(seen))
     yield Note(f"The way  {', '.join(legend)}", hang=9)
-    yield Way(list(_steps(seen)))
+    steps = list(_steps(seen))
+    shapes, addresses = (max(len(getattr(step, column)) for step in steps) for column in ("shape", "address"))
+    room = WIDTH - addresses - shapes - 7 - 8
+    for step in steps:
+        if not step.address:
+            yield ""
+            yield wrap(step.says, indent="  ")
+            continue
+        first, *rest = wrap(step.says, room).splitlines()
+        yield f"  {left(first, room)}  {step.shape:>{shapes}}  {step.place:7}  {step.address}"
+        yield from (f"  {line}" for line in rest)
 
 
 def letters(seen: Look) -> list[str]:
@@ -156,37 +155,43 @@ def letters(seen: Look) -> list[str]:
     return [a for a in AXES if any(a in seen.trace.stages[name].axes for name in seen.trace.values)]
 
 
+class WayStep(NamedTuple):
+    """What a quantity is, and where. Without an address: what the following ones belong to."""
+
+    says: str
+    address: str = ""
+    shape: str = ""
+    place: str = ""
+
+
 def _steps(seen: Look) -> Iterator[WayStep]:
-    trace = seen.trace
-    n_heads, addresses = trace.sizes["H"], trace.addresses()
+    trace, config = seen.trace, seen.model.config
+    last_of = {tuple(address.split(".")[:2]): address for address in trace.values}  # of each layer
     heading = ""
-    for address in trace.values:
+    for address, array in trace.values.items():
         stage = trace.stages[address]
-        if stage.kind == "aggregate" and address != "out.pooled":
-            continue
         side, *rest = address.split(".")
         layer = rest[0] if rest and rest[0].isdigit() else ""
-        if address.rsplit(".", 1)[-1] in {f"h{h}" for h in range(1, n_heads)}:
+        head = re.search(r"\.h(\d+)$", address)
+        if (stage.kind == "aggregate" and address != "out.pooled") or (head and head[1] != "0"):
             continue
-        if layer and layer != "0" and not _ends_layer(address, trace.values):
+        if layer not in ("", "0") and address != last_of[side, layer]:
             continue
-        title = _title(side, layer, rest, addresses)
+        title = _title(side, layer, rest, config)
         if title != heading:
             yield WayStep(title)
             heading = title
-        name = address if not address.endswith(".h0") or n_heads == 1 else f"{address}…{n_heads - 1}"
+        name = f"{address}…{config.n_heads - 1}" if head and config.n_heads > 1 else address
         says = f"what layer {layer} makes of it" if layer not in ("", "0") else stage.says
-        yield WayStep(says, name, shape(trace.values[address]), short_place(stage.place))
+        yield WayStep(says, name, shape(array), short_place(stage.place))
 
 
-def _title(side: str, layer: str, rest: list[str], addresses: list[str]) -> str:
+def _title(side: str, layer: str, rest: list[str], config: ModelConfig) -> str:
     if side in ("enc", "dec") and layer:
-        name = {"enc": "Encoder", "dec": "Decoder"}[side]
+        name, layers = {"enc": ("Encoder", config.n_encoder_layers), "dec": ("Decoder", config.n_decoder_layers)}[side]
         if layer != "0":
-            last = max(
-                int(a.split(".")[1]) for a in addresses if a.startswith(f"{side}.") and a.split(".")[1].isdigit()
-            )
-            return f"{name} layer{'s' * (last > 1)} 1{f' to {last}' * (last > 1)}: the same steps, own parameters"
+            several = "s 1 to " + str(layers - 1) if layers > 2 else " 1"
+            return f"{name} layer{several}: the same steps, own parameters"
         sub = {"self": "self-attention", "cross": "cross-attention, which reads the source", "ffn": "feed-forward"}
         masked = ", masked" if side == "dec" and rest[1] == "self" else ""
         return f"{name} layer 0: {sub[rest[1]]}{masked}"
@@ -194,14 +199,7 @@ def _title(side: str, layer: str, rest: list[str], addresses: list[str]) -> str:
         return "Encoder, done" if side == "memory" or rest[0] == "norm" else "Source tokens to rows"
     if side in ("tgt", "dec"):
         return "Decoder, done" if side == "dec" and rest[0] in ("out", "norm") else "Target tokens so far, to rows"
-    return "Rows to words" if "tgt.ids" in addresses else "Row to classes"
-
-
-def _ends_layer(address: str, names: dict[str, np.ndarray]) -> bool:
-    """True for the last quantity of a layer."""
-    ordered = list(names)
-    after = ordered[ordered.index(address) + 1 :]
-    return not after or address.split(".")[:2] != after[0].split(".")[:2]
+    return "Rows to words" if config.has_decoder else "Row to classes"
 
 
 def short_place(place: str) -> str:
@@ -288,7 +286,7 @@ def why_stopped(seen: Look) -> str:
 def classes_out(seen: Look) -> Iterator[Block]:
     """A classifier's classes with their probabilities."""
     yield Title("The classes")
-    rows: list[list[Cell]] = [
+    rows: Rows = [
         [Words(cut(name, 30)), Value(p, f"out.prob[{c}]", share=True), Bar(p, 20)] for name, c, p in classes(seen)
     ]
     yield Table(rows, align="l.l")
@@ -300,12 +298,12 @@ def onward(seen: Look, again: CommandLine) -> Iterator[Block]:
     side = "enc.0" if "enc.0.self.concat" in names else "dec.0"
     best = "dec.0.cross.weights.h0" if "dec.0.cross.weights.h0" in names else f"{side}.self.weights.h0"
     yield Title("Look closer")
-    yield Commands(
-        [
-            ("one layer, every matrix", again.look("--at", side)),
-            ("one matrix", again.look("--at", best)),
-            ("where one number comes from", again.why(f"{best}[0,0]")),
-            ("every attention head", again.look("--heads")),
-            ("all of it as a page", again.look("--html", "page.html")),
-        ]
-    )
+    commands = [
+        ("one layer, every matrix", again.look("--at", side)),
+        ("one matrix", again.look("--at", best)),
+        ("where one number comes from", again.why(f"{best}[0,0]")),
+        ("every attention head", again.look("--heads")),
+        ("all of it as a page", again.look("--html", "page.html")),
+    ]
+    fits = all(len(line) <= WIDTH - 32 for _, line in commands)
+    yield from (f"  {what:28}  {line}" if fits else f"  {what}:\n    {line}" for what, line in commands)

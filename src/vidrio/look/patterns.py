@@ -19,35 +19,17 @@ from typing import Any, NamedTuple
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.proof.cells import Cells, Making, letters
-from vidrio.glass.proof.expressions import (
-    Apply,
-    Difference,
-    Dot,
-    Expression,
-    InFloat64,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Row,
-    Squares,
-    Sum,
-    Total,
-)
+from vidrio.glass.proof.expressions import Apply, Expression, Long, Number, Row
 from vidrio.glass.proof.operations import OPERATIONS
 
 Node = list[Any]
 
 _X: Node = ["in", 0]
-_SIGNS = {Sum: "+", Difference: "-", Product: "*", Quotient: "/", Power: "^"}
 _ANGLE: Node = ["/", ["place", "row"], ["^", ["num", 10000.0, ""], ["/", ["place", "pair"], ["num", "D", "D"]]]]
 _E: Node = ["exp", ["-", ["num", 0.0, ""], ["abs", _X]]]
 
 # Operations that look at their numbers, or at the place, first.
 _LOOKING: dict[str, tuple[str, Node]] = {
-    "lookup": ("pj,i->ij", _X),
-    "lookup_whole": ("pj,i,p->ij", ["/", _X, ["in", 2]]),
-    "log_of_choice": ("ip,i->i", ["log", _X]),
     "mask": ("ij->ij", ["seen", _X, ["num", "-inf", "−∞"]]),
     "zero_scores": ("ij->ij", ["seen", _X, ["num", 0.0, ""]]),
     "softmax": ("ik->ij", ["/", ["exp", ["-", ["of", 0], ["max", 0]]], ["exps", 0, True]]),
@@ -93,7 +75,7 @@ def _pattern(trace: Trace, stage: Stage) -> tuple[str, Node] | None:
     wanted, made = letters(operation.indices, len(stage.axes))
     inputs: list[Number | Row] = [
         Row(str(slot), (), [1.0] * _length(trace, name, axes, made))
-        if any(axis not in made for axis in axes)
+        if any(axis not in (*made, "p") for axis in axes)
         else Number(1.0, (str(slot), ()))
         for slot, (name, axes) in enumerate(zip(stage.inputs, wanted, strict=False))
     ]
@@ -116,19 +98,15 @@ def _as_data(node: Expression) -> Node:
     match node:
         case Number(value, cell, symbol):
             return ["in", int(cell[0])] if cell else ["num", _number(value), symbol]
-        case Sum(parts):
-            return ["+", *map(_as_data, parts)]
-        case Difference(a, b) | Product(a, b) | Quotient(a, b) | Power(a, b):
-            return [_SIGNS[type(node)], _as_data(a), _as_data(b)]
-        case Apply(function, a):
-            return [function, _as_data(a)]
-        case InFloat64(a):
-            return _as_data(a)
-        case Dot(a, b):
+        case Apply("float64", (inside,)):
+            return _as_data(inside)
+        case Apply(function, parts):
+            return [function, *map(_as_data, parts)]
+        case Long("product", a, Row() as b):
             return ["dot", int(a.name), int(b.name)]
-        case Total(x):
+        case Long("plain", x):
             return ["total", int(x.name)]
-        case Squares(x, mean):
+        case Long("square", x, Number() as mean):
             return ["squares", int(x.name), _as_data(mean)]
     raise TypeError(f"{node} cannot be written as data")
 

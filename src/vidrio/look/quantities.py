@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from vidrio.errors import AddressError, InputError, nearest
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Address, Trace, parse_address
-from vidrio.look.blocks import Block, Largest, Note, Numbers, Quantity, apart
+from vidrio.look.blocks import LIMIT, Block, Note, Numbers, Quantity, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.writing import NO_BREAK, PRECISION, number, shape, visible
 
-LIMIT = 12  # rows or columns drawn before the rest is left out
-TOKENS = 48  # the same for those that stand for tokens, which are worth more room
+TOKENS = 48  # rows or columns drawn that stand for tokens, which are worth more room
 DRAWN_AT_MOST = 40  # matrices of a layer; beyond that, only the first head's
 
 
@@ -69,28 +68,25 @@ def heading(trace: Trace, address: Address) -> str:
     return f"{address}   {axes} = {shape(array)}" if axes else str(address)
 
 
-def numbers(trace: Trace, address: Address, tokens: int = LIMIT, others: int = LIMIT) -> Numbers:
-    """A quantity with the tokens of its rows and columns; `tokens` or `others` of them are drawn, by what they are."""
+def numbers(trace: Trace, address: Address, tokens: int = LIMIT) -> Numbers:
+    """A quantity with the tokens of its rows and columns; `tokens` of these are drawn."""
     stage, array = trace.stage(address.name), trace.rows_at_step(address.name, address.step)
     names = [trace.axis_tokens(address.name, axis) or None for axis in trace.axis_names(address)]
-    limits = [tokens if name else others for name in names] or [others]
+    limits = [tokens if name else LIMIT for name in names] or [LIMIT]
     rows, columns = names[0] if len(names) > 1 else None, names[-1] if names else None
     return Numbers(array, str(address), rows, columns, (limits[0], limits[-1]), stage.operation == "softmax")
 
 
-def most_of(trace: Trace, address: Address, tokens: int = LIMIT) -> Numbers | Largest:
+def most_of(trace: Trace, address: Address, tokens: int = LIMIT) -> Numbers:
     """The same, but of a vocabulary the largest numbers only."""
     every = numbers(trace, address, tokens)
-    axes, stage = trace.axis_names(address), trace.stage(address.name)
-    if axes and axes[-1] == "V" and every.array.shape[-1] > every.limit[-1] and stage.kind != "parameter":
-        return Largest(every.array, every.rows, every.columns or (), every.shares)
-    return every
+    words = trace.axis_names(address)[-1:] == "V" and trace.stage(address.name).kind != "parameter"
+    return every._replace(largest=words and every.array.shape[-1] > every.limit[-1])
 
 
-def quantity(trace: Trace, address: Address, drawn: Numbers | Largest) -> Quantity:
+def quantity(trace: Trace, address: Address, drawn: Numbers) -> Quantity:
     """All that is told of a quantity, with as many of its numbers as are drawn."""
-    stage, axes = trace.stages[address.name], trace.axis_names(address)
-    return Quantity(str(address), axes, stage.says, stage.formula, stage.place, stage.inputs, drawn)
+    return Quantity(str(address), " × ".join(trace.axis_names(address)), trace.stages[address.name], drawn)
 
 
 def _part(trace: Trace, address: Address, again: CommandLine | None) -> Iterator[Block]:

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from vidrio.errors import InputError
+from vidrio.glass.numbers.stages import without_head
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.expressions import Number
 from vidrio.glass.proof.notations import COPIES
-from vidrio.glass.proof.receipts import At, Line, Receipt, locate, made_from, receipt, walk
+from vidrio.glass.proof.receipts import Line, Receipt, locate, made_from, receipt, walk
+from vidrio.glass.proof.recompute import Compared
 from vidrio.glass.proof.stored import stored
 from vidrio.look.blocks import Block, Note, Table
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width, visible
@@ -130,7 +133,7 @@ def _column(title: str, entries: Sequence[str]) -> Iterator[Block]:
 def _in_file(bill: Receipt, file: Path | None) -> Iterator[Block]:
     """Where a parameter is stored: the very bytes."""
     yield "  A trained number: it is read, not computed."
-    found = None if file is None else parameter_bytes(file, bill.at)
+    found = parameter_bytes(file, bill)
     if found is None:
         return
     yield Note(
@@ -148,12 +151,14 @@ def _in_file(bill: Receipt, file: Path | None) -> Iterator[Block]:
         yield Note(f"Here it is {changed!r}: rounded to {bill.dtype}, or changed by a what-if.", indent=2)
 
 
-def parameter_bytes(file: Path, at: At) -> dict[str, Any] | None:
-    """Where a parameter's number lies in the model's file; None if the file has no such parameter."""
-    whole, _, head = at.name.rpartition(".h")
+def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
+    """Where a parameter's number lies in the model's file; None if it is no parameter of the file."""
+    if file is None or bill.stage.kind != "parameter" or not file.is_file():
+        return None
+    name, head = without_head(bill.at.name)
     for tensor in stored(file):
-        if tensor.name == at.name or (tensor.name == whole and head.isdigit()):
-            place = at.place if tensor.name == at.name else (int(head), *at.place)
+        if tensor.name == name:
+            place = (int(head.removeprefix(".h")), *bill.at.place) if head else bill.at.place
             offset, raw = tensor.bytes_of(place)
             scale = tensor.scale_bytes_of(place)
             return {
@@ -176,6 +181,8 @@ def _float32(raw: bytes) -> float:
 
 def copied(trace: Trace, address: str, kind: str) -> str:
     """The arithmetic of the number at an address, to paste: calculator, python, spreadsheet or latex."""
+    if kind not in COPIES:
+        raise InputError(f"there is no copy {kind!r}", found=", ".join(COPIES))
     return receipt(trace, locate(trace, parse_address(address))).copy(kind)
 
 
@@ -236,37 +243,33 @@ def _data(bill: Receipt, file: Path | None) -> dict[str, Any]:
     return {
         **described(bill),
         "copy": {kind: bill.copy(kind) for kind in COPIES},
-        "stored": parameter_bytes(file, bill.at) if file is not None and bill.stage.kind == "parameter" else None,
+        "stored": parameter_bytes(file, bill),
     }
 
 
 def described(bill: Receipt, inputs: int | None = None) -> dict[str, Any]:
     """What a receipt tells; of what is made from more than so many numbers the working is left out."""
-    stage, result = bill.stage, bill.compared
     return {
         "address": str(bill.at),
         "tokens": list(bill.tokens),
-        "kind": stage.kind,
-        "operation": stage.operation,
-        "says": stage.says,
-        "place": stage.place,
-        "formula": stage.formula,
-        "latex": stage.latex,
+        **{name: getattr(bill.stage, name) for name in ("kind", "operation", "says", "place", "formula", "latex")},
         "formula_here": bill.formula,
         "names": {short: name for name, short in bill.short_names.items()},
         "working": bill.working() if inputs is None or len(bill.inputs) <= inputs else [],
         "value": bill.value,
         "dtype": bill.dtype,
-        "model": result.model,
-        "recomputed": result.recomputed,
-        "difference": result.difference,
-        "tolerance": result.tolerance,
-        "agrees": result.agrees,
+        **compared_data(bill.compared),
+        "agrees": bill.compared.agrees,
         "edited": bill.edited,
         "facts": [{"what": what, "value": value} for what, value in bill.facts],
         "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:inputs]],
         "used_by": list(bill.used_by),
     }
+
+
+def compared_data(result: Compared) -> dict[str, float]:
+    """Model and recomputation side by side."""
+    return {name: getattr(result, name) for name in ("model", "recomputed", "difference", "tolerance")}
 
 
 def deep_data(trace: Trace, address: str, limit: int = DEEP) -> dict[str, Any]:

@@ -20,12 +20,12 @@ from vidrio.look.blocks import (
     Bar,
     Beside,
     Block,
-    Cell,
     Fold,
     Heat,
     Note,
     Page,
     Pairs,
+    Rows,
     Section,
     Table,
     Title,
@@ -50,6 +50,9 @@ PICTURES = 3  # sentences whose attention is drawn
 LONGEST_PICTURE = 14  # tokens of either side
 DROPPED = 3  # samples of pairs left out, for each reason
 LARGE = 50_000_000  # parameters; above it the pictures are computed in float32
+
+
+Part = tuple[str, str, Iterable[Block]]  # of the page: its anchor, its title, what stands in it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,26 +93,26 @@ def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Block]:
     parts = [f"{count(c):,} parameters", f"{c.layers_in_words} layers, {c.d_model} wide"]
     parts += [f"{steps:,} steps in {clock(minutes)} minutes"] if steps else []
     parts += [f"{s.metric} {s.value:.1f}" for s in ending.scores]
-    yield Note(f"A training run: {', '.join(parts)}.", kind="quiet")
-    yield from (Note(warning, kind="warning") for warning in ending.warnings)
+    yield Note(f"A training run: {', '.join(parts)}.", tone="quiet")
+    yield from (Note(warning, tone="warning") for warning in ending.warnings)
 
 
-def _sections(
-    model: LoadedModel, ending: Ending, run: Path, data: Path | None
-) -> Iterator[tuple[str, str, Iterable[Block]]]:
+def _sections(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Part]:
     """What the page says, in order: how good it is, how it learned, and what from."""
-    yield from {"encoder-decoder": _translator, "encoder": _classifier, "decoder": _writer}[model.config.shape](
-        model, ending, run, data
-    )
+    match model.config.shape:
+        case "encoder-decoder":
+            yield from _translator(model, ending, run, data)
+        case "encoder":
+            yield from _classifier(model, ending, run)
+        case "decoder":
+            yield from _writer(model, ending, run)
     if data is not None:
         yield "data", "What it learned from", _data(json.loads(data.read_text("utf-8")))
     yield "run", "How to do it again", _told(model.about.provenance)
     yield "limits", "What it cannot do", map(Note, ending.limits)
 
 
-def _translator(
-    model: LoadedModel, ending: Ending, run: Path, data: Path | None
-) -> Iterator[tuple[str, str, Iterable[Block]]]:
+def _translator(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Part]:
     sentences = judged(ending.sources, ending.references, ending.translations)
     yield "scores", "How good it is", _scores(ending)
     yield "samples", "What it says", _samples(sentences, ending.name)
@@ -121,9 +124,7 @@ def _translator(
     yield "attention", "What each token read", _attention(model, shown)
 
 
-def _classifier(
-    model: LoadedModel, ending: Ending, run: Path, data: Path | None
-) -> Iterator[tuple[str, str, Iterable[Block]]]:
+def _classifier(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Part]:
     told = tasks.answers(model, ending.sources, ending.references)
     yield "scores", "How good it is", tasks.class_scores(told, ending.scores)
     yield "confusion", "What it takes for what", tasks.confusion(told)
@@ -131,9 +132,7 @@ def _classifier(
     yield "curves", "How it learned", panels(metrics(run))
 
 
-def _writer(
-    model: LoadedModel, ending: Ending, run: Path, data: Path | None
-) -> Iterator[tuple[str, str, Iterable[Block]]]:
+def _writer(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Part]:
     yield "scores", "How good it is", tasks.text_scores(model, len(ending.sources), ending.scores)
     yield "samples", "How it goes on", tasks.text_samples(model, ending.sources)
     yield "curves", "How it learned", panels(metrics(run))
@@ -145,14 +144,8 @@ def _writer(
 def _scores(ending: Ending) -> Iterator[Block]:
     if not ending.scores:
         return
-    rows: list[list[Cell]] = [
-        [
-            Words(s.metric),
-            f"{s.value:.2f}",
-            f"{s.mean - s.half_width:.2f} to {s.mean + s.half_width:.2f}",
-            Words(s.signature, "code"),
-        ]
-        for s in ending.scores
+    rows: Rows = [
+        [Words(s.metric), f"{s.value:.2f}", tasks.interval(s), Words(s.signature, "code")] for s in ending.scores
     ]
     yield Note(f"On {len(ending.sources):,} {ending.name}, which training has not seen.")
     yield Table(rows, ("", "score", "95 % interval", "signature"), name="scores")
@@ -160,7 +153,7 @@ def _scores(ending: Ending) -> Iterator[Block]:
         "The interval is found by scoring many sets drawn from these sentences (bootstrap). It says how much of the "
         "score is the choice of sentences, not how the model does on other texts. Scores with different signatures "
         "cannot be compared. Higher is better, but for TER.",
-        kind="quiet",
+        tone="quiet",
     )
 
 
@@ -184,12 +177,9 @@ def _samples(sentences: Sequence[Judged], name: str) -> Iterator[Block]:
 
 
 def _sample_table(name: str, sentences: Sequence[Judged]) -> Table:
-    rows: list[list[Cell]] = [
-        [
-            f"{s.chrf:.0f}",
-            *(Words(said, "said") for said in (s.source, clip(s.translation, LONGEST_SAMPLE), s.reference)),
-        ]
-        for s in sentences
+    texts = ((s.source, clip(s.translation, LONGEST_SAMPLE), s.reference) for s in sentences)
+    rows: Rows = [
+        [f"{s.chrf:.0f}", *(Words(text, "said") for text in three)] for s, three in zip(sentences, texts, strict=True)
     ]
     return Table(rows, ("chrF", "source", "translation", "expected"), name=name, row_heads=False)
 
@@ -211,14 +201,9 @@ def _groups(sentences: Sequence[Judged], data: Path | None) -> Iterator[Block]:
 
 
 def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> Table:
-    rows: list[list[Cell]] = [
-        [
-            Words(group.name),
-            f"{group.count:,}",
-            f"{group.value:.1f}" if most == 100 else f"{100 * group.value:.1f} %",
-            Bar(group.value / most),
-        ]
-        for group in groups
+    values = [f"{g.value:.1f}" if most == 100 else f"{100 * g.value:.1f} %" for g in groups]
+    rows: Rows = [
+        [Words(g.name), f"{g.count:,}", value, Bar(g.value / most)] for g, value in zip(groups, values, strict=True)
     ]
     return Table(rows, (*heads, ""), name=heads[0])
 
@@ -262,7 +247,7 @@ def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
 
 def _ages(told: History) -> Iterator[Block]:
     """What the model said of one sentence at each age, and how sure it was of what it says now."""
-    rows: list[list[Cell]] = [
+    rows: Rows = [
         [age.name, Words(clip(age.says, 60) + ("" if age.ended else " (cut)"), "said"), *(number(p, 3) for p in age.p)]
         for age in told.ages
     ]
@@ -286,7 +271,7 @@ def _data(data: dict[str, Any]) -> Iterator[Block]:
         f"{tally['read']:,} {unit} were read, {tally['kept']:,} kept, {skipped:,} left out. Of those kept, "
         f"{pairs['train']:,} went to training{f', {others}' if others else ''}."
     )
-    corpora: list[list[Cell]] = [
+    corpora: Rows = [
         [Words(c["name"]), Words(c["layout"], "said"), f"{c['weight']:g}", f"{c['pairs']:,}"]
         for c in data.get("corpora", ())
     ]
@@ -295,12 +280,12 @@ def _data(data: dict[str, Any]) -> Iterator[Block]:
     if not skipped:
         return
     yield Title("Left out")
-    reasons: list[list[Cell]] = [
+    reasons: Rows = [
         [Words(reason), f"{n:,}", f"{100 * n / tally['read']:.2f} %", Words(REASONS[reason], "note")]
         for reason, n in tally["skipped"].items()
     ]
     yield Table(reasons, ("reason", unit, "of all", "what it means"), name="left out")
-    samples: list[list[Cell]] = [
+    samples: Rows = [
         [Words(reason), Words(s["place"]), Words(s["source"], "said"), Words(s["target"], "said")]
         for reason, some in tally["samples"].items()
         for s in some[:DROPPED]

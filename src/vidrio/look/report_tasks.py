@@ -12,7 +12,7 @@ import numpy as np
 
 from vidrio.glass.paper.transformer import classify
 from vidrio.hypothesis import Options, Sampling, default_options
-from vidrio.look.blocks import Block, Cell, Note, Table, Title, Words
+from vidrio.look.blocks import Block, Note, Rows, Table, Title, Words
 from vidrio.look.curves import spread
 from vidrio.look.run import LoadedModel, look
 from vidrio.look.writing import clip
@@ -67,11 +67,7 @@ def class_scores(told: Sequence[Answer], scores: Sequence[Score]) -> Iterator[Bl
     commonest, times = Counter(answer.expected for answer in told).most_common(1)[0]
     right = sum(answer.right for answer in told)
     yield Note(f"On {len(told):,} held-out texts. {SET_APART}")
-    measured = [(s.metric, s.value, s.mean - s.half_width, s.mean + s.half_width) for s in scores]
-    rows: list[list[Cell]] = [
-        [Words(name), f"{value:.2f}", f"{low:.2f} to {high:.2f}" if low < high else ""]
-        for name, value, low, high in measured
-    ]
+    rows: Rows = [[Words(s.metric), f"{s.value:.2f}", interval(s) if s.half_width > 0 else ""] for s in scores]
     rows.append([Words(f"always “{clip(commonest, 40)}”"), f"{100 * times / len(told):.2f}", ""])
     yield Table(rows, ("", "score", "95 % interval"), name="scores")
     long = sum(not answer.said for answer in told)
@@ -80,6 +76,10 @@ def class_scores(told: Sequence[Answer], scores: Sequence[Score]) -> Iterator[Bl
         + (f"; {long:,} are longer than the model and count as wrong" if long else "")
         + ". Below are its answers."
     )
+
+
+def interval(score: Score) -> str:
+    return f"{score.mean - score.half_width:.2f} to {score.mean + score.half_width:.2f}"
 
 
 def confusion(told: Sequence[Answer]) -> Iterator[Block]:
@@ -94,7 +94,7 @@ def confusion(told: Sequence[Answer]) -> Iterator[Block]:
         return name if name in shown or not name else OTHERS
 
     counts = Counter((place(answer.expected), place(answer.said)) for answer in told)
-    rows: list[list[Cell]] = []
+    rows: Rows = []
     for row in names:
         texts = sum(n for (expected, _), n in counts.items() if expected == row)
         said = sum(n for (_, said), n in counts.items() if said == row)
@@ -122,15 +122,17 @@ def class_samples(told: Sequence[Answer]) -> Iterator[Block]:
         ("Right, and sure of it", right[:SAMPLES]),
     ):
         if some:
-            rows: list[list[Cell]] = [
+            yield Title(title)
+            rows: Rows = [
                 [
                     Words(clip(a.text, LONGEST), "said"),
-                    *(Words(a.expected), Words(a.said)),
-                    *(f"{a.p:.3f}", f"{a.p_expected:.3f}"),
+                    Words(a.expected),
+                    Words(a.said),
+                    f"{a.p:.3f}",
+                    f"{a.p_expected:.3f}",
                 ]
                 for a in some
             ]
-            yield Title(title)
             yield Table(rows, ("text", "class", "told", "p", "p of the class"), name=title, row_heads=False)
 
 
@@ -155,17 +157,16 @@ def text_scores(model: LoadedModel, held_out: int, scores: Sequence[Score]) -> I
             bits, words = score.value / math.log(2), math.exp(min(score.value, 700.0))
             yield Note(f"On {held_out:,} held-out texts. {SET_APART}")
             known = f"{model.config.target_vocabulary:,}"
-            choices = f"among so many equally likely tokens the model seems to choose; it knows {known}"
-            rows: list[list[Cell]] = [
-                [Words("loss"), f"{score.value:.3f}", Words("the mean of −log p of a token", "note")],
-                [
-                    Words("bits"),
-                    f"{bits:.3f}",
-                    Words("a token, the same to base 2: what it would take to store the texts", "note"),
-                ],
-                [Words("perplexity"), f"{words:,.2f}", Words(choices, "note")],
+            rows = [
+                ("loss", f"{score.value:.3f}", "the mean of −log p of a token"),
+                ("bits", f"{bits:.3f}", "a token, the same to base 2: what it would take to store the texts"),
+                (
+                    *("perplexity", f"{words:,.2f}"),
+                    f"among so many equally likely tokens the model seems to choose; it knows {known}",
+                ),
             ]
-            yield Table(rows, ("", "score", "what it is"), name="scores")
+            cells: Rows = [[Words(name), figure, Words(note, "note")] for name, figure, note in rows]
+            yield Table(cells, ("", "score", "what it is"), name="scores")
 
 
 def continued(model: LoadedModel, texts: Sequence[str]) -> list[Continued]:
@@ -212,7 +213,7 @@ def text_samples(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
         groups.append(("The most surprising", ranked[SAMPLES:][-SAMPLES:]))
     heads = ("bits a token", "begins", "likeliest", "drawn", "the text")
     for title, some in groups:
-        rows: list[list[Cell]] = [
+        rows: Rows = [
             [
                 f"{t.bits:.2f}",
                 *(Words(clip(said, LONGEST), "said") for said in (t.begins, t.likeliest, t.drawn, t.text)),

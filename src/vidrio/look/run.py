@@ -80,6 +80,7 @@ class Printed(NamedTuple):
     """What translating printed. The search is made all the same, and `Look.otherwise` tells if it found another one."""
 
     ids: Ids  # with the end token, unless it was cut
+    options: Options  # how translating searched
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,7 +157,7 @@ def look(
     decoder's output (teacher forcing) instead of searching for one, or is what was printed, to be compared with what
     the search finds; `tree` records the search."""
     config = model.config
-    options = options or default_options(config)
+    options = target.options if isinstance(target, Printed) else options or default_options(config)
     model = replace(model, machine=for_beam(model.machine, options.beam))
     options = replace(options, max_length=min(options.max_length, config.max_positions))
     tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer
@@ -275,12 +276,13 @@ class _NoChoice(Exception):
 def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
     """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
     change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
-    memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
+    if change is no_tap and machine.mask is causal:
+        go_on = stepper(machine, source_ids)
+    else:
+        memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
 
-    def afresh(prefixes: Sequence[Ids]) -> Array:
-        return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
-
-    go_on = stepper(machine, source_ids) if change is no_tap and machine.mask is causal else afresh
+        def go_on(prefixes: Sequence[Ids]) -> Array:
+            return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
 
     def step(prefixes: Sequence[Ids]) -> Array:
         logits_NV = go_on(prefixes)

@@ -44,18 +44,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[St
         | {"V": config.target_vocabulary, "E": config.n_heads * config.d_head},
         "beam": default_options(config).beam,
         "stages": [
-            {
-                "address": stage.address,
-                "axes": stage.axes,
-                "kind": stage.kind,
-                "operation": stage.operation,
-                "inputs": list(stage.inputs),
-                "formula": stage.formula,
-                "latex": stage.latex,
-                "place": stage.place,
-                "says": stage.says,
-                "code": numpy_line(stage, glass.machine) if stage == table[stage.address] else "",
-            }
+            {**vars(stage), "code": numpy_line(stage, glass.machine) if stage == table[stage.address] else ""}
             for stage in stages or table.values()
         ],
     }
@@ -81,7 +70,7 @@ def run_data(seen: Look) -> dict[str, Any]:
 
 def _source_tokens(seen: Look) -> list[dict[str, Any]]:
     """Tokens as the encoder (or a decoder alone) saw them, each with the characters it stands for."""
-    tokens = [{"token": p.token, "id": p.id, "start": p.start, "end": p.end, "unknown": p.unknown} for p in seen.pieces]
+    tokens = [asdict(piece) for piece in seen.pieces]
     ends = [{"token": t, "id": int(i)} for t, i in zip(seen.trace.source_tokens, seen.source_ids, strict=False)]
     return [*tokens, *ends[len(tokens) :]]
 
@@ -108,13 +97,13 @@ def _classes(seen: Look) -> list[dict[str, Any]]:
     return [{"name": name, "p": p, "address": f"out.prob[{c}]"} for name, c, p in classes(seen)]
 
 
-def agreement_data(printed: Look, glass: Look) -> dict[str, Any]:
+def agreement_data(printed: Look, ids: Sequence[int], says: str) -> dict[str, Any]:
     """Whether the glass, searching by itself, takes the very tokens that translating took."""
-    pairs = zip(printed.chosen_ids, glass.chosen_ids, strict=False)
-    shorter = min(len(printed.chosen_ids), len(glass.chosen_ids))
+    pairs = zip(printed.chosen_ids, ids, strict=False)
+    shorter = min(len(printed.chosen_ids), len(ids))
     first = next((t for t, (a, b) in enumerate(pairs) if a != b), shorter)
-    agrees = printed.chosen_ids == glass.chosen_ids
-    return {"agrees": agrees, "glass": glass.translation, "first_difference": None if agrees else first}
+    agrees = printed.chosen_ids == list(ids)
+    return {"agrees": agrees, "glass": says, "first_difference": None if agrees else first}
 
 
 def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:

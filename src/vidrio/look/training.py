@@ -10,8 +10,9 @@ import numpy as np
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
-from vidrio.look.blocks import Bar, Block, Cell, Columns, Note, Table, apart
+from vidrio.look.blocks import Bar, Block, Note, Rows, Table, apart
 from vidrio.look.command_line import CommandLine
+from vidrio.look.layout import lying
 from vidrio.look.overview import describe
 from vidrio.look.run import LoadedModel, Look, look
 from vidrio.look.writing import PRECISION, cut, number
@@ -98,9 +99,8 @@ def heading(seen: "Seen", looked: Look) -> Iterator[Block]:
 
 def words(seen: "Seen", looked: Look) -> list[str]:
     """What should come out, as tokens or as a class."""
-    if looked.model.config.shape == "encoder":
-        return [(looked.model.about.labels or [f"class {c}" for c in range(seen.log_p_TV.shape[1])])[seen.expected[0]]]
-    return [looked.trace.vocabulary[i] for i in seen.expected]
+    names = names_of(seen, looked)
+    return [names[i] for i in seen.expected]
 
 
 def names_of(seen: "Seen", looked: Look) -> Sequence[str]:
@@ -123,7 +123,7 @@ def forcing(seen: "Seen", looked: Look) -> list[Block]:
         "Teacher forcing: the decoder reads the right answer so far, whatever it would",
         "have said itself, and should say the next token",
     ]
-    return [*lines, Columns(["place", "reads", "should say"], columns)]
+    return [*lines, *lying(["place", "reads", "should say"], columns)]
 
 
 def losses(seen: "Seen", looked: Look, precision: int) -> Iterator[Block]:
@@ -206,7 +206,7 @@ def parts_of(seen: "Seen", precision: int) -> Iterator[Block]:
         for i, more in enumerate((gradient.size, np.square(gradient).sum(), np.square(values[name]).sum())):
             kept[i] += more
     whole = sum(gradient for _, gradient, _ in squares.values())
-    rows: list[list[Cell]] = [
+    rows: Rows = [
         [part, f"{int(size):,}", number(np.sqrt(gradient), precision), number(np.sqrt(value), precision),
          f"{100 * gradient / whole if whole else 0:.1f} %", Bar(gradient / whole if whole else 0, 12)]
         for part, (size, gradient, value) in squares.items()

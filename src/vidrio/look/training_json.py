@@ -64,8 +64,7 @@ def to_json(
 
 
 def _gradient_as_data(seen: "Seen", looked: Look, where: str) -> dict[str, Any]:
-    address, name, index = parameter(looked, where)
-    place = seen.place(name, index)
+    address, place = parameter(seen, looked, where)
     differences = [
         {**asdict(d), "quotient": d.quotient, "relative_error": d.relative_error} for d in seen.differences(place)
     ]
@@ -74,5 +73,5 @@ def _gradient_as_data(seen: "Seen", looked: Look, where: str) -> dict[str, Any]:
 
 
 def _life_as_data(seen: "Seen", looked: Look, rules: "Rules", where: str) -> dict[str, Any]:
-    address, name, index = parameter(looked, where)
-    return {"address": str(address), **asdict(seen.life(seen.place(name, index), rules)), "told": rules.told}
+    address, place = parameter(seen, looked, where)
+    return {"address": str(address), **asdict(seen.life(place, rules)), "told": rules.told}

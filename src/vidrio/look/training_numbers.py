@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from vidrio.errors import AddressError
+from vidrio.glass.numbers.stages import without_head
 from vidrio.glass.numbers.trace import Address, parameter_addresses, parse_address
-from vidrio.look.blocks import Block, Note, Step, Steps, Table
+from vidrio.look.blocks import Block, Note, Table
+from vidrio.look.layout import right, wrap
 from vidrio.look.run import Look
-from vidrio.look.writing import PRECISION, number
+from vidrio.look.writing import PRECISION, WIDTH, left, number
 
 if TYPE_CHECKING:
     from vidrio.learn.next_step import Rules
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 LOSS_DECIMALS = 12  # of the losses whose difference is taken
 
 
-def parameter(looked: Look, where: str) -> tuple[Address, str, tuple[int, ...]]:
-    """A parameter's number by its address: the address, the parameter's name, and the place in it."""
+def parameter(seen: "Seen", looked: Look, where: str) -> tuple[Address, int]:
+    """A parameter's number by its address, and its place among all numbers of the parameters."""
     trace, address = looked.trace, parse_address(where)
     if trace.stage(address.name).kind != "parameter":
         raise AddressError(
@@ -25,11 +27,8 @@ def parameter(looked: Look, where: str) -> tuple[Address, str, tuple[int, ...]]:
             found=f"a value that is computed: {trace.stage(address.name).says}",
             do=f"give a parameter, {parameter_addresses(trace.machine)[-1]} for example",
         )
-    place = trace.position(address)
-    name, _, head = address.name.rpartition(".h")
-    if address.name not in trace.machine.parameters:
-        return address, name, (int(head), *place)
-    return address, address.name, place
+    index, (name, head) = trace.position(address), without_head(address.name)
+    return address, seen.place(name, (int(head.removeprefix(".h")), *index) if head else index)
 
 
 # --- one gradient -----------------------------------------------------------------------------------------------------
@@ -37,8 +36,7 @@ def parameter(looked: Look, where: str) -> tuple[Address, str, tuple[int, ...]]:
 
 def gradient(seen: "Seen", looked: Look, where: str, precision: int = PRECISION) -> Iterator[Block]:
     """The derivative of the loss by one parameter, and the same from nothing but losses."""
-    address, name, index = parameter(looked, where)
-    place = seen.place(name, index)
+    address, place = parameter(seen, looked, where)
     differences = seen.differences(place)
     value, slope = float(seen.parameters.flat[place]), float(seen.gradient[place])
     yield f"∂L / ∂ {address} = {number(slope, precision)}   in full {slope!r}"
@@ -75,8 +73,8 @@ def gradient(seen: "Seen", looked: Look, where: str, precision: int = PRECISION)
 
 def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int = PRECISION) -> Iterator[Block]:
     """One parameter in the next step of the optimiser: every formula with its numbers."""
-    address, name, index = parameter(looked, where)
-    x = seen.life(seen.place(name, index), rules)
+    address, place = parameter(seen, looked, where)
+    x = seen.life(place, rules)
 
     def n(value: float) -> str:
         return f"({figures(value, precision)})" if value < 0 else figures(value, precision)
@@ -114,7 +112,11 @@ def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int 
     )
     numbers += f" − {n(x.rate)} · {x.decay:g} · {n(x.value)}" * bool(x.decay)
     lines.append(("w", formula, numbers, x.new))
-    yield Steps([Step(letter, what, how, figures(value, precision)) for letter, what, how, value in lines])
+    width = max(len(figures(value, precision)) for *_, value in lines)
+    for letter, what, how, value in lines:
+        yield f"  {left(letter, 3)} {left(what, WIDTH - 10 - width)} {right(figures(value, precision), width)}"
+        if how:
+            yield wrap(f"= {how}", indent=" " * 8, hang=" " * 10)
     moved = x.new - x.value
     yield Note(
         f"It moved by {figures(moved, precision)}: {abs(moved) / x.rate if x.rate else 0:.2f} times the learning rate. "

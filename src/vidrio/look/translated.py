@@ -61,7 +61,9 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
     if model.source_tokenizer.encode(sentence.given) != model.source_tokenizer.encode(whole):
         around = "" if several or sentence.source == whole.strip() else "; what stands around it is copied"
         notes.append(f"{told(sentence)}{around}")
-    return Reading(sentence.given, Printed((*sentence.best.ids, *end)), notes=notes)
+    if sentence.avoided:
+        notes.append(f"searched a second time, to avoid what a first translation had: {sentence.avoided}")
+    return Reading(sentence.given, Printed((*sentence.best.ids, *end), sentence.options), notes=notes)
 
 
 def copied(model: LoadedModel, text: str) -> Look:

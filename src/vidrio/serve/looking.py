@@ -145,9 +145,9 @@ class Looking:
 
     def searched(self, asked: Asked) -> Look:
         """What the glass finds by a search of its own."""
-        loaded, given = self.loaded(asked.model, asked.numbers), self._given(asked)[0]
+        loaded, (given, sentence) = self.loaded(asked.model, asked.numbers), self._given(asked)
         unchanged = replace(asked, changes=())
-        options = _options(loaded, asked)
+        options = sentence.options if sentence else _options(loaded, asked)
         return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=options, tree=Tree()))
 
     def run(self, asked: Asked) -> Run:
@@ -175,7 +175,7 @@ class Looking:
             if sentence is not None:
                 end = loaded.glass.config.special.end
                 target = [*sentence.best.ids, *[end] * sentence.best.ended]
-            options = _options(loaded, asked)
+            options = sentence.options if sentence else _options(loaded, asked)
             tried = BeforeAfter.of_one(look(loaded.glass, given, options=options, target=target or None))
         done = time.perf_counter()
         return Run(

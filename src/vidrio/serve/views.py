@@ -38,6 +38,7 @@ from vidrio.lessons import printed
 from vidrio.look import changed, learning_data, number_data, run_data
 from vidrio.look.choosing import choosing_data
 from vidrio.look.curves import metrics, panels
+from vidrio.look.receipt import copied
 from vidrio.look.run import Look as Seen
 from vidrio.model import find as models
 from vidrio.model.json_text import json_text
@@ -133,7 +134,8 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/agreement")
     def agreement(look: Look) -> Any:
         unchanged = replace(asked(look), changes=())
-        return as_json(run_data.agreement_data(looking.run(unchanged).look, looking.searched(unchanged)))
+        glass = looking.searched(unchanged)
+        return as_json(run_data.agreement_data(looking.run(unchanged).look, glass.chosen_ids, glass.translation))
 
     @api.post("/search")
     def search(look: Look) -> Any:
@@ -175,7 +177,7 @@ def router(looking: Looking) -> APIRouter:
 
     @api.post("/copy")
     def copy(look: Copy) -> Any:
-        return PlainTextResponse(number_data.copy_text(run(look).look, look.address, look.kind))
+        return PlainTextResponse(copied(run(look).trace, look.address, look.kind))
 
     @api.post("/learning")
     def learning(look: Look) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, best_first, score_of
@@ -25,7 +26,7 @@ NO_REPEAT = 3  # tokens that may not come a second time, where the translation r
 AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
 CLEARLY = 1.0  # in log p, by which one attempt must be likelier than another
 GARBLED = "\ufffd"  # what bytes that make no character are read as
-REPETITION, NO_CHARACTERS = "repetition", "bytes that make no character"  # what a search may have to avoid
+REPETITION, NO_CHARACTERS = "repetitions", "bytes that make no character"  # what a search may have to avoid
 
 
 class Attempt(NamedTuple):
@@ -123,6 +124,8 @@ class Searched(NamedTuple):
     ids: Ids
     hypotheses: Sequence[Hypothesis]
     texts: Sequence[str]
+    options: Options
+    avoided: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +202,8 @@ class Attempts:
             )
             texts = [[next(decoded) for _ in hypotheses] for hypotheses in of_some]
             avoid = [""] * len(of_some) if own or attempts[0].avoid else self._to_avoid(sources[some], of_some, texts)
-            all_found = [*map(Searched, prepared[some], sources[some], of_some, texts)]
+            how = repeat(options), repeat(attempts[0].avoid)
+            all_found = [*map(Searched, prepared[some], sources[some], of_some, texts, *how)]
             outcomes += self._judged(attempts[some], avoid, all_found)
         return outcomes
 
@@ -254,7 +258,8 @@ class Attempts:
         for hypothesis, revealed in zip(hypotheses, texts, strict=True):
             if revealed is not None:
                 first.setdefault(revealed, hypothesis)
-        sentence = Sentence(text, tuple(first), tuple(first.values()), searched.ids, read, unknown)
+        found = tuple(first), tuple(first.values())
+        sentence = Sentence(text, *found, searched.ids, read, searched.options, unknown, searched.avoided)
         if parts is None and not hypotheses[0].ended:
             parts = in_halves(text)
         return Outcome(sentence, parts, read.named, "", came_back and parts is None)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from itertools import islice
 from typing import Generic, TypeVar
@@ -29,19 +29,37 @@ def in_chunks(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[st
     chunk: list[str] = []
     length = most = 0
     asked = time.perf_counter()
-    for text in texts:
-        slow = time.perf_counter() - asked > SLOW
-        most = most if chunk else size()
-        chunk.append(text)
-        length += len(text) + 1
-        if slow or length > most:
-            yield chunk
-            chunk, length = [], 0
-            if slow:
-                yield []
-        asked = time.perf_counter()
+    try:
+        for text in texts:
+            slow = time.perf_counter() - asked > SLOW
+            most = most if chunk else size()
+            chunk.append(text)
+            length += len(text) + 1
+            if slow or length > most:
+                yield chunk
+                chunk, length = [], 0
+                if slow:
+                    yield []
+            asked = time.perf_counter()
+    except Exception:  # a line that cannot be read: those before it are translated
+        yield chunk
+        raise
     if chunk:
         yield chunk
+
+
+def size_at(characters_per_second: float) -> int:
+    """How many characters are a chunk."""
+    return round(min(max(SECONDS * characters_per_second, FEWEST), MOST))
+
+
+def answered(chunks: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """The same chunks. Where they end in an error, all of them are finished before it comes."""
+    try:
+        yield from chunks
+    except Exception:
+        yield []
+        raise
 
 
 def waited_for(future: Future[Found]) -> Found:

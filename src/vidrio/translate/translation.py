@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from vidrio.errors import InputError
-from vidrio.hypothesis import Hypothesis
+from vidrio.hypothesis import Hypothesis, Options
 from vidrio.text.reading.prepared import Prepared
 from vidrio.text.reading.words import Place
 
@@ -46,7 +46,9 @@ class Sentence(NamedTuple):
     hypotheses: tuple[Hypothesis, ...]  # best first
     source_ids: tuple[int, ...]
     prepared: Prepared  # how it was read
+    options: Options  # how its translation was searched for
     unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
+    avoided: str = ""  # what a first search had found, and another one had to avoid (attempts.py)
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
     # What costs another pass through the model, and is there when it was asked for. Places count from the sentence.

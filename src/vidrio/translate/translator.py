@@ -34,7 +34,7 @@ from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
 from vidrio.translate.live import Live
-from vidrio.translate.stream import CHUNKS, FEWEST, FIRST, MOST, REMEMBERED, SECONDS, Memory, in_chunks, waited_for
+from vidrio.translate.stream import CHUNKS, FIRST, REMEMBERED, Memory, answered, in_chunks, size_at, waited_for
 from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Translator:
         pending: deque[Future[list[Translation]]] = deque()
         pool = ThreadPoolExecutor(CHUNKS)
         try:
-            for chunk in chunks:
+            for chunk in answered(chunks):
                 if chunk:
                     give_back()
                     pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
@@ -239,7 +239,7 @@ class Translator:
         translations = self._translate(texts, options, memory)
         per_second = sum(map(len, texts)) / (time.perf_counter() - began)
         if options.sampling is None:  # draws do depend on the batch: they shall not on the clock
-            self.at_once = round(min(max(SECONDS * per_second, FEWEST), MOST))
+            self.at_once = size_at(per_second)
         return translations
 
     def _translate(

@@ -17,21 +17,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath
 from time import perf_counter, time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vidrio.data.lock import only_one
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
-from vidrio.errors import DataError, VidrioError
+from vidrio.errors import DataError
 from vidrio.model.files import refuse_other
 from vidrio.model.json_text import json_text
 from vidrio.translate.stream import waited_for
-from vidrio.wide.cluster import Pool, cluster, count_beginning, results, share_out
+from vidrio.wide.cluster import Failed, Pool, cluster, results, share_out
 from vidrio.wide.parquet import cut_rows, join_rows, texts_of
 from vidrio.wide.parts import Cut, File, Part, cut_lines, join_lines, lines_of
 from vidrio.wide.places import Place, matching
 
-TRIES = 3  # rounds in which a part is tried; the last time alone, for it may have failed by what stood beside it
-DEATHS = 2  # of its worker in each of them
 THREADS = 4  # files that are looked at or put together at the same time
 TOLD = 20  # failed parts, unknown words: about so many are listed
 COMPRESSED = (".gz", ".zst", ".xz", ".bz2")  # cannot be begun in the middle, as a part must be
@@ -76,11 +74,20 @@ class Summary:
     lines: int = 0
     again: int = 0  # parts that were tried again
     replaced: int = 0
-    failed: dict[tuple[int, int], str] = field(default_factory=dict)  # numbers of file and part: why
+    failed: dict[Part, str] = field(default_factory=dict)  # and why
     pool: Pool | None = None
     unknown: dict[str, None] = field(default_factory=dict)
     seconds: Counter[str] = field(default_factory=Counter)  # of all workers: opening models, files, answering
     working: float = 0.0  # seconds from the first worker's beginning to the last one's end
+
+
+class Done(NamedTuple):
+    """A part that was answered."""
+
+    unknown: Sequence[str]
+    replaced: int
+    seconds: Mapping[str, float]
+    began: float  # the hour
 
 
 class Worker:
@@ -91,31 +98,19 @@ class Worker:
         self.files, self.answer = files, begin(cores)
         self.opening = perf_counter() - began
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Do a part; what cannot be done is told, not raised."""
-        most, part, began = row.pop("deaths"), Part(**row), perf_counter()
-        outcome: dict[str, Any] = {}
-        try:
-            file = self.files[part.file]
-            begun = file.place(part, ".begun")
-            count_beginning(begun, most)
-            lines = (texts_of if file.parquet else lines_of)(file, part)
-            read, self.opening, opening = perf_counter(), 0.0, self.opening
-            answered = self.answer(file.source.name, lines, part.first, file.parquet)
-            if len(answered.lines) != part.lines:
-                raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
-            done = perf_counter()
-            with file.place(part).writing() as stream:
-                stream.write("".join(f"{line}\n" for line in answered.lines).encode())
-            begun.remove()
-            outcome = {"unknown": answered.unknown, "replaced": answered.replaced}
-            spent = {"opening": opening, "files": read - began + perf_counter() - done, "answering": done - read}
-            outcome |= {"seconds": spent, "began": time() - perf_counter() + began}
-        except VidrioError as error:
-            outcome = {"error": str(error), "hopeless": True}  # the lines are as they are
-        except Exception as error:  # whatever the machine, its disk or its network says
-            outcome = {"error": f"{type(error).__name__}: {error}"}
-        return {"file": part.file, "number": part.number, "outcome": json_text(outcome)}
+    def __call__(self, part: Part) -> Done:
+        hour, began = time(), perf_counter()
+        file = self.files[part.file]
+        lines = (texts_of if file.parquet else lines_of)(file, part)
+        read, self.opening, opening = perf_counter(), 0.0, self.opening
+        answered = self.answer(file.source.name, lines, part.first, file.parquet)
+        if len(answered.lines) != part.lines:
+            raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
+        done = perf_counter()
+        with file.place(part).writing() as stream:
+            stream.write("".join(f"{line}\n" for line in answered.lines).encode())
+        spent = {"opening": opening, "files": read - began + perf_counter() - done, "answering": done - read}
+        return Done(answered.unknown, answered.replaced, spent, hour)
 
 
 def answer_files(asked: Asked, bar: Bar) -> Summary:
@@ -188,33 +183,19 @@ def _cut(file: File) -> Cut:
 
 def _tried(todo: Sequence[Part], files: Sequence[File], asked: Asked, pool: Pool, summary: Summary) -> Iterator[Part]:
     """The parts, as they are done. Those that could not be done are left in the summary."""
-    parts = {(part.file, part.number): part for part in todo}
-    again, first = list(parts), time()
-    for number in range(1, TRIES + 1):
-        if number == TRIES:
-            pool = pool._replace(at_once=1)
-        rows = [{**parts[place]._asdict(), "deaths": DEATHS * number} for place in again]
-        for row in results(Worker, (files, asked.begin, pool.cores), rows, pool):
-            place, outcome = (row["file"], row["number"]), json.loads(row["outcome"])
-            if "error" in outcome:
-                summary.failed[place] = outcome["error"]
-                if outcome.get("hopeless"):
-                    again.remove(place)
-                continue
-            summary.failed.pop(place, None)
-            again.remove(place)
-            summary.replaced += outcome["replaced"]
-            if len(summary.unknown) < TOLD:
-                summary.unknown |= dict.fromkeys(outcome["unknown"])
-            summary.seconds.update(outcome["seconds"])
-            first = min(first, outcome["began"])
-            summary.working = max(summary.working, time() - first)
-            yield parts[place]
-        if not again:
-            return
-        summary.again += len(again)
-    for place in again:
-        summary.failed.setdefault(place, "no worker told what became of it")
+    first = time()
+    for part, outcome, tries in results(partial(Worker, files, asked.begin, pool.cores), todo, pool):
+        summary.again += tries - 1
+        if isinstance(outcome, Failed):
+            summary.failed[part] = outcome.why
+            continue
+        summary.replaced += outcome.replaced
+        if len(summary.unknown) < TOLD:
+            summary.unknown |= dict.fromkeys(outcome.unknown)
+        summary.seconds.update(outcome.seconds)
+        first = min(first, outcome.began)
+        summary.working = max(summary.working, time() - first)
+        yield part
 
 
 def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
@@ -228,7 +209,7 @@ def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
             return None
         there = dict(file.folder.files())
         for name, place in there.items():
-            if name.endswith((".begun", ".part")):
+            if name.endswith(".part"):
                 place.remove()
         return [part for part in cut.parts if f"{part.number:06}" not in there]
     for _, old in file.folder.files():
@@ -238,11 +219,11 @@ def _left(file: File, cut: Cut, asked: Asked) -> Sequence[Part] | None:
     return cut.parts
 
 
-def _failure(files: Sequence[File], parts: Sequence[Part], failed: Mapping[tuple[int, int], str]) -> DataError:
-    which = [part for part in parts if (part.file, part.number) in failed]
+def _failure(files: Sequence[File], parts: Sequence[Part], failed: Mapping[Part, str]) -> DataError:
+    which = [part for part in parts if part in failed]
     lines = [
         f"{files[part.file].source.name}, lines {part.first:,} to {part.first + part.lines - 1:,}: "
-        + " ".join(failed[part.file, part.number].split())
+        + " ".join(failed[part].split())
         for part in which[:TOLD]
     ]
     more = [f"and {len(which) - TOLD:,} more"] if len(which) > TOLD else []

@@ -1,14 +1,12 @@
 """`select` of data/prepare.py on a Ray cluster: the same pairs, found part by part and hash by hash.
 
-    reading     a part of a corpus → its pairs that pass the rules for single pairs, and checksums in so many buckets
-    finding     a bucket of all parts → which of its pairs stood before; equal pairs have equal checksums, so one bucket
-    holding out on this machine, which needs 16 bytes a pair for it and some more to sort them
-    judging     a part again, now that it is known which pairs are new and which are held out
-
-Held-out sentences are few: every worker has them all, and compares its own pairs with them.
+reading     a part of a corpus → its pairs that pass the rules for single pairs, and checksums in so many buckets
+finding     a bucket of all parts → which of its pairs stood before; equal pairs have equal checksums, so one bucket
+holding out on this machine, which needs 16 bytes a pair for it and some more to sort them
+judging     a part again, now that it is known which pairs are new and which are held out; what repeats a held-out
+            sentence is found by hash as well (held_out.py)
 """
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,9 +28,9 @@ from vidrio.data.prepare import (
     Passed,
     Wishes,
     all_or_none,
-    apart_of,
     near_sample,
     pair_keys,
+    pairs_apart,
     passing,
     refuse_few,
     suited_to,
@@ -42,9 +40,8 @@ from vidrio.data.prepare import (
 from vidrio.data.progress import Progress, Work
 from vidrio.data.split import TRAIN, Apart, first_of_each, held_out
 from vidrio.errors import DataError
-from vidrio.model.json_text import json_text
-from vidrio.wide.bulk import DEATHS, TRIES
-from vidrio.wide.cluster import Pool, cluster, count_beginning, results, share_out
+from vidrio.wide.cluster import Failed, Pool, cluster, results, share_out
+from vidrio.wide.held_out import CHOSEN, EXACT, NEAR, REASONS, repeated, write_held_out
 from vidrio.wide.parts import cut_lines
 from vidrio.wide.places import Place
 
@@ -103,7 +100,7 @@ class Reading:
     folder: Path
     buckets: int
 
-    def __call__(self, number: int) -> dict[str, Any]:
+    def __call__(self, number: int) -> tuple[int, Tally]:
         part, tally = self.slices[number], Tally()
         corpus = self.corpora[part.corpus]
         with TemporaryDirectory() as temporary, (self.folder / f"{number}.pairs").open("wb") as file:
@@ -126,7 +123,7 @@ class Reading:
         there = {"exact": exact[order], "pairs": pairs[order], "order": order, "ends": np.array([0, *ends])}
         for name, values in {**there, "sources": sources, "targets": targets, "offsets": np.array(offsets)}.items():
             np.save(self.folder / f"{number}.{name}.npy", values)
-        return {"pairs": len(keys), "tally": tally.to_json()}
+        return len(keys), tally
 
     def _as_corpus(self, part: Slice, folder: Path) -> Corpus:
         """The part as a corpus of its own. It begins as the file does, or with a mark that is removed from it again."""
@@ -145,7 +142,7 @@ class Finding:
     folder: Path
     parts: int
 
-    def __call__(self, bucket: int) -> dict[str, Any]:
+    def __call__(self, bucket: int) -> int:
         found: dict[str, list[NDArray[Any]]] = {"pairs": [], "exact": [], "order": []}
         lengths = []
         for part in range(self.parts):
@@ -158,7 +155,7 @@ class Finding:
         ends = np.concatenate([[0], np.cumsum(old)])[np.cumsum([0, *lengths])]
         np.save(self.folder / f"old-{bucket}.ends.npy", ends)
         np.save(self.folder / f"old-{bucket}.npy", np.stack([order[old], ~first_of_each(exact)[old]]))
-        return {"old": int(old.sum())}
+        return int(old.sum())
 
 
 @dataclass(frozen=True)
@@ -167,22 +164,32 @@ class Judging:
 
     folder: Path
     buckets: int
-    judge: Judge
+    names: Sequence[str]  # of the corpora
+    near: bool
+    many_are_near: bool
     before: Sequence[int]  # pairs before each part
     held: int  # parts that are held out
 
-    def __call__(self, number: int) -> dict[str, Any]:
+    def __call__(self, number: int) -> tuple[list[int], Tally]:
         begin, end = self.before[number : number + 2]
         new, same = flags_of(self.folder, self.buckets, number, end - begin)
         part = np.load(self.folder / "part.npy", mmap_mode="r")[begin:end] if self.held else np.zeros_like(new, np.int8)
+        with (self.folder / f"{number}.pairs").open(encoding="utf-8", newline="\n") as lines:
+            repeats = repeated(self.folder, (Passed.of(line)[2:] for line in lines), self.near)
+        judge = Judge(
+            self.names,
+            lambda n, _: REASONS[repeats[n] & (EXACT | NEAR)],
+            lambda n, _: REASONS[repeats[n] >> CHOSEN],
+            self.many_are_near,
+        )
         tally, counts = Tally(), [0] * (self.held + 1)
         paths = [self.folder / f"{number}.kept-{n}" for n in range(self.held + 1)]
         lines = (self.folder / f"{number}.pairs").open(encoding="utf-8", newline="\n")
         with lines, all_or_none(paths) as files:
-            for kept in self.judge.kept(map(Passed.of, lines), Flags(new, same, part), tally):
+            for kept in judge.kept(map(Passed.of, lines), Flags(new, same, part), tally):
                 files[kept.part].write(f"{kept.source}\t{kept.target}\n")
                 counts[kept.part] += 1
-        return {"counts": counts, "tally": tally.to_json()}
+        return counts, tally
 
 
 def flags_of(folder: Path, buckets: int, part: int, pairs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -193,23 +200,6 @@ def flags_of(folder: Path, buckets: int, part: int, pairs: int) -> tuple[NDArray
         which, is_same = np.load(folder / f"old-{bucket}.npy", mmap_mode="r")[:, begin:end]
         new[which], same[which] = False, is_same
     return new, same
-
-
-class Step:
-    """A worker that does numbered pieces of a step."""
-
-    def __init__(self, do: "Reading | Finding | Judging") -> None:
-        self.do = do
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        begun = Place.of(str(self.do.folder / f"{row['number']}.begun"))
-        try:
-            count_beginning(begun, TRIES * DEATHS)
-            outcome = self.do(int(row["number"]))
-            begun.remove()
-        except Exception as error:
-            outcome = {"error": str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"}
-        return {"number": int(row["number"]), "outcome": json_text(outcome)}
 
 
 def clean_on_cluster(
@@ -241,33 +231,35 @@ def _cleaned(
     limits = [suited_to(corpus, wishes) for corpus in corpora]
     names = [name_of(part, corpora) for part in parts]
     read = _step("reading pairs", Reading(found, corpora, limits, parts, folder, buckets), names, pool, progress)
-    for outcome in read:
-        tally.add(Tally.from_json(outcome["tally"]))
-    before = np.cumsum([0, *(outcome["pairs"] for outcome in read)]).tolist()
+    for _, of_part in read:
+        tally.add(of_part)
+    before = np.cumsum([0, *(pairs for pairs, _ in read)]).tolist()
     old = 0
     if wishes.duplicates:
         buckets = 0
     else:
         shares = [f"share {n} of {buckets} of all pairs" for n in range(1, buckets + 1)]
-        old = sum(outcome["old"] for outcome in _step("comparing", Finding(folder, len(parts)), shares, pool, progress))
+        old = sum(_step("comparing", Finding(folder, len(parts)), shares, pool, progress))
     refuse_few(before[-1] - old, wishes, tally)
-    judge = Judge([corpus.name for corpus in corpora], apart_of(wishes), Apart(near=wishes.near), False)
-    if sum(wishes.held_out):
-        judge = _held_out(folder, buckets, before, wishes, judge)
-    judging = Judging(folder, buckets, judge, before, len(paths) - 1)
+    many_are_near = _hold_out(folder, buckets, before, wishes)
+    corpora_names = [corpus.name for corpus in corpora]
+    judging = Judging(folder, buckets, corpora_names, wishes.near, many_are_near, before, len(paths) - 1)
     judged = _step("comparing pairs", judging, names, pool, progress)
-    for outcome in judged:
-        tally.add(Tally.from_json(outcome["tally"]))
+    for _, of_part in judged:
+        tally.add(of_part)
     with all_or_none(paths) as files:
         for number in range(len(parts)):
             for n, file in enumerate(files):
                 with (folder / f"{number}.kept-{n}").open(encoding="utf-8", newline="\n") as kept:
                     shutil.copyfileobj(kept, file, 1 << 20)
-    return [sum(counts) for counts in zip(*(outcome["counts"] for outcome in judged), strict=True)]
+    return [sum(counts) for counts in zip(*(counts for counts, _ in judged), strict=True)]
 
 
-def _held_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes, judge: Judge) -> Judge:
-    """Choose what is held out, and whether near-copies of it are left out."""
+def _hold_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes) -> bool:
+    """Choose what is held out, and write down what must not repeat it; whether too much nearly does."""
+    if not sum(wishes.held_out):
+        write_held_out(folder, pairs_apart(wishes), (), wishes.near)
+        return False
     count = range(len(before) - 1)
     new = np.concatenate([flags_of(folder, buckets, n, before[n + 1] - before[n])[0] for n in count])
     sides = [np.concatenate([np.load(folder / f"{n}.{side}.npy") for n in count]) for side in ("sources", "targets")]
@@ -283,9 +275,11 @@ def _held_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes,
             found.append(Passed.of(Place.of(str(folder / f"{n}.pairs")).read(start, end - start).decode()))
         return found
 
-    for pair in pairs(np.flatnonzero(part > TRAIN)):
-        judge.chosen.add(pair.source, pair.target)
-    return replace(judge, many_are_near=too_many_near(pairs(near_sample(new & (part == TRAIN))), judge.chosen))
+    chosen, apart = [pair[2:] for pair in pairs(np.flatnonzero(part > TRAIN))], Apart(near=wishes.near)
+    for pair in chosen:
+        apart.add(*pair)
+    write_held_out(folder, pairs_apart(wishes), chosen, wishes.near)
+    return too_many_near(pairs(near_sample(new & (part == TRAIN))), apart)
 
 
 def _step(
@@ -294,12 +288,10 @@ def _step(
     """What each piece of a step says, in their order."""
     work = progress.work = Work(title, len(names))
     outcomes: dict[int, Any] = {}
-    for row in results(Step, (do,), [{"number": number} for number in range(len(names))], pool):
-        outcome = outcomes[row["number"]] = json.loads(row["outcome"])
-        if "error" in outcome:
-            found = f"{names[row['number']]}: {outcome['error']}"
+    for number, outcome, _ in results(lambda: do, range(len(names)), pool):
+        if isinstance(outcome, Failed):
+            found = f"{names[number]}: {outcome.why}"
             raise DataError(f"{title} failed", found=found, do="mend it and begin again")
+        outcomes[number] = outcome
         work.done += 1
-    if lost := [name for number, name in enumerate(names) if number not in outcomes]:
-        raise DataError(f"{title} failed", found=f"no worker told what became of {lost[0]}", do="begin again")
     return [outcomes[number] for number in range(len(names))]

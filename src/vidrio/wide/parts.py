@@ -10,7 +10,7 @@ from vidrio.errors import DataError
 from vidrio.model.json_text import json_text
 from vidrio.wide.places import Place
 
-PART = 1 << 18  # bytes: some seconds of a worker's time
+PART = 1 << 18  # bytes, hardly more: some seconds of a worker's time
 BLOCK = 1 << 16  # bytes
 
 
@@ -71,6 +71,8 @@ def cut_lines(place: Place, most: int | None = None) -> Cut:
     """Parts of about the same size, cut at the ends of lines."""
     parts: list[Part] = []
     checksum = sha256()
+    size = place.size() or 0
+    wanted = size / max(1, -(-size // (most or PART)))
     at = start = lines = 0
     first, last = 1, b"\n"
     with place.system.open_input_stream(place.path, compression=None) as stream:
@@ -80,7 +82,7 @@ def cut_lines(place: Place, most: int | None = None) -> Cut:
             at += len(block)
             last = block[-1:]
             end = at - len(block) + block.rfind(b"\n") + 1
-            if at - start >= (most or PART) and b"\n" in block:
+            if wanted <= at - start and at < size and b"\n" in block:
                 parts.append(Part(len(parts), start, end - start, first, lines))
                 start, first, lines = end, first + lines, 0
     if at > start:

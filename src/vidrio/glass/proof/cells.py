@@ -7,7 +7,7 @@ from functools import lru_cache
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array
-from vidrio.glass.proof.expressions import PRECISIONS, Exps, Number, Precision, Row
+from vidrio.glass.proof.expressions import PRECISIONS, Long, Number, Precision, Row
 
 Place = tuple[int, ...]
 Pattern = tuple[int | None, ...]  # a place with an axis left free
@@ -29,7 +29,7 @@ class Cells:
     trace: Trace
     arrays: dict[str, Array] = field(default_factory=dict)
     rows: dict[tuple[str, Pattern], Row] = field(default_factory=dict)
-    sums: dict[tuple[str, Pattern], Exps] = field(default_factory=dict)
+    sums: dict[tuple[str, Pattern], Long] = field(default_factory=dict)
     held: int = 0
 
     def __post_init__(self) -> None:
@@ -55,11 +55,11 @@ class Cells:
             self.held += len(row)
         return row
 
-    def exps(self, name: str, pattern: Pattern, *, shifted: bool) -> Exps:
+    def exps(self, name: str, pattern: Pattern, *, shifted: bool) -> Long:
         if (name, pattern) not in self.sums:
             row = self.row(name, pattern)
             maximum = Number(row.maximum, symbol=MAXIMUM)
-            self.sums[name, pattern] = Exps(row, maximum if shifted else None)
+            self.sums[name, pattern] = Long("exp", row, maximum if shifted else None)
         return self.sums[name, pattern]
 
 
@@ -68,7 +68,8 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
     """The index letters of the inputs and of the number itself; without the rows where there is only one row.
 
     `ik,kj,j->ij`: number (i, j) is made from row i of the first input, column j of the second, number j of the third. A
-    letter on the left alone runs over its whole axis.
+    letter on the left alone runs over its whole axis, but p is what the second input holds: a token's id, the token
+    chosen.
     """
     inputs, made = indices.split("->")
     if len(made) > rank:
@@ -106,8 +107,11 @@ def inputs_of(cells: Cells, stage: Stage, indices: str, place: Place) -> list[Nu
     if not indices:
         return []
     wanted, made = letters(indices, len(place))
+    at: dict[str, int] = dict(zip(made, place, strict=True))
+    if "p" in indices:
+        at["p"] = int(cells.array(stage.inputs[1])[at["i"]])
     found: list[Number | Row] = []
     for name, axes in zip(stage.inputs, wanted, strict=False):  # a projection's bias may be missing
-        pattern = tuple([place[made.index(axis)] if axis in made else None for axis in axes])
+        pattern = tuple([at.get(axis) for axis in axes])
         found.append(cells.row(name, pattern) if None in pattern else cells.number(name, pattern))  # type: ignore[arg-type]
     return found

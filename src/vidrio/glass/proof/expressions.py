@@ -11,10 +11,10 @@ half, which leaves room for the roundings of the recomputation itself.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import mul
+from operator import itemgetter, mul, sub
 from typing import Any
 
 Cell = tuple[str, tuple[int, ...]]  # the name of a quantity, and the place in it
@@ -39,14 +39,48 @@ PRECISIONS = {
 FUNCTION = 4  # epsilons that exp, log, sin, … may be wrong by
 
 
+class Expression:
+    """A number, an operation on others, or a sum over rows. Python's signs put them together."""
+
+    __slots__ = ()
+
+    def __add__(self, other: "Expression") -> "Apply":
+        return apply("+", self, other)
+
+    def __sub__(self, other: "Expression") -> "Apply":
+        return apply("-", self, other)
+
+    def __mul__(self, other: "Expression") -> "Apply":
+        return apply("*", self, other)
+
+    def __truediv__(self, other: "Expression") -> "Apply":
+        return apply("/", self, other)
+
+    def squared(self) -> "Apply":
+        return apply("^", self, Number(2.0))
+
+
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Expression):
     """A leaf: a number that has an address, or one that the formula brings along."""
 
     value: float
     cell: Cell | None = None
     symbol: str = ""  # of a constant: √K, ε
     rounded: bool = False  # a constant that the model rounds to its own precision
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Expression):
+    """An operation, one of FUNCTIONS. Of a power the base is a constant, or the exponent is 2. `float64` is no
+    operation: a part that the model computes in float64, whatever its own precision, and rounds to that at the end."""
+
+    function: str
+    parts: tuple[Expression, ...]
+
+
+def apply(function: str, *parts: Expression) -> Apply:
+    return Apply(function, parts)
 
 
 class Row:
@@ -69,129 +103,53 @@ class Row:
         return math.nan if any(map(math.isnan, self.values)) else max(self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
-    parts: tuple["Expression", ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    a: "Expression"
-    b: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    a: "Expression"
-    b: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Quotient:
-    a: "Expression"
-    b: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Power:
-    """base ^ exponent; the base is a constant, or the exponent is 2."""
-
-    base: "Expression"
-    exponent: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    function: str  # one of FUNCTIONS
-    argument: "Expression"
-
-
-@dataclass(frozen=True, slots=True)
-class InFloat64:
-    """A part that the model computes in float64, whatever its own precision, and rounds to that at the end."""
-
-    inside: "Expression"
-
-
-# Sums over whole rows, kept short so that thousands can be worked out; `terms` spells them out for the reader.
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    x: Row
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    a: Row
-    b: Row
-
-
-@dataclass(frozen=True, slots=True)
-class Squares:
-    """Σ (x − mean)²"""
-
-    x: Row
-    mean: Number
-
-
 @dataclass(frozen=True)
-class Exps:
-    """Σ exp(x − shift), or Σ exp(x) without a shift; worked out once, however often it is asked for."""
+class Long(Expression):
+    """A sum over whole rows, kept short so that thousands can be worked out; `terms` spells it out for the reader."""
 
+    kind: str  # one of TERMS
     x: Row
-    shift: Number | None
+    other: Row | Number | None = None  # a second row, or what is taken off every number
 
     @cached_property
     def known(self) -> dict[Any, Any]:
+        """What has been worked out, however often it is asked for."""
         return {}
 
-
-Long = Total | Dot | Squares | Exps
-Expression = Number | Sum | Difference | Product | Quotient | Power | Apply | InFloat64 | Long
-
-
-def exponential(x: Number, shift: Number | None) -> Apply:
-    """exp(x − shift): what `Exps` sums."""
-    return Apply("exp", x if shift is None else Difference(x, shift))
+    def term(self, of: Callable[[Row], Number]) -> Expression:
+        """One of its terms, with these numbers of its rows."""
+        return TERMS[self.kind](of(self.x), of(self.other) if isinstance(self.other, Row) else self.other)
 
 
-def terms(node: Long) -> Sum:
+def exponential(x: Expression, shift: Expression | None) -> Apply:
+    """exp(x − shift), or exp(x) without a shift."""
+    return apply("exp", x if shift is None else x - shift)
+
+
+TERMS: dict[str, Callable[[Any, Any], Expression]] = {
+    "plain": lambda x, _: x,
+    "product": lambda a, b: a * b,
+    "square": lambda x, mean: (x - mean).squared(),
+    "exp": exponential,
+}
+
+
+def terms(node: Long) -> Apply:
     """A sum over rows, spelt out."""
-    match node:
-        case Total(x):
-            return Sum(tuple(x.numbers()))
-        case Dot(a, b):
-            return Sum(tuple(map(Product, a.numbers(), b.numbers())))
-        case Squares(x, mean):
-            return Sum(tuple(Power(Difference(number, mean), Number(2.0)) for number in x.numbers()))
-        case Exps(x, shift):
-            return Sum(tuple(exponential(number, shift) for number in x.numbers()))
+    return Apply("+", tuple(node.term(itemgetter(i)) for i in range(len(node.x))))
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
-    match node:
-        case Number():
-            return ()
-        case Sum(parts):
-            return parts
-        case Power(a, b) | Difference(a, b) | Product(a, b) | Quotient(a, b):
-            return (a, b)
-        case Apply(_, a) | InFloat64(a):
-            return (a,)
-    return terms(node).parts
+    if isinstance(node, Long):
+        return terms(node).parts
+    return node.parts if isinstance(node, Apply) else ()
 
 
 def rebuilt(node: Expression, parts: tuple[Expression, ...]) -> Expression:
     """The same operation on other parts."""
-    match node:
-        case Apply(function, _):
-            return Apply(function, parts[0])
-        case Difference() | Product() | Quotient() | Power() | InFloat64():
-            return type(node)(*parts)
-        case Number():
-            return node
-    return Sum(parts)
+    if isinstance(node, Number):
+        return node
+    return Apply(node.function if isinstance(node, Apply) else "+", parts)
 
 
 def replaced(node: Expression, number: Callable[[Number], Number]) -> Expression:
@@ -201,11 +159,19 @@ def replaced(node: Expression, number: Callable[[Number], Number]) -> Expression
     return rebuilt(node, tuple(replaced(child, number) for child in children(node)))
 
 
+def leaves(node: Expression) -> Iterator[Number]:
+    """The numbers that it is made from, in the formula's order."""
+    if isinstance(node, Number):
+        yield node
+    for child in children(node):
+        yield from leaves(child)
+
+
 # --- what it comes to -------------------------------------------------------------------------------------------------
 # Python stops at 1/0, at exp(1000) and at log(0), where a machine goes on with ∞ and NaN. So does this.
 
 
-def total(values: list[float]) -> float:
+def total(values: Sequence[float]) -> float:
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):  # too large on the way, or ∞ − ∞
@@ -246,7 +212,8 @@ def _power(base: float, exponent: float) -> float:
     return base * base if exponent == 2 else float(base**exponent)
 
 
-FUNCTIONS: dict[str, Callable[[float], float]] = {
+FUNCTIONS: dict[str, Callable[..., float]] = {
+    **{"+": lambda *values: total(values), "-": sub, "*": mul, "/": divided, "^": _power},
     **{"exp": _exp, "log": _log, "sqrt": _sqrt, "max0": _positive},
     **{"sin": math.sin, "cos": math.cos, "erf": math.erf, "abs": abs, "round": _round},
 }
@@ -254,10 +221,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
     """The value in float64; what is beyond the precision's largest number is ∞, as it is for the model."""
-    return _limited(_evaluate(node, precision), precision)
-
-
-def _limited(value: float, precision: Precision) -> float:
+    value = _evaluate(node, precision)
     return math.copysign(math.inf, value) if abs(value) > precision.largest else value
 
 
@@ -265,40 +229,35 @@ def _evaluate(node: Expression, precision: Precision) -> float:
     match node:
         case Number(value):
             return value
-        case Dot() | Total() | Squares() | Exps():
+        case Long():
             return _evaluate_long(node, precision)
-        case Sum(parts):
-            return total([evaluate(part, precision) for part in parts])
-        case Difference(a, b):
-            return evaluate(a, precision) - evaluate(b, precision)
-        case Product(a, b):
-            return evaluate(a, precision) * evaluate(b, precision)
-        case Quotient(Total() | Squares() as sum_of_mean, b) if precision.name == "float16":  # NumPy's is in float32
-            return divided(_evaluate_long(sum_of_mean, precision), evaluate(b, precision))
-        case Quotient(a, b):
-            return divided(evaluate(a, precision), evaluate(b, precision))
-        case Power(a, b):
-            return _power(evaluate(a, precision), evaluate(b, precision))
-        case Apply(function, argument):
-            return FUNCTIONS[function](evaluate(argument, precision))
-        case InFloat64(inside):
+        case Apply("float64", (inside,)):
             return evaluate(inside)
+        case Apply("/", (Long("plain" | "square") as sum_, n)) if precision.name == "float16":
+            return divided(_evaluate_long(sum_, precision), evaluate(n, precision))  # NumPy's mean is in float32
+        case Apply(function, parts):
+            return FUNCTIONS[function](*[evaluate(part, precision) for part in parts])
+    raise TypeError(f"{node} is no expression")
 
 
 def _evaluate_long(node: Long, precision: Precision) -> float:
     match node:
-        case Dot(a, b):
+        case Long("product", a, Row() as b):
             return total(list(map(mul, a.values, b.values)))
-        case Total(x):
+        case Long("plain", x):
             return total(x.values)
-        case Squares(x, mean):
-            squares = ((v - mean.value) * (v - mean.value) for v in x.values)
+        case Long("square", x, Number(mean)):
+            squares = ((v - mean) * (v - mean) for v in x.values)
             return total([s if s <= precision.largest else s * math.inf for s in squares])
-        case Exps(x, shift):
-            if precision not in node.known:
-                exps = map(_exp, x.values if shift is None else [v - shift.value for v in x.values])
-                node.known[precision] = total([e if e <= precision.largest else e * math.inf for e in exps])
-            return float(node.known[precision])
+    if precision not in node.known:
+        exps = map(_exp, _shifted(node))
+        node.known[precision] = total([e if e <= precision.largest else e * math.inf for e in exps])
+    return float(node.known[precision])
+
+
+def _shifted(node: Long) -> list[float]:
+    """The numbers that a sum of exponentials takes them of."""
+    return [v - node.other.value for v in node.x.values] if isinstance(node.other, Number) else node.x.values
 
 
 # --- how far rounding can carry ---------------------------------------------------------------------------------------
@@ -310,73 +269,68 @@ def bounded(node: Expression, precision: Precision) -> tuple[float, float]:
     match node:
         case Number(value):
             return value, eps * abs(value) + tiny if node.rounded else 0.0
-        case Dot() | Total() | Squares() | Exps():
+        case Long():
             return _bounded_long(node, precision)
-        case InFloat64(inside):
+        case Apply("float64", (inside,)):
             value, error = bounded(inside, FLOAT64)
             return value, error + eps * abs(value) + tiny
-        case Sum(parts):
+        case Apply(function, parts):
             pairs = [bounded(part, precision) for part in parts]
-            sizes = total([abs(v) + e for v, e in pairs])
-            return total([v for v, _ in pairs]), total([e for _, e in pairs]) + (len(pairs) - 1) * eps * sizes
-        case Apply(function, argument):
-            return _bounded_function(function, *bounded(argument, precision), precision)
-    a, b = children(node)
-    (x, dx), (y, dy) = bounded(a, precision), bounded(b, precision)
-    match node:
-        case Difference():
-            value, error = x - y, dx + dy
-        case Product():
-            value, error = x * y, abs(x) * dy + abs(y) * dx + dx * dy
-        case Quotient():
-            value = divided(x, y)
-            error = divided(dx + abs(value) * dy, abs(y) - dy) if abs(y) > dy else math.inf
-        case _:  # a power: its base is a constant, or its exponent is 2
-            value = _power(x, y)
-            error = abs(value) * (abs(y) * divided(dx, abs(x)) + (_log(abs(x)) * dy if dy else 0.0) + FUNCTION * eps)
-    return value, error + eps * abs(value) + tiny
+            return _bounded_function(function, pairs, precision)
+    raise TypeError(f"{node} is no expression")
 
 
 def _bounded_long(node: Long, precision: Precision) -> tuple[float, float]:
-    eps, tiny = precision.epsilon, precision.tiny
+    eps, tiny, n = precision.epsilon, precision.tiny, len(node.x)
     match node:
-        case Dot(a, b):
+        case Long("plain", x):
+            return total(x.values), n * eps * total(list(map(abs, x.values)))
+        case Long("product", a, Row() as b):
             products = list(map(mul, a.values, b.values))
-            return total(products), len(a) * (eps * total(list(map(abs, products))) + tiny)
-        case Total(x):
-            return total(x.values), len(x) * eps * total(list(map(abs, x.values)))
-        case Squares(x):
+            return total(products), n * (eps * total(list(map(abs, products))) + tiny)
+        case Long("square"):
             value = _evaluate_long(node, precision)
-            return value, (len(x) + 3) * (eps * value + tiny)
-        case Exps(x, shift):
-            if (precision, "bound") not in node.known:
-                value, n = _evaluate_long(node, precision), len(x)
-                away = [0.0 if shift is None or v == -math.inf else abs(v - shift.value) for v in x.values]
-                exps = (_exp(v if shift is None else v - shift.value) for v in x.values)
-                error = total([e * (d + FUNCTION + n) * eps for e, d in zip(exps, away, strict=True)]) + n * tiny
-                node.known[precision, "bound"] = value, error
-            known: tuple[float, float] = node.known[precision, "bound"]
-            return known
+            return value, (n + 3) * (eps * value + tiny)
+    if (precision, "bound") not in node.known:
+        shifted = _shifted(node)
+        away = [0.0 if node.other is None or v == -math.inf else abs(v) for v in shifted]
+        error = total([_exp(v) * (d + FUNCTION + n) * eps for v, d in zip(shifted, away, strict=True)]) + n * tiny
+        node.known[precision, "bound"] = _evaluate_long(node, precision), error
+    known: tuple[float, float] = node.known[precision, "bound"]
+    return known
 
 
-def _bounded_function(function: str, x: float, dx: float, precision: Precision) -> tuple[float, float]:
-    value, eps = FUNCTIONS[function](x), precision.epsilon
+def _bounded_function(function: str, parts: Sequence[tuple[float, float]], precision: Precision) -> tuple[float, float]:
+    """Of numbers and what they may be wrong by."""
+    (x, dx), (y, dy), *_ = *parts, (0.0, 0.0)
+    value, eps, epsilons = FUNCTIONS[function](*[x for x, _ in parts]), precision.epsilon, 1
     match function:
         case "max0" | "abs":
             return value, dx  # exact
         case "round":
             return value, max(_round(x + dx) - value, value - _round(x - dx))
+        case "+":
+            sizes = total([abs(v) + e for v, e in parts])
+            return value, total([e for _, e in parts]) + (len(parts) - 1) * eps * sizes
+        case "-":
+            carried = dx + dy
+        case "*":
+            carried = abs(x) * dy + abs(y) * dx + dx * dy
+        case "/":
+            carried = divided(dx + abs(value) * dy, abs(y) - dy) if abs(y) > dy else math.inf
+        case "^":
+            carried = abs(value) * (abs(y) * divided(dx, abs(x)) + (_log(abs(x)) * dy if dy else 0.0) + FUNCTION * eps)
         case "exp":
-            carried = value * math.expm1(min(dx, 700.0))
+            carried, epsilons = value * math.expm1(min(dx, 700.0)), FUNCTION
         case "log":
-            carried = divided(dx, x - dx) if x > dx else math.inf
+            carried, epsilons = divided(dx, x - dx) if x > dx else math.inf, FUNCTION
         case "sqrt":
-            carried = divided(dx, 2 * _sqrt(x - dx)) if x > dx else _sqrt(dx)
+            carried, epsilons = divided(dx, 2 * _sqrt(x - dx)) if x > dx else _sqrt(dx), FUNCTION
         case "erf":
-            carried = dx * 2 / math.sqrt(math.pi)
+            carried, epsilons = dx * 2 / math.sqrt(math.pi), FUNCTION
         case _:  # sin, cos
-            carried = dx
-    return value, carried + FUNCTION * eps * abs(value) + precision.tiny
+            carried, epsilons = dx, FUNCTION
+    return value, carried + epsilons * eps * abs(value) + precision.tiny
 
 
 # --- working it out step by step --------------------------------------------------------------------------------------
@@ -384,17 +338,9 @@ def _bounded_function(function: str, x: float, dx: float, precision: Precision) 
 
 def step(node: Expression, precision: Precision = FLOAT64) -> Expression:
     """The same with its innermost operations done, as on paper."""
-    parts = children(node)
     if isinstance(node, Number):
         return node
+    parts = children(node)
     if all(isinstance(part, Number) for part in parts):
         return Number(evaluate(node, precision))
     return rebuilt(node, tuple(step(part, precision) for part in parts))
-
-
-def leaves(node: Expression) -> Iterator[Number]:
-    """The numbers that it is made from, in the formula's order."""
-    if isinstance(node, Number):
-        yield node
-    for child in children(node):
-        yield from leaves(child)

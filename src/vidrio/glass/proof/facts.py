@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from vidrio.glass.proof.cells import Cells, Making, Place
-from vidrio.glass.proof.expressions import Squares, evaluate
+from vidrio.glass.proof.expressions import Long, evaluate
 
 Facts = Iterator[tuple[str, float]]
 
@@ -61,7 +61,7 @@ def _norm(cells: Cells, inputs: tuple[str, ...], row: Place) -> Facts:
 
 def _spread(cells: Cells, x: str, mean: str, place: Place) -> Facts:
     row = cells.row(x, (*place, None))
-    yield "Σ (x − mean)²", evaluate(Squares(row, cells.number(mean, place)), cells.precision)
+    yield "Σ (x − mean)²", evaluate(Long("square", row, cells.number(mean, place)), cells.precision)
     yield "N, which divides it (not N − 1)", len(row)
 
 

@@ -1,66 +1,55 @@
 """An expression as text: for reading, for a calculator, for Python, for a spreadsheet, for LaTeX."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from vidrio.glass.proof.expressions import (
-    Apply,
-    Difference,
-    Dot,
-    Expression,
-    Exps,
-    InFloat64,
-    Number,
-    Power,
-    Product,
-    Quotient,
-    Row,
-    Squares,
-    Sum,
-    Total,
-    exponential,
-    terms,
-)
+from vidrio.glass.proof.expressions import Apply, Expression, Long, Number, Row, children, rebuilt, terms
 
 SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is too long to read
 LONGEST_SUM = 8
 
 # How tightly an operation binds; what binds less needs brackets.
-SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4
+ANYTHING, SUM, PRODUCT, POWER, ATOM = 0, 1, 2, 3, 4
+# How tightly an operation binds, and how tightly its operands must; all others have brackets of their own.
+BINDING = {
+    "-": (SUM, SUM, PRODUCT),
+    "*": (PRODUCT, PRODUCT, POWER),
+    "/": (PRODUCT, PRODUCT, POWER),
+    "^": (POWER, ATOM, ATOM),
+}
 
 
 @dataclass(frozen=True)
 class Notation:
-    """One way of writing; `{}` stands for the operands."""
+    """One way of writing."""
 
     number: Callable[[Number], str]
-    functions: dict[str, str]
-    product: str = "{}*{}"
-    quotient: str = "{} / {}"
-    power: str = "{}^{}"
-    square: str = "{}^2"
+    functions: Mapping[str, str]  # `{}` stands for the operands
     left_out: str = ""  # how to tell of the terms of a long sum that are left out; empty: write them all
     bracketed: str = "({})"
-    fraction: bool = False  # the quotient's line is bracket enough
+    binding: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: BINDING)
 
 
 _PLAIN = {
+    **{"-": "{} - {}", "*": "{}*{}", "/": "{} / {}", "^": "{}^{}", "squared": "{}²"},
     **{"exp": "exp({})", "log": "log({})", "sqrt": "√({})", "max0": "max(0, {})"},
     **{"sin": "sin({})", "cos": "cos({})", "erf": "erf({})", "abs": "|{}|", "round": "round({})"},
 }
-_CALCULATOR = {**_PLAIN, "sqrt": "sqrt({})", "log": "ln({})", "abs": "abs({})"}
-_PYTHON = {name: f"math.{name}({{}})" for name in _PLAIN} | {
-    "max0": "max(0.0, {})",
-    "abs": "abs({})",
-    "round": "round({})",
+_NAMED = [name for name in _PLAIN if name.isalnum() and name != "squared"]
+_CALCULATOR = {**_PLAIN, "squared": "{}^2", "sqrt": "sqrt({})", "log": "ln({})", "abs": "abs({})"}
+_PYTHON = {
+    **_PLAIN,
+    **{name: f"math.{name}({{}})" for name in _NAMED},
+    **{"^": "{} ** {}", "squared": "{} ** 2", "max0": "max(0.0, {})", "abs": "abs({})", "round": "round({})"},
 }
-_SPREADSHEET = {name: f"{name.upper()}({{}})" for name in _PLAIN} | {
-    "max0": "MAX(0,{})",
-    "log": "LN({})",
-    "round": "ROUND({},0)",
+_SPREADSHEET = {
+    **_PLAIN,
+    **{name: f"{name.upper()}({{}})" for name in _NAMED},
+    **{"/": "{}/{}", "squared": "{}^2", "max0": "MAX(0,{})", "log": "LN({})", "round": "ROUND({},0)"},
 }
 _LATEX = {
+    **{"-": "{} - {}", "*": r"{} \cdot {}", "/": r"\frac{{{}}}{{{}}}", "^": "{}^{{{}}}", "squared": "{}^2"},
     **{"exp": "e^{{{}}}", "log": r"\log\left({}\right)", "sqrt": r"\sqrt{{{}}}", "max0": r"\max\left(0, {}\right)"},
     **{"sin": r"\sin\left({}\right)", "cos": r"\cos\left({}\right)", "abs": r"\left|{}\right|"},
     "erf": r"\operatorname{{erf}}\left({}\right)",
@@ -70,7 +59,7 @@ _LATEX = {
 
 def plain(number: Callable[[float], str]) -> Notation:
     """To read: numbers as `number` shows them, long sums with the middle left out and counted."""
-    return Notation(lambda n: number(n.value), _PLAIN, square="{}²", left_out="… ({} more terms) …", quotient="{} / {}")
+    return Notation(lambda n: number(n.value), _PLAIN, left_out="… ({} more terms) …")
 
 
 def _exact(infinity: str, nan: str) -> Callable[[Number], str]:
@@ -89,14 +78,17 @@ def _latex_number(n: Number) -> str:
 
 COPIES = {
     "calculator": Notation(_exact("inf", "nan"), _CALCULATOR),
-    "python": Notation(_exact("math.inf", "math.nan"), _PYTHON, power="{} ** {}", square="{} ** 2"),
+    "python": Notation(_exact("math.inf", "math.nan"), _PYTHON),
     # A spreadsheet knows no infinity; 1E+300 does what one does in EXP.
-    "spreadsheet": Notation(_exact("1E+300", "NA()"), _SPREADSHEET, quotient="{}/{}"),
+    "spreadsheet": Notation(_exact("1E+300", "NA()"), _SPREADSHEET),
+    # The quotient's line and the raised place are brackets enough.
     "latex": Notation(
-        _latex_number, _LATEX, product=r"{} \cdot {}", quotient=r"\frac{{{}}}{{{}}}", power="{}^{{{}}}",
-        bracketed=r"\left({}\right)", fraction=True,
+        _latex_number,
+        _LATEX,
+        bracketed=r"\left({}\right)",
+        binding=BINDING | {"/": (ATOM, ANYTHING, ANYTHING), "^": (POWER, ATOM, ANYTHING)},
     ),
-}  # fmt: skip
+}
 
 
 def copy_of(node: Expression, kind: str) -> str:
@@ -116,26 +108,19 @@ def _write(node: Expression, notation: Notation) -> tuple[str, int]:
         case Number():
             digits = notation.number(node)
             return digits, SUM if digits.startswith("-") else PRODUCT if " " in digits else ATOM
-        case InFloat64(inside):
+        case Long():
+            return _write(terms(node), notation)
+        case Apply("float64", (inside,)):
             return _write(inside, notation)
-        case Sum(parts):
+        case Apply("+", parts):
             return _sum([write(part, notation) for part in _shown(parts, notation)], len(parts), notation), SUM
-        case Difference(a, b):
-            return f"{_in(a, SUM, notation)} - {_in(b, PRODUCT, notation)}", SUM
-        case Product(a, b):
-            return notation.product.format(_in(a, PRODUCT, notation), _in(b, POWER, notation)), PRODUCT
-        case Quotient(a, b) if notation.fraction:
-            return notation.quotient.format(write(a, notation), write(b, notation)), ATOM
-        case Quotient(a, b):
-            return notation.quotient.format(_in(a, PRODUCT, notation), _in(b, POWER, notation)), PRODUCT
-        case Power(a, Number(value)) if value == 2:
-            return notation.square.format(_in(a, ATOM, notation)), POWER
-        case Power(a, b):
-            raised = write(b, notation) if notation.fraction else _in(b, ATOM, notation)
-            return notation.power.format(_in(a, ATOM, notation), raised), POWER
-        case Apply(function, argument):
-            return notation.functions[function].format(write(argument, notation)), ATOM
-    return _write(terms(node), notation)
+        case Apply("^", (a, Number(2.0))):
+            return notation.functions["squared"].format(_in(a, ATOM, notation)), POWER
+        case Apply(function, parts):
+            binds, *least = notation.binding.get(function, (ATOM, ANYTHING))
+            operands = [_in(part, binding, notation) for part, binding in zip(parts, least, strict=True)]
+            return notation.functions[function].format(*operands), binds
+    raise TypeError(f"{node} is no expression")
 
 
 def _in(node: Expression, least: int, notation: Notation) -> str:
@@ -171,23 +156,8 @@ def formula(node: Expression, name: Callable[[str], str]) -> str:
         return Number(0.0, (row.name, tuple(-1 if p is None else p for p in row.place)))
 
     def short(whole: Expression) -> Expression:
-        match whole:
-            case Total(x):
-                return Apply("sum", running(x))
-            case Dot(a, b):
-                return Apply("sum", Product(running(a), running(b)))
-            case Squares(x, mean):
-                return Apply("sum", Power(Difference(running(x), mean), Number(2.0)))
-            case Exps(x, shift):
-                return Apply("sum", exponential(running(x), shift))
-            case Sum(parts):
-                return Sum(tuple(map(short, parts)))
-            case Difference(a, b) | Product(a, b) | Quotient(a, b) | Power(a, b):
-                return type(whole)(short(a), short(b))
-            case Apply(function, a):
-                return Apply(function, short(a))
-            case InFloat64(a):
-                return short(a)
-        return whole
+        if isinstance(whole, Long):
+            return Apply("sum", (whole.term(running),))
+        return rebuilt(whole, tuple(map(short, children(whole))))
 
-    return write(short(node), Notation(symbol, {**_PLAIN, "sum": "Σ_k {}"}, square="{}²"))
+    return write(short(node), Notation(symbol, {**_PLAIN, "sum": "Σ_k {}"}))

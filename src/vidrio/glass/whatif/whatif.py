@@ -10,7 +10,8 @@ tokens in it are those of the run before the change.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -22,42 +23,16 @@ from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine
 from vidrio.glass.whatif import changes
 
-WITHOUT = {
-    "layer-norm": "no layer norm: rows go on as they are",
-    "residual": "no residual connections: what comes into a sub-layer is lost",
-    "positions": "no positions: zeros are added to the embeddings",
-    "scaling": "scores are not divided by √K",
-    "embedding-scale": "embeddings are not multiplied by √D",
-    "cross": "cross-attention adds nothing",
-    "ffn": "the feed-forward networks add nothing",
-}
-SOFTMAXES = ("naive", "stable")
-MASKS = ("causal", "off", "zeros", "zero-after", "zero-after-renormalised")
-_POSITIONS = {
-    "sinusoidal": "sines and cosines in turn, §3.5",
-    "sinusoidal-halves": "first all sines, then all cosines",
-    "sinusoidal-marian": "first all sines, then all cosines, of Marian's longer waves",
-    "learned": "as the model learned them",
-    "none": "zeros are added to the embeddings",
-    "seed": "the worked example's slip: the column's number stands where the pair's should",
-}
-DTYPES = {
-    "int8": (np.int8, "parameters multiply in eight bits, as in the fast engine"),
-    "float16": (np.float16, "everything is computed in float16"),
-    "float32": (np.float32, "everything is computed in float32"),
-    "float64": (np.float64, "everything is computed in float64"),
-}
-
 
 @dataclass(frozen=True)
 class Change:
-    """One change: as it was asked for, what it does, and how."""
+    """One change: what it does, and how."""
 
-    asked: str  # --softmax naive
     says: str
     to_machine: Callable[[Machine], Machine] = lambda machine: machine
     tap: Tap = no_tap
     reaches: Callable[[Trace], bool] = lambda after: True  # whether there was anything to change
+    asked: str = ""  # as it was asked for: --softmax naive
 
 
 @dataclass(frozen=True)
@@ -91,7 +66,7 @@ def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
     made, problems = [], []
     for option, words in asked:
         try:
-            made.append(_change(option, words, before))
+            made.append(replace(_change(option, words, before), asked=f"--{option} {words}"))
         except VidrioError as error:
             problems.append(f"--{option} {words}: {error.what}" + (f" ({error.found})" if error.found else ""))
     if problems:
@@ -101,50 +76,94 @@ def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
     return WhatIf(tuple(made))
 
 
+# --- changes that have a name -----------------------------------------------------------------------------------------
+
+
+def _after_softmax(change: Callable[[Array], Array]) -> Tap:
+    """Changes the weights of the decoder's self-attention."""
+
+    def tap(name: str, value: Array) -> Array:
+        return change(value) if re.fullmatch(r"dec\.\d+\.self\.weights\.h\d+", name) else value
+
+    return tap
+
+
+_NO_POSITIONS = partial(changes.with_positions, kind="none")
+WITHOUT = {
+    "layer-norm": Change("no layer norm: rows go on as they are", changes.without_layer_norm),
+    "residual": Change("no residual connections: what comes into a sub-layer is lost", changes.without_residual),
+    "positions": Change(
+        "no positions: zeros are added to the embeddings", partial(changes.with_positions, kind="none")
+    ),
+    "scaling": Change("scores are not divided by √K", partial(changes.with_divisor, divisor=1.0)),
+    "embedding-scale": Change("embeddings are not multiplied by √D", changes.without_embedding_scale),
+}
+_SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
+_SOFTMAXES = {
+    "naive": "softmax as the formula stands: exp(x) / Σ exp(x)",
+    "stable": "softmax with the maximum taken off first",
+}
+SOFTMAXES = {kind: Change(says, partial(changes.with_softmax, kind=kind)) for kind, says in _SOFTMAXES.items()}
+_OFF, _ZEROS, _CAUSAL = (partial(changes.with_mask, kind=kind) for kind in ("off", "zeros", "causal"))
+_ZERO_AFTER = "weights of later words are set to 0 after the softmax"
+MASKS = {
+    "causal": Change("later words are hidden by −∞ before the softmax", _CAUSAL),
+    "off": Change("no mask: while decoding, every row is computed afresh at each step and sees all words so far", _OFF),
+    "zeros": Change("scores of later words are set to 0, which hides nothing", _ZEROS),
+    "zero-after": Change(_ZERO_AFTER, _OFF, _after_softmax(variants.zero_after)),
+    "zero-after-renormalised": Change(
+        f"{_ZERO_AFTER}, and each row divided by its sum", _OFF, _after_softmax(variants.zero_after_renormalised)
+    ),
+}
+_POSITIONS = {
+    "sinusoidal": "sines and cosines in turn, §3.5",
+    "sinusoidal-halves": "first all sines, then all cosines",
+    "sinusoidal-marian": "first all sines, then all cosines, of Marian's longer waves",
+    "learned": "as the model learned them",
+    "none": "zeros are added to the embeddings",
+    "seed": "the worked example's slip: the column's number stands where the pair's should",
+}
+POSITIONS = {kind: Change(says, partial(changes.with_positions, kind=kind)) for kind, says in _POSITIONS.items()}
+DTYPES = {
+    "int8": Change(
+        "parameters multiply in eight bits, as in the fast engine", partial(changes.with_dtype, dtype=np.int8)
+    ),
+    **{
+        dtype.__name__: Change(f"everything is computed in {dtype.__name__}", partial(changes.with_dtype, dtype=dtype))
+        for dtype in (np.float16, np.float32, np.float64)
+    },
+}
+CHOICES = {"softmax": SOFTMAXES, "mask": MASKS, "positions": POSITIONS, "change-dtype": DTYPES}
+
+
+# --- what was asked for -----------------------------------------------------------------------------------------------
+
+
 def _change(option: str, words: str, before: Trace) -> Change:
-    asked = f"--{option} {words}"
     match option:
+        case "softmax" | "mask" | "positions" | "change-dtype":
+            if words not in CHOICES[option]:
+                raise ConfigError(f"{words!r} is not one of {', '.join(CHOICES[option])}")
+            change = CHOICES[option][words]
         case "without":
-            return _without(asked, words, before)
-        case "softmax":
-            kind = _one_of(words, SOFTMAXES)
-            says = {
-                "naive": "softmax as the formula stands: exp(x) / Σ exp(x)",
-                "stable": "softmax with the maximum taken off first",
-            }[kind]
-            return Change(asked, says, lambda machine: changes.with_softmax(machine, kind))
-        case "mask":
-            return _mask(asked, _one_of(words, MASKS), before)
-        case "heads-off":
-            return _heads_off(asked, words, before)
-        case "positions":
-            kind = _one_of(words, tuple(_POSITIONS))
-            says = _POSITIONS[kind]
-            changes.with_positions(before.machine, kind)  # refused now if it cannot be
-            return Change(asked, says, lambda machine: changes.with_positions(machine, kind))
+            change = WITHOUT[words] if words in WITHOUT else _without_sub_layer(words, before)
         case "divisor":
             divisor = _number(words)
-            return Change(
-                asked, f"scores are divided by {divisor:g}", lambda machine: changes.with_divisor(machine, divisor)
-            )
+            change = Change(f"scores are divided by {divisor:g}", partial(changes.with_divisor, divisor=divisor))
         case "norm-epsilon":
             epsilon = _number(words)
-            changes.with_norm_epsilon(before.machine, epsilon)
-            return Change(
-                asked, f"ε in layer norm is {epsilon:g}", lambda machine: changes.with_norm_epsilon(machine, epsilon)
-            )
-        case "change-dtype":
-            dtype, says = DTYPES[_one_of(words, tuple(DTYPES))]
-            return Change(asked, says, lambda machine: changes.with_dtype(machine, dtype))
+            change = Change(f"ε in layer norm is {epsilon:g}", partial(changes.with_norm_epsilon, epsilon=epsilon))
+        case "heads-off":
+            change = _heads_off(words, before)
         case "set" | "scale":
-            return _edit(asked, option, words, before)
-    raise ConfigError(f"there is no what-if {option!r}")
-
-
-def _one_of(word: str, valid: Sequence[str]) -> str:
-    if word not in valid:
-        raise ConfigError(f"{word!r} is not one of {', '.join(valid)}")
-    return word
+            change = _edit(option, words, before)
+        case _:
+            raise ConfigError(f"there is no what-if {option!r}")
+    if option == "mask" and not before.machine.config.has_decoder:
+        raise ConfigError("this model has no decoder, so no mask")
+    if option in ("positions", "norm-epsilon"):
+        change.to_machine(before.machine)  # refused now if it cannot be
+    return change
 
 
 def _number(words: str) -> float:
@@ -154,56 +173,25 @@ def _number(words: str) -> float:
         raise ConfigError(f"{words!r} is not a number") from None
 
 
-# --- the changes ------------------------------------------------------------------------------------------------------
-
-
-def _without(asked: str, what: str, before: Trace) -> Change:
-    machine_changes: dict[str, Callable[[Machine], Machine]] = {
-        "layer-norm": changes.without_layer_norm,
-        "residual": changes.without_residual,
-        "positions": lambda machine: changes.with_positions(machine, "none"),
-        "scaling": lambda machine: changes.with_divisor(machine, 1.0),
-        "embedding-scale": changes.without_embedding_scale,
-    }
-    if what in machine_changes:
-        return Change(asked, WITHOUT[what], machine_changes[what])
+def _without_sub_layer(what: str, before: Trace) -> Change:
+    """Sub-layers that add nothing: those of a kind, of a layer, or one."""
     sub_layers = [name.removesuffix(".sum") for name in before.stages if name.endswith(".sum")]
-    if what in ("cross", "ffn"):
-        silent, says = [name for name in sub_layers if name.endswith(f".{what}")], WITHOUT[what]
+    if what in _SILENT:
+        silent = [name for name in sub_layers if name.endswith(f".{what}")]
     else:
         silent = [name for name in sub_layers if name == what or name.startswith(f"{what}.")]
-        says = f"{', '.join(silent)}: adds nothing"
     if not silent:
-        valid = [*WITHOUT, *sub_layers, *dict.fromkeys(name.rpartition(".")[0] for name in sub_layers)]
+        valid = [*WITHOUT, *_SILENT, *sub_layers, *dict.fromkeys(name.rpartition(".")[0] for name in sub_layers)]
         raise ConfigError(f"there is no {what!r} to leave out", found=f"the nearest: {nearest(what, valid)}")
-    return Change(asked, says, tap=_zero({f"{name}.out" for name in silent}))
+    says = _SILENT.get(what, f"{', '.join(silent)}: adds nothing")
+    return Change(says, tap=_zero({f"{name}.out" for name in silent}))
 
 
 def _zero(names: set[str]) -> Tap:
     return lambda name, value: np.zeros_like(value) if name in names else value
 
 
-def _mask(asked: str, kind: str, before: Trace) -> Change:
-    if not before.machine.config.has_decoder:
-        raise ConfigError("this model has no decoder, so no mask")
-    says, after = {
-        "causal": ("later words are hidden by −∞ before the softmax", None),
-        "off": ("no mask: while decoding, every row is computed afresh at each step and sees all words so far", None),
-        "zeros": ("scores of later words are set to 0, which hides nothing", None),
-        "zero-after": ("weights of later words are set to 0 after the softmax", variants.zero_after),
-        "zero-after-renormalised": (
-            "weights of later words are set to 0 after the softmax, and each row divided by its sum",
-            variants.zero_after_renormalised,
-        ),
-    }[kind]
-
-    def tap(name: str, value: Array) -> Array:
-        return after(value) if after and re.fullmatch(r"dec\.\d+\.self\.weights\.h\d+", name) else value
-
-    return Change(asked, says, lambda machine: changes.with_mask(machine, kind), tap if after else no_tap)
-
-
-def _heads_off(asked: str, words: str, before: Trace) -> Change:
+def _heads_off(words: str, before: Trace) -> Change:
     """Heads are named enc.1.self.h0; their outputs become 0."""
     heads = {
         name.replace(".head.", "."): name for name, stage in before.stages.items() if stage.operation == _HEAD_OPERATION
@@ -214,13 +202,13 @@ def _heads_off(asked: str, words: str, before: Trace) -> Change:
         word = unknown[0] if unknown else words
         raise AddressError(f"there is no head {word!r}", found=f"the nearest: {nearest(word, list(heads))}")
     says = "this head gives out zeros" if len(wanted) == 1 else "these heads give out zeros"
-    return Change(asked, says, tap=_zero({heads[word] for word in wanted}))
+    return Change(says, tap=_zero({heads[word] for word in wanted}))
 
 
 _HEAD_OPERATION = "rows_dot_columns"  # the last step of a head: weights V
 
 
-def _edit(asked: str, option: str, words: str, before: Trace) -> Change:
+def _edit(option: str, words: str, before: Trace) -> Change:
     """ADDRESS=VALUE: a parameter or a number on the way, one cell, a row (`*` for an index), or all of it."""
     text, equals, value_text = words.rpartition("=")
     if not equals:
@@ -243,7 +231,7 @@ def _edit(asked: str, option: str, words: str, before: Trace) -> Change:
 
     says = f"{'a parameter' if stage.kind == 'parameter' else 'a number on the way'}: {stage.says}"
     if stage.kind == "parameter":
-        return Change(asked, says, lambda machine: _with_edited(machine, address.name, altered))
+        return Change(says, lambda machine: _with_edited(machine, address.name, altered))
 
     def reaches(after: Trace) -> bool:
         array = after.values.get(address.name)
@@ -251,9 +239,7 @@ def _edit(asked: str, option: str, words: str, before: Trace) -> Change:
             not isinstance(i, int) or i < length for i, length in zip(place, array.shape, strict=True)
         )
 
-    return Change(
-        asked, says, tap=lambda name, value: altered(value) if name == address.name else value, reaches=reaches
-    )
+    return Change(says, tap=lambda name, value: altered(value) if name == address.name else value, reaches=reaches)
 
 
 def _with_edited(machine: Machine, name: str, altered: Callable[[Array], Array]) -> Machine:

@@ -1,10 +1,10 @@
 """How the lessons' trained model was made: the first document's sizes, trained until "hello world" is "hola mundo EOS".
 
-    python -m vidrio.lessons.train_trained [FOLDER]        (needs vidrio[train]; about a minute)
+    python recipes/lesson/train_lesson.py [FOLDER]        (needs vidrio[train]; about a minute)
 
-The model in `lessons/trained/` was written by this file. It has the document's ten words under the document's ids,
-d_model 4, 2 heads of 3, a feed-forward layer of 8 and 6 + 6 layers: 3,088 numbers, each rounded to four decimals, so
-that what a lesson prints is what the machine computes with.
+The model in `src/vidrio/lessons/trained/` was written by this file. It has the document's ten words under the
+document's ids, d_model 4, 2 heads of 3, a feed-forward layer of 8 and 6 + 6 layers: 3,088 numbers, each rounded to four
+decimals, so that what a lesson prints is what the machine computes with.
 """
 
 import random
@@ -16,13 +16,15 @@ import numpy as np
 
 from vidrio.errors import RunError
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
+from vidrio.learn.plain import How, fit
+from vidrio.learn.run.run_files import keep_snapshot
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.tokens.vocabulary import SpecialNames
 
-FOLDER = Path(__file__).parent / "trained"
+FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons/trained"
 # The document's ten, in its order, then what a few sentences need besides.
 WORDS = ["hello", "mundo", "world", "how", "?", "EOS", "SOS", "a", "hola", "c", "good", "buen", "como", "un"]
 SPANISH = {"hello": "hola", "world": "mundo", "how": "como", "?": "?", "good": "buen", "a": "un", "c": "c"}
@@ -87,9 +89,6 @@ def rounded(parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
-    from vidrio.learn.plain import How, fit
-    from vidrio.learn.run.run_files import keep_snapshot
-
     names = SpecialNames(pad="<pad>", unk="<unk>", start="SOS", end="EOS")
     tokenizer = Tokenizer.of_words([*WORDS, "<pad>", "<unk>"], names=names, lowercase=True)
     config = trained_config(tokenizer)
@@ -122,7 +121,7 @@ def main(folder: Path = FOLDER, steps: int = STEPS) -> None:
         folder / "README.md", CARD.format(pairs=len(pairs), steps=steps, seed=SEED, **card(scores)).encode()
     )
     provenance = {
-        "data": f"{len(pairs)} sentence pairs in train_trained.py",
+        "data": f"{len(pairs)} sentence pairs in recipes/lesson/train_lesson.py",
         "licence": "Apache-2.0",
         "command": COMMAND,
     }
@@ -145,7 +144,7 @@ def card(scores: dict[str, str]) -> dict[str, str]:
     return {"hello": hello, "learned": learned, "three": three, "four": four}
 
 
-COMMAND = "python -m vidrio.lessons.train_trained"
+COMMAND = "python recipes/lesson/train_lesson.py"
 CARD = (
     """# hello-world: the worked example, trained
 
@@ -155,7 +154,7 @@ feed-forward 8, 6 + 6 layers, post-norm, ReLU, sinusoidal positions), its ten wo
 
 For lessons only: it knows seven English words and puts Spanish ones in their place.
 
-- Data: {pairs} sentence pairs, listed by `sentences()` in `src/vidrio/lessons/train_trained.py`: all sentences of one
+- Data: {pairs} sentence pairs, listed by `sentences()` in `recipes/lesson/train_lesson.py`: all sentences of one
   and two words out of *hello, world, how, ?, good*, 110 of the 125 of three words, and nine with *a* and *c*.
   Made for this project; Apache-2.0.
 - Training: {steps} steps of Adam on all pairs at once (rate 0.01 falling as a cosine, label smoothing 0.03,
