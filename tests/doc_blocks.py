@@ -162,6 +162,8 @@ def run_bash(script: str, folder: Path, timeout: float) -> tuple[int, str]:
     python = Path(sys.executable)
     here = {"REPOSITORY": str(REPOSITORY), "PYTHON": str(python), "CHECK_PIP": CHECK_PIP, "HOME": str(folder / ".home")}
     here |= {"FORKED": forked.__file__, "FORKS": forked.socket_path()}
+    # What packaged models make at first use, they make once for all tests.
+    here["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     here["VENV"] = os.path.relpath(python.parent.parent, REPOSITORY)
     here["PATH"] = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
     inherited = {

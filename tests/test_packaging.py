@@ -75,5 +75,8 @@ def test_the_source_archive_can_be_tested(built: dict[str, Path]) -> None:
     assert not [name for name in names if ".venv" in name or "__pycache__" in name]
 
 
-def test_the_wheel_is_not_large(built: dict[str, Path]) -> None:
-    assert built["wheel"].stat().st_size <= 45_000_000  # the translators' share is 40 MB
+def test_the_wheel_is_not_large(built: dict[str, Path], wheel: zipfile.ZipFile) -> None:
+    assert built["wheel"].stat().st_size <= 45_000_000
+    names = [name for name in wheel.namelist() if name.startswith("vidrio/models/")]
+    assert any(name.endswith("/model.safetensors") for name in names)
+    assert not any(name.endswith(".bin") for name in names)  # each number is there once

@@ -29,6 +29,7 @@ from vidrio.glass.proof.expressions import (
 from vidrio.glass.proof.notations import COPIES, copy_of
 from vidrio.glass.proof.receipts import At, locate, made_from, receipt, used_by, walk
 from vidrio.glass.proof.recompute import Compared, compared, expression
+from vidrio.glass.whatif.changes import with_mask
 from vidrio.look.receipt import digits
 from vidrio.look.writing import number
 
@@ -408,7 +409,10 @@ def covers(index: tuple[str, ...], place: tuple[int, ...]) -> bool:
 def test_a_number_that_nobody_used_says_so() -> None:
     trace = make_trace()
     assert list(used_by(trace, At("embed", (13, 0)))) == ["out.logits[:,13]"]  # not in the text; tied to the output
-    assert list(used_by(trace, At("dec.0.self.scaled.h0", (0, 1)))) == []  # hidden by the mask
+    zeros = run(with_mask(make_machine(), "zeros"))
+    for masked in (trace, zeros):  # by −∞, and by zeros that hide nothing: either stands in the number's place
+        assert list(used_by(masked, At("dec.0.self.scaled.h0", (0, 1)))) == []
+        assert list(used_by(masked, At("dec.0.self.scaled.h0", (1, 0)))) == ["dec.0.self.masked.h0[1,0]"]
     assert list(used_by(make_trace("no-positions"), At("src.embed", (13, 0)))) == []
     learned = make_trace("decoder-learned")
     assert list(used_by(learned, At("tgt.pos", (6, 0)))) == ["tgt.positions[6,0]"]

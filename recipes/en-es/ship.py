@@ -13,6 +13,7 @@ from corpora import SYMBOLS, read
 from lexicon import PARALLEL, translated
 from vidrio.errors import DataError
 from vidrio.fast.export import export
+from vidrio.fast.files import MANIFEST
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
@@ -69,6 +70,9 @@ def ship(work: Path, direction: str, to: Path) -> None:
         confidence.write(to, measured)
     except DataError as error:  # it has learned so little that it says nothing
         print(f"no confidence: {error}", file=sys.stderr)
+    for file in (to / "fast").iterdir():
+        if file.name != MANIFEST:  # each number once; the others are made again where they are used
+            file.unlink()
     write_atomically(to / "README.md", card(direction, about, before, config, held_out=len(sources)).encode())
 
 

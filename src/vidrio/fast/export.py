@@ -16,7 +16,7 @@ import numpy as np
 
 from vidrio.errors import ModelError, about_file
 from vidrio.fast.engine import Engine
-from vidrio.fast.files import SOURCES, Manifest, checksums, move_into_place, write_manifest
+from vidrio.fast.files import SOURCES, Manifest, checksums, move_into_place, promised, write_manifest
 from vidrio.glass.paper.positions import TABLES
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
 from vidrio.hypothesis import Options, Pair
@@ -51,6 +51,7 @@ def export(folder: Path, to: Path | None = None, *, quantisation: str = "int8", 
     """Write the CTranslate2 files of a model into `to` (its `fast/`), checked, and all of them or none.
 
     A table of positions that is computed gets at least `positions` rows, for programs that do not mind its length.
+    Files that come out as the folder's manifest promises (a packaged model's) were checked when that was written.
     """
     to = to or folder / "fast"
     config, _ = read_config(folder)
@@ -73,18 +74,18 @@ def export(folder: Path, to: Path | None = None, *, quantisation: str = "int8", 
     longer = replace(config, max_positions=max(positions, config.max_positions)) if computed else config
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.", suffix=".part") as temporary:
-        exact = Path(temporary) / "float32"
-        write(exact, longer, parameters, vocabularies, "float32")
-        float32_difference, pairs = check_float32(machine, Engine(exact, config))
-        result, quantised_difference = exact, 0.0
-        if quantisation != "float32":
-            result = Path(temporary) / quantisation
-            write(result, longer, parameters, vocabularies, quantisation)
-            quantised_difference = check_quantised(machine, Engine(result, config), pairs)
+        result, exact = Path(temporary) / quantisation, Path(temporary) / "float32"
+        write(result, longer, parameters, vocabularies, quantisation)
         files = checksums(result, tuple(file.name for file in result.iterdir()))
-        manifest = Manifest(
-            quantisation, made_from, files, float32_difference, quantised_difference, str(version("ctranslate2"))
-        )
+        manifest = promised(folder, made_from)
+        if manifest is None or manifest.files != files:
+            if result != exact:
+                write(exact, longer, parameters, vocabularies, "float32")
+            float32_difference, pairs = check_float32(machine, Engine(exact, config))
+            quantised_difference = 0.0 if result == exact else check_quantised(machine, Engine(result, config), pairs)
+            manifest = Manifest(
+                quantisation, made_from, files, float32_difference, quantised_difference, str(version("ctranslate2"))
+            )
         write_manifest(result, manifest)
         move_into_place(result, to)
     return manifest

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from vidrio.errors import ModelError
 from vidrio.model.files import read_json, sha256
-from vidrio.model.find import PACKAGE
 from vidrio.model.json_record import record
 from vidrio.model.json_text import json_text
 
@@ -71,19 +70,27 @@ def check_whole(fast: Path) -> Manifest:
     return manifest
 
 
+def promised(folder: Path, made_from: dict[str, str] | None = None) -> Manifest | None:
+    """What the files of a model come to, if its manifest tells; a packaged model has nothing else in its `fast/`."""
+    try:
+        manifest = read_manifest(folder / "fast")
+    except ModelError:  # none there, or of another version
+        return None
+    return manifest if manifest.made_from == (made_from or checksums(folder, SOURCES)) else None
+
+
 def is_current(folder: Path, fast: Path) -> bool:
     """Whether an export exists and was made from just this model."""
     try:
         made_from = read_manifest(fast).made_from
     except ModelError:  # none there, or of another version
         return False
+    if not (fast / "model.bin").is_file():
+        return False
     present = [name for name in SOURCES if (folder / name).is_file()]
     if not set(present) <= set(made_from):
         return False
-    # A big file that is older than the export has not changed since; hashing it would cost more than translating. What
-    # came with the package has not either: nothing is ever written there.
-    if PACKAGE in folder.resolve().parents and PACKAGE in fast.resolve().parents:
-        return sha256(folder / "config.json") == made_from["config.json"]
+    # A big file that is older than the export has not changed since; hashing it would cost more than translating.
     written = (fast / MANIFEST).stat().st_mtime_ns
     changed = [name for name in present if (folder / name).stat().st_mtime_ns > written or name == "config.json"]
     return all(sha256(folder / name) == made_from[name] for name in changed)

@@ -6,7 +6,8 @@
       tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
       README.md           the model card
       confidence.json     what its probabilities are worth, if that was measured (confidence.py)
-      fast/               the CTranslate2 files, made from the above; may be rebuilt at any time
+      fast/               the CTranslate2 files, made from the above; may be rebuilt at any time. Of a packaged model
+                          only their manifest: what they come to
 
 Nothing here runs code from the folder, and no pickle is ever read. Every file is written beside its place, then moved
 there, `config.json` last: a kill at any moment leaves the last good model or none.

@@ -138,8 +138,10 @@ def _made(folder: Path, config: ModelConfig, workers: int, tell: Callable[[str],
 
     from vidrio.fast.engine import Engine as Fast
     from vidrio.fast.export import export
+    from vidrio.fast.files import promised
 
-    tell(f"preparing {folder.name} for the fast engine; this is done once")
+    if not promised(folder):
+        tell(f"preparing {folder.name} for the fast engine; this is done once")
     places = [folder / "fast", cache_place(folder)]
     for place in places[1:] if PACKAGE in folder.resolve().parents else places:  # the package stays as it is
         try:
