@@ -10,6 +10,7 @@ import pytest
 
 from small_models import write_model
 from vidrio.errors import VidrioError
+from vidrio.glass.numbers import formulas
 from vidrio.glass.numbers.stages import stages_of
 from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.proof.checking import spread
@@ -24,7 +25,7 @@ CHANGES = [
     *(("without", what) for what in ("layer-norm", "residual", "positions", "scaling", "embedding-scale", "cross")),
     *(("softmax", kind) for kind in whatif.SOFTMAXES),
     *(("mask", kind) for kind in whatif.MASKS),
-    *(("positions", kind) for kind in ("sinusoidal", "sinusoidal-halves", "none", "seed")),
+    *(("positions", kind) for kind in ("sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "none", "seed")),
     *(("change-dtype", kind) for kind in whatif.DTYPES),
     ("without", "ffn"), ("without", "enc.0.ffn"), ("heads-off", "enc.0.self.h0"), ("divisor", "30"),
     ("heads-off", "enc.0.self.h0,enc.0.self.h1"), ("norm-epsilon", "0.1"), ("set", "enc.0.ffn.W1[0,0]=3"),
@@ -68,6 +69,27 @@ def test_quantities(patterns: list[re.Pattern[str]], tmp_path: Path) -> None:
     stages = [stage for machine in machines for stage in stages_of(machine).values()]
     assert not untold((stage.says for stage in stages), patterns)
     assert not untold((stage.place for stage in stages if "departs" in stage.place or "," in stage.place), patterns)
+
+
+def test_every_formula_there_is(patterns: list[re.Pattern[str]]) -> None:
+    """Also those of models that no test has: other positions, activations, what-ifs."""
+
+    def formulas_in(value: object) -> Iterator[formulas.Formula]:
+        if isinstance(value, formulas.Formula):
+            yield value
+        elif isinstance(value, dict):
+            for inner in value.values():
+                yield from formulas_in(inner)
+
+    known = [formula for value in vars(formulas).values() for formula in formulas_in(value)]
+    assert len(known) > 20
+    assert not untold((text for formula in known for text in (formula.says, in_words(formula.place))), patterns)
+    told = (text for place, says in formulas.PARAMETERS.values() for text in (says, in_words(place)))
+    assert not untold(told, patterns)
+
+
+def in_words(place: str) -> str:
+    return "" if re.fullmatch(r"§[\d.]+", place) else place
 
 
 def test_numbers_on_the_way(patterns: list[re.Pattern[str]], lesson: LoadedModel) -> None:

@@ -147,11 +147,23 @@ describe("the plan of the machine", () => {
   });
 });
 
+const SAME = ["embedding", "exp", "id", "latex", "logP", "logit", "offset", "python", "sha256", "tensor"];
+
 describe("both languages", () => {
   it("have the same entries, none empty", () => {
     const keys = (value: object): string[] =>
       Object.entries(value).flatMap(([k, v]) => (typeof v === "string" ? [k] : [k, ...keys(v as object)]));
     expect(keys(catalogues.es).sort()).toEqual(keys(catalogues.en).sort());
+  });
+
+  it("say the same only where the word is the same", () => {
+    const words = (value: object): [string, string][] =>
+      Object.entries(value).flatMap(([k, v]) =>
+        typeof v === "string" ? [[k, v] as [string, string]] : words(v as object),
+      );
+    const spanish = new Map(words(catalogues.es));
+    const same = words(catalogues.en).filter(([key, english]) => spanish.get(key) === english);
+    expect(same.map(([key]) => key).sort()).toEqual(SAME);
   });
 });
 

@@ -7,15 +7,20 @@ export function save(content: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** A matrix with what its rows and columns stand for, every digit of every number. */
-export function saveCsv(
+/** Rows of cells as CSV, every digit of every number. */
+export function saveTable(name: string, rows: (string | number)[][]): void {
+  const quoted = (cell: string | number) =>
+    typeof cell === "string" && /[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : String(cell);
+  const text = rows.map((row) => `${row.map(quoted).join(",")}\n`).join("");
+  save(new Blob([text], { type: "text/csv" }), `${name}.csv`);
+}
+
+/** A matrix with what its rows and columns stand for. */
+export function saveMatrix(
   name: string,
   rows: string[],
   columns: string[],
   value: (row: number, column: number) => number,
 ): void {
-  const quoted = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const lines = rows.map((row, y) => [quoted(row), ...columns.map((_, x) => String(value(y, x)))].join(","));
-  const text = [["", ...columns.map(quoted)].join(","), ...lines, ""].join("\n");
-  save(new Blob([text], { type: "text/csv" }), `${name}.csv`);
+  saveTable(name, [["", ...columns], ...rows.map((row, y) => [row, ...columns.map((_, x) => value(y, x))])]);
 }

@@ -1,15 +1,16 @@
 /** What is on screen: the text, the run, the numbers fetched so far, and what is open. One object, and no library. */
 
+import { flushSync } from "svelte";
 import { SvelteMap } from "svelte/reactivity";
 import * as api from "./api";
 import { EMPTY, readFragment, type View, writeFragment } from "./fragment";
+import { later } from "./idle";
 import { catalogues, type Language, type Messages } from "./messages";
 import type { Tensor } from "./tensors";
 import type { Agreement, Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
 const TYPED = 60; // milliseconds without a key press before the text is asked for
-const DRAWN = 4; // quantities that come into view in one frame
 const RESTED = 900; // and before the slower questions are asked
 const EXAMPLE = "I bought a new car yesterday.";
 
@@ -36,7 +37,7 @@ class Page {
   missing: Record<string, boolean> = $state({}); // not in this file
   milliseconds = $state(0); // from key press to a new overview
   language: Language = $state("en");
-  theme: "light" | "dark" = $state("light");
+  theme: "light" | "dark" = $state("light"); // on paper always light
 
   readonly t: Messages = $derived(catalogues[this.language]);
   readonly stages: Map<string, Stage> = $derived(new Map((this.machine?.stages ?? []).map((s) => [s.address, s])));
@@ -45,9 +46,11 @@ class Page {
   /** Quantities that a change put other numbers into. */
   readonly edited: boolean = $derived(this.view.changes.length > 0);
 
+  #chosen: "light" | "dark" = "light";
   #tensors = new SvelteMap<string, Tensor>();
   #wanted = new Set<string>(); // by what is drawn now: fetched again with the next run, so that both change at once
-  #missing = new Set<string>();
+  #missing = new Set<string>(); // of these, what will be asked for in a moment
+  #coming = new Set<string>(); // and what has been
   #running: AbortController | null = null;
   #timer = 0;
   #later = 0;
@@ -57,9 +60,11 @@ class Page {
   dress(): void {
     this.language = this.#remembered("language", navigator.language.startsWith("es") ? "es" : "en") as Language;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    this.theme = this.#remembered("theme", dark ? "dark" : "light") as "light" | "dark";
+    this.#chosen = this.#remembered("theme", dark ? "dark" : "light") as "light" | "dark";
     document.documentElement.lang = this.language;
-    document.documentElement.dataset.theme = this.theme;
+    this.#paint(this.#chosen);
+    addEventListener("beforeprint", () => flushSync(() => this.#paint("light")));
+    addEventListener("afterprint", () => this.#paint(this.#chosen));
   }
 
   async start(): Promise<void> {
@@ -171,6 +176,7 @@ class Page {
     if (signal.aborted) return;
     this.#wanted.clear();
     this.#tensors.clear();
+    this.#coming.clear();
     for (const [address, tensor] of tensors) this.#tensors.set(address, tensor);
     this.machine = machine;
     this.run = run;
@@ -197,7 +203,7 @@ class Page {
   tensor(address: string): Tensor | undefined {
     this.#wanted.add(address);
     const here = this.#tensors.get(address);
-    if (!here && !this.#missing.has(address)) {
+    if (!here && !this.#missing.has(address) && !this.#coming.has(address)) {
       if (!this.#missing.size) queueMicrotask(() => void this.#fetchMissing());
       this.#missing.add(address);
     }
@@ -209,16 +215,17 @@ class Page {
     const asked = this.#shown;
     this.#missing.clear();
     if (!asked) return;
+    for (const address of addresses) this.#coming.add(address);
     try {
       const tensors = await api.tensors(asked, addresses, this.#running?.signal);
-      for (const [address, tensor] of tensors) {
-        if (this.#tensors.size % DRAWN === 0) await new Promise(requestAnimationFrame);
-        if (asked !== this.#shown) return;
-        this.#tensors.set(address, tensor);
-      }
+      const draw = (address: string, tensor: Tensor) => {
+        if (asked === this.#shown) flushSync(() => this.#tensors.set(address, tensor));
+      };
+      for (const [address, tensor] of tensors) later(() => draw(address, tensor));
       if (this.alone) for (const address of addresses) if (!tensors.has(address)) this.missing[address] = true;
     } catch {
-      // Another run came in between, and asks for its own.
+      if (asked === this.#shown) for (const address of addresses) this.#coming.delete(address);
+      // Else another run came in between, and asks for its own.
     }
   }
 
@@ -253,9 +260,7 @@ class Page {
   }
 
   /** What Python says, in the reader's language where there is a translation. */
-  say(says: string): string {
-    return this.language === "es" ? inSpanish(says) : says;
-  }
+  say = (says: string): string => (this.language === "es" ? inSpanish(says) : says);
 
   speak(language: Language): void {
     this.language = language;
@@ -264,9 +269,14 @@ class Page {
   }
 
   light(theme: "light" | "dark"): void {
+    this.#chosen = theme;
+    this.#paint(theme);
+    this.#remember("theme", theme);
+  }
+
+  #paint(theme: "light" | "dark"): void {
     this.theme = theme;
     document.documentElement.dataset.theme = theme;
-    this.#remember("theme", theme);
   }
 
   #remember(name: string, value: string): void {

@@ -262,6 +262,16 @@ export interface NumbersBlock {
   shares: boolean;
   caption: string;
   left_out: { count: number; of: number; from: Num; to: Num } | null;
+  whole?: { single: boolean; columns: number; bytes: string }; // where some are left out
+}
+
+export interface TableBlock {
+  kind: "table";
+  name: string;
+  heads: string[];
+  rows: CellData[][];
+  row_heads: boolean;
+  whole?: CellData[][]; // where `rows` are some of them
 }
 
 export interface CurvesBlock {
@@ -285,7 +295,7 @@ export type Block =
   | { kind: "title"; text: string }
   | { kind: "note"; text: string; tone: string }
   | { kind: "text"; text: string }
-  | { kind: "table"; name: string; heads: string[]; rows: CellData[][]; row_heads: boolean }
+  | TableBlock
   | NumbersBlock
   | {
       kind: "quantity";

@@ -64,6 +64,12 @@ const SPANISH: Record<string, string> = {
   "departs: Eq. 2 has max(0, x)": "se aparta: la ec. 2 tiene max(0, x)",
   "§3.5, the second kind": "§3.5, la segunda clase",
   "departs: not in the paper": "se aparta: no está en el artículo",
+  "what if: not in the paper": "¿y si…?: no está en el artículo",
+  "departs: §3.5 interleaves them": "se aparta: §3.5 los intercala",
+  "departs: §3.5 has D, and interleaves them": "se aparta: §3.5 tiene D, y los intercala",
+  "departs: §3.5 has positions": "se aparta: §3.5 tiene posiciones",
+  "Eq. 1": "ec. 1",
+  "Eq. 2": "ec. 2",
   "departs: the paper writes no bias": "se aparta: el artículo no escribe sesgo",
   "departs: §3.4 has √d_model": "se aparta: §3.4 tiene √d_model",
   "§3.1, layer norm": "§3.1, normalización de capa",
@@ -127,6 +133,8 @@ const SPANISH: Record<string, string> = {
   "these heads give out zeros": "estas cabezas dan ceros",
   "sines and cosines in turn, §3.5": "senos y cosenos por turno, §3.5",
   "first all sines, then all cosines": "primero todos los senos, luego todos los cosenos",
+  "first all sines, then all cosines, of Marian's longer waves":
+    "primero todos los senos, luego todos los cosenos, de las ondas más largas de Marian",
   "as the model learned them": "como el modelo las aprendió",
   "zeros are added to the embeddings": "a los embeddings se suman ceros",
   "the worked example's slip: the column's number stands where the pair's should":
@@ -141,6 +149,10 @@ const SPANISH: Record<string, string> = {
   "this hypothesis is taken": "se toma esta hipótesis",
   "loss: the mean of −log p of a token, without smoothing": "pérdida: la media de −log p de un token, sin suavizado",
   "{} of held-out sentences": "{} de las frases apartadas",
+  "At the end the mean of the parameters of the {} best models (of steps {}) was tried: {} {} on the held-out sentences, the best one alone {}; so it is the model.":
+    "Al final se probó la media de los parámetros de los {} mejores modelos (de los pasos {}): {} {} en las frases apartadas, el mejor por sí solo {}; así que ella es el modelo.",
+  "At the end the mean of the parameters of the {} best models (of steps {}) was tried: {} {} on the held-out sentences, the best one alone {}; so the model is the best one alone.":
+    "Al final se probó la media de los parámetros de los {} mejores modelos (de los pasos {}): {} {} en las frases apartadas, el mejor por sí solo {}; así que el modelo es el mejor por sí solo.",
   "learning rate": "tasa de aprendizaje",
   "tokens a second, source and target": "tokens por segundo, original y traducción",
   training: "entrenamiento",

@@ -1,5 +1,6 @@
 """Blocks as data for the page: numbers as they are, each with its address; what only a terminal draws as its text."""
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from vidrio.draw.show import shown
 from vidrio.draw.terminal import text
+from vidrio.glass.paper.maths import Array
 from vidrio.look import blocks as b
 from vidrio.look.writing import PRECISION, shape, visible
 
@@ -70,6 +72,7 @@ def _numbers(block: b.Numbers) -> Data:
     here = grid[np.ix_([r for r in rows if r is not None], [c for c in columns if c is not None])]
     hidden = grid.size - here.size
     finite = grid[np.isfinite(grid)] if hidden else grid[:0]
+    whole = {"whole": _packed(grid)} if hidden > 0 and grid.size <= MOST_NUMBERS else {}
     return {
         "kind": "numbers",
         "address": block.address,
@@ -80,7 +83,17 @@ def _numbers(block: b.Numbers) -> Data:
         "shares": block.shares,
         "caption": visible(block.caption),
         "left_out": {"count": hidden, "of": grid.size, "from": finite.min(), "to": finite.max()} if hidden else None,
+        **whole,
     }
+
+
+MOST_NUMBERS = 250_000  # of a matrix of which a page draws a part, and keeps the whole as CSV
+
+
+def _packed(grid: Array) -> Data:
+    single = grid.dtype == np.float32
+    raw = np.ascontiguousarray(grid, "<f4" if single else "<f8").tobytes()
+    return {"single": single, "columns": grid.shape[1], "bytes": b64encode(raw).decode()}
 
 
 def _token(tokens: Sequence[str] | None, place: int | None) -> str:

@@ -75,6 +75,7 @@ class Table(NamedTuple):
     indent: int = 2
     name: str = ""
     row_heads: bool = True  # the first cell of a row says what the others are of
+    whole: Sequence[Sequence[Cell]] = ()  # all rows, where `rows` are some: a page keeps them as CSV
 
 
 class Numbers(NamedTuple):

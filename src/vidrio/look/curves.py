@@ -92,10 +92,6 @@ def score_names(validations: Sequence[Record]) -> list[str]:
 def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]) -> Fold:
     """The validations as numbers: of many the best ones so far, and the last."""
     names = score_names(validations)
-    shown = list(validations)
-    if len(shown) > ROWS:
-        stride = -(-len(shown) // ROWS)
-        shown = [r for i, r in enumerate(shown) if i % stride == 0 or r.get("best") or r is shown[-1]]
     rows: Rows = [
         [
             f"{r['step']:,}",
@@ -103,11 +99,18 @@ def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]
             *(number(r[name], 3) if name in r else "" for name in names),
             Words("best so far") if r.get("best") else "",
         ]
-        for r in shown
+        for r in validations
     ]
+    stride = -(-len(rows) // ROWS)
+    shown = [
+        row
+        for i, (row, r) in enumerate(zip(rows, validations, strict=True))
+        if i % stride == 0 or r.get("best") or i == len(rows) - 1
+    ]
+    whole = rows if len(shown) < len(rows) else []
     heads = ["step", *["minute"] * bool(minutes), *(NAMES.get(name, name) for name in names), ""]
-    few = f" ({len(shown)} of {len(validations)} are shown)" if len(shown) < len(validations) else ""
-    return Fold(f"The validations as numbers{few}", "", [Table(rows, heads, name="validations")])
+    few = f" ({len(shown)} of {len(rows)} are shown)" if whole else ""
+    return Fold(f"The validations as numbers{few}", "", [Table(shown, heads, name="validations", whole=whole)])
 
 
 def mean_of_best(records: Sequence[Record]) -> Record | None:

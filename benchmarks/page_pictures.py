@@ -1,0 +1,143 @@
+"""The pictures of the page in docs/images, taken anew in a real Chromium.
+
+    python benchmarks/page_pictures.py [--to docs/images] [--only layer] [--dark] [--width 360]
+
+With --dark or --width they are for looking at: give another folder then.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+CAR = {"text": "I bought a new car yesterday."}
+SEED = {"text": "hello world", "model": "lesson"}
+
+
+def unfold(page: Page, title: str) -> Locator:
+    button = page.locator(".unfold", has_text=title)
+    if button.get_attribute("aria-expanded") == "false":
+        button.click()
+    return page.locator("section", has=button).last
+
+
+def whole(page: Page) -> Page:
+    page.locator(".status .yes").wait_for()
+    return page
+
+
+def top_at(selector: str) -> Callable[[Page], Page]:
+    def scrolled(page: Page) -> Page:
+        page.locator(selector).wait_for()
+        page.wait_for_timeout(1500)  # what comes above it moves it
+        page.locator(selector).evaluate("there => scrollTo({ top: there.getBoundingClientRect().top + scrollY - 8 })")
+        return page
+
+    return scrolled
+
+
+def choosing(page: Page) -> Locator:
+    unfold(page, "Logits, temperature").wait_for()
+    page.get_by_role("slider", name="temperature").fill("1.7")
+    page.get_by_role("slider", name="top-k").fill("6")
+    page.get_by_text("may be drawn").wait_for()
+    return page.locator("main > .card").first
+
+
+def tokens(page: Page) -> Locator:
+    section = unfold(page, "From text to tokens")
+    section.locator("table").wait_for()
+    return section
+
+
+def search(page: Page) -> Locator:
+    section = unfold(page, "How it was found")
+    section.locator(".tree button.best").nth(2).click()
+    return section
+
+
+def learning(page: Page) -> Locator:
+    section = unfold(page, "How it learned")
+    section.locator(".says").wait_for()
+    section.locator("input[type=range]").fill("6")
+    section.get_by_text("take its own answer").click()
+    section.get_by_text("Work it out", exact=True).click()
+    section.locator(".forcing tbody tr").first.wait_for()
+    return section
+
+
+def waves(page: Page) -> Locator:
+    page.locator(".waves").first.get_by_role("slider").fill("20")
+    return page.locator("[id='q-src.positions']")
+
+
+# Its view, its size, and what to do there; the answer is what the picture shows.
+PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page | Locator]]] = {
+    "": (CAR, (1280, 1750), whole),
+    "-layer": ({**CAR, "step": 4, "open": "dec.1"}, (1360, 900), top_at("[id='q-dec.1.cross.scores.h0']")),
+    "-number": (
+        {**CAR, "open": "enc.0", "at": "enc.0.self.scores.h0[1,2]", "numbers": "float64"},
+        (1360, 900),
+        top_at("[id='q-enc.0.self.scores.h0']"),
+    ),
+    "-choosing": (CAR, (1280, 900), choosing),
+    "-tokens": (CAR, (1280, 900), tokens),
+    "-search": (CAR, (1360, 900), search),
+    "-whatif": ({**CAR, "if": "without:cross"}, (1360, 1180), lambda page: page),
+    "-learning": (
+        {**SEED, "at": "enc.0.self.WQ.h0[0,1]"}, (1360, 1000), learning),
+    "-waves": ({**CAR, "open": "src"}, (1280, 900), waves),
+    "-lesson": ({"text": "hello world", "model": "worked-example-printed", "tour": 11}, (1280, 940), lambda page: page),
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--to", type=Path, default=Path("docs/images"))
+    parser.add_argument("--only", default=None, help="layer, number, …")
+    parser.add_argument("--dark", action="store_true")
+    parser.add_argument("--width", type=int, default=0)
+    given = parser.parse_args()
+    given.to.mkdir(parents=True, exist_ok=True)
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
+        assert server.stdout
+        url = server.stdout.readline().split()[-1]
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        try:
+            for name in PICTURES:
+                if given.only is None or name == f"-{given.only}":
+                    take(browser, url, name, given)
+        finally:
+            browser.close()
+            server.terminate()
+
+
+def take(browser: Browser, url: str, name: str, given: argparse.Namespace) -> None:
+    view, (width, height), make = PICTURES[name]
+    light = "dark" if given.dark else "light"
+    size = {"width": given.width or width, "height": height}
+    page = browser.new_context(viewport=size, color_scheme=light, reduced_motion="reduce").new_page()  # type: ignore[arg-type]
+    page.set_default_timeout(120_000)
+    page.goto(f"{url}#{urlencode(view)}")
+    page.locator(".towers canvas").first.wait_for(state="attached")
+    page.wait_for_load_state("networkidle")
+    shown = make(page)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(1500)
+    page.mouse.move(0, 0)
+    path = given.to / f"page{name}.png"
+    shown.screenshot(path=path)
+    print(path, flush=True)
+    page.context.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The Spanish page shows no English: walked from the top level to numbers, what-ifs, learning and the lesson."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+import serving
+
+LESSON = {"text": "hello world", "model": "lesson"}
+VIEWS = [
+    {"text": "Compré un coche.", "model": "es-en", "open": "src"},
+    {**LESSON, "open": "enc.0", "at": "enc.0.self.weights.h0[0,1]"},
+    {**LESSON, "open": "dec.0", "at": "dec.0.ffn.norm.var[0]"},
+    {**LESSON, "open": "out", "at": "enc.0.self.WQ.h0[0,0]"},
+    {**LESSON, "open": "src", "if": ["positions:sinusoidal-marian", "divisor:30", "softmax:naive", "prefix:mundo"]},
+    {**LESSON, "tour": "6", "if": ["without:layer-norm", "softmax:naive", "scale:src.scaled=1000"]},
+    {**LESSON, "at": "enc.77.in[0,0]"},
+]
+# All that can be read: texts, and what a screen reader says; but not code, formulas, and the text that is translated.
+READ = """() => {
+const not = "code, script, style, .katex, .symbol, textarea, [lang=en], .language";
+const said = [...document.querySelectorAll("[aria-label], [title], [placeholder], [aria-valuetext]")];
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const texts = [];
+while (walk.nextNode()) if (!walk.currentNode.parentElement.closest(not)) texts.push(walk.currentNode.data.trim());
+for (const one of said)
+    for (const name of ["aria-label", "title", "placeholder", "aria-valuetext"])
+        texts.push(one.getAttribute(name) ?? "");
+return [...new Set(texts)].filter(Boolean);
+}"""
+
+
+@pytest.fixture(scope="module")
+def english(repository: Path) -> re.Pattern[str]:
+    """What the page and Python say in English and say otherwise in Spanish."""
+    messages = (repository / "page/src/lib/messages.ts").read_text("utf-8")
+    words = (repository / "page/src/lib/words.es.ts").read_text("utf-8")
+    strings = [re.findall(r'"((?:[^"\\]|\\.)+)"', part) for part in messages.split("const es: Messages")]
+    both = re.findall(r'^  (?:"(.+?)"|(\w+)):\s+"(.+?)",$', words, re.MULTILINE)
+    said = (set(strings[0]) - set(strings[1])) | {a or b for a, b, spanish in both if (a or b) != spanish}
+    templates = sorted(text for text in said if len(re.sub(r"\{\w*\}|\W", "", text)) > 2)
+    assert len(templates) > 300
+    return re.compile("|".join(".+?".join(map(re.escape, re.split(r"\{\w*\}", text))) for text in templates))
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1440, "height": 1000}, locale="es-ES")
+    yield context.new_page()
+    context.close()
+
+
+def test_no_english_is_left(page: Page, english: re.Pattern[str]) -> None:
+    with serving.server(page=True) as server:
+        for view in VIEWS:
+            page.goto("about:blank")
+            page.goto(f"{server.address}#{urlencode(view, doseq=True)}")
+            page.locator(".towers canvas, .refused").first.wait_for(timeout=60_000)
+            page.locator(".unfold[aria-expanded=false]").evaluate_all("all => all.forEach(one => one.click())")
+            page.wait_for_load_state("networkidle")
+            page.wait_for_timeout(700)  # a slider's answer is asked for when it has come to rest
+            page.wait_for_load_state("networkidle")
+            read = page.evaluate(READ)
+            assert "Idioma" in read
+            assert not [text for text in read if english.fullmatch(text)], view
