@@ -39,6 +39,7 @@ class Spent(NamedTuple):
     seconds: float
     processor: float  # seconds
     memory: float  # MB, the most of the largest process
+    whole: float  # the same of all of them together
     told: str
 
 
@@ -48,20 +49,21 @@ def spent(command: Sequence[str]) -> Spent:
     began = time.perf_counter()
     process = subprocess.Popen(command, env={**os.environ, name: mark}, stdout=subprocess.PIPE, text=True)
     taken: dict[str, float] = {}
-    most = 0.0
+    most: dict[str, float] = {}
     while process.poll() is None:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 if f"{name}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
                     fields = (folder / "stat").read_text().rpartition(")")[2].split()
                     taken[folder.name] = (int(fields[11]) + int(fields[12])) / TICKS
-                    most = max(most, int(fields[21]) * PAGE / 1e6)
+                    most[folder.name] = max(most.get(folder.name, 0), int(fields[21]) * PAGE / 1e6)
             except OSError:  # it has ended
                 continue
         time.sleep(GLANCE)
     if process.returncode or process.stdout is None:
         raise SystemExit(f"{' '.join(command)} failed with {process.returncode}")
-    return Spent(time.perf_counter() - began, sum(taken.values()), most, process.stdout.read())
+    memory = max(most.values()), sum(most.values())
+    return Spent(time.perf_counter() - began, sum(taken.values()), *memory, process.stdout.read())
 
 
 def distinct(lines: Sequence[str]) -> Iterator[str]:
@@ -126,7 +128,8 @@ def told(name: str, lines: int, runs: Sequence[Spent]) -> float:
     times = [run.seconds for run in runs]
     print(f"{name:12}{lines / median(times):8,.0f} lines/s   ({min(times):.1f} to {max(times):.1f} s), "
           f"{median(run.processor for run in runs):.1f} s of the processor, "
-          f"{max(run.memory for run in runs):.0f} MB", flush=True)  # fmt: skip
+          f"{max(run.memory for run in runs):.0f} MB the largest process, {max(run.whole for run in runs):.0f} all",
+          flush=True)  # fmt: skip
     return median(times)
 
 

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.data.split import held_out
+from vidrio.data.split import Apart, held_out
 from vidrio.wide.bulk import THREADS
+from vidrio.wide.held_out import repeated, write_held_out
 from vidrio.wide.parts import PART, cut_lines
 from vidrio.wide.places import Place
 from wide import distinct, handing_out, spent
@@ -33,6 +34,19 @@ def processor_seconds(do: Callable[[], Any]) -> float:
     began = time.process_time()
     do()
     return time.process_time() - began
+
+
+def looking_up(pairs: list[tuple[str, str]]) -> tuple[float, float]:
+    """Seconds of the processor for a pair: as `data clean --ray` finds what repeats a held-out one, and as without."""
+    few = len(pairs) // 10
+    apart = Apart()
+    for pair in pairs[:few]:
+        apart.add(*pair)
+    with tempfile.TemporaryDirectory() as folder:
+        write_held_out(Path(folder), pairs[:few], (), near=True)
+        by_hash = processor_seconds(lambda: repeated(Path(folder), iter(pairs[few:]), near=True))
+    in_sets = processor_seconds(lambda: [apart.fault(*pair) for pair in pairs[few:]])
+    return by_hash / len(pairs[few:]), in_sets / len(pairs[few:])
 
 
 def write(path: Path, text: list[str], lines: int) -> Path:
@@ -72,15 +86,17 @@ def main() -> None:
     held_out(sources, targets, (2000,))
     of_pair = (tracemalloc.get_traced_memory()[1] + 2 * sources.nbytes) / PAIRS
     tracemalloc.stop()
+    by_hash, in_sets = looking_up(list(zip(text, reversed(text), strict=True)))
 
     print(f"one core, greedy:      {rate:,.0f} lines in a second of processor time (before the first: "
           f"{alone[0].processor - FEW / rate:.1f} s)")  # fmt: skip
     print(f"--ray, all processes:  {together.processor - MANY / rate:.1f} s of the processor more, "
-          f"the largest of them, a worker: {together.memory:.0f} MB")  # fmt: skip
+          f"a worker {together.memory:.0f} MB, the others {together.whole - together.memory:.0f}")  # fmt: skip
     print(f"a line:                {line_in:.0f} bytes in, {line_out:.0f} out")
     print(f"cutting a file:        {cutting / 1e6:,.0f} MB in a second of processor time")
     print(f"Ray hands out:         {handed:,.0f} parts a second")
-    print(f"choosing held-out:     {of_pair:.0f} bytes a pair, {choosing * 1e6 / PAIRS:.2f} s for a million\n")
+    print(f"choosing held-out:     {of_pair:.0f} bytes a pair, {choosing * 1e6 / PAIRS:.2f} s for a million")
+    print(f"held-out near-copies:  {by_hash * 1e6:.0f} µs a pair by hash, {in_sets * 1e6:.0f} in sets of sentences\n")
 
     cores = given.machines * given.cores
     hours, parts = given.lines / rate / 3600, given.lines * line_in / PART
