@@ -195,6 +195,7 @@ class Request:
         work = self.work()
         belongs = self.belongs(work)
         begin, columns = partial(self.begin, belongs), columns_of(work)
+        del work  # the model is for the workers
         asked = Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin, columns)
         answer_on_cluster(asked)
 
