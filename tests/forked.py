@@ -73,7 +73,7 @@ def socket_path() -> str:
     process = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    atexit.register(process.communicate)  # closes its stdin, at which it ends; a killed parent's is closed, too
+    atexit.register(process.communicate, timeout=60)  # closes its stdin, at which it ends, as when this one is killed
     return path
 
 

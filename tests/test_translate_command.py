@@ -575,7 +575,7 @@ def test_ctrl_c_that_reaches_another_thread_ends_it_too(model, lines, tmp_path, 
     """The system may choose any thread of a process; this one is woken by it in none of its waits."""
     (tmp_path / "in").write_bytes(text_of(lines) * 50)
     part = tmp_path / "out.part"
-    arguments = [] if waits else ["-i", tmp_path / "in", "--beam", "24", "--workers", "1", "-o", tmp_path / "out"]
+    arguments = [] if waits else ["-i", tmp_path / "in", "--beam", "8", "--workers", "1", "-o", tmp_path / "out"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command(model, *arguments), stdin=pipe, stdout=pipe, stderr=pipe) as process:
         if waits:
