@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio.fast.engine import Engine
 from vidrio.glass.paper.eight_bits import fused, one_query_at_a_time
 from vidrio.glass.paper.maths import Array, no_tap
 from vidrio.glass.paper.transformer import Machine, build, decode, decoder_layer, embed, encode, for_beam, logits, norm
@@ -27,6 +26,7 @@ from vidrio.model.find import find
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.search import Step, restrict, search
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+from vidrio.translate.engines import Engine, open_engine
 
 SHOWN = 5  # sentences that differ
 LONGEST = 100  # tokens; what is longer is no sentence
@@ -55,7 +55,7 @@ def opened(name: str, beam: int = 1, dtype: type = np.int8) -> Both:
     config, _ = read_config(folder)
     source, target = read_tokenizers(folder, config)
     machine = for_beam(build(config, read_parameters(folder), dtype), beam)
-    return Both(machine, Engine(folder / "fast", config), source, target)
+    return Both(machine, open_engine(folder, config, "fast"), source, target)
 
 
 # --- many hypotheses in one pass --------------------------------------------------------------------------------------

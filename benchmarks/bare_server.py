@@ -16,12 +16,15 @@ from fastapi import Body, FastAPI
 from tokenizers import Tokenizer
 
 import vidrio
+from vidrio.translate.engines import exported
+from vidrio.translate.translator import Translator
 
 MODEL = Path(vidrio.__file__).parent / "models/en-es"
 SENTENCE = re.compile(r"(?<=[.!?]) +")
 
 app = FastAPI()
-translator = ctranslate2.Translator(str(MODEL / "fast"), inter_threads=2, intra_threads=1)
+Translator.load(MODEL)  # which makes the files, if they are not made
+translator = ctranslate2.Translator(str(exported(MODEL)), inter_threads=2, intra_threads=1)
 tokenizer = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
 
 

@@ -17,14 +17,15 @@ import tempfile
 import time
 
 from vidrio.model import find
-from vidrio.model.folder import read_config
+from vidrio.translate.engines import exported
+from vidrio.translate.translator import Translator
 
 SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."
 SCRIPT = """
 import sys, ctranslate2, tokenizers
-folder, beam = sys.argv[1], int(sys.argv[2])
+folder, fast, beam = sys.argv[1], sys.argv[2], int(sys.argv[3])
 tokenizer = tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")
-engine = ctranslate2.Translator(folder + "/fast", inter_threads=1, intra_threads=1)
+engine = ctranslate2.Translator(fast, inter_threads=1, intra_threads=1)
 tokens = tokenizer.encode("Hello world", add_special_tokens=False).tokens
 found = engine.translate_batch([[*tokens, "</s>"]], beam_size=beam, max_decoding_length=256)[0].hypotheses[0]
 print(tokenizer.decode([tokenizer.token_to_id(token) for token in found]))
@@ -37,11 +38,11 @@ def main() -> None:
     parser.add_argument("--what", default="translate,look")
     given = parser.parse_args()
     folder = find.find()
-    beam = read_config(folder)[0].decoding.beam
+    beam = Translator.load(folder).options.beam  # which makes the fast engine's files, if they are not made
     vidrio = [sys.executable, "-m", "vidrio"]
     commands = {
         "translate": {
-            "a script on CTranslate2": [sys.executable, "-c", SCRIPT, str(folder), str(beam)],
+            "a script on CTranslate2": [sys.executable, "-c", SCRIPT, str(folder), str(exported(folder)), str(beam)],
             "vidrio translate": [*vidrio, "translate", "Hello world"],
         },
         "look": {

@@ -30,6 +30,7 @@ from argos_package import environment
 from vidrio.interop.to_argos import export_argos
 from vidrio.model import find as models
 from vidrio.model.folder import read_config
+from vidrio.translate.engines import exported
 from vidrio.translate.translator import Translator
 
 ROUNDS = 5
@@ -89,7 +90,7 @@ class Direct:
 
         self.config, _ = read_config(folder)
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.engine = ctranslate2.Translator(str(folder / "fast"), inter_threads=workers, intra_threads=1)
+        self.engine = ctranslate2.Translator(str(exported(folder)), inter_threads=workers, intra_threads=1)
         self.vocabulary = self.tokenizer.get_vocab()
         self.names = sorted(self.vocabulary, key=self.vocabulary.__getitem__)
         self.end = self.tokenizer.id_to_token(self.config.special.end)

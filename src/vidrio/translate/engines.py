@@ -101,19 +101,23 @@ def _is_fast(folder: Path, config: ModelConfig, wish: str) -> bool:
 
 def _ready(folder: Path, config: ModelConfig, wish: str, workers: int) -> Engine | None:
     """The fast engine, if it is the one that is wished for and its files are there: loaded, and warm."""
-    from vidrio.fast.files import check_whole, is_current
+    from vidrio.fast.files import check_whole
 
-    if not _is_fast(folder, config, wish):
+    if not _is_fast(folder, config, wish) or (place := exported(folder)) is None:
         return None
-    for place in (folder / "fast", cache_place(folder)):
-        if is_current(folder, place):
-            check_whole(place)
-            from vidrio.fast.engine import Engine as Fast
+    check_whole(place)
+    from vidrio.fast.engine import Engine as Fast
 
-            engine = Fast(place, config, workers=workers)
-            engine.warm()
-            return engine
-    return None
+    engine = Fast(place, config, workers=workers)
+    engine.warm()
+    return engine
+
+
+def exported(folder: Path) -> Path | None:
+    """Where the fast engine's files of this model lie, if they are made."""
+    from vidrio.fast.files import is_current
+
+    return next((place for place in (folder / "fast", cache_place(folder)) if is_current(folder, place)), None)
 
 
 def is_tiny(folder: Path) -> bool:
@@ -124,12 +128,12 @@ def is_tiny(folder: Path) -> bool:
 
 def multiplies_in(folder: Path, config: ModelConfig) -> str:
     """What translating with this model multiplies in, unless told otherwise: int8 or float32."""
-    from vidrio.fast.files import is_current, read_manifest
+    from vidrio.fast.files import read_manifest
 
     if config.shape != "encoder-decoder" or is_tiny(folder):
         return "float32"
-    exported = (place for place in (folder / "fast", cache_place(folder)) if is_current(folder, place))
-    return next((read_manifest(place).quantisation for place in exported), "int8")
+    place = exported(folder)
+    return read_manifest(place).quantisation if place else "int8"
 
 
 def _made(folder: Path, config: ModelConfig, workers: int, tell: Callable[[str], None]) -> Engine:
