@@ -72,7 +72,7 @@ def _numbers(block: b.Numbers) -> Data:
     here = grid[np.ix_([r for r in rows if r is not None], [c for c in columns if c is not None])]
     hidden = grid.size - here.size
     finite = grid[np.isfinite(grid)] if hidden else grid[:0]
-    whole = {"whole": _packed(grid)} if 0 < hidden and grid.size <= MOST_NUMBERS else {}
+    whole = {"whole": _packed(grid)} if hidden > 0 and grid.size <= MOST_NUMBERS else {}
     return {
         "kind": "numbers",
         "address": block.address,
