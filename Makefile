@@ -92,7 +92,8 @@ $(READY): $(REQUIREMENTS) | python
 $(READY_TEST): $(REQUIREMENTS) | python
 	@echo 'Installing Vidrio and what its tests need into $(VENV_TEST) …' >&2
 	@"$(PYTHON)" -m venv "$(VENV_TEST)"
-	@"$(VENV_TEST)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,interop,dev]'
-	@sh tests/install_chromium.sh
-	@if command -v npm > /dev/null 2>&1; then cd page && npm install --no-save --no-audit --no-fund --silent || echo 'The page cannot be built here; its tests use what is built.' >&2; fi
+	@{ sh tests/install_chromium.sh; \
+	  if command -v npm > /dev/null 2>&1; then cd page && npm install --no-save --no-audit --no-fund --silent || echo 'The page cannot be built here; its tests use what is built.' >&2; fi; } & \
+	  "$(VENV_TEST)/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,interop,dev]'; \
+	  status=$$?; wait; exit $$status
 	@touch "$@"

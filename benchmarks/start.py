@@ -3,8 +3,9 @@
     python benchmarks/start.py [--rounds 30] [--what translate,look]
 
 `vidrio translate "Hello world"` beside the shortest script that does the same with CTranslate2 (the same files, the
-same beam), in turn, so that a busy machine slows both alike; `look`, `look --json` and `check` on 20 words. All have
-their bytecode ready, as it is after an installation. Prints medians, the middle half of the rounds, and processor time.
+same beam), in turn, so that a busy machine slows both alike; `look`, its JSON, its page and `check` on 20 words. All
+have their bytecode ready, as it is after an installation. Prints medians, the middle half of the rounds, and processor
+time.
 """
 
 import argparse
@@ -46,6 +47,7 @@ def main() -> None:
         "look": {
             "vidrio look": [*vidrio, "look", SENTENCE],
             "vidrio look --json": [*vidrio, "look", "--json", SENTENCE],
+            "vidrio look --html": [*vidrio, "look", "--html", "-", SENTENCE],
             "vidrio check": [*vidrio, "check", SENTENCE],
         },
     }

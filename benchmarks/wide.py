@@ -5,27 +5,27 @@
 
 The lines are those of the file, and then these again with a number in each, so that all are different. Told are lines
 in a second, processor time (which work beside it changes little) and memory, of the plain command and of `--ray` with
-all of its processes (it begins a cluster of this machine's cores, and ends it); and `--ray` without what begins
-and ends only once. The outputs must be the same. Then, from a worker's own clock: how long opening the model takes, how
-much of its time is reading and writing files; and how many parts a second Ray hands out when there is nothing to do in
+all of its processes (it begins a cluster of this machine's cores, and ends it); and `--ray` without what begins and
+ends only once. The outputs must be the same. Then, how many parts a second Ray hands out when there is nothing to do in
 them, which bounds how many workers it can feed. `--nodes`: clusters of 1 and 2 nodes with a core each, the same lines.
 """
 
 import argparse
 import io
-import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import redirect_stderr
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 from unittest.mock import patch
+
+from vidrio.wide import cluster
 
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 NODE = {"num_cpus": 1, "object_store_memory": 200 << 20, "include_dashboard": False}
@@ -39,6 +39,7 @@ class Spent(NamedTuple):
     seconds: float
     processor: float  # seconds
     memory: float  # MB, the most of the largest process
+    whole: float  # the same of all of them together
     told: str
 
 
@@ -48,20 +49,21 @@ def spent(command: Sequence[str]) -> Spent:
     began = time.perf_counter()
     process = subprocess.Popen(command, env={**os.environ, name: mark}, stdout=subprocess.PIPE, text=True)
     taken: dict[str, float] = {}
-    most = 0.0
+    most: dict[str, float] = {}
     while process.poll() is None:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 if f"{name}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
                     fields = (folder / "stat").read_text().rpartition(")")[2].split()
                     taken[folder.name] = (int(fields[11]) + int(fields[12])) / TICKS
-                    most = max(most, int(fields[21]) * PAGE / 1e6)
+                    most[folder.name] = max(most.get(folder.name, 0), int(fields[21]) * PAGE / 1e6)
             except OSError:  # it has ended
                 continue
         time.sleep(GLANCE)
     if process.returncode or process.stdout is None:
-        raise SystemExit(f"{' '.join(command)} failed")
-    return Spent(time.perf_counter() - began, sum(taken.values()), most, process.stdout.read())
+        raise SystemExit(f"{' '.join(command)} failed with {process.returncode}")
+    memory = max(most.values()), sum(most.values())
+    return Spent(time.perf_counter() - began, sum(taken.values()), *memory, process.stdout.read())
 
 
 def distinct(lines: Sequence[str]) -> Iterator[str]:
@@ -72,33 +74,29 @@ def distinct(lines: Sequence[str]) -> Iterator[str]:
             yield f"{line[:-1]} {number}{line[-1:]}"
 
 
-@contextmanager
-def no_bar(title: str, total: int) -> Any:
-    yield lambda done: None
-
-
 def seconds(do: Callable[[], Any]) -> tuple[float, Any]:
     began = time.perf_counter()
     result = do()
     return time.perf_counter() - began, result
 
 
-def wide(folder: Path, address: str | None = None) -> Any:
-    """The command's own way, in this process, for its summary."""
-    from vidrio.commands import _wide
+def wide(folder: Path, address: str | None = None) -> float:
+    """The command's own way, in this process; how many seconds of it were with workers that have opened the model."""
     from vidrio.commands.translate import translate
-    from vidrio.wide.bulk import answer_files
+    from vidrio.wide.cluster import Workers
 
-    found = []
+    heard: list[float] = []
 
-    def answered(asked: Any, _: Any) -> Any:
-        found.append(answer_files(asked, no_bar))
-        return found[0]
+    class Heard(Workers):
+        def next(self) -> tuple[int, Any, Any]:
+            answer = super().next()
+            heard.append(time.perf_counter())
+            return answer
 
     arguments = ["-i", str(folder / "in.txt"), "-o", str(folder / "out"), "--ray", *([address] if address else [])]
-    with redirect_stderr(io.StringIO()), patch.object(_wide, "answer_files", answered):
+    with redirect_stderr(io.StringIO()), patch.object(cluster, "Workers", Heard):
         translate.main(arguments, standalone_mode=False)
-    return found[0]
+    return heard[-1] - heard[0]
 
 
 def doing_nothing() -> Callable[[Any], Any]:
@@ -114,7 +112,7 @@ def handing_out(pieces: int) -> float:
     return (len(arrived) - 1) / (arrived[-1] - arrived[0])
 
 
-def nodes(folder: Path, number: int) -> tuple[float, Any]:
+def nodes(folder: Path, number: int) -> tuple[float, float]:
     from ray.cluster_utils import Cluster
 
     machines = Cluster(initialize_head=True, head_node_args=NODE)
@@ -130,7 +128,8 @@ def told(name: str, lines: int, runs: Sequence[Spent]) -> float:
     times = [run.seconds for run in runs]
     print(f"{name:12}{lines / median(times):8,.0f} lines/s   ({min(times):.1f} to {max(times):.1f} s), "
           f"{median(run.processor for run in runs):.1f} s of the processor, "
-          f"{max(run.memory for run in runs):.0f} MB", flush=True)  # fmt: skip
+          f"{max(run.memory for run in runs):.0f} MB the largest process, {max(run.whole for run in runs):.0f} all",
+          flush=True)  # fmt: skip
     return median(times)
 
 
@@ -140,11 +139,10 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--nodes", action="store_true")
-    parser.add_argument("--wide", type=Path, metavar="FOLDER", help="translate FOLDER/in.txt with Ray; its summary")
+    parser.add_argument("--wide", type=Path, metavar="FOLDER", help="only translate FOLDER/in.txt with Ray")
     given = parser.parse_args()
     if given.wide:
-        summary = wide(given.wide)
-        print(json.dumps({"working": summary.working, "seconds": summary.seconds}))
+        print(wide(given.wide))
         return
     if given.source is None:
         parser.error("--source FILE is missing")
@@ -160,18 +158,15 @@ def main() -> None:
             together.append(spent([sys.executable, __file__, "--wide", str(folder)]))
             if (folder / "plain.txt").read_bytes() != (folder / "out" / "in.txt").read_bytes():
                 raise SystemExit("the outputs differ")
-        summaries = [json.loads(run.told) for run in together]
         plain, whole = told("plain", given.lines, alone), told("--ray", given.lines, together)
-        working = median(summary["working"] for summary in summaries)
+        working = median(float(run.told) for run in together)
         processor = sum(run.processor for run in alone) / sum(run.processor for run in together)
         print(f"of the plain command: {plain / whole:.2f} in all, {plain / working:.2f} once its workers are there "
               f"({given.lines / working:,.0f} lines/s), {processor:.2f} by processor time")  # fmt: skip
-        parts = summaries[-1]["seconds"]
-        print(f"a worker: {parts['opening']:.1f} s to open the model, files {parts['files'] / sum(parts.values()):.1%}")
         print(f"Ray hands out {handing_out(1000):,.0f} parts a second")
         for number in (1, 2) if given.nodes else ():
-            took, summary = nodes(folder, number)
-            rates = f"{given.lines / took:,.0f} lines/s, {given.lines / summary.working:,.0f} once they work"
+            took, working = nodes(folder, number)
+            rates = f"{given.lines / took:,.0f} lines/s, {given.lines / working:,.0f} once they work"
             print(f"{number} nodes of one core: {rates}")
 
 

@@ -60,7 +60,7 @@ def wait_for(what: Callable[[], bool], process: "subprocess.Popen[str] | subproc
     deadline = time.monotonic() + PATIENCE
     while not what():
         if process.poll() is not None or time.monotonic() > deadline:
-            raise SystemExit(f"{process.args} ended, or did nothing for too long")
+            raise SystemExit(f"{process.args!r} ended, or did nothing for too long")
         time.sleep(0.1)
 
 

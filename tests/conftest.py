@@ -86,9 +86,11 @@ def call_vidrio(
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """Chromium, without a window; it asks nobody for anything by itself."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     from chromium import program
+
+    expect.set_options(timeout=60_000)  # a busy machine may take more than the usual five seconds to draw
 
     switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     executable = program()

@@ -2,6 +2,7 @@
 Vidrio. So each command still imports Vidrio, and has its own streams, folder, environment and exit code.
 
     run_vidrio("translate", "Hello world")      in tests; like subprocess.run
+    run_python("script.py", "an argument")      a script instead of the command
     python forked.py SOCKET translate …         in a shell; the streams are those of this process
 
 One process that forks is started for a worker when it is first wanted, and ends with it. Where the start itself is what
@@ -36,10 +37,27 @@ def run_vidrio(
     text: bool = True,
 ) -> "subprocess.CompletedProcess[Any]":
     """Run a command to its end, with more in its environment; what it printed is text, or bytes."""
+    return _run("vidrio", arguments, stdin, cwd, environment, timeout, text)
+
+
+def run_python(
+    *arguments: str,
+    cwd: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout: float = 120,
+) -> "subprocess.CompletedProcess[str]":
+    """Run a script with its arguments."""
+    return _run("python", arguments, "", cwd, environment, timeout, True)
+
+
+def _run(
+    program: str, arguments: tuple[str, ...], stdin: str | bytes, cwd: str | Path | None,
+    environment: Mapping[str, str] | None, timeout: float, text: bool,
+) -> "subprocess.CompletedProcess[Any]":  # fmt: skip
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode() if isinstance(stdin, str) else stdin)
         given.seek(0)
-        request = [list(arguments), str(cwd or Path.cwd()), {**os.environ, **(environment or {})}]
+        request = [program, list(arguments), str(cwd or Path.cwd()), {**os.environ, **(environment or {})}]
         code = ask(socket_path(), request, (given, out, err), timeout)
         printed: list[Any] = []
         for file in (out, err):
@@ -55,12 +73,12 @@ def socket_path() -> str:
     process = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    atexit.register(process.communicate)  # closes its stdin, at which it ends; a killed parent's is closed, too
+    atexit.register(process.communicate, timeout=60)  # closes its stdin, at which it ends, as when this one is killed
     return path
 
 
 def ask(path: str, request: list[Any], streams: tuple[IO[bytes], ...], timeout: float | None) -> int:
-    """The exit code of a command (its arguments, folder and environment); below 0 the signal that ended it."""
+    """The exit code of `vidrio` or `python` (with arguments, folder, environment); below 0 the signal that ended it."""
     data = json.dumps(request).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout)
@@ -70,7 +88,7 @@ def ask(path: str, request: list[Any], streams: tuple[IO[bytes], ...], timeout: 
         try:
             return int(connection.recv(16))  # closed before that, it ends the command
         except TimeoutError:
-            raise subprocess.TimeoutExpired(request[0], timeout or 0.0) from None
+            raise subprocess.TimeoutExpired(request[1], timeout or 0.0) from None
 
 
 # --- the process that forks -------------------------------------------------------------------------------------------
@@ -121,7 +139,7 @@ def answer(connection: socket.socket) -> None:
         connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def run(arguments: list[str], cwd: str, environment: dict[str, str], streams: list[int]) -> None:
+def run(program: str, arguments: list[str], cwd: str, environment: dict[str, str], streams: list[int]) -> None:
     os.setsid()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -132,12 +150,9 @@ def run(arguments: list[str], cwd: str, environment: dict[str, str], streams: li
     for entry in reversed(environment.get("PYTHONPATH", "").split(os.pathsep)):
         if entry and entry not in sys.path:
             sys.path.insert(0, entry)
-    sys.argv = ["vidrio", *arguments]
     code: Any = 1
     try:
-        from vidrio.cli import main
-
-        code = main()
+        code = run_script(arguments) if program == "python" else run_command(arguments)
         sys.stdout.flush()
     except SystemExit as leaving:
         code = leaving.code
@@ -151,6 +166,22 @@ def run(arguments: list[str], cwd: str, environment: dict[str, str], streams: li
         os._exit(code if isinstance(code, int) else 1 if code else 0)
 
 
+def run_command(arguments: list[str]) -> int:
+    sys.argv = ["vidrio", *arguments]
+    from vidrio.cli import main
+
+    return main()
+
+
+def run_script(arguments: list[str]) -> int:
+    import runpy
+
+    sys.argv = arguments
+    sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
+    runpy.run_path(arguments[0], run_name="__main__")
+    return 0
+
+
 def ended_as_python_does() -> None:
     import threading
 
@@ -161,5 +192,5 @@ def ended_as_python_does() -> None:
 if __name__ == "__main__":
     if sys.argv[2:]:
         here = tuple(os.fdopen(number, "rb", closefd=False) for number in range(3))
-        sys.exit(ask(sys.argv[1], [sys.argv[2:], os.getcwd(), dict(os.environ)], here, None))
+        sys.exit(ask(sys.argv[1], ["vidrio", sys.argv[2:], os.getcwd(), dict(os.environ)], here, None))
     serve(sys.argv[1])

@@ -29,3 +29,8 @@ def server(*options: str, model: str | Path = "lesson", page: bool = False) -> I
             yield Server(process, ready[1])
         finally:
             process.terminate()
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise

@@ -343,6 +343,15 @@ def serving(folder: Path, **given: Any) -> TestClient:
     return TestClient(create_app("en-es", settings=Settings(page=False, files=folder, **given)))
 
 
+def when(done: Callable[[], Any]) -> Any:
+    """What it gives in the end, when that is something; asked until a minute has gone by."""
+    deadline = time.monotonic() + 60
+    while not (found := done()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
 def upload(on: TestClient, name: str, data: bytes, **fields: Any) -> Any:
     return on.post("/translate_file", files={"file": (name, data)}, data={"source": "en", "target": "es", **fields})
 
@@ -356,8 +365,14 @@ def test_the_server_translates_files(tmp_path: Path) -> None:
         assert "attachment" in file.headers["content-disposition"]
         assert docx.Document(io.BytesIO(file.content)).paragraphs[2].text == "El perro es viejo."
         slow = upload(on, "a.srt", SRT.encode(), wait="false", source="auto").json()
-        while not (state := on.get(slow["statusUrl"]).json())["done"]:
-            assert 0 <= state["progress"] <= 1
+        states = []
+
+        def done() -> bool:
+            states.append(on.get(slow["statusUrl"]).json())
+            return bool(states[-1]["done"])
+
+        assert when(done)
+        assert all(0 <= state["progress"] <= 1 for state in states)
         assert "Buenos días." in on.get(slow["translatedFileUrl"]).text
         assert on.get("/frontend/settings").json()["supportedFilesFormat"] == list(SUFFIXES)
 
@@ -400,14 +415,12 @@ def test_a_file_outlives_a_server_that_ends_and_a_model_that_is_damaged(
     monkeypatch.setattr(logging.getLogger("vidrio.serve"), "handlers", [caplog.handler])
     with TestClient(app) as on:
         status = upload(on, "a.txt", b"hello world\n", wait="false").json()["statusUrl"]
-        while "waits" not in caplog.text:
-            time.sleep(0.05)
+        assert when(lambda: "waits" in caplog.text)
         assert on.get(status).json() == {"progress": 0, "done": False}
     tensors.write_bytes(whole)
     with TestClient(create_app(str(tmp_path / "model"), settings=settings)) as on:
-        while not (told := on.get(status).json())["done"]:
-            time.sleep(0.05)
-        assert told == {"progress": 1, "done": True}
+        assert when(lambda: on.get(status).json()["done"])
+        assert on.get(status).json() == {"progress": 1, "done": True}
 
 
 def test_what_was_never_accepted_and_what_was_done_long_ago_is_deleted(tmp_path: Path) -> None:
@@ -433,9 +446,6 @@ def test_an_accepted_file_survives_a_kill(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*/translated"))
     job = told["statusUrl"].rpartition("/")[2]
     with server("--files", str(tmp_path), model="en-es") as ready:
-        for _ in range(600):
-            if httpx.get(f"{ready.address}translate_file/{job}", timeout=60).json()["done"]:
-                break
-            time.sleep(0.1)
+        assert when(lambda: httpx.get(f"{ready.address}translate_file/{job}", timeout=60).json()["done"])
         translated = httpx.get(f"{ready.address}download_file/{job}.a.txt", timeout=60).text
     assert translated == "".join(one.text for one in translator().translate(pieces(text.decode())))

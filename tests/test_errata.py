@@ -12,8 +12,9 @@ import pytest
 
 from vidrio.draw import terminal
 from vidrio.errors import LessonError
-from vidrio.lessons import errata_figures, printed
+from vidrio.lessons import errata_figures
 from vidrio.lessons.errata import FIGURES, figures
+from vidrio.lessons.printed import NUMBERS
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.slips import DOCUMENTS, flag, slip, slips
 from vidrio.lessons.values_file import of_the_post
@@ -114,26 +115,26 @@ def test_the_computed_figures_are_right(number: int) -> None:
     ("rows", "text"),
     [
         (
-            printed.SIX_BLOCKS,
+            NUMBERS["six_blocks"],
             "-0.335849 -1.44504571 1.21698183 0.56391289 / -0.33583947 -1.44504861 1.21698606 0.56390202",
         ),
         (
-            printed.SIX_DECODER_BLOCKS,
+            NUMBERS["six_decoder_blocks"],
             "0.25919176 1.49913566 -1.14331487 -0.61501256 / 0.25956188 1.49896896 -1.14336934 -0.61516151",
         ),
         (
-            printed.GENERATING,
+            NUMBERS["generating"],
             "1.14747807 -1.5941759 0.36847675 0.07822107 / 1.14747705 -1.59417696 0.36847441 0.07822551",
         ),
-        (printed.SELF_NORM_OF_SOS, "0.17236212 1.54684892 -1.0828824 -0.63632864"),
-        (printed.CROSS_NORM_OF_SOS, "-0.44406723 1.6552893 -0.19984632 -1.01137575"),
-        (printed.FEED_FORWARD_NORM_OF_SOS, "-0.97650182 0.81470137 -2.79122044 -3.39192873"),
+        (NUMBERS["self_norm_of_sos"], "0.17236212 1.54684892 -1.0828824 -0.63632864"),
+        (NUMBERS["cross_norm_of_sos"], "-0.44406723 1.6552893 -0.19984632 -1.01137575"),
+        (NUMBERS["feed_forward_norm_of_sos"], "-0.97650182 0.81470137 -2.79122044 -3.39192873"),
         (
-            printed.REMINDER_Z,
+            NUMBERS["reminder_z"],
             "11.46394281 -13.18016469 -11.59340253 -17.04387833 / 11.62608569 -13.47454934 -11.87126395 -17.49263674",
         ),
-        (printed.WQ1_OF_THE_TEXT, "0 0 0 / 1 1 0 / 0 0 1 / 1 1 0"),
-        (printed.WK2_OF_THE_TEXT, "0 1 1 / 1 0 1 / 1 0 1 / 0 1 0"),
+        (NUMBERS["wq1_of_the_text"], "0 0 0 / 1 1 0 / 0 0 1 / 1 1 0"),
+        (NUMBERS["wk2_of_the_text"], "0 1 1 / 1 0 1 / 1 0 1 / 0 1 0"),
     ],
 )
 def test_what_is_compared_with_is_what_the_post_prints(rows: np.ndarray, text: str) -> None:

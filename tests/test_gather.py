@@ -311,7 +311,8 @@ def test_what_has_been_begun_is_finished() -> None:
     with server(model="en-es") as ready, ThreadPoolExecutor(1) as clients:
         assert post(ready.address, "Good morning.")[0] == 200
         answer = clients.submit(post, ready.address, "\n\n".join(SENTENCES * 20))
-        time.sleep(0.3)
+        while not (answer.done() or json.loads(get(f"{ready.address}health"))["waiting"]):
+            time.sleep(0.01)
         ready.process.send_signal(signal.SIGTERM)
         status, told = answer.result()
         assert status == 200

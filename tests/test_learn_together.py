@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 
-from forked import run_vidrio
+from forked import run_python, run_vidrio
 from small_run import PAIRS, TAUGHT
 from small_run import SIZES as SIZES_OF_ONE
 from test_learn_run import QUICK, learn
@@ -32,6 +33,7 @@ from vidrio.learn.run.state import TENSORS
 from vidrio.model.folder import read_config
 
 torch.set_num_threads(1)
+Ended = subprocess.CompletedProcess[str]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 
 # Two Gloo processes; argv: a folder. Every script leaves what it has found there.
@@ -57,19 +59,32 @@ def keep(name, tensors):
 """
 
 
-def run_two(script: str, folder: Path, *options: str, wait: bool = True) -> "subprocess.Popen[str]":
-    """Start the script in two processes."""
+def in_two_processes(start: Callable[[int, dict[str, str]], Ended], machines: int) -> list[Ended]:
+    """What torchrun tells its processes, and without it, which takes longer to start than they do."""
+    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": str(2 // machines)}
+    both |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    environments = [both | {"RANK": str(rank), "LOCAL_RANK": str(rank % (2 // machines))} for rank in (0, 1)]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(start, (0, 1), environments))
+
+
+def run_two(script: str, folder: Path, *options: str) -> list[Ended]:
+    """Run the script in two processes on one machine."""
     path = folder / "script.py"
     path.write_text(BEGINNING + script + "\nleave()\n")
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    command = [*TORCHRUN, "--standalone", "--nproc-per-node", "2", str(path), str(folder), *options]
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    if wait:
-        _, told = process.communicate(timeout=180)
-        assert process.returncode == 0, told
-    return process
+    imports = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+
+    def start(rank: int, environment: dict[str, str]) -> Ended:
+        return run_python(str(path), str(folder), *options, environment=environment | imports, timeout=180)
+
+    return in_two_processes(start, machines=1)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port
 
 
 # --- the same model ---------------------------------------------------------------------------------------------------
@@ -112,7 +127,8 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path) -> None:
     With one batch each the sums have two terms, and come out the same to the last bit; with two each, in another order.
     Ctrl-C in one process ends all of them after the same step.
     """
-    run_two(EQUAL, tmp_path, json.dumps(CASES))
+    for ended in run_two(EQUAL, tmp_path, json.dumps(CASES)):
+        assert ended.returncode == 0, ended.stderr
     for case, (*_, accumulate) in CASES.items():
         alone = np.load(tmp_path / f"{case}-alone.npz")
         assert set(alone) == set(TENSORS)
@@ -146,18 +162,18 @@ def test_a_run_of_two_killed_goes_on_to_the_last_bit_in_two_or_alone(tmp_path: P
     whole = train(in_memory(backwards(500)), begin(small_config()), LONG, no_scores, run=tmp_path / "whole")
     script = f"LONG = {LONG!r}\n{GOING_ON}"
     run = tmp_path / "run"
-    process = run_two(script, tmp_path, wait=False)
-    deadline = time.monotonic() + 100
-    while not (run / "state.previous.safetensors").exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    for pid in (process.pid, *(int((tmp_path / f"pid-{rank}").read_text()) for rank in (1, 0))):
-        os.kill(pid, signal.SIGKILL)
-    process.communicate()
+    with ThreadPoolExecutor(1) as pool:
+        both = pool.submit(run_two, script, tmp_path)
+        while not (run / "state.previous.safetensors").exists():
+            assert not both.done(), both.result()
+            time.sleep(0.01)
+        for rank in (1, 0):
+            os.kill(int((tmp_path / f"pid-{rank}").read_text()), signal.SIGKILL)
+    assert [ended.returncode for ended in both.result()] == [-signal.SIGKILL] * 2
     shutil.copytree(run, tmp_path / "alone")
     assert 0 < go_on(run, small_config()).step < 120
-    run_two(script, tmp_path)
+    for ended in run_two(script, tmp_path):
+        assert ended.returncode == 0, ended.stderr
     alone = train(
         in_memory(backwards(500)), go_on(tmp_path / "alone", small_config()), LONG, no_scores, run=tmp_path / "alone"
     )
@@ -176,13 +192,6 @@ TRAIN = ["train", "pairs.tsv", "--to", "model"]
 TRAIN += [part for name, value in {**SIZES_OF_ONE, **TAUGHT}.items() for part in (f"--{name}", str(value))]
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
-
-
 def launched(folders: list[Path], *options: str) -> list[tuple[int, str]]:
     """Exit code and what was told on each of two machines, on which torchrun starts a process."""
     where = ["--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
@@ -198,17 +207,10 @@ def launched(folders: list[Path], *options: str) -> list[tuple[int, str]]:
 
 
 def on_two_machines(folders: list[Path], *options: str) -> list[tuple[int, str]]:
-    """The same with what torchrun tells its processes, and without it, which takes longer to start than they do."""
-    both = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"}
-    both |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    def start(rank: int, environment: dict[str, str]) -> Ended:
+        return run_vidrio(*TRAIN, *options, cwd=folders[rank], environment=environment, timeout=180)
 
-    def trained(number: int) -> tuple[int, str]:
-        own = {**both, "RANK": str(number)}
-        done = run_vidrio(*TRAIN, *options, cwd=folders[number], environment=own, timeout=180)
-        return done.returncode, done.stderr
-
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(trained, (0, 1)))
+    return [(ended.returncode, ended.stderr) for ended in in_two_processes(start, machines=2)]
 
 
 def two_folders(root: Path) -> list[Path]:

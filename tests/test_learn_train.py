@@ -5,11 +5,15 @@ import math
 import os
 import resource
 import signal
-import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from forked import run_python
 from vidrio.data.store import Examples, in_memory
 from vidrio.errors import ConfigError, RunError
 from vidrio.learn.net.dropout import dropout
@@ -143,12 +148,32 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
 # --- it goes on exactly -----------------------------------------------------------------------------------------------
 
 
+Undisturbed = Callable[[Recipe, Validate], tuple[State, Path]]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(examples: Examples, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """A run that nothing interrupts, and its folder: what others are held to."""
+
+    @cache
+    def trained(recipe: Recipe, validate: Validate) -> tuple[State, Path]:
+        run = tmp_path_factory.mktemp("undisturbed")
+        return train(examples, begin(small_config()), recipe, validate, run=run), run
+
+    return trained
+
+
 @pytest.mark.parametrize(("stop_at", "r_drop"), [(1, 0.0), (23, 0.0), (40, 0.0), (59, 0.0), (31, 5.0)])
 def test_an_interrupted_run_goes_on_to_the_last_bit(
-    examples: Examples, stop_at: int, r_drop: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    examples: Examples,
+    undisturbed: Undisturbed,
+    stop_at: int,
+    r_drop: float,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config, recipe = small_config(), replace(STEPS, r_drop=r_drop)
-    whole = train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole")
+    whole, folder = undisturbed(recipe, no_scores)
 
     original = loop.take_step
 
@@ -163,7 +188,7 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
     monkeypatch.undo()
     assert go_on(tmp_path / "parts", config).step == stop_at
     resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts")
-    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    assert losses(tmp_path / "parts") == losses(folder)
     for name, tensor in whole.tensors().items():
         assert torch.equal(tensor, resumed.tensors()[name]), name
 
@@ -203,10 +228,10 @@ def test_the_best_models_are_kept(examples: Examples, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stop_at", [7, 31, 58])
 def test_the_best_models_of_an_interrupted_run_are_the_same(
-    examples: Examples, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    examples: Examples, undisturbed: Undisturbed, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = small_config()
-    whole = train(examples, begin(config), BEST_3, restless, run=tmp_path / "whole")
+    whole, folder = undisturbed(BEST_3, restless)
     original = loop.judge
 
     def cut(training: Any, state: State) -> Any:
@@ -222,7 +247,7 @@ def test_the_best_models_of_an_interrupted_run_are_the_same(
     state = found[0] if found else begin(config)
     resumed = train(examples, state, BEST_3, restless, run=tmp_path / "parts")
     assert resumed.kept == whole.kept
-    wanted = best_files(tmp_path / "whole")
+    wanted = best_files(folder)
     there = best_files(tmp_path / "parts")
     assert {name: there[name] for name in wanted if int(name[5:]) in {step for step, _, _ in whole.kept}} == {
         name: data for name, data in wanted.items() if int(name[5:]) in {step for step, _, _ in whole.kept}
@@ -264,40 +289,37 @@ KILLED = """
 import sys
 from pathlib import Path
 from test_learn_train import *
-state = resume(Path(sys.argv[1]), small_config(), torch.device("cpu"))
+run = Path(sys.argv[1])
+(run / "pid").write_text(str(os.getpid()))
+state = resume(run, small_config(), torch.device("cpu"))
 state = state[0] if state else begin(small_config())
 recipe = replace(STEPS, stop=Stop(steps=2000), validations=100, keep_best=3)
-train(in_memory(backwards(500)), state, recipe, restless, run=Path(sys.argv[1]))
+train(in_memory(backwards(500)), state, recipe, restless, run=run)
 """
-
-
-def start_to_be_killed(run: Path) -> subprocess.Popen[bytes]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    return subprocess.Popen([sys.executable, "-c", KILLED, str(run)], env=environment)
 
 
 def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
     """SIGKILL, three times, whatever it is doing; what is left behind at the end is what an undisturbed run leaves."""
     random = np.random.default_rng(4)
-    kills = 0
-    while kills < 3:
-        process = start_to_be_killed(tmp_path)
-        before = (tmp_path / "metrics.jsonl").stat().st_size if kills else 0
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "metrics.jsonl").exists() or (tmp_path / "metrics.jsonl").stat().st_size <= before:
-            assert process.poll() is None, "it ended by itself"
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        time.sleep(float(random.uniform(0, 0.5)))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
+    script, metrics = tmp_path / "killed.py", tmp_path / "metrics.jsonl"
+    script.write_text(KILLED)
+    imports = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    for _ in range(3):
+        before = metrics.stat().st_size if metrics.exists() else 0
+        with ThreadPoolExecutor(1) as pool:
+            learning = pool.submit(run_python, str(script), str(tmp_path), environment=imports)
+            while not metrics.exists() or metrics.stat().st_size <= before:
+                assert not learning.done(), learning.result()
+                time.sleep(0.01)
+            time.sleep(float(random.uniform(0, 0.5)))
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        assert learning.result().returncode == -signal.SIGKILL
     state = go_on(tmp_path, small_config())
     assert 0 < state.step < 2000
     # Not to the end, which would take long: as far as it had come, in one go.
     told = [pair for pair in losses(tmp_path) if pair[0] <= state.step]
     recipe = replace(STEPS, stop=Stop(steps=2000), validations=100, keep_best=3)
-    undisturbed = begin(small_config())
+    at_once = begin(small_config())
     heard: list[tuple[int, float]] = []
 
     class FarEnough(Exception):
@@ -310,11 +332,11 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
             raise FarEnough
 
     with pytest.raises(FarEnough):
-        train(in_memory(backwards(500)), undisturbed, recipe, restless, run=tmp_path / "whole", watch=watch)
+        train(in_memory(backwards(500)), at_once, recipe, restless, run=tmp_path / "whole", watch=watch)
     assert told == heard
-    for name, tensor in undisturbed.tensors().items():
+    for name, tensor in at_once.tensors().items():
         assert torch.equal(tensor, state.tensors()[name]), name
-    assert undisturbed.kept == state.kept
+    assert at_once.kept == state.kept
     there, undamaged = best_files(tmp_path), best_files(tmp_path / "whole")
     for step, _, _ in state.kept:
         name = f"step-{step:08}"
@@ -433,10 +455,11 @@ def test_of_equal_scores_the_lower_loss_is_better(examples: Examples) -> None:
     assert (state.best_step, state.best_score, state.best_loss) == (40, 1.0, 6.0)
 
 
-def test_time_is_a_budget(examples: Examples) -> None:
-    began = time.monotonic()
+def test_time_is_a_budget(examples: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = count(100.0, 0.02)  # on which each look takes so long
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     state = train(examples, begin(small_config()), replace(STEPS, stop=Stop(seconds=1.5)), no_scores)
-    assert 1.5 <= time.monotonic() - began < 6
+    assert 1.5 <= next(clock) - 100 < 1.7
     assert state.share == 1
     assert state.step > 10
 

@@ -72,9 +72,9 @@ def test_every_shape_of_model_in_every_view(shape: str, tmp_path: Path, capsys: 
     given: dict[str, Any] = {
         "encoder": {"n_classes": 3, "target_vocabulary": 0, "tying": "none"},
         "decoder": {"source_vocabulary": 0, "norm": "pre", "activation": "gelu"},
-        "encoder-decoder": {"norm": "pre", "positions": "learned", "attention_bias": True, "n_heads": 8, "d_model": 40},
+        "encoder-decoder": {"norm": "pre", "attention_bias": True, "n_heads": 8, "d_model": 40},
     }[shape]
-    write_model(tmp_path / "model", shape=shape, **given)
+    write_model(tmp_path / "model", ends=shape == "encoder-decoder", shape=shape, **given)
     model = ["--model", str(tmp_path / "model")]
     side = "dec" if shape == "decoder" else "enc"
     views = [[], ["--at", f"{side}.0"], ["--at", "out"], ["--at", side], ["--heads"], ["--embedding"], ["--json"]]

@@ -79,7 +79,7 @@ def test_typing_translates_token_by_token(open_page: Open) -> None:
 def test_the_status_tells_whether_engine_and_glass_agree(open_page: Open) -> None:
     page = open_page()
     expect(page.locator(".status")).to_contain_text("8,884,224")
-    expect(page.locator(".status .yes")).to_be_visible(timeout=20_000)
+    expect(page.locator(".status .yes")).to_be_visible()
 
 
 def test_from_the_overview_to_one_multiplication_by_keyboard(open_page: Open) -> None:
@@ -161,7 +161,7 @@ def test_what_if_changes_the_translation_and_is_undone(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="What if").click()
     page.get_by_role("button", name="Blind decoder").click()
-    expect(page.locator("dd.differs")).to_be_visible(timeout=30_000)
+    expect(page.locator("dd.differs")).to_be_visible()
     expect(page.locator(".columns tbody tr").first).to_be_visible()
     assert "if=without" in page.url
     page.get_by_role("button", name="Back to the model as it is").click()
@@ -173,7 +173,7 @@ def test_a_number_is_overwritten_and_marked(open_page: Open) -> None:
     page = open_page(open="enc.0", at="enc.0.self.scores.h0[0,0]")
     page.locator("aside form input").fill("100")
     page.locator("aside form button").click()
-    expect(page.locator("aside .mark")).to_be_visible(timeout=30_000)
+    expect(page.locator("aside .mark")).to_be_visible()
     expect(page.locator("#q-enc\\.0\\.self\\.scores\\.h0 .mark")).to_be_visible()
     assert "enc.0.self.scores.h0" in page.url
 
@@ -256,7 +256,7 @@ def test_the_lesson_s_model_and_its_numbers(open_page: Open) -> None:
 def test_the_tree_of_the_search_tells_why_a_hypothesis_died(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="How it was found").click()
-    page.locator(".tree button.best").first.wait_for(timeout=30_000)
+    page.locator(".tree button.best").first.wait_for(timeout=60_000)
     assert page.locator(".tree button.best").count() == page.locator(".tokens li").count()
     page.locator(".all input").check()
     page.locator(".tree button.dropped").first.click()
@@ -284,7 +284,7 @@ def test_temperature_and_a_forced_beginning(open_page: Open) -> None:
     page.locator(".unfold", has_text="What if").click()
     page.get_by_label("The translation begins with").fill("Yo")
     page.get_by_role("button", name="Set", exact=True).click()
-    expect(page.locator("dd.differs")).to_have_text(re.compile("^Yo "), timeout=30_000)
+    expect(page.locator("dd.differs")).to_have_text(re.compile("^Yo "))
 
 
 def test_the_first_document_s_exact_run(open_page: Open) -> None:
@@ -292,7 +292,7 @@ def test_the_first_document_s_exact_run(open_page: Open) -> None:
     page.locator(".unfold", has_text="What if").click()
     page.get_by_role("button", name="The worked example, as printed").click()
     cell = page.locator("[data-address='enc.0.self.norm.out[0,0]']").first
-    expect(cell).to_have_text("1.7189", timeout=30_000)
+    expect(cell).to_have_text("1.7189")
     cell.click()
     expect(page.locator("aside .full")).to_contain_text("1.7188769")
 
@@ -353,7 +353,7 @@ def test_how_a_model_learned(open_page: Open, server: str) -> None:
     page = open_page(text="hello world", model="lesson", at="enc.0.self.WQ.h0[0,1]")
     page.locator(".unfold", has_text="How it learned").click()
     learning = page.locator("section", has=page.locator("#learning-title"))
-    expect(learning.locator(".says")).to_have_text("hola mundo", timeout=30_000)
+    expect(learning.locator(".says")).to_have_text("hola mundo")
     learning.locator("input[type=range]").fill("0")
     expect(learning.locator(".scrub b")).to_have_text("after 0 steps")
     expect(learning.locator(".says")).not_to_have_text("hola mundo")
@@ -373,7 +373,7 @@ def test_the_lesson_as_a_tour(open_page: Open) -> None:
     page = open_page()
     page.get_by_role("button", name="Lesson").click()
     card = page.locator("section", has=page.locator("#tour-title"))
-    expect(card.locator("ul b")).to_have_text(["0", "1", "2", "3", "4"], timeout=30_000)  # "hello" in the document
+    expect(card.locator("ul b")).to_have_text(["0", "1", "2", "3", "4"])  # "hello" in the document
     count = int(card.locator("p").first.inner_text().split()[-1])
     revealed = 0
     for stop in range(1, count + 1):

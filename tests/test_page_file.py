@@ -3,6 +3,7 @@
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +30,30 @@ EVIL = "<script>alert(1)</script> \"'><img src=x onerror=alert(1)> hello \u202e 
 Open = Callable[[str], Page]
 
 
-@pytest.fixture
-def open_file(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """A file opened from disk, with the network off; its console must stay quiet."""
+@contextmanager
+def opener(browser: Browser, folder: Path) -> Iterator[Open]:
+    """Opens files from disk, with the network off; their console must stay quiet."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000}, offline=True)
     said: list[str] = []
 
     def opened(source: str) -> Page:
-        (tmp_path / "page.html").write_text(source, encoding="utf-8")
+        (folder / "page.html").write_text(source, encoding="utf-8")
         page = context.new_page()
         page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto((tmp_path / "page.html").as_uri())
+        page.goto((folder / "page.html").as_uri())
         page.locator(".towers canvas, section.card").first.wait_for(timeout=60_000)
         return page
 
     yield opened
     context.close()
     assert not said
+
+
+@pytest.fixture
+def open_file(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+    with opener(browser, tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -132,24 +139,26 @@ def packaged() -> BeforeAfter:
 
 
 @pytest.fixture(scope="module")
-def packaged_page(packaged: BeforeAfter) -> str:
-    return page_of(packaged)
+def packaged_page(packaged: BeforeAfter, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """It is large: opened once, and read by some tests before one walks through it."""
+    source = page_of(packaged)
+    assert len(source) < LARGEST
+    with opener(browser, tmp_path_factory.mktemp("packaged")) as opened:
+        yield opened(source)
 
 
-def test_of_the_packaged_model_too(open_file: Open, packaged: BeforeAfter, packaged_page: str) -> None:
-    assert len(packaged_page) < LARGEST
-    page = open_file(packaged_page)
-    every_number_is_the_runs(page, packaged.after.trace)
-    assert tensors(page, ["enc.0.self.WQ.h0"]), "the first layers' parameters are there"
+def test_of_the_packaged_model_too(packaged: BeforeAfter, packaged_page: Page) -> None:
+    every_number_is_the_runs(packaged_page, packaged.after.trace)
+    assert tensors(packaged_page, ["enc.0.self.WQ.h0"]), "the first layers' parameters are there"
 
 
 def test_a_numbers_arithmetic_is_that_of_its_receipt(
-    open_file: Open, packaged: BeforeAfter, packaged_page: str, lesson: LoadedModel
+    open_file: Open, packaged: BeforeAfter, packaged_page: Page, lesson: LoadedModel
 ) -> None:
     generator = np.random.default_rng(1)
     small = run_of(lesson, "Hello world")
-    for tried, source in ((packaged, packaged_page), (small, page_of(small))):
-        trace, page = tried.after.trace, open_file(source)
+    for tried, page in ((packaged, packaged_page), (small, open_file(page_of(small)))):
+        trace = tried.after.trace
         here = [n for n in trace.values if not n.startswith(("enc.", "dec.")) or n.startswith(("enc.0", "dec.0"))]
         checked = 0
         for at in spread(trace, here, 60, generator):
@@ -166,8 +175,8 @@ def test_a_numbers_arithmetic_is_that_of_its_receipt(
         assert checked > 40
 
 
-def test_down_to_one_multiplication_from_a_file(open_file: Open, packaged_page: str) -> None:
-    page = open_file(packaged_page)
+def test_down_to_one_multiplication_from_a_file(packaged_page: Page) -> None:
+    page = packaged_page
     page.locator("#block-enc\\.0 h4 button").click()
     page.locator("#q-enc\\.0\\.self\\.Q\\.product\\.h0 .frame").focus()
     page.keyboard.press("Enter")

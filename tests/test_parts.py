@@ -2,13 +2,13 @@
 
 import gc
 import re
-import time
 import weakref
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from growth import takes_at_most
 from vidrio.text.reading import parts, protect
 from vidrio.text.reading.parts import (
     in_halves,
@@ -53,13 +53,11 @@ def test_a_part_ends_after_a_comma_rather_than_at_a_space_and_there_rather_than_
 
 
 def test_a_very_long_line_without_a_space_is_cut_in_time_that_grows_with_its_length():
-    def seconds(length):
-        text, start = "j" * length, time.process_time()
-        assert "".join(parts_of(text, 128)) == text
-        return time.process_time() - start
+    def cut(length):
+        assert "".join(parts_of("j" * length, 128)) == "j" * length
 
     # Five times the text: 5 times the time if it grows with the length, 25 times if with its square.
-    assert seconds(100_000) < 12 * max(seconds(20_000), 0.01)
+    assert takes_at_most(12, cut, 10_000, 50_000)
 
 
 def test_halves_meet_at_the_white_space_nearest_to_the_middle():

@@ -1,11 +1,10 @@
 """What must come through whole is found, and what a translation lost of it is told."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from growth import takes_at_most
 from vidrio.text.reading import protect
 from vidrio.text.reading.protect import Missing, added, check, protected, spans
 
@@ -216,16 +215,8 @@ def test_spans_are_in_order_and_a_copy_loses_nothing(text: str) -> None:
     ],
 )
 def test_time_grows_with_length_and_no_faster(unit: str) -> None:
-    def seconds(length: int) -> float:
-        text, taken = unit * (length // len(unit)), []
-        for _ in range(3):  # a shared machine is slow at times; the fastest of three is what the code costs
-            start = time.process_time()
-            spans(text)
-            taken.append(time.process_time() - start)
-        return min(taken)
-
     # Ten times the text: 10 times the time if it grows with the length, 100 times if with its square.
-    assert seconds(40_000) < 40 * max(seconds(4_000), 0.01)
+    assert takes_at_most(40, lambda length: spans(unit * (length // len(unit))), 4_000, 40_000)
 
 
 @given(st.text(st.sampled_from("aB .,:;-'()!?%$€£¥ñ🙂→☺️©®ー#[]{}<>/\\~`@&^=+*_v19٣\u20e3✓…“—\n"), max_size=12))

@@ -1,13 +1,13 @@
 """Sentences are found where a reader sees them, and nothing of the text is lost on the way."""
 
 import itertools
-import time
 import unicodedata
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from growth import takes_at_most
 from vidrio.text.reading.sentences import LONGEST, split, splitter
 
 
@@ -135,13 +135,7 @@ def test_an_accent_stays_with_its_letter() -> None:
     "unit", ["Mr. ", ".", "a.", '."', "\n", "A ", "1. ", "x", "e\u0301", "a\n", ") ", "Hello there. "]
 )
 def test_time_grows_with_length_and_no_faster(unit: str) -> None:
-    def seconds(times: int) -> float:
-        text = unit * times
-        start = time.process_time()
-        split(text)
-        return time.process_time() - start
-
-    assert seconds(200_000) < 40 * max(seconds(20_000), 0.01)
+    assert takes_at_most(40, lambda times: split(unit * times), 10_000, 100_000)
 
 
 @pytest.mark.parametrize("joined", ["\u0301", "\u200d", "\U0001f3fb"])

@@ -195,6 +195,7 @@ class Request:
         work = self.work()
         belongs = self.belongs(work)
         begin, columns = partial(self.begin, belongs), columns_of(work)
+        del work  # the model is for the workers
         asked = Asked(inputs, str(self.target), address or None, self.resume, self.workers, belongs, begin, columns)
         answer_on_cluster(asked)
 
@@ -389,8 +390,7 @@ class Request:
 
     def belongs(self, work: Work | AnswerWork) -> Identity:
         """The model and the options."""
-        folder = work.folder
-        files = [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors")]
+        files = [work.folder / name for name in ("config.json", "tokenizer.json", "model.safetensors")]
         as_printed = {"json": self.as_json, "jsonl": self.jsonl, "confidence": self.confidence, "errors": self.errors}
         if self.glossary is not None:
             as_printed["glossary"] = file_identity(self.glossary)

@@ -13,6 +13,7 @@ from vidrio.model.parameters import ParameterSpec
 
 Naming = Callable[[str], str]
 
+SIDES = {"enc": "encoder", "dec": "decoder"}
 HF_TABLES = {
     "embed": "model.shared.weight",
     "src.embed": "model.encoder.embed_tokens.weight",
@@ -22,7 +23,6 @@ HF_TABLES = {
     "out.W": "lm_head.weight",
     "out.b": "final_logits_bias",
 }
-HF_SIDES = {"enc": "encoder", "dec": "decoder"}
 HF_ATTENTION = {"self": "self_attn", "cross": "encoder_attn"}
 HF_NORMS = {"self": "self_attn_layer_norm", "cross": "encoder_attn_layer_norm", "ffn": "final_layer_norm"}
 HF_LAST = {
@@ -38,7 +38,7 @@ def hf_name(name: str) -> str:
     if name in HF_TABLES:
         return HF_TABLES[name]
     side, *middle, last = name.split(".")
-    stem = f"model.{HF_SIDES[side]}"
+    stem = f"model.{SIDES[side]}"
     if middle == ["norm"]:  # after the last layer, where norms come before the sub-layers
         return f"{stem}.layer_norm.{HF_LAST[last]}"
     layer, sub_layer, *norm = middle
@@ -55,13 +55,7 @@ MARIAN_TABLES = {
     "out.W": "decoder_ff_logit_out_W",
     "out.b": "decoder_ff_logit_out_b",
 }
-MARIAN_SIDES = {"enc": "encoder", "dec": "decoder"}
 MARIAN_PARTS = {"self": "self", "cross": "context", "ffn": "ffn"}
-MARIAN_LAST = {
-    **{f"W{letter}": f"W{letter.lower()}" for letter in "QKVO"},
-    **{f"b{letter}": f"b{letter.lower()}" for letter in "QKVO"},
-    **{"W1": "W1", "b1": "b1", "W2": "W2", "b2": "b2"},
-}
 MARIAN_NORMS = {"self": "self_Wo_ln", "cross": "context_Wo_ln", "ffn": "ffn_ffn_ln"}
 MARIAN_NORM_LAST = {"gain": "scale", "bias": "bias"}
 
@@ -71,10 +65,10 @@ def marian_name(name: str) -> str:
     if name in MARIAN_TABLES:
         return MARIAN_TABLES[name]
     side, layer, sub_layer, *norm, last = name.split(".")
-    stem = f"{MARIAN_SIDES[side]}_l{int(layer) + 1}"
+    stem = f"{SIDES[side]}_l{int(layer) + 1}"
     if norm:
         return f"{stem}_{MARIAN_NORMS[sub_layer]}_{MARIAN_NORM_LAST[last]}"
-    return f"{stem}_{MARIAN_PARTS[sub_layer]}_{MARIAN_LAST[last]}"
+    return f"{stem}_{MARIAN_PARTS[sub_layer]}_{last[0]}{last[1].lower()}"
 
 
 def side_by_side(value: np.ndarray, spec: ParameterSpec) -> np.ndarray:

@@ -88,7 +88,10 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     vocabularies = [inside(folder, name) for name in strings(decoder.get("vocabs"), path)]
     if len(vocabularies) != 2:
         raise ModelError(f"{path} names {len(vocabularies)} vocabularies, not two")
-    config, lists = config_of(release, [pieces_of(vocabulary) for vocabulary in vocabularies])
+    lists = [pieces_of(vocabulary) for vocabulary in vocabularies]
+    config = config_of(release, lists[1].get("</s>", 0))
+    for pieces in lists:
+        pieces[PADDING] = config.special.pad
     spm = [
         vocabulary if vocabulary.suffix == ".spm" else folder / f"{side}.spm"
         for vocabulary, side in zip(vocabularies, ("source", "target"), strict=True)
@@ -128,8 +131,8 @@ def refuse_unsupported(release: Release) -> None:
         )
 
 
-def config_of(release: Release, lists: list[dict[str, int]]) -> tuple[ModelConfig, list[dict[str, int]]]:
-    """Sizes and choices in our words; and the lists of pieces, padding among them."""
+def config_of(release: Release, end: int) -> ModelConfig:
+    """Sizes and choices in our words."""
     tensors, settings, need_ = release.tensors, release.settings, release.need
     shared = "Wemb" in tensors
     tables = ["Wemb", "Wemb"] if shared else ["encoder_Wemb", "decoder_Wemb"]
@@ -145,10 +148,7 @@ def config_of(release: Release, lists: list[dict[str, int]]) -> tuple[ModelConfi
     heads, width = need_("transformer-heads", 8), tensors[tables[0]].shape[1]
     if heads < 1 or width % heads:
         raise ModelError(f"{release.weights} has {heads} heads in a width of {width}")
-    for pieces in lists:
-        pieces[PADDING] = start
-    penalty = need(release.decoder, "normalize", float, "decoder.yml", 0.0)
-    config = ModelConfig(
+    return ModelConfig(
         source_vocabulary=rows[0] + 1,
         target_vocabulary=rows[1] + 1,
         d_model=width,
@@ -166,14 +166,13 @@ def config_of(release: Release, lists: list[dict[str, int]]) -> tuple[ModelConfi
         scale_embeddings=True,
         attention_bias=True,
         output_bias=True,
-        special=SpecialIds(pad=start, unk=-1, start=start, end=lists[1].get("</s>", 0)),
+        special=SpecialIds(pad=start, unk=-1, start=start, end=end),
         decoding=DecodingDefaults(
             beam=min(max(1, need(release.decoder, "beam-size", int, "decoder.yml", 4)), LARGEST_BEAM),
-            length_penalty=penalty,
+            length_penalty=need(release.decoder, "normalize", float, "decoder.yml", 0.0),
             max_length=256,
         ),
     )
-    return config, lists
 
 
 def parameter(name: str, spec: ParameterSpec, release: Release, config: ModelConfig) -> np.ndarray:

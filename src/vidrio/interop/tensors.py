@@ -19,6 +19,10 @@ from vidrio.errors import ModelError
 from vidrio.interop.torch_file import open_torch
 from vidrio.model.header import BYTES, read_header
 
+DAMAGE = (
+    *(ValueError, KeyError, IndexError, TypeError, SyntaxError, EOFError, struct.error),
+    *(zipfile.BadZipFile, OSError, RuntimeError),  # of a zip: a checksum, an encrypted entry, an unknown compression
+)
 # How one number stands in a file; bfloat16 is the upper half of a float32.
 SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16"}
 LARGEST_NPY_HEADER = 10_000
@@ -55,13 +59,9 @@ def told_of_damage(path: Path) -> Iterator[None]:
     """What the readers raise, as a message."""
     try:
         yield
-    except (ValueError, KeyError, IndexError, TypeError, SyntaxError, EOFError, RecursionError) as error:
-        found = f"{error!s:.300}"
-    except (struct.error, zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
-        found = f"{error!s:.300}"  # of a zip: a checksum, an encrypted entry, an unknown compression
-    else:
-        return
-    raise ModelError(f"{path} is damaged, or no {path.suffix} file", found=found, do="copy it again")
+    except DAMAGE as error:
+        what = f"{path} is damaged, or no {path.suffix} file"
+        raise ModelError(what, found=f"{error!s:.300}", do="copy it again") from None
 
 
 def open_safetensors(path: Path) -> dict[str, Stored]:

@@ -132,6 +132,7 @@ def _instructions(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
 
 
 MARK = object()
+EMPTY = {"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple}
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 ARGUMENTS = {
     *("BININT", "BININT1", "BININT2", "LONG1", "BINUNICODE", "SHORT_BINUNICODE", "BINFLOAT", "UNICODE", "INT", "LONG"),
@@ -150,22 +151,13 @@ def _said(instructions: Iterator[tuple[str, Any]], storages: dict[str, Storage])
         del stack[place:]
         return items
 
-    def put_pairs(target: Any, items: list[Any]) -> None:
-        if not isinstance(target, dict):
-            raise ValueError("a pair is put into what is no dictionary")
-        target.update(zip(items[::2], items[1::2], strict=True))
-
     for name, argument in instructions:
         if name in CONSTANTS:
             stack.append(CONSTANTS[name])
         elif name in ARGUMENTS:
             stack.append(argument)
-        elif name == "EMPTY_DICT":
-            stack.append({})
-        elif name == "EMPTY_LIST":
-            stack.append([])
-        elif name == "EMPTY_TUPLE":
-            stack.append(())
+        elif name in EMPTY:
+            stack.append(EMPTY[name]())
         elif name == "MARK":
             stack.append(MARK)
         elif name in ("BINPUT", "LONG_BINPUT"):
@@ -186,7 +178,9 @@ def _said(instructions: Iterator[tuple[str, Any]], storages: dict[str, Storage])
             stack[-1].extend(items)
         elif name in ("SETITEM", "SETITEMS"):
             items = since_mark() if name == "SETITEMS" else [stack.pop(-2), stack.pop()]
-            put_pairs(stack[-1], items)
+            if not isinstance(stack[-1], dict):
+                raise ValueError("a pair is put into what is no dictionary")
+            stack[-1].update(zip(items[::2], items[1::2], strict=True))
         elif name == "GLOBAL":
             if argument not in ALLOWED:
                 raise ValueError(f"it wants to call {argument!r:.80}, and only tensors are read")

@@ -1,8 +1,9 @@
 """Counting: how many parameters a model has, and how many multiplications a run of it takes.
 
-Nothing is estimated by a formula of its own. Parameters are read from `parameter_specs`, multiplications from `stages`:
-a matrix product that makes an L × N matrix from inner products of length K takes L · N · K multiplications. Only matrix
-products are counted: softmax, norms and scaling take a few operations for each number, a matrix product hundreds.
+Nothing is estimated by a formula of its own. Parameters are read from `parameter_specs`, multiplications from `stages`
+and the table of operations: a matrix product that makes an L × N matrix from inner products of length K takes L · N · K
+multiplications. Only matrix products are counted: softmax, norms and scaling take a few operations for each number, a
+matrix product hundreds.
 """
 
 from collections import Counter
@@ -12,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vidrio.glass.numbers.stages import Stage, stages
+from vidrio.glass.proof.cells import letters
+from vidrio.glass.proof.operations import OPERATIONS
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs
 
@@ -108,10 +111,9 @@ def products(config: ModelConfig) -> Counter[Product]:
 
 def _inner_axis(stage: Stage, table: dict[str, Stage]) -> str:
     """The axis that a matrix product sums over; nothing for a stage that is none."""
-    if stage.operation not in ("project", "project_tied", "rows_dot_rows", "rows_dot_columns"):
-        return ""
-    right = table[stage.inputs[1]].axes
-    return right[-1] if stage.operation in ("project_tied", "rows_dot_rows") else right[0]
+    inputs, made = letters(OPERATIONS[stage.operation].indices or "->", len(stage.axes))
+    summed = [axis for axis in inputs[0] if axis not in made and axis in "".join(inputs[1:])]
+    return table[stage.inputs[1]].axes[inputs[1].index(summed[0])] if summed else ""
 
 
 def encoding(config: ModelConfig, n_source: int) -> dict[str, int]:

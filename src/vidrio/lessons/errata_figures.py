@@ -22,6 +22,7 @@ from vidrio.lessons import printed
 from vidrio.lessons.machines import largest_difference
 from vidrio.lessons.notes_attention import PRINTED_WEIGHTS, future_share, masked
 from vidrio.lessons.notes_positions import PRINTED_SUMS, rotation_error, wrong_sums
+from vidrio.lessons.printed import NUMBERS
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.values import Values, draw
 from vidrio.lessons.values_file import of_the_post
@@ -63,7 +64,7 @@ def rounding() -> Figures:
 def matrices() -> Figures:
     own = of_the_post().parameters
     WQ, WK = own["enc.0.self.WQ"].copy(), own["enc.0.self.WK"].copy()
-    WQ[0], WK[1] = printed.WQ1_OF_THE_TEXT, printed.WK2_OF_THE_TEXT
+    WQ[0], WK[1] = NUMBERS["wq1_of_the_text"], NUMBERS["wk2_of_the_text"]
     return {"text": _by_thirty({"enc.0.self.WQ": WQ, "enc.0.self.WK": WK}).values, "code": _by_thirty().values}
 
 
@@ -77,8 +78,8 @@ def overflow() -> Figures:
 
 
 def reminder() -> Figures:
-    Z = _by_thirty().array("enc.0.self.out")
-    return {"Z": Z, "repeated": printed.REMINDER_Z, "difference": largest_difference(Z, printed.REMINDER_Z)}
+    Z, repeated = _by_thirty().array("enc.0.self.out"), NUMBERS["reminder_z"]
+    return {"Z": Z, "repeated": repeated, "difference": largest_difference(Z, repeated)}
 
 
 def truncation() -> Figures:
@@ -107,11 +108,8 @@ def twice_added() -> Figures:
 
 
 def collapse() -> Figures:
-    return {
-        "encoder": largest_difference(*printed.SIX_BLOCKS),
-        "decoder": largest_difference(*printed.SIX_DECODER_BLOCKS),
-        "generating": largest_difference(*printed.GENERATING),
-    }
+    rows = {"encoder": "six_blocks", "decoder": "six_decoder_blocks", "generating": "generating"}
+    return {what: largest_difference(*NUMBERS[name]) for what, name in rows.items()}
 
 
 def attentions() -> Figures:
@@ -141,29 +139,28 @@ def _unmasking(values: Values, layers: int, spread: float, generator: np.random.
     drawn = draw(parameter_specs(config), generator)
     own = {name: array if name.endswith("gain") else array * spread for name, array in drawn.items()}
     machine = replace(values, config=config, parameters=own).machine()
-    rows = [decode(replace(machine, mask=how), ids, printed.ASSUMED_MEMORY)[-1] for how in (causal, unmasked)]
+    rows = [decode(replace(machine, mask=how), ids, NUMBERS["assumed_memory"])[-1] for how in (causal, unmasked)]
     return largest_difference(*rows)
 
 
 def cross_norm() -> Figures:
-    right_TD = _printed_norm(printed.CROSS_ATTENTION_OF_SOS + printed.SELF_NORM_OF_SOS)
-    return {"right": right_TD[0], "printed": printed.CROSS_NORM_OF_SOS[0]}
+    right_TD = _printed_norm(NUMBERS["cross_attention_of_sos"] + NUMBERS["self_norm_of_sos"])
+    return {"right": right_TD[0], "printed": NUMBERS["cross_norm_of_sos"][0]}
 
 
 def norm_of_a_norm() -> Figures:
-    row = printed.FEED_FORWARD_NORM_OF_SOS
+    row = NUMBERS["feed_forward_norm_of_sos"]
     return {"mean": row.mean(), "deviation": row.std()}
 
 
 def logits_shape() -> Figures:
-    W = of_the_post().parameters["out.W"]
-    shape = f"{W.shape[0]} × {W.shape[1]}"
-    return {"shape": shape, "sum": printed.LOGITS.sum(), "softmax_sum": softmax(printed.LOGITS).sum()}
+    W, logits = of_the_post().parameters["out.W"], NUMBERS["logits"]
+    return {"shape": f"{W.shape[0]} × {W.shape[1]}", "sum": logits.sum(), "softmax_sum": softmax(logits).sum()}
 
 
 def wrong_axis() -> Figures:
     try:
-        np.sum(np.exp(printed.LOGITS), axis=1, keepdims=True)
+        np.sum(np.exp(NUMBERS["logits"]), axis=1, keepdims=True)
     except np.exceptions.AxisError as error:
         return {"numpy": str(error)}
     return {"numpy": "nothing"}
@@ -171,7 +168,7 @@ def wrong_axis() -> Figures:
 
 def other_logits() -> Figures:
     words = of_the_post().vocabulary
-    now, before = softmax(printed.LOGITS), softmax(printed.EARLIER_LOGITS)[0]
+    now, before = softmax(NUMBERS["logits"]), softmax(NUMBERS["earlier_logits"])[0]
     return {
         "now": now,
         "likeliest": words[int(now.argmax())],

@@ -12,19 +12,11 @@ from vidrio.glass.whatif.changes import with_mask
 from vidrio.lessons.as_data import Measured
 from vidrio.lessons.machines import Recorder, largest_difference, random_machine
 from vidrio.lessons.notes_positions import CAT_SENTENCE
+from vidrio.lessons.printed import NUMBERS
 
 # --- the mask ---------------------------------------------------------------------------------------------------------
 
-PRINTED_WEIGHTS = np.array(
-    [
-        [0.268, 0.119, 0.134, 0.148, 0.179, 0.152],
-        [0.124, 0.278, 0.201, 0.128, 0.154, 0.115],
-        [0.147, 0.132, 0.262, 0.097, 0.218, 0.145],
-        [0.210, 0.128, 0.206, 0.212, 0.119, 0.125],
-        [0.146, 0.158, 0.152, 0.143, 0.227, 0.174],
-        [0.195, 0.114, 0.203, 0.103, 0.157, 0.229],
-    ]
-)
+PRINTED_WEIGHTS = NUMBERS["weights"]
 
 
 @dataclass(frozen=True)

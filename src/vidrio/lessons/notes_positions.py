@@ -11,6 +11,7 @@ from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import Machine, encode
 from vidrio.lessons.as_data import Measured
 from vidrio.lessons.machines import largest_difference, random_machine
+from vidrio.lessons.pages import pages
 from vidrio.model.parameters import parameter_specs
 
 CAT_SENTENCE = ("YOUR", "CAT", "IS", "A", "LOVELY", "CAT")
@@ -105,19 +106,7 @@ def measure_positions() -> Measured:
 
 # --- the sums in the picture ------------------------------------------------------------------------------------------
 
-# Both CAT columns of the document's table: embedding, position, and their sum as printed.
-PRINTED_SUMS = (
-    ("CAT at 1", 171.411, 1664.068, 1835.479),
-    ("CAT at 1", 3276.350, 8080.133, 11356.483),
-    ("CAT at 1", 9192.819, 2620.399, 11813.218),
-    ("CAT at 1", 3633.421, 9386.405, 13019.826),
-    ("CAT at 1", 8390.473, 3120.159, 11510.632),
-    ("CAT at 5", 171.411, 1281.458, 1452.869),
-    ("CAT at 5", 3276.350, 7902.890, 11179.240),
-    ("CAT at 5", 9192.819, 912.970, 10105.789),
-    ("CAT at 5", 3633.421, 3821.102, 5292.638),
-    ("CAT at 5", 8390.473, 1659.217, 15409.093),
-)
+PRINTED_SUMS = pages("printed")["sums"]  # column, embedding, position, and their sum
 
 
 def wrong_sums() -> list[int]:

@@ -20,6 +20,7 @@ from vidrio.glass.paper.variants import unmasked
 from vidrio.glass.whatif.changes import with_divisor, with_positions, without_layer_norm, without_residual
 from vidrio.lessons import printed
 from vidrio.lessons.pages import pages
+from vidrio.lessons.printed import NUMBERS
 from vidrio.lessons.values import Values
 
 MODES = ("printed", "corrected", "trained")
@@ -147,19 +148,19 @@ def _bare(machine: Machine) -> Machine:
 
 
 DRAWN = {
-    "dec.0.self.out": printed.SELF_ATTENTION_OF_SOS,
-    "memory": printed.ASSUMED_MEMORY,
-    "dec.0.cross.out": printed.CROSS_ATTENTION_OF_SOS,
+    "dec.0.self.out": NUMBERS["self_attention_of_sos"],
+    "memory": NUMBERS["assumed_memory"],
+    "dec.0.cross.out": NUMBERS["cross_attention_of_sos"],
 }
 RUNS: dict[str, Callable[[Lesson], Trace]] = {
     "whole": lambda lesson: _translated(lesson, lesson.machine, greedy(lesson, lesson.machine)),
     "by-30": lambda lesson: _encoded(lesson, _by_thirty(lesson.machine)),
-    "reminder": lambda lesson: _encoded(lesson, _by_thirty(lesson.machine), {"enc.0.self.out": printed.REMINDER_Z}),
+    "reminder": lambda lesson: _encoded(lesson, _by_thirty(lesson.machine), {"enc.0.self.out": NUMBERS["reminder_z"]}),
     "bare": lambda lesson: _encoded(lesson, _bare(lesson.machine)),
     "bare-by-30": lambda lesson: _encoded(lesson, _by_thirty(_bare(lesson.machine))),
     "decoder": lambda lesson: _at_sos(lesson, DRAWN),
-    "linear": lambda lesson: _at_sos(lesson, {"dec.out": printed.ASSUMED_DECODER_OUTPUT}),
-    "softmax": lambda lesson: _at_sos(lesson, {"out.logits": printed.EARLIER_LOGITS}),
+    "linear": lambda lesson: _at_sos(lesson, {"dec.out": NUMBERS["assumed_decoder_output"]}),
+    "softmax": lambda lesson: _at_sos(lesson, {"out.logits": NUMBERS["earlier_logits"]}),
     "generation": lambda lesson: _translated(lesson, lesson.generating, greedy(lesson, lesson.generating)),
 }
 # Runs on numbers of the post, and what stands for them where the numbers are the reader's own.

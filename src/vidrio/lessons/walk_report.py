@@ -51,7 +51,7 @@ def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, aga
     if step.beside:
         named = pages.public(_beside(step.beside, lesson, trace))
         beside = pages.blocks(texts["beside"][step.beside], named, precision)
-    by_hand = [_placed(trace, address) for address in step.by_hand if _names_a_number(trace, address)]
+    by_hand = _to_work_out(trace, step)
     values = {
         "title": title,
         "underline": "=" * min(writing.WIDTH, writing.text_width(title)),
@@ -163,18 +163,15 @@ def plain(value: float, precision: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def _placed(trace: Trace, address: str) -> str:
-    """The address with -1 made the last row."""
-    name, _, inside = address.rstrip("]").partition("[")
-    shape = trace.array(name).shape
-    places = [str(int(i) % length) for i, length in zip(inside.split(","), shape, strict=True)] if inside else []
-    return f"{name}[{','.join(places)}]" if places else name
-
-
-def _names_a_number(trace: Trace, address: str) -> bool:
-    """Whether the address is inside: with a single word or a narrow model some are not."""
-    name, _, inside = address.rstrip("]").partition("[")
-    return name in trace and all(int(i) < n for i, n in zip(inside.split(","), trace.array(name).shape, strict=True))
+def _to_work_out(trace: Trace, step: Step) -> list[str]:
+    """The step's numbers by hand, -1 made the last row; with a single word or a narrow model some are not there."""
+    addresses = []
+    for address in step.by_hand:
+        name, _, inside = address.rstrip("]").partition("[")
+        places = list(zip(map(int, inside.split(",")), trace.array(name).shape, strict=True)) if name in trace else []
+        if places and all(i < length for i, length in places):
+            addresses.append(f"{name}[{','.join(str(i % length) for i, length in places)}]")
+    return addresses
 
 
 # --- as data ----------------------------------------------------------------------------------------------------------
@@ -191,11 +188,7 @@ def step_data(lesson: Lesson, n: int, step: Step) -> dict[str, Any]:
         "drawn": _is_drawn(lesson, step),
         "slips": list(step.slips),
         "quantities": [_quantity_data(trace, name) for name in step.shows],
-        "by_hand": [
-            _by_hand_data(_receipt(trace, _placed(trace, address)))
-            for address in step.by_hand
-            if _names_a_number(trace, address)
-        ],
+        "by_hand": [_by_hand_data(_receipt(trace, address)) for address in _to_work_out(trace, step)],
     }
     if step.beside:
         data["beside"] = _beside(step.beside, lesson, trace)

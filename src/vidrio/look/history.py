@@ -75,9 +75,8 @@ def history(
             do="train one: `vidrio train` keeps some on the way; or look at a model that was trained so",
         )
     options = options or default_options(model.config)
-    babble = (
-        2 * len((model.source_tokenizer if model.config.has_encoder else model.target_tokenizer).encode(text)) + ROOM
-    )
+    tokenizer = model.source_tokenizer if model.config.has_encoder else model.target_tokenizer
+    babble = 2 * len(tokenizer.encode(text)) + ROOM
     options = replace(options, max_length=min(options.max_length, babble))
     now = look(model, text, options=options)
     if now.empty or (now.result is None and model.config.has_decoder):

@@ -169,10 +169,10 @@ def look(
         source_vocabulary=model.source_vocabulary,
         labels=model.about.labels,
     )
-    if config.has_encoder and not ids:
-        return Look(model, text, pieces, (), (), (), "", trace, options, tree)
-    _refuse_too_long(config, len(ids))
     seen = Look(model, text, pieces, (), (), (), "", trace, options, tree)
+    if config.has_encoder and not ids:
+        return seen
+    _refuse_too_long(config, len(ids))
     if config.shape == "encoder":
         return _classified(seen, ids, change)
     if config.shape == "decoder":

@@ -9,14 +9,12 @@ is done twice is written twice alike, and a part that is there is done.
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath
-from time import perf_counter, time
 from typing import NamedTuple
 
 from vidrio.data.lock import only_one
@@ -77,40 +75,23 @@ class Summary:
     failed: dict[Part, str] = field(default_factory=dict)  # and why
     pool: Pool | None = None
     unknown: dict[str, None] = field(default_factory=dict)
-    seconds: Counter[str] = field(default_factory=Counter)  # of all workers: opening models, files, answering
-    working: float = 0.0  # seconds from the first worker's beginning to the last one's end
 
 
-class Done(NamedTuple):
-    """A part that was answered."""
+def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) -> Callable[[Part], Answered]:
+    """On a worker: open the model. It may be at several parts at the same time."""
+    answer = begin(cores)
 
-    unknown: Sequence[str]
-    replaced: int
-    seconds: Mapping[str, float]
-    began: float  # the hour
-
-
-class Worker:
-    """Holds the model. Works on several parts at the same time."""
-
-    def __init__(self, files: Sequence[File], begin: Callable[[int], Answer], cores: int) -> None:
-        began = perf_counter()
-        self.files, self.answer = files, begin(cores)
-        self.opening = perf_counter() - began
-
-    def __call__(self, part: Part) -> Done:
-        hour, began = time(), perf_counter()
-        file = self.files[part.file]
+    def work(part: Part) -> Answered:
+        file = files[part.file]
         lines = (texts_of if file.parquet else lines_of)(file, part)
-        read, self.opening, opening = perf_counter(), 0.0, self.opening
-        answered = self.answer(file.source.name, lines, part.first, file.parquet)
+        answered = answer(file.source.name, lines, part.first, file.parquet)
         if len(answered.lines) != part.lines:
             raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
-        done = perf_counter()
         with file.place(part).writing() as stream:
             stream.write("".join(f"{line}\n" for line in answered.lines).encode())
-        spent = {"opening": opening, "files": read - began + perf_counter() - done, "answering": done - read}
-        return Done(answered.unknown, answered.replaced, spent, hour)
+        return answered._replace(lines=[])
+
+    return work
 
 
 def answer_files(asked: Asked, bar: Bar) -> Summary:
@@ -183,8 +164,7 @@ def _cut(file: File) -> Cut:
 
 def _tried(todo: Sequence[Part], files: Sequence[File], asked: Asked, pool: Pool, summary: Summary) -> Iterator[Part]:
     """The parts, as they are done. Those that could not be done are left in the summary."""
-    first = time()
-    for part, outcome, tries in results(partial(Worker, files, asked.begin, pool.cores), todo, pool):
+    for part, outcome, tries in results(partial(worker, files, asked.begin, pool.cores), todo, pool):
         summary.again += tries - 1
         if isinstance(outcome, Failed):
             summary.failed[part] = outcome.why
@@ -192,9 +172,6 @@ def _tried(todo: Sequence[Part], files: Sequence[File], asked: Asked, pool: Pool
         summary.replaced += outcome.replaced
         if len(summary.unknown) < TOLD:
             summary.unknown |= dict.fromkeys(outcome.unknown)
-        summary.seconds.update(outcome.seconds)
-        first = min(first, outcome.began)
-        summary.working = max(summary.working, time() - first)
         yield part
 
 

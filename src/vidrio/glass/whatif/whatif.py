@@ -88,17 +88,6 @@ def _after_softmax(change: Callable[[Array], Array]) -> Tap:
     return tap
 
 
-_NO_POSITIONS = partial(changes.with_positions, kind="none")
-WITHOUT = {
-    "layer-norm": Change("no layer norm: rows go on as they are", changes.without_layer_norm),
-    "residual": Change("no residual connections: what comes into a sub-layer is lost", changes.without_residual),
-    "positions": Change(
-        "no positions: zeros are added to the embeddings", partial(changes.with_positions, kind="none")
-    ),
-    "scaling": Change("scores are not divided by √K", partial(changes.with_divisor, divisor=1.0)),
-    "embedding-scale": Change("embeddings are not multiplied by √D", changes.without_embedding_scale),
-}
-_SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
 _SOFTMAXES = {
     "naive": "softmax as the formula stands: exp(x) / Σ exp(x)",
     "stable": "softmax with the maximum taken off first",
@@ -124,6 +113,14 @@ _POSITIONS = {
     "seed": "the worked example's slip: the column's number stands where the pair's should",
 }
 POSITIONS = {kind: Change(says, partial(changes.with_positions, kind=kind)) for kind, says in _POSITIONS.items()}
+WITHOUT = {
+    "layer-norm": Change("no layer norm: rows go on as they are", changes.without_layer_norm),
+    "residual": Change("no residual connections: what comes into a sub-layer is lost", changes.without_residual),
+    "positions": replace(POSITIONS["none"], says="no positions: zeros are added to the embeddings"),
+    "scaling": Change("scores are not divided by √K", partial(changes.with_divisor, divisor=1.0)),
+    "embedding-scale": Change("embeddings are not multiplied by √D", changes.without_embedding_scale),
+}
+_SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
 DTYPES = {
     "int8": Change(
         "parameters multiply in eight bits, as in the fast engine", partial(changes.with_dtype, dtype=np.int8)

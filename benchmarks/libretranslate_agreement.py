@@ -1,0 +1,71 @@
+"""LibreTranslate on the packages of `vidrio export --to argos`, asked by HTTP: are its translations ours?
+
+    python -m venv ENVIRONMENT
+    ENVIRONMENT/bin/pip install libretranslate==1.9.6 torch==2.13.0 spacy
+    python benchmarks/libretranslate_agreement.py --libretranslate ENVIRONMENT [--texts 200]
+
+Both directions, texts of one sentence. Ours are those of the fast engine by the search that Argos does, a beam of 4 and
+a length penalty of 0.2, on the sentence as it is: what else `vidrio translate` does, hiding names and trying again, is
+not in a package. What differs is listed.
+"""
+
+import argparse
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from argos_package import environment
+from serve_peers import MODELS, install
+from served import SENTENCES, peer
+from vidrio.hypothesis import default_options
+from vidrio.model.find import find
+from vidrio.model.folder import read_config
+from vidrio.text.tokens.tokenizer import read_tokenizers
+from vidrio.translate.engines import open_engine
+
+SEVERAL = re.compile(r"[.?!…]\W* ")  # sentences, which LibreTranslate would translate one by one
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--libretranslate", type=Path, required=True, help="the environment in which it is")
+    parser.add_argument("--file", type=Path, default=SENTENCES, help="English sentences; FILE's .es beside it: Spanish")
+    parser.add_argument("--texts", type=int, default=200)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        known = environment(Path(folder))
+        install(given.libretranslate / "bin/python", Path(known["ARGOS_PACKAGES_DIR"]))
+        command = (str(given.libretranslate / "bin/libretranslate"), "--disable-web-ui", "--load-only", "en,es")
+        with peer(*command, "--port", environment=known) as there:
+            client = there.client()
+            for model in MODELS:
+                source, target = model.split("-")
+                lines = given.file.with_suffix(f".{source}").read_text(encoding="utf-8").splitlines()
+                lines = [line for line in lines if not SEVERAL.search(line)]
+                texts = lines[:: max(1, len(lines) // given.texts)][: given.texts]
+                pairs = []
+                for text in texts:
+                    status, answer = client.ask("/translate", {"q": text, "source": source, "target": target})
+                    assert status == 200, answer
+                    pairs.append(answer["translatedText"])
+                same = 0
+                for text, theirs, mine in zip(texts, pairs, ours(model, texts), strict=True):
+                    same += theirs == mine
+                    if theirs != mine:
+                        print(f"  {text!r}: LibreTranslate {theirs!r}, ours {mine!r}")
+                print(f"{model}: {same} of {len(texts)} translations are the same", flush=True)
+
+
+def ours(model: str, texts: list[str]) -> list[str]:
+    folder = find(model)
+    config, _ = read_config(folder)
+    source, target = read_tokenizers(folder, config)
+    options = replace(default_options(config), beam=4, length_penalty=0.2, max_length=256)
+    engine = open_engine(folder, config, "fast")
+    found = engine.search([[*source.encode(text), *config.source_close] for text in texts], options)
+    return [target.decode(best.ids) for best, *_ in found]
+
+
+if __name__ == "__main__":
+    main()
