@@ -13,6 +13,8 @@ describe("numbers", () => {
     expect(written(-0.12345)).toBe("−0.1235");
     expect(written(3)).toBe("3");
     expect(written(0.00001234)).toBe("1.23e−5");
+    expect(written(0.00001234, 3)).toBe("1.2e−5");
+    expect(written(0.00001234, 1)).toBe("1e−5");
     expect(written("NaN")).toBe("NaN");
     expect(written("-inf")).toBe("−∞");
     expect(inFull(-11.985615051649924)).toBe("−11.985615051649924");

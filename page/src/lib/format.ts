@@ -11,7 +11,8 @@ export function written(value: Num, decimals = 4): string {
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   if (Number.isInteger(x) && Math.abs(x) < 1e6) return String(x).replace("-", "−");
   const small = Math.abs(x) < 0.5 * 10 ** -decimals || Math.abs(x) >= 1e6;
-  return (small ? x.toExponential(2) : x.toFixed(decimals)).replaceAll("-", "−");
+  // A narrow column has room for a power of ten, if few digits stand before it.
+  return (small ? x.toExponential(Math.max(0, Math.min(2, decimals - 2))) : x.toFixed(decimals)).replaceAll("-", "−");
 }
 
 /** As Python writes it: every digit that the number has. */
@@ -53,4 +54,5 @@ export const tokenText = (token: string): string => token.replaceAll("▁", "");
 export const beginsWord = (token: string): boolean => token.startsWith("▁");
 /** What a reader sees of a token: never nothing. */
 export const shown = (token: string): string => tokenText(token) || "␣";
-export const isSpecial = (token: string): boolean => /^<.+>$/.test(token);
+/** Not a byte, which is written <0x…> too. */
+export const isSpecial = (token: string): boolean => /^<(?!0x).+>$/.test(token);

@@ -1,8 +1,8 @@
 /** Work that can wait until the browser has nothing more urgent to draw; what has a place of its own before what adorns it. */
 
 const DRAWING = 5; // milliseconds of a frame left for drawing what the work adds
-const SLOW = 50; // milliseconds after which it waits no longer: the machine is busy with other things,
-const THEN = 100; // and frames are lost anyway: so much is done at once
+const SLOW = 30; // milliseconds after which it waits no longer: the machine is busy with other things,
+const THEN = 14; // and so much is done at once
 
 const places: (() => void)[] = [];
 const adornments: (() => void)[] = [];

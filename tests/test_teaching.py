@@ -1,0 +1,213 @@
+"""The lesson of docs/teaching.md, minute by minute, offline, as a teacher would give it."""
+
+import math
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+import serving
+
+pytestmark = pytest.mark.slow
+TEXT = "I bought a new car yesterday."
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serving.server(model="", page=True) as there:
+        yield there.address
+
+
+@pytest.fixture
+def page(server: str, browser: Browser) -> Iterator[Page]:
+    """A projector's page; whatever it asks of another machine fails the test."""
+    elsewhere: list[str] = []
+
+    def here_only(route: Route) -> None:
+        if route.request.url.startswith((server, "data:", "blob:")):
+            route.continue_()
+        else:
+            elsewhere.append(route.request.url)
+            route.abort()
+
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, color_scheme="light")
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    expect.set_options(timeout=60_000)
+    page.route("**/*", here_only)
+    page.goto(server)
+    page.locator(".towers canvas").first.wait_for()
+    yield page
+    context.close()
+    expect.set_options(timeout=5_000)
+    assert not elsewhere
+
+
+def type_in(page: Page, text: str, translation: str | re.Pattern[str]) -> None:
+    page.locator("#text").fill(text)
+    expect(page.locator("#translation")).to_have_text(translation)
+    settled(page)
+
+
+def settled(page: Page) -> None:
+    page.wait_for_timeout(150)  # the text is asked for when no key follows
+    expect(page.locator(".out.busy")).to_have_count(0)
+
+
+def undo(page: Page) -> None:
+    page.get_by_role("button", name="Back to the model as it is").click()
+    expect(page.locator(".chips")).to_have_count(0)
+
+
+def choose(page: Page, what: str, value: str) -> None:
+    page.get_by_role("combobox", name=what, exact=True).select_option(value)
+    settled(page)
+
+
+def block(page: Page, name: str) -> Locator:
+    button = page.locator(f"[id='block-{name}'] h4 button")
+    if button.get_attribute("aria-expanded") == "false":
+        button.click()
+    return page.locator(f"[id='inside-{name}']")
+
+
+def test_the_first_hour(page: Page) -> None:
+    # 0–10: a sentence, letter by letter
+    page.locator("#text").fill("")
+    seen = set()
+    for word in TEXT.split():
+        page.locator("#text").press_sequentially(f"{word} ", delay=40)
+        page.wait_for_timeout(100)
+        settled(page)
+        seen.add(page.locator("#translation").inner_text())
+    expect(page.locator("#translation")).to_have_text("Ayer compré un coche nuevo.")
+    assert len(seen) > 2  # it changes its mind
+    tokens = page.locator(".tokens button")
+    expect(tokens).to_have_count(8)
+    expect(tokens.first.locator(".p")).to_have_text(re.compile(r"%$"))
+
+    # 10–25: a rare word, a number, a word in capitals, a name
+    page.locator(".unfold", has_text="From text to tokens").click()
+    for text, pieces in [
+        ("The axolotl sleeps.", "axolotl"),
+        ("She has 1234 cats.", "1234"),
+        ("NEVERTHELESS he came.", "NEVERTHELESS"),
+    ]:
+        type_in(page, text, re.compile("."))
+        expect(page.locator(".word .text").first).to_have_text(text.split()[0])
+        cut = page.locator(".word .ids b")
+        whole = "".join(cut.all_text_contents()).replace("▁", "").lower()
+        assert pieces.lower() in whole, text
+        assert cut.count() > len(text.split()) + 1, text
+    type_in(page, "Ana Bielsa has a cat.", re.compile("Ana Bielsa"))
+    expect(page.get_by_text("A sign like ①")).to_be_visible()
+
+    # 25–40: step by step with the arrow keys
+    type_in(page, TEXT, "Ayer compré un coche nuevo.")
+    page.locator("#machine").focus()
+    for step in range(2, 9):
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".scrub span")).to_have_text(f"Step {step} of 8")
+        expect(page.locator("tr.taken")).to_have_count(1)
+
+    # 40–60: who looks where, the decoder's cross-attention, head by head
+    expect(page.locator(".ribbons path").first).to_be_attached()
+    inside = block(page, "dec.1")
+    cross = inside.locator("section[aria-label='Cross-attention']")
+    for head in range(8):
+        cross.get_by_role("button", name=f"head {head}", exact=True).click()
+        table = page.locator(f"[id='q-dec.1.cross.weights.h{head}'] table")
+        expect(table.locator("thead th").nth(4)).to_have_text("car")
+
+
+def test_the_second_hour(page: Page) -> None:
+    # 60–85: one head of the encoder's first layer, by hand
+    type_in(page, TEXT, "Ayer compré un coche nuevo.")
+    choose(page, "Numbers", "float64")
+    inside = block(page, "enc.0")
+    for name in ("Q", "K", "scores", "scaled", "weights"):
+        expect(inside.locator(f"[id='q-enc.0.self.{name}.h0']")).to_be_attached()
+    inside.locator("[data-address='enc.0.self.scores.h0[1,2]']").click()
+    expect(page.locator("aside .full")).to_contain_text("float64")
+    rows = page.locator("aside .terms tbody tr")
+    expect(rows).to_have_count(32)
+    factors = [[number(cell) for cell in rows.nth(k).locator("td").all_text_contents()] for k in range(3)]
+    so_far = 0.0
+    for q, k, product, total in factors:  # with a calculator
+        so_far += q * k
+        assert product == pytest.approx(q * k, abs=2e-4)
+        assert total == pytest.approx(so_far, abs=5e-4)
+    score = page.locator("aside form input")
+    before = weight(page)
+    score.fill(str(float(score.input_value()) + 5))
+    page.locator("aside form button").click()
+    expect(page.locator("aside .mark")).to_be_visible()
+    settled(page)
+    grown = before * math.exp(5 / math.sqrt(32))  # of a score that is divided before the softmax
+    assert weight(page) == pytest.approx(grown / (1 - before + grown), abs=1e-3)
+    page.keyboard.press("Escape")
+    undo(page)
+
+    # 85–100: what if
+    for name, change in [
+        ("No positions", "without:positions"),
+        ("Blind decoder", "without:cross"),
+        ("Cheating decoder", "mask:off"),
+    ]:
+        page.get_by_role("button", name=name).click()
+        expect(page.locator(".bar dl dd").last).to_be_visible()
+        assert f"if={change.replace(':', '%3A')}" in page.url
+        settled(page)
+        undo(page)
+
+    # 100–115: explosion to NaN, and which change alone saves the run
+    choose(page, "Model", "lesson")
+    type_in(page, "hello world", "hola mundo")
+    saved = set()
+    for n, name in enumerate(("layer norm", "softmax", "scale")):
+        page.get_by_role("button", name="Explosion to NaN").click()
+        page.locator(".nan button").first.click()
+        expect(page.locator("aside .value")).to_have_text("NaN")
+        page.keyboard.press("Escape")
+        page.locator(".chips button.plain").nth(n).click()
+        expect(page.locator(".chips button.plain")).to_have_count(2)
+        settled(page)
+        if not page.locator(".nan").count():
+            saved.add(name)
+        undo(page)
+    assert saved == {"softmax", "scale"}  # layer norm comes after the first attention, too late
+
+    # 115–120: from a probability down to a byte of the file
+    page.locator("tr.taken button").click()
+    for _ in range(60):
+        expect(page.locator("aside .links").first).to_be_visible()
+        if "In the model’s file" in page.locator("aside").inner_text():
+            break
+        links = page.locator("aside h3:has-text('Made from') + ul button")
+        parameters = links.filter(has_text=re.compile(r"embed|\.W|\.b[12QKVO]?\[|gain|bias"))
+        here = page.locator("aside .top code").inner_text()
+        (parameters if parameters.count() else links).first.click()
+        expect(page.locator("aside .top code")).not_to_have_text(here)
+    expect(page.locator("aside")).to_contain_text("model.safetensors")
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def weight(page: Page) -> float:
+    return number(page.locator("[data-address='enc.0.self.weights.h0[1,2]']").first.text_content() or "")
+
+
+def test_what_pupils_do_by_themselves(page: Page) -> None:
+    page.get_by_role("button", name="Lesson").click()
+    expect(page.locator("#tour-title")).to_be_visible()
+    page.get_by_role("button", name="leave the lesson").click()
+    choose(page, "Model", "lesson")
+    page.locator(".unfold", has_text="How it learned").click()
+    slider = page.get_by_role("slider", name="The same sentence at every age")
+    slider.fill("0")
+    expect(page.locator(".says").first).not_to_have_text("hola mundo")
+    slider.fill("7")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
