@@ -79,7 +79,7 @@ def greedy(step: Step, start: int, end: int, options: Options) -> Hypothesis:
     return _follow(step, start, end, options, lambda log_probs_V: int(np.argmax(log_probs_V)))
 
 
-def sample(step: Step, start: int, end: int, options: Options, generator: np.random.Generator) -> Hypothesis:
+def sample(step: Step, start: int, end: int, options: Options, generator: "np.random.Generator") -> Hypothesis:
     """A token drawn from the tempered and truncated distribution at every step."""
     sampling = options.sampling or Sampling()
     return _follow(step, start, end, options, lambda log_probs_V: draw(log_probs_V, sampling, generator))
@@ -193,7 +193,7 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
     return places[np.argsort(-values[places], kind="stable")][:count]
 
 
-def draw(log_probs_V: np.ndarray, sampling: Sampling, generator: np.random.Generator) -> int:
+def draw(log_probs_V: np.ndarray, sampling: Sampling, generator: "np.random.Generator") -> int:
     """One token at random, of those that may be drawn."""
     tokens, probs = drawable(log_probs_V, sampling)
     return int(generator.choice(tokens, p=probs))

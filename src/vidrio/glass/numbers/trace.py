@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vidrio.errors import AddressError, nearest
-from vidrio.glass.numbers.stages import Stage, stages, stages_of, without_head
+from vidrio.glass.numbers.stages import Stage, is_output, stages, stages_of, without_head
 from vidrio.glass.paper.maths import Array, Tap
 from vidrio.glass.paper.transformer import Machine
 
@@ -33,6 +33,12 @@ class Address:
     def __str__(self) -> str:
         inside = f"[{','.join(self.index)}]" if self.index else ""
         return f"{self.name}{inside}" + ("" if self.step is None else f"@{self.step}")
+
+
+def written(name: str, index: tuple[str, ...], step: int | None) -> str:
+    """An address as people write it: at a step, an output has lost its row."""
+    at_step = step is not None and is_output(name) and index[:1] == (str(step),)
+    return str(Address(name, index[1:] if at_step else index, step))
 
 
 _ADDRESS = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?:\[(?P<index>.+)\])?(?:@(?P<step>\d+))?", re.DOTALL)

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from vidrio.glass.numbers.stages import Stage, is_output
-from vidrio.glass.numbers.trace import Address, Trace
+from vidrio.glass.numbers.stages import Stage
+from vidrio.glass.numbers.trace import Address, Trace, written
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof import expressions, notations
 from vidrio.glass.proof.cells import Cells, Place
@@ -36,12 +36,6 @@ class At:
 
     def __str__(self) -> str:
         return written(self.name, tuple(map(str, self.place)), self.step)
-
-
-def written(name: str, index: tuple[str, ...], step: int | None) -> str:
-    """An address as people write it: at a step, an output has lost its row."""
-    at_step = step is not None and is_output(name) and index[:1] == (str(step),)
-    return str(Address(name, index[1:] if at_step else index, step))
 
 
 def locate(trace: Trace, address: Address) -> At:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vidrio.glass.numbers.stages import Stage
-from vidrio.glass.numbers.trace import Trace, parameter_array
+from vidrio.glass.numbers.trace import Trace, parameter_array, written
 from vidrio.glass.paper.maths import Array
-from vidrio.glass.proof.receipts import written
 from vidrio.glass.whatif.whatif import WhatIf
 
 # One pass and step by step add up in another order; differences up to so many epsilons of a quantity's largest number
