@@ -102,7 +102,7 @@ PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--to", type=Path, default=Path("docs/images"))
-    parser.add_argument("--only", default=None, help="layer, number, …")
+    parser.add_argument("--only", default=None, help="page, layer, number, …")
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--width", type=int, default=0)
     given = parser.parse_args()
@@ -115,7 +115,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         try:
             for name in PICTURES:
-                if given.only is None or name == f"-{given.only}":
+                if given.only in (None, name.removeprefix("-") or "page"):
                     take(browser, url, name, given)
         finally:
             browser.close()
