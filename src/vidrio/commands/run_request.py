@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # NumPy reads this when it is first imported. One sentence means small products: a second thread only waits for the
 # first, and takes three times the processor's time for it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# What a run makes lives until it ends: looking for garbage after every 700 objects takes a twentieth of the time.
+# What a run makes lives until it ends: looking for garbage after every 700 objects finds none.
 gc.set_threshold(100_000)
 
 # Target, search, reading and what-ifs; with --model and --dtype they are what `RunRequest.take` takes.

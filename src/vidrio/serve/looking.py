@@ -147,7 +147,7 @@ class Looking:
         """What the glass finds by a search of its own."""
         loaded, (given, sentence) = self.loaded(asked.model, asked.numbers), self._given(asked)
         unchanged = replace(asked, changes=())
-        options = sentence.options if sentence else _options(loaded, asked)
+        options = _options(loaded, asked, sentence)
         return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=options, tree=Tree()))
 
     def run(self, asked: Asked) -> Run:
@@ -175,7 +175,7 @@ class Looking:
             if sentence is not None:
                 end = loaded.glass.config.special.end
                 target = [*sentence.best.ids, *[end] * sentence.best.ended]
-            options = sentence.options if sentence else _options(loaded, asked)
+            options = _options(loaded, asked, sentence)
             tried = BeforeAfter.of_one(look(loaded.glass, given, options=options, target=target or None))
         done = time.perf_counter()
         return Run(
@@ -205,6 +205,9 @@ def _example(name: str) -> Loaded:
     return Loaded(name, glass, None)
 
 
-def _options(loaded: Loaded, asked: Asked) -> Options:
+def _options(loaded: Loaded, asked: Asked, sentence: Sentence | None) -> Options:
+    """As the sentence was searched; as is asked, where nothing was translated."""
+    if sentence is not None:
+        return sentence.options
     options = default_options(loaded.glass.config)
     return replace(options, beam=asked.beam) if asked.beam else options
