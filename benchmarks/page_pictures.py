@@ -6,15 +6,14 @@ With --dark or --width they are for looking at: give another folder then.
 """
 
 import argparse
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
+
+from in_chromium import served_page
 
 CAR = {"text": "I bought a new car yesterday."}
 SEED = {"text": "hello world", "model": "lesson"}
@@ -107,19 +106,10 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=0)
     given = parser.parse_args()
     given.to.mkdir(parents=True, exist_ok=True)
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
-        assert server.stdout
-        url = server.stdout.readline().split()[-1]
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        try:
-            for name in PICTURES:
-                if given.only in (None, name.removeprefix("-") or "page"):
-                    take(browser, url, name, given)
-        finally:
-            browser.close()
-            server.terminate()
+    with served_page() as (browser, url):
+        for name in PICTURES:
+            if given.only in (None, name.removeprefix("-") or "page"):
+                take(browser, url, name, given)
 
 
 def take(browser: Browser, url: str, name: str, given: argparse.Namespace) -> None:

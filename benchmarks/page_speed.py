@@ -8,7 +8,6 @@ many were drawn a second (60 are all), and the longest time between two. Also `v
 """
 
 import argparse
-import shutil
 import statistics
 import subprocess
 import sys
@@ -20,7 +19,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page
+
+from in_chromium import served_page
 
 SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."
 TYPED = "I bought a new car yesterday and"
@@ -57,27 +58,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keys", type=int, default=16)
     given = parser.parse_args()
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
-    command = [sys.executable, "-m", "vidrio", "serve", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
-        assert server.stdout
-        url = server.stdout.readline().split()[-1]
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        try:
-            paints = [first_paint(browser, url) for _ in range(given.rounds + 1)][1:]  # the first one warms the server
-            tell("first paint", [paint for paint, _ in paints], "ms", 1000)
-            tell("first view, compressed", [size / 1000 for _, size in paints], "kB", 300)
-            page = opened(browser, url)
-            texts, overviews = typed(page, given.keys)
-            tell("key press → translation", texts, "ms", 150)
-            tell("key press → overview", overviews, "ms", 300)
-            rates, longest, tasks = expanded(page)
-            tell("frames a second while expanding", rates, "", 60)
-            tell("longest time without a frame", longest, "ms", 17)
-            tell("longest task, processor time", tasks, "ms", 17)
-        finally:
-            browser.close()
-            server.terminate()
+    with served_page() as (browser, url):
+        paints = [first_paint(browser, url) for _ in range(given.rounds + 1)][1:]  # the first one warms the server
+        tell("first paint", [paint for paint, _ in paints], "ms", 1000)
+        tell("first view, compressed", [size / 1000 for _, size in paints], "kB", 300)
+        page = opened(browser, url)
+        texts, overviews = typed(page, given.keys)
+        tell("key press → translation", texts, "ms", 150)
+        tell("key press → overview", overviews, "ms", 300)
+        rates, longest, tasks = expanded(page)
+        tell("frames a second while expanding", rates, "", 60)
+        tell("longest time without a frame", longest, "ms", 17)
+        tell("longest task, processor time", tasks, "ms", 17)
     whole_file(given.rounds)
 
 

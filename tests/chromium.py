@@ -7,8 +7,12 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -42,3 +46,16 @@ def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Opened:
         done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     return Opened(done.stdout, re.findall(r"CONSOLE[^\]]*\] (.*)", done.stderr))
+
+
+def stay_at(address: str, page: "Page", refused: list[str]) -> None:
+    """Let a page ask this server and nobody else; what else it asks for is refused, and noted."""
+
+    def decide(route: "Route") -> None:
+        if route.request.url.startswith((address, "data:", "blob:")):
+            route.continue_()
+        else:
+            refused.append(f"asked for {route.request.url}")
+            route.abort()
+
+    page.route("**/*", decide)

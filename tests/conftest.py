@@ -84,6 +84,15 @@ def call_vidrio(
 
 
 @pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """A server with the packaged models and its page: where it is."""
+    import serving
+
+    with serving.server(model="", page=True) as there:
+        yield there.address
+
+
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """Chromium, without a window; it asks nobody for anything by itself."""
     from playwright.sync_api import expect, sync_playwright

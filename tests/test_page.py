@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from safetensors.numpy import load
 
-import serving
+from chromium import stay_at
 
 TEXT = "I bought a new car yesterday."
 HOSTILE = '<img src=x onerror="document.title=1"><b>bold</b> & "quotes"'
@@ -22,30 +22,17 @@ AXE = Path(__file__).parent / "data" / "axe.min.js"
 Open = Callable[..., Page]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving.server(model="", page=True) as there:
-        yield there.address
-
-
 @pytest.fixture
 def open_page(server: str, browser: Browser) -> Iterator[Open]:
     """A page at a view; it may ask this server and nobody else, and its console must stay quiet."""
     pages: list[Page] = []
     said: list[str] = []
 
-    def quiet(route: Any) -> None:
-        if route.request.url.startswith((server, "data:", "blob:")):
-            route.continue_()
-        else:
-            said.append(f"asked for {route.request.url}")
-            route.abort()
-
     def opened(width: int = 1440, height: int = 1000, context: dict[str, Any] | None = None, **view: Any) -> Page:
         page = browser.new_context(viewport={"width": width, "height": height}, **(context or {})).new_page()
         page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.route("**/*", quiet)
+        stay_at(server, page, said)
         page.goto(f"{server}#{urlencode({'text': TEXT, **view}, doseq=True)}")
         page.locator(".towers canvas, .refused").first.wait_for()
         pages.append(page)

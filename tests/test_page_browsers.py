@@ -1,14 +1,13 @@
 """The page in Firefox and in WebKit: it loads, translates, opens a layer and a number, and keeps a picture."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-import serving
 from other_browsers import FIREFOX, WEBKIT, Driven, firefox, webkit
 
 pytestmark = pytest.mark.slow
@@ -29,12 +28,6 @@ if (!window.wrong) {
 }
 return true;
 """
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving.server(model="", page=True) as there:
-        yield there.address
 
 
 @pytest.mark.parametrize("open_browser", BROWSERS)

@@ -231,12 +231,11 @@ def sheet() -> Sheet:
         "loss", [Curve("training", [(0, 3.0), (10, 1.0)]), Curve("held out", [(5, 2.0)], True)], [(0, 0), (10, 2)]
     )
     heat = Heat(np.array([[0.9, 0.1], [0.2, 0.8]]), ("x", "y"), ("u", "v"), "a picture")
-    more = [curve, heat, Fold("More", "inside", [Pairs([("name", "value")])], "fold")]
+    more = [curve, heat, Fold("More", [Pairs([("name", "value")])])]
     return Sheet(
         "A <sheet>",
         [Note("beware", tone="warning")],
         [Section("one", "One", parts), Section("two", "Two", more)],
-        "",
         [("f", "0" * 64)],
     )
 

@@ -5,18 +5,12 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-import serving
+from chromium import stay_at
 
 pytestmark = pytest.mark.slow
 TEXT = "I bought a new car yesterday."
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serving.server(model="", page=True) as there:
-        yield there.address
 
 
 @pytest.fixture
@@ -24,18 +18,11 @@ def page(server: str, browser: Browser) -> Iterator[Page]:
     """A projector's page; whatever it asks of another machine fails the test."""
     elsewhere: list[str] = []
 
-    def here_only(route: Route) -> None:
-        if route.request.url.startswith((server, "data:", "blob:")):
-            route.continue_()
-        else:
-            elsewhere.append(route.request.url)
-            route.abort()
-
     context = browser.new_context(viewport={"width": 1280, "height": 720}, color_scheme="light")
     page = context.new_page()
     page.set_default_timeout(60_000)
     expect.set_options(timeout=60_000)
-    page.route("**/*", here_only)
+    stay_at(server, page, elsewhere)
     page.goto(server)
     page.locator(".towers canvas").first.wait_for()
     yield page

@@ -309,7 +309,7 @@ export type Block =
       numbers: Block;
     }
   | { kind: "beside"; blocks: Block[] }
-  | { kind: "fold"; title: string; about: string; blocks: Block[]; anchor: string }
+  | { kind: "fold"; title: string; blocks: Block[] }
   | { kind: "pairs"; pairs: [string, string][] }
   | CurvesBlock
   | { kind: "ages"; history: AgesData }
@@ -323,7 +323,6 @@ export interface Sheet {
   precision: number;
   header: Block[];
   sections: { anchor: string; title: string; blocks: Block[] }[];
-  footer: string;
   checksums: [string, string][];
 }
 

@@ -28,7 +28,7 @@ class Drawn:
 
     def _repr_html_(self) -> str:
         """The page with these blocks in it, in a frame of its own that reaches nothing outside."""
-        page = blocks_page(Page(self.title, (), [Section("here", "", self.blocks)], "", ()), self.precision)
+        page = blocks_page(Page(self.title, (), [Section("here", "", self.blocks)], ()), self.precision)
         style = "width:100%;height:440px;border:0;resize:vertical"
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'
 

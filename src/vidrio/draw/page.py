@@ -87,7 +87,6 @@ def blocks_page(page: b.Page, precision: int = PRECISION) -> str:
             for section in page.sections
             if section.blocks
         ],
-        "footer": page.footer,
         "checksums": [list(pair) for pair in page.checksums],
     }
     return _file(page.title, [*_bundle("blocks"), _deflated(json_text(data))])

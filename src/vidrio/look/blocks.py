@@ -130,9 +130,7 @@ class Fold(NamedTuple):
     """Something that is shown only when it is asked for."""
 
     title: str
-    about: str
     blocks: Sequence["Block"]
-    anchor: str = ""
 
 
 class Pairs(NamedTuple):
@@ -186,12 +184,11 @@ class Section(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A whole page: a heading with what must be read first, sections, and who made it."""
+    """A whole page: a heading with what must be read first, sections, and the checksums of what it tells of."""
 
     title: str
     header: Sequence[Block]
     sections: Iterable[Section]
-    footer: str  # after "Made by vidrio VERSION"
     checksums: Sequence[tuple[str, str]]
 
 

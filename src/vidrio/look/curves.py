@@ -110,7 +110,7 @@ def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]
     whole = rows if len(shown) < len(rows) else []
     heads = ["step", *["minute"] * bool(minutes), *(NAMES.get(name, name) for name in names), ""]
     few = f" ({len(shown)} of {len(rows)} are shown)" if whole else ""
-    return Fold(f"The validations as numbers{few}", "", [Table(shown, heads, name="validations", whole=whole)])
+    return Fold(f"The validations as numbers{few}", [Table(shown, heads, name="validations", whole=whole)])
 
 
 def mean_of_best(records: Sequence[Record]) -> Record | None:
@@ -141,7 +141,7 @@ def said(validations: Sequence[Record]) -> Iterator[Block]:
             [f"{r['step']:,}", Words(clip(r["samples"][i][1]), "said")] for r in shown if i < len(r["samples"])
         ]
         blocks += [Title(clip(source)), Table(rows, name="translations")]
-    yield Fold("What it said of the same sentences on the way", "", blocks)
+    yield Fold("What it said of the same sentences on the way", blocks)
 
 
 def spread(length: int, most: int) -> list[int]:

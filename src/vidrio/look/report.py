@@ -77,7 +77,7 @@ def report(folder: Path, ending: Ending, data: Path | None = None) -> Page:
     sections = [Section(anchor, title, list(blocks)) for anchor, title, blocks in parts]
     checksums = list(identity(model)["sha256"].items())
     header = list(_header(model, ending, folder / "run"))
-    return Page(f"{_title(model)}: a training run", header, sections, "", checksums)
+    return Page(f"{_title(model)}: a training run", header, sections, checksums)
 
 
 def _title(model: LoadedModel) -> str:
@@ -256,7 +256,7 @@ def _ages(told: History) -> Iterator[Block]:
         f"the right: how probable each token of its translation was, those before it given."
     )
     yield Ages(told.to_json())
-    yield Fold("All ages at once", "", [Table(rows, ("step", "it said", *told.tokens), name="ages")])
+    yield Fold("All ages at once", [Table(rows, ("step", "it said", *told.tokens), name="ages")])
 
 
 # --- what from, and how -----------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def _data(data: dict[str, Any]) -> Iterator[Block]:
         for s in some[:DROPPED]
     ]
     table = Table(samples, ("reason", "where", "source", "target"), name="samples left out")
-    yield Fold(f"Some of the {unit} left out", "", [table])
+    yield Fold(f"Some of the {unit} left out", [table])
 
 
 def _told(provenance: dict[str, Any]) -> Iterator[Block]:
