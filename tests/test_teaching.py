@@ -21,13 +21,11 @@ def page(server: str, browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1280, "height": 720}, color_scheme="light")
     page = context.new_page()
     page.set_default_timeout(60_000)
-    expect.set_options(timeout=60_000)
     stay_at(server, page, elsewhere)
     page.goto(server)
     page.locator(".towers canvas").first.wait_for()
     yield page
     context.close()
-    expect.set_options(timeout=5_000)
     assert not elsewhere
 
 
