@@ -59,7 +59,7 @@ def test_a_part_of_a_matrix_is_kept_whole(browser: Browser, tmp_path: Path) -> N
     matrix = np.random.default_rng(0).normal(size=(40, 30)).astype(np.float32)
     steps = [{"kind": "validation", "step": n, "seconds": n, "loss": 1 / (n + 1)} for n in range(300)]
     small = Table([["1", "2"]], ["a", "b, c"], name="small")
-    sheet = Sheet("kept", [], [Section("a", "all", [Numbers(matrix, "m"), *panels(steps), small])], "", [])
+    sheet = Sheet("kept", [], [Section("a", "all", [Numbers(matrix, "m"), *panels(steps), small])], [])
     (tmp_path / "page.html").write_text(blocks_page(sheet), "utf-8")
     page = browser.new_context(offline=True).new_page()
     page.goto((tmp_path / "page.html").as_uri())
