@@ -1,8 +1,9 @@
-"""The parts of learning, each by itself: gradients, loss, dropout, schedules, batches, Adam."""
+"""The parts of learning, each by itself: gradients, loss, dropout, schedules, batches, Adam, Muon."""
 
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from vidrio.learn.net.dropout import KeepAll, dropout
 from vidrio.learn.net.loss import objective, objective_twice, predict
 from vidrio.learn.net.model import attend_elsewhere, attend_on_cpu
 from vidrio.learn.net.parameters import Parameters
-from vidrio.learn.optimiser import Adam, Schedule, clip
+from vidrio.learn.optimiser import Adam, Schedule, clip, orthogonal, update_by_muon
 from vidrio.model.config import ModelConfig
 from vidrio.text.tokens.bpe_dropout import Dropout
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -316,7 +317,7 @@ def test_rate_too_small_for_a_byte_is_none() -> None:
         dropout(1.0, (1,))
 
 
-# --- schedules and Adam -----------------------------------------------------------------------------------------------
+# --- schedules, Adam and Muon -----------------------------------------------------------------------------------------
 
 
 def test_inverse_square_root_is_the_papers() -> None:
@@ -351,6 +352,50 @@ def test_adam_is_pytorchs() -> None:
         reference.step()
     expected = torch.cat([group["params"][0].detach() for group in reference.param_groups])
     torch.testing.assert_close(ours, expected, rtol=0, atol=FLOAT64)
+
+
+def test_a_matrix_is_made_orthogonal_as_its_singular_values_say() -> None:
+    """Newton and Schulz's rounds are a polynomial of the singular values, and change nothing else of a matrix."""
+    matrix = normal(6, 10)
+    left, lengths, right = torch.linalg.svd(matrix, full_matrices=False)
+    lengths /= matrix.norm()
+    for _ in range(5):
+        lengths = 3.4445 * lengths - 4.7750 * lengths**3 + 2.0315 * lengths**5
+    assert 0.6 < lengths.min() < lengths.max() < 1.3
+    nothing = torch.zeros(6, 10, dtype=F64)
+    made = orthogonal(torch.stack([matrix, nothing]), F64)
+    torch.testing.assert_close(made[0], left @ lengths.diag() @ right, rtol=0, atol=FLOAT64)
+    assert torch.equal(made[1], nothing)
+
+
+@pytest.mark.parametrize(
+    ("changes", "some"),
+    [({}, ("enc.0.self.WQ", "dec.1.ffn.W2")), ({"shape": "decoder"}, ("dec.0.self.WV", "dec.1.ffn.W1"))],
+)
+def test_muon_is_pytorchs_in_layers_and_adam_elsewhere(changes: dict[str, Any], some: tuple[str, ...]) -> None:
+    if not hasattr(torch.optim, "Muon"):  # before PyTorch 2.9
+        pytest.skip("this PyTorch has no Muon")
+    config = make_config(attention_bias=True, **changes)
+    ours = Parameters.from_arrays(config, make_parameters(config))
+    adam, other, only_adam = Adam.start(ours.flat), Adam.start(ours.flat), ours.flat.clone()
+    theirs = [matrix.clone().requires_grad_() for matrix in ours.matrices(ours.flat)]
+    muon = torch.optim.Muon(theirs, lr=0.01, weight_decay=0, momentum=0.9, adjust_lr_fn="match_rms_adamw")
+    for seed in range(4):
+        gradient = normal(len(ours.flat), seed=seed).float()
+        update_by_muon(adam, ours, gradient, 0.01, torch.bfloat16)
+        other.update(only_adam, gradient, 0.01)
+        for matrix, part in zip(theirs, ours.matrices(gradient), strict=True):
+            matrix.grad = part.clone()
+        muon.step()
+    for matrix, reference in zip(ours.matrices(ours.flat), theirs, strict=True):
+        torch.testing.assert_close(matrix, reference.detach(), rtol=0, atol=4 * 0.01 * BFLOAT16)
+    rest = torch.ones_like(ours.flat)
+    for matrix in ours.matrices(rest):
+        matrix.zero_()
+    assert torch.equal(ours.flat[rest == 1], only_adam[rest == 1])
+    by_name = replace(ours, flat=rest).to_arrays()
+    assert not any(by_name[name].any() for name in some)
+    assert all(value.all() for name, value in by_name.items() if value.ndim == 1 or name == "embed")
 
 
 def test_clip() -> None:
@@ -456,14 +501,3 @@ def test_words_are_split_otherwise_by_key_alone() -> None:
         assert tokenizer.decode(row[: length - 1].tolist()) == text
     short = replace(config, max_positions=int(plain.source_lengths_B.max()))
     assert torch.equal(collate(examples, which, short, 0.9, (1,)).source_BS, plain.source_BS)  # else it would not fit
-
-
-def test_weight_decay_spares_gains_and_biases() -> None:
-    config = make_config(attention_bias=True)
-    weights = Parameters.from_arrays(config, make_parameters(config))
-    for name, part in weights.views(weights.decays).items():
-        last = name.rsplit(".", 1)[-1]
-        assert part.unique().tolist() == [0.0 if last == "gain" or last.startswith("b") else 1.0], name
-    assert math.isclose(
-        float(weights.decays.sum()), sum(p.numel() for p in weights.views(weights.flat).values() if p.dim() > 1)
-    )

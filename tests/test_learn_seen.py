@@ -152,19 +152,18 @@ def rules_with(seen: Seen, steps: int, **changes: object) -> Rules:
     adam, flat = Adam.start(seen.parameters.flat), seen.parameters.flat.clone()
     for _ in range(steps):
         adam.update(flat, torch.randn(len(flat), generator=generator, dtype=torch.float64), 1e-3)
-    values = {"smoothing": 0.1, "longest": 0.0, "rate": 1e-3, "decay": 0.0, "adam": adam if steps else None, **changes}
+    values = {"smoothing": 0.1, "longest": 0.0, "rate": 1e-3, "adam": adam if steps else None, **changes}
     return Rules(**values)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("decay", [0.0, 0.1])
-def test_a_life_is_a_step_of_pytorchs_own_adam(decay: float) -> None:
+def test_a_life_is_a_step_of_pytorchs_own_adam() -> None:
     seen, _ = seen_of({})
     place = seen.place("dec.0.ffn.W2", (3, 1))
     other = torch.nn.Parameter(seen.parameters.flat.clone())
-    theirs = torch.optim.AdamW([other], lr=1e-3, betas=(0.9, 0.98), eps=1e-9, weight_decay=decay)
+    theirs = torch.optim.Adam([other], lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
     other.grad = seen.gradient.clone()
     theirs.step()
-    life = seen.life(place, rules_with(seen, 0, decay=decay))
+    life = seen.life(place, rules_with(seen, 0))
     assert life.new == pytest.approx(other[place].item(), abs=1e-15)
     assert life.mean == pytest.approx(theirs.state[other]["exp_avg"][place].item(), abs=1e-18)
     assert life.square == pytest.approx(theirs.state[other]["exp_avg_sq"][place].item(), abs=1e-20)
@@ -173,25 +172,42 @@ def test_a_life_is_a_step_of_pytorchs_own_adam(decay: float) -> None:
 
 def test_a_life_after_some_steps_written_out() -> None:
     seen, _ = seen_of({})
-    place, rules = seen.place("enc.1.self.WQ", (0, 2, 3)), rules_with(seen, 7, longest=0.25, decay=0.2)
+    place, rules = seen.place("enc.1.self.WQ", (0, 2, 3)), rules_with(seen, 7, longest=0.25)
     life = seen.life(place, rules)
     g = life.gradient * min(1, 0.25 / float(seen.gradient.norm()))
     m, v = 0.9 * life.mean_before + 0.1 * g, 0.98 * life.square_before + 0.02 * g * g
-    new = life.value * (1 - 1e-3 * 0.2) - 1e-3 * (m / (1 - 0.9**8)) / (math.sqrt(v / (1 - 0.98**8)) + 1e-9)
+    new = life.value - 1e-3 * (m / (1 - 0.9**8)) / (math.sqrt(v / (1 - 0.98**8)) + 1e-9)
     assert life.clipped == pytest.approx(g, rel=1e-12)
     assert (life.mean, life.square, life.new) == pytest.approx((m, v, new), rel=1e-12)
     assert life.step == 8
     assert life.mean_before != 0
 
 
-def test_a_gain_does_not_decay() -> None:
+def test_a_life_by_muon_written_out() -> None:
+    """A matrix of a layer goes by Muon; a gain, and the table of words, by Adam."""
     seen, _ = seen_of({})
-    assert seen.life(seen.place("enc.0.self.norm.gain", (1,)), rules_with(seen, 0, decay=0.2)).decay == 0
+    rules = rules_with(seen, 7, longest=0.25, optimiser="muon")
+    assert rules.adam is not None
+    place = seen.place("enc.1.ffn.W2", (5, 3))
+    life = seen.life(place, rules)
+    mean = replace(seen.parameters, flat=rules.adam.mean).to_arrays()["enc.1.ffn.W2"]
+    g = seen.gradients["enc.1.ffn.W2"] * min(1, 0.25 / float(seen.gradient.norm()))
+    ahead = 0.9 * (0.9 * mean + 0.1 * g) + 0.1 * g
+    left, lengths, right = np.linalg.svd(ahead, full_matrices=False)
+    lengths /= np.linalg.norm(ahead)
+    for _ in range(5):
+        lengths = 3.4445 * lengths - 4.7750 * lengths**3 + 2.0315 * lengths**5
+    along = 0.2 * math.sqrt(max(ahead.shape)) * (left * lengths @ right)[5, 3]
+    assert (life.ahead, life.turned) == pytest.approx((ahead[5, 3], along), rel=1e-9)
+    assert life.new == pytest.approx(life.value - 1e-3 * along, rel=1e-12)
+    for name, index in (("enc.0.self.norm.gain", (1,)), ("src.embed", (3, 2))):
+        place = seen.place(name, index)
+        assert seen.life(place, rules) == seen.life(place, replace(rules, optimiser="adam"))
 
 
 def test_looking_changes_nothing() -> None:
     seen, _ = seen_of({})
-    rules = rules_with(seen, 3, longest=0.1, decay=0.2)
+    rules = rules_with(seen, 3, longest=0.1, optimiser="muon")
     assert rules.adam is not None
     kept = [x.clone() for x in (seen.parameters.flat, seen.gradient, rules.adam.mean, rules.adam.square)]
     first = seen.life(5, rules)

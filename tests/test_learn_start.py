@@ -43,6 +43,9 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     assert config_now == config
     assert about_now.symbols == "①②"
     assert about_now.provenance["from"] == about.name
+    (training,) = about_now.provenance["before"]
+    assert training.items() <= about.provenance.items()
+    assert f"- Before that: `{training['command']}`" in (second / "README.md").read_text(encoding="utf-8")
     assert (second / "tokenizer.json").read_bytes() == (learned / "tokenizer.json").read_bytes()
     before, after = read_parameters(learned), read_parameters(second)
     assert any((before[name] != after[name]).any() for name in before)

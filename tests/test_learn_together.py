@@ -90,9 +90,9 @@ def free_port() -> int:
 # --- the same model ---------------------------------------------------------------------------------------------------
 
 EQUAL = """
-for case, (sizes, precision, accumulate) in json.loads(sys.argv[2]).items():
+for case, (sizes, precision, accumulate, optimiser) in json.loads(sys.argv[2]).items():
     config = small_config(n_encoder_layers=2, **sizes)
-    changes = {"accumulate": accumulate, "precision": precision, "weight_decay": 0.1}
+    changes = {"accumulate": accumulate, "precision": precision, "optimiser": optimiser}
     recipe = replace(STEPS, stop=Stop(steps=15), validations=2, **changes)
     state = train(examples, start(config), recipe, first, processes=processes)
     keep(f"{case}-together", state.tensors())
@@ -113,11 +113,11 @@ with pytest.raises(KeyboardInterrupt):
 """
 OTHER = {"tying": "none", "norm": "post", "positions": "learned", "d_ff": 63}
 CASES = {
-    "float32": ({}, "float32", 2),
-    "bfloat16": ({}, "bfloat16", 2),
-    "other-float32": (OTHER, "float32", 2),
-    "other-bfloat16": (OTHER, "bfloat16", 2),
-    "two-each": ({}, "float32", 4),
+    "float32": ({}, "float32", 2, "muon"),
+    "bfloat16": ({}, "bfloat16", 2, "muon"),
+    "other-float32": (OTHER, "float32", 2, "adam"),
+    "other-bfloat16": (OTHER, "bfloat16", 2, "adam"),
+    "two-each": ({}, "float32", 4, "adam"),
 }
 
 

@@ -31,10 +31,6 @@ TESTS = {
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
 }
-BEFORE = {  # the trainings that it went on from
-    "en-es": ("en-es-first", "en-es-second", "en-es-third", "en-es-fourth"),
-    "es-en": ("en-es-first", "en-es-second", "es-en-first", "es-en-second"),
-}
 BACK = {
     "es-en": "| back-en | Common Voice, translated by a model, as the next two | CC0 |\n"
     "| | UD treebanks, schema-guided dialogues | CC BY-SA |\n"
@@ -48,7 +44,6 @@ BACK = {
 def ship(work: Path, direction: str, to: Path) -> None:
     run = work / direction
     config, about = read_config(run)
-    before = [read_config(work / which)[1].provenance for which in BEFORE[direction]]
     to.mkdir(parents=True, exist_ok=True)
     for stale in ("config.json", "confidence.json"):
         (to / stale).unlink(missing_ok=True)
@@ -73,7 +68,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     for file in (to / "fast").iterdir():
         if file.name != MANIFEST:  # each number once; the others are made again where they are used
             file.unlink()
-    write_atomically(to / "README.md", card(direction, about, before, config, held_out=len(sources)).encode())
+    write_atomically(to / "README.md", card(direction, about, config, held_out=len(sources)).encode())
 
 
 def names_that_change(work: Path, direction: str, tokenizer: Tokenizer) -> str:
@@ -102,12 +97,12 @@ def training(told: dict[str, Any]) -> str:
     """A line of the card."""
     return (
         f"- `{told['command']}`: {told['steps']:,} steps, {told['passes']:g} passes over the data, "
-        f"{told['seconds'] / 3600:.1f} hours on {told['machine']}, in {told['recipe']['precision']}"
+        f"{told['seconds'] / 3600:.1f} hours on {told['machine']}"
     )
 
 
-def card(direction: str, about: About, before: list[dict[str, Any]], config: ModelConfig, *, held_out: int) -> str:
-    told = about.provenance
+def card(direction: str, about: About, config: ModelConfig, *, held_out: int) -> str:
+    told, before = about.provenance, about.provenance["before"]
     source, target = ({"en": "English", "es": "Spanish"}[language] for language in direction.split("-"))
     metrics = list(dict.fromkeys(score["metric"] for score in about.scores))
     rows = [["test set", *metrics], ["---"] * (len(metrics) + 1)]
@@ -128,7 +123,7 @@ def card(direction: str, about: About, before: list[dict[str, Any]], config: Mod
             train=told["pairs"]["train"],
             held_out=held_out,
             back=BACK[direction],
-            times={4: "Four", 5: "Five", 6: "Six"}[len(before) + 1],
+            times=("Four", "Five", "Six", "Seven")[len(before) - 3],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, (*before, told))),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),

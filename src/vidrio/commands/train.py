@@ -54,6 +54,7 @@ _SIZES = (
 )
 _RECIPE = (
     click.option("--rate", type=float, help="Highest learning rate."),
+    click.option("--optimiser", type=click.Choice(["adam", "muon"]), help="[by size: muon from small on]"),
     click.option("--schedule", type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"])),
     click.option("--warmup", type=click.IntRange(0), help="Steps up to the highest rate."),
     click.option("--batch-tokens", "batch_tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),

@@ -21,7 +21,7 @@ class Rules:
     smoothing: float
     longest: float  # that the gradient may be; 0 for no bound
     rate: float
-    decay: float
+    optimiser: str = "adam"
     adam: Adam | None = None  # what it remembers; None: nothing yet
     parameters: Parameters | None = None  # the parameters as the run has left them; None: the model's own
     told: str = "Adam's means begin at 0: there is no run to go on from."
@@ -31,7 +31,7 @@ class Rules:
 def first_step(folder: Path, smoothing: float | None = None) -> Rules:
     """The rules of a first step: by the recipe of the run that made the model, else by the default recipe."""
     recipe = recipe_of(folder)
-    return Rules(recipe.smoothing if smoothing is None else smoothing, recipe.clip, recipe.rate, recipe.weight_decay)
+    return Rules(recipe.smoothing if smoothing is None else smoothing, recipe.clip, recipe.rate, recipe.optimiser)
 
 
 def next_step(folder: Path, config: ModelConfig, smoothing: float | None = None) -> Rules:

@@ -19,7 +19,7 @@ from vidrio.learn.net import model
 from vidrio.learn.net.loss import objective, predict, smoothed_cross_entropy
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.next_step import Rules
-from vidrio.learn.optimiser import Adam, clip
+from vidrio.learn.optimiser import Adam, clip, muon_steps, update_by_muon
 from vidrio.model.config import ModelConfig
 
 MOVES = tuple(10.0**-n for n in range(1, 10))  # how far a parameter is moved to check its gradient
@@ -160,7 +160,13 @@ class Seen:
         adam = rules.adam or Adam.start(parameters)
         length = clip(gradient, rules.longest)
         after = replace(adam, mean=adam.mean.clone(), square=adam.square.clone())
-        after.update(parameters, gradient, rules.rate, self.parameters.decays * rules.decay if rules.decay else None)
+        if rules.optimiser == "adam":
+            after.update(parameters, gradient, rules.rate)
+            turned = None
+        else:
+            moved = replace(self.parameters, flat=parameters)
+            update_by_muon(after, moved, gradient, rules.rate, torch.float64)
+            turned = self.turned(place, after, gradient)
         return Life(
             value=float(self.parameters.flat[place]),
             gradient=float(self.gradient[place]),
@@ -178,9 +184,18 @@ class Seen:
             mean_grown=after.grown[0],
             square_grown=after.grown[1],
             rate=rules.rate,
-            decay=rules.decay * float(self.parameters.decays[place]),
+            turned=turned,
             new=float(parameters[place]),
         )
+
+    def turned(self, place: int, after: Adam, gradient: Tensor) -> float | None:
+        """What Muon takes off one number of a layer's matrix at a rate of 1; None: it stands in none."""
+        steps = torch.full_like(gradient, torch.nan)
+        for matrix, step in zip(
+            self.parameters.matrices(steps), muon_steps(after, self.parameters, gradient, torch.float64), strict=True
+        ):
+            matrix.copy_(step)
+        return None if steps[place].isnan() else float(steps[place])
 
 
 @dataclass(frozen=True)
@@ -224,8 +239,13 @@ class Life:
     mean_grown: float  # 1 − β₁ⁿ
     square_grown: float  # 1 − β₂ⁿ
     rate: float
-    decay: float
+    turned: float | None  # what Muon takes off at a rate of 1; None: it goes by Adam
     new: float
+
+    @property
+    def ahead(self) -> float:
+        """Where the mean would be if the next gradient were like this one: Nesterov's, which Muon makes orthogonal."""
+        return self.beta1 * self.mean + (1 - self.beta1) * self.clipped
 
     @property
     def factor(self) -> float:

@@ -45,7 +45,7 @@ from vidrio.score.metrics import Score
 SAMPLES = 5  # of the best, the usual and the worst sentences
 LONGEST_SAMPLE = 400  # characters of a translation
 HELD_OUT = {"dev": "validation", "test": "the judgement at the end"}
-TOLD_ELSEWHERE = ("command", "pairs", "left out")  # of what a run tells of itself
+TOLD_ELSEWHERE = ("command", "before", "pairs", "left out")  # of what a run tells of itself
 PICTURES = 3  # sentences whose attention is drawn
 LONGEST_PICTURE = 14  # tokens of either side
 DROPPED = 3  # samples of pairs left out, for each reason
@@ -295,9 +295,10 @@ def _data(data: dict[str, Any]) -> Iterator[Block]:
 
 
 def _told(provenance: dict[str, Any]) -> Iterator[Block]:
-    """The command first, then everything that the run tells of itself."""
-    if command := provenance.get("command"):
-        yield str(command)
+    """The command first, after those of the trainings that it goes on from; then all that the run tells of itself."""
+    for training in (*provenance.get("before", []), provenance):
+        if command := training.get("command"):
+            yield str(command)
     pairs = list(flat({name: value for name, value in provenance.items() if name not in TOLD_ELSEWHERE}))
     if pairs:
         yield Pairs(pairs)

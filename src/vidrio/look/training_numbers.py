@@ -96,22 +96,24 @@ def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int 
         ]
     lines += [
         ("m", "mean of gradients: β₁ m + (1 − β₁) g", f"{b1} · {n(x.mean_before)} + {rest1} · {n(x.clipped)}", x.mean),
-        (
-            "v",
-            "mean of squares: β₂ v + (1 − β₂) g²",
-            f"{b2} · {n(x.square_before)} + {rest2} · {n(x.clipped)}²",
-            x.square,
-        ),
-        ("m̂", "m / (1 − β₁ⁿ), as m began at 0", f"{n(x.mean)} / (1 − {b1}^{x.step})", x.mean / x.mean_grown),
-        ("v̂", "v / (1 − β₂ⁿ), as v began at 0", f"{n(x.square)} / (1 − {b2}^{x.step})", x.square / x.square_grown),
-        ("r", "the learning rate", rules.rate_told, x.rate),
     ]
-    formula = "w − r m̂ / (√v̂ + ε)" + " − r λ w" * bool(x.decay)
-    numbers = (
-        f"{n(x.value)} − {n(x.rate)} · {n(x.mean / x.mean_grown)} / (√{n(x.square / x.square_grown)} + {x.epsilon:g})"
-    )
-    numbers += f" − {n(x.rate)} · {x.decay:g} · {n(x.value)}" * bool(x.decay)
-    lines.append(("w", formula, numbers, x.new))
+    if x.turned is None:
+        step = f"{n(x.mean / x.mean_grown)} / (√{n(x.square / x.square_grown)} + {x.epsilon:g})"
+        squares = f"{b2} · {n(x.square_before)} + {rest2} · {n(x.clipped)}²"
+        lines += [
+            ("v", "mean of squares: β₂ v + (1 − β₂) g²", squares, x.square),
+            ("m̂", "m / (1 − β₁ⁿ), as m began at 0", f"{n(x.mean)} / (1 − {b1}^{x.step})", x.mean / x.mean_grown),
+            ("v̂", "v / (1 − β₂ⁿ), as v began at 0", f"{n(x.square)} / (1 − {b2}^{x.step})", x.square / x.square_grown),
+            ("r", "the learning rate", rules.rate_told, x.rate),
+            ("w", "w − r m̂ / (√v̂ + ε)", f"{n(x.value)} − {n(x.rate)} · {step}", x.new),
+        ]
+    else:
+        lines += [
+            ("a", "one step ahead: β₁ m + (1 − β₁) g", f"{b1} · {n(x.mean)} + {rest1} · {n(x.clipped)}", x.ahead),
+            ("o", "all of the matrix's a, made orthogonal, times 0.2 √longer side", "", x.turned),
+            ("r", "the learning rate", rules.rate_told, x.rate),
+            ("w", "w − r o", f"{n(x.value)} − {n(x.rate)} · {n(x.turned)}", x.new),
+        ]
     width = max(len(figures(value, precision)) for *_, value in lines)
     for letter, what, how, value in lines:
         yield f"  {left(letter, 3)} {left(what, WIDTH - 10 - width)} {right(figures(value, precision), width)}"
@@ -120,7 +122,11 @@ def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int 
     moved = x.new - x.value
     yield Note(
         f"It moved by {figures(moved, precision)}: {abs(moved) / x.rate if x.rate else 0:.2f} times the learning rate. "
-        f"Adam goes one rate a step where the gradient keeps its sign and size, less where it does not.",
+        + (
+            "Adam goes one rate a step where the gradient keeps its sign and size, less where it does not."
+            if x.turned is None
+            else "Muon makes all directions of a matrix's gradient equally long: the rare ones are learned from too."
+        ),
         indent=2,
     )
 

@@ -5,9 +5,9 @@ those of `parameters.py`; only attention's projections are stored fused, WQ, WK 
 one product is faster than three.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -64,14 +64,16 @@ class Parameters:
         full = self.views(self.flat.detach())
         return cast, {name: full[name].detach().requires_grad_() for name in LOOKUPS if name in full}
 
-    @cached_property
-    def decays(self) -> Tensor:
-        """1 where weight decay works (matrices, tables), 0 where it does not (gains, biases)."""
-        mask = torch.ones_like(self.flat)
-        for part in self.views(mask).values():
-            if part.dim() == 1:
-                part.zero_()
-        return mask
+    def matrices(self, flat: Tensor) -> list[Tensor]:
+        """The matrices of the layers in a vector laid out like this one: Q, K and V each by itself, none taller than
+        wide. The tables of words and places are none of them.
+        """
+        found: list[Tensor] = []
+        for name, part in self.views(flat).items():
+            if part.dim() == 2 and name.startswith(("enc.", "dec.")):
+                fused = re.search(r"\.W([QKV]+)$", name)
+                found += part.chunk(len(fused[1]), dim=1) if fused else [part]
+        return [matrix if matrix.shape[0] <= matrix.shape[1] else matrix.t() for matrix in found]
 
     def gradient(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> Tensor:
         """The gradient that a backward pass left in the leaves, as one flat vector in full precision."""

@@ -36,6 +36,8 @@ DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
 # Pairs made from few words by a rule (each stands there so often, on average) are not learned by heart: little dropout.
 FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
+# Muon learns more from each step, but its products take a sixth of the time where matrices are small: no gain there.
+OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 MINUTES = 30  # a run takes, unless it is told when to stop
 WARMUP = 500  # steps; fewer where the whole run is short
@@ -113,6 +115,7 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
     like = nearest_preset(config)
     recipe = Recipe(
         stop=stop,
+        optimiser=OPTIMISER_FOR[like],
         rate=RATE_FOR[like] * (SHARE_OF_RATE if start else 1),
         warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
         batch_tokens=batch_for(like, tokens),
@@ -365,7 +368,7 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]
         f"model: {plan.preset or OWN_SIZES}, {count(c):,} parameters, {c.layers_in_words} layers, {c.d_model} wide, "
         f"{c.n_heads} heads, vocabulary of {vocabulary:,}",
         f"computing in {r.precision}{why} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens, "
-        f"{len(task.examples.source.lengths):,} pairs, dropout {r.dropout:g}, rate {r.rate:g} ({r.schedule})"
-        + (f", R-Drop {r.r_drop:g}" if r.r_drop else ""),
+        f"{len(task.examples.source.lengths):,} pairs, dropout {r.dropout:g}, {r.optimiser.title()} at rate {r.rate:g} "
+        f"({r.schedule})" + (f", R-Drop {r.r_drop:g}" if r.r_drop else ""),
         f"it ends {r.stop}" + (" (--time changes that)" if r.stop.seconds else ""),
     ]

@@ -39,6 +39,7 @@ NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made 
 CALIBRATED = 2_000  # pairs at most, that confidence is measured on
 METRIC_OF = {"classify": "accuracy", "generate": "loss"}  # that the finished model is judged by
 CERTAIN = 1.96  # standard deviations to either side hold 95 %
+IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine")  # of a training that another goes on from
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
 
 
@@ -200,7 +201,7 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "pairs": task.pairs,
             "left out": task.left_out,
             "command": shlex.join(["vidrio", *request.command]),
-            **({"from": start.about.name or start.folder.name} if start else {}),
+            **({"from": start.about.name or start.folder.name, "before": trainings(start.about)} if start else {}),
             "preset": plan.preset or OWN_SIZES,
             "recipe": asdict(plan.recipe),
             "steps": state.step,
@@ -214,6 +215,12 @@ def describe(learned: Learned, judgement: Judgement) -> About:
         },
         scores=[asdict(score) for score in judgement.scores],
     )
+
+
+def trainings(about: About) -> list[dict[str, Any]]:
+    """The trainings that a model has behind it, the first one first: what each was, in short."""
+    last = {name: about.provenance[name] for name in IN_SHORT if name in about.provenance}
+    return [*about.provenance.get("before", []), *([last] if last else [])]
 
 
 def versions() -> dict[str, str]:
@@ -245,6 +252,7 @@ def card(learned: Learned, about: About, limits: Sequence[str]) -> str:
         *([] if p["origins"] else [NO_LICENCE]),
         f"- {p['steps']:,} steps, {p['passes']:g} passes over the data, {p['seconds']:,} seconds, "
         f"in {learned.plan.recipe.precision}",
+        *(f"- Before that: `{before['command']}`" for before in p.get("before", []) if "command" in before),
         *([f"- The mean of its {len(p['mean of steps'])} best models"] if "mean of steps" in p else []),
         f"- Command: `{p['command']}`\n",
         f"## Scores\n\nOn {len(learned.task.test) or p['pairs']['dev']:,} held-out texts{searched}.\n",

@@ -22,7 +22,7 @@ from vidrio.learn.batches import Position, collate, stream
 from vidrio.learn.net import model
 from vidrio.learn.net.loss import gradient_of
 from vidrio.learn.net.parameters import Parameters
-from vidrio.learn.optimiser import Schedule, clip
+from vidrio.learn.optimiser import Schedule, clip, update_by_muon
 from vidrio.learn.processes import ALONE, Processes
 from vidrio.learn.run.plan import METRICS, Recipe, Stop
 from vidrio.learn.run.state import BestModel, Keeper, State
@@ -119,8 +119,10 @@ def take_step(training: Training, step: StepBatches, state: State, clock: "Clock
             do="start the same command with a lower --rate or a longer --warmup; it goes on from the last saved state",
         )
     rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(number, state.share)
-    decay = parameters.decays * recipe.weight_decay if recipe.weight_decay else None
-    state.adam.update(parameters.flat, gradient, rate, decay)
+    if recipe.optimiser == "adam":
+        state.adam.update(parameters.flat, gradient, rate)
+    else:
+        update_by_muon(state.adam, parameters, gradient, rate, getattr(torch, recipe.precision))
     # In the first steps the mean is of those steps only, not of where they started.
     state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
     state.step, state.seconds = number, seconds

@@ -11,7 +11,7 @@ from typing import Any
 
 from vidrio.errors import ConfigError, RunError
 from vidrio.learn.net.dropout import LEAST
-from vidrio.learn.optimiser import SCHEDULES
+from vidrio.learn.optimiser import OPTIMISERS, SCHEDULES
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
@@ -42,6 +42,7 @@ class Recipe:
     """All that decides what a run learns, besides the data, the tokenizer and the model's config."""
 
     stop: Stop
+    optimiser: str = "adam"
     schedule: str = "linear"
     rate: float = 1e-3
     warmup: int = 500
@@ -54,7 +55,6 @@ class Recipe:
     subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise now and then
     r_drop: float = 0.0  # how much two predictions of the same, with other dropout, must agree
     clip: float = 1.0
-    weight_decay: float = 0.0
     average: float = 0.999  # of the parameters: how much of the mean stays at each step
     metric: str = "loss"
     validations: int = 20  # in the whole run; without an end, one each epoch
@@ -77,13 +77,14 @@ class Recipe:
 
         rates = values("dropout", "attention_dropout", "activation_dropout", "subword_dropout", "smoothing")
         counts = values("batch_tokens", "accumulate", "validations", "keep_best")
-        sizes = values("clip", "weight_decay", "patience", "warmup", "seed")
+        sizes = values("clip", "patience", "warmup", "seed")
         drops_some = max(self.dropout, self.attention_dropout, self.activation_dropout) > LEAST
         same = f"r_drop is {self.r_drop:g}, but with dropout {self.dropout:g} both predictions would be the same"
         precise = self.precision in ("float32", "bfloat16")
         falls = self.schedule in ("linear", "cosine")
         return [
             *((f"{name} is {value}, not from 0 to below 1", not 0 <= value < 1) for name, value in rates),
+            (f"optimiser is {self.optimiser!r}, not one of {', '.join(OPTIMISERS)}", self.optimiser not in OPTIMISERS),
             (f"schedule is {self.schedule!r}, not one of {', '.join(SCHEDULES)}", self.schedule not in SCHEDULES),
             (f"rate is {self.rate}, not above 0", not self.rate > 0),
             (f"r_drop is {self.r_drop}, not 0 or above", not 0 <= self.r_drop < math.inf),
