@@ -182,3 +182,28 @@ def test_cleaning_on_the_cluster(nodes, tmp_path):
     assert json.loads(told)["skipped"]["duplicate"] == 100
     for name in ("", "-held"):
         assert (tmp_path / f"wide{name}.tsv").read_bytes() == (tmp_path / f"plain{name}.tsv").read_bytes()
+
+
+TAKEN = """
+import sys, ray, vidrio.wide.cluster as c
+from vidrio.errors import RunError
+c.PATIENCE = 5
+with c.cluster(sys.argv[1]):
+    pool = c.share_out(None)
+    other = c.Workers(lambda: str, pool)
+    for _ in range(pool.workers):
+        other.begin()
+    for _ in range(pool.workers):
+        other.next()
+    try:
+        list(c.results(lambda: str, [1], pool))
+    except RunError as error:
+        told = error.found
+print(told)
+"""
+
+
+def test_a_cluster_that_others_have_taken_is_not_waited_for_without_end(nodes, tmp_path):
+    command = [sys.executable, "-c", TAKEN, nodes.cluster.address]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    assert "5 s of waiting; 0 of the cluster's" in done.stdout, done.stderr

@@ -16,6 +16,7 @@ from vidrio.errors import RunError, VidrioError
 from vidrio.wide.places import needs_ray
 
 MOST_CORES = 8  # of one worker: what Python does for a line takes about a tenth of what the engine does
+PATIENCE = 600  # seconds without any worker, after which none is waited for
 TRIES = 3  # of a piece of work; all but the first when the others are done, with nothing beside it
 Do = Callable[[Any], Any]  # a piece of work → what became of it
 
@@ -135,7 +136,16 @@ class Workers:
         import ray
         from ray.exceptions import RayError, RayTaskError
 
-        [answer], _ = ray.wait(list(self._waiting))
+        nobody = all(piece is None for _, piece in self._waiting.values())
+        answers, _ = ray.wait(list(self._waiting), timeout=PATIENCE if nobody else None)
+        if not answers:
+            free, all_of_them = (int(count().get("CPU", 0)) for count in (ray.available_resources, ray.cluster_resources))
+            raise RunError(
+                "no worker begins",
+                found=f"{PATIENCE} s of waiting; {free} of the cluster's {all_of_them} cores are free",
+                do="wait until other work has ended, ask for fewer --workers, or look at Ray's logs",
+            )
+        [answer] = answers
         worker, piece = self._waiting.pop(answer)
         try:
             return worker, piece, ray.get(answer)
