@@ -139,10 +139,10 @@ class Workers:
         nobody = all(piece is None for _, piece in self._waiting.values())
         answers, _ = ray.wait(list(self._waiting), timeout=PATIENCE if nobody else None)
         if not answers:
-            free, all_of_them = (int(count().get("CPU", 0)) for count in (ray.available_resources, ray.cluster_resources))
+            free, cores = ray.available_resources().get("CPU", 0), ray.cluster_resources().get("CPU", 0)
             raise RunError(
                 "no worker begins",
-                found=f"{PATIENCE} s of waiting; {free} of the cluster's {all_of_them} cores are free",
+                found=f"{PATIENCE} s of waiting; {free:g} of the cluster's {cores:g} cores are free",
                 do="wait until other work has ended, ask for fewer --workers, or look at Ray's logs",
             )
         [answer] = answers
