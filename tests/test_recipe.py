@@ -426,13 +426,14 @@ def data(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["en-es", "es-en"])
-def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
+@pytest.mark.parametrize("start", ["nothing", "packaged"])
+def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction, start):
     copy = tmp_path / "recipes" / "en-es"
     copy.mkdir(parents=True)
     for file in RECIPE.iterdir():
         if file.is_file():
             (copy / file.name).write_bytes(file.read_bytes())
-    command = ["sh", str(copy / "make.sh"), str(data), str(tmp_path / "work"), direction, "12s", sys.executable]
+    command = ["sh", str(copy / "make.sh"), str(data), str(tmp_path / "work"), direction, "12s", sys.executable, start]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
     for _ in range(2):  # the second time there is nothing left to do but to ship it
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900)
@@ -441,8 +442,10 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction):
     _, about = read_config(folder)
     assert (about.symbols, f"{about.source_language}-{about.target_language}") == ("①②③④⑤⑥", direction)
     assert len(about.scores) == 9
-    assert (tmp_path / "work" / "train" / "back-es.tsv").is_file()
-    assert (tmp_path / "work" / "train" / "back-en.tsv").is_file() == (direction == "es-en")
+    made = {path.name for path in (tmp_path / "work" / "train").glob("back-??.tsv")}
+    first = {"back-es.tsv"} if start == "nothing" else set()
+    assert made == first | {"back-es.tsv" if direction == "en-es" else "back-en.tsv"}
+    assert len(about.provenance["before"]) >= (4 if start == "nothing" else 1)
     assert "vidrio train tatoeba.tsv@2 renamed.tsv" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     assert Translator.load(folder).translate("{x}").text == "{x}"

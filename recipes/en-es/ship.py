@@ -123,7 +123,7 @@ def card(direction: str, about: About, config: ModelConfig, *, held_out: int) ->
             train=told["pairs"]["train"],
             held_out=held_out,
             back=BACK[direction],
-            times=("Four", "Five", "Six", "Seven")[len(before) - 3],
+            times=("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")[len(before)],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
             trainings="\n".join(map(training, (*before, told))),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
