@@ -55,7 +55,7 @@ check: $(READY_TEST) ## style and types only
 page: ## build the page of vidrio serve into the package; needs Node
 	@cd page && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
 
-model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 5 × TIME (90m); once with FROM=packaged
+model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 5 × TIME (90m)
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python" $(FROM)
 
 format: $(READY_TEST) ## put the code into the one format

@@ -287,13 +287,13 @@ def test_the_first_document_s_exact_run(open_page: Open) -> None:
 def test_pencil_mode_names_the_likely_slip(open_page: Open) -> None:
     page = open_page(open="enc.0", at="enc.0.self.scaled.h0[1,2]", numbers="float64")
     page.get_by_role("button", name="Pencil").click()
-    assert "2.11" not in page.locator("aside").inner_text()
-    page.get_by_label("Your answer").fill("11.99")
+    assert "2.51" not in page.locator("aside").inner_text()
+    page.get_by_label("Your answer").fill("14.24")
     page.get_by_role("button", name="Check").click()
     expect(page.locator("aside .verdict").first).to_contain_text("forget to divide")
-    page.get_by_label("Your answer").fill("2.119")
+    page.get_by_label("Your answer").fill("2.517")
     page.get_by_role("button", name="Check").click()
-    expect(page.locator("aside .value")).to_have_text("2.118777")
+    expect(page.locator("aside .value")).to_have_text("2.517187")
 
 
 def test_a_matrix_is_saved_as_csv_to_the_last_digit(open_page: Open, server: str) -> None:

@@ -11,13 +11,9 @@ from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from vidrio.glass.paper.transformer import build, translate_forced
-from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config
-from vidrio.model.parameters import check_parameters, random_parameters
 from vidrio.text.reading.prepared import HIDDEN
 from vidrio.text.reading.protect import spans
 from vidrio.translate.translator import Translator
@@ -197,35 +193,6 @@ def test_nothing_of_a_test_set_is_made(lexicon, tmp_path):
     assert ("dog", "perro") in made[0]
     assert not any(source.lower().rstrip(".!") == "dog" or target == "el perro" for source, target in made[1])
     assert made[1] < made[0]
-
-
-# --- a deeper model ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bias", [False, True])
-def test_a_grown_model_says_the_same(bias):
-    config = ModelConfig(
-        source_vocabulary=9,
-        target_vocabulary=9,
-        d_model=8,
-        n_heads=2,
-        d_head=4,
-        d_ff=16,
-        n_encoder_layers=2,
-        n_decoder_layers=1,
-        norm="pre",
-        attention_bias=bias,
-    )
-    generator = np.random.default_rng(1)
-    parameters = {name: value + 0.1 for name, value in random_parameters(config, generator).items()}
-    larger, deeper = imported("grow").grown(parameters, config)
-    check_parameters(larger, deeper)
-    assert deeper.n_encoder_layers == 2 * config.n_encoder_layers
-    before, after = (
-        translate_forced(build(sizes, weights), [4, 5, 6, 3], [7, 5])
-        for weights, sizes in ((parameters, config), (larger, deeper))
-    )
-    assert np.array_equal(before, after)
 
 
 # --- numbers, and things of everyday life ----------------------------------------------------------------------------
