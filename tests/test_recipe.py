@@ -413,6 +413,6 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction, sta
     first = {"back-es.tsv"} if start == "nothing" else set()
     assert made == first | {"back-es.tsv" if direction == "en-es" else "back-en.tsv"}
     assert len(about.provenance["before"]) >= (4 if start == "nothing" else 1)
-    assert "vidrio train tatoeba.tsv@2 renamed.tsv" in (folder / "README.md").read_text(encoding="utf-8")
+    assert "tatoeba.tsv@2 renamed.tsv general.tsv more.tsv@0.5" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     assert Translator.load(folder).translate("{x}").text == "{x}"
