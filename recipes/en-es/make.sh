@@ -106,8 +106,14 @@ from_nothing() {
 # Sentences of one language alone are then translated by the packaged model of the other direction.
 from_packaged() {
   case $DIRECTION in
-  en-es) back es es-en back-es && direction en,es ;;
-  es-en) back en en-es back-en && direction es,en ;;
+  en-es)
+    back es es-en back-es
+    direction en,es
+    ;;
+  es-en)
+    back en en-es back-en
+    direction es,en
+    ;;
   esac
   BEFORE=$DIRECTION
 }
@@ -123,6 +129,7 @@ en-es) MORE="typed-en.tsv back-es.tsv@0.5" ;;
 es-en) MORE="typed-es.tsv back-en.tsv@0.4" ;;
 esac
 [ -f "$WORK/$DIRECTION/config.json" ] || train $ALL $MORE --keep-duplicates --from "$BEFORE" --optimiser muon \
-  --batch-tokens 8192 --rate 1e-3 --warmup 60 --dropout 0.05 --average 0.997 --validations 6 --metric loss --time "$TIME" --to "../$DIRECTION"
+  --batch-tokens 8192 --rate 1e-3 --warmup 60 --dropout 0.05 --average 0.997 --validations 6 --metric loss \
+  --time "$TIME" --to "../$DIRECTION"
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"

@@ -14,6 +14,7 @@ from lexicon import PARALLEL, translated
 from vidrio.errors import DataError
 from vidrio.fast.export import export
 from vidrio.fast.files import MANIFEST
+from vidrio.learn.run.finish import trainings
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
@@ -102,7 +103,7 @@ def training(told: dict[str, Any]) -> str:
 
 
 def card(direction: str, about: About, config: ModelConfig, *, held_out: int) -> str:
-    told, before = about.provenance, about.provenance["before"]
+    told, done = about.provenance, trainings(about)
     source, target = ({"en": "English", "es": "Spanish"}[language] for language in direction.split("-"))
     metrics = list(dict.fromkeys(score["metric"] for score in about.scores))
     rows = [["test set", *metrics], ["---"] * (len(metrics) + 1)]
@@ -123,9 +124,9 @@ def card(direction: str, about: About, config: ModelConfig, *, held_out: int) ->
             train=told["pairs"]["train"],
             held_out=held_out,
             back=BACK[direction],
-            times=("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")[len(before)],
+            times=("One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")[len(done) - 1],
             where=", the first two from English to Spanish" if direction == "es-en" else "",
-            trainings="\n".join(map(training, (*before, told))),
+            trainings="\n".join(map(training, done)),
             versions=", ".join(f"{name} {number}" for name, number in told["versions"].items()),
         )
     )

@@ -19,7 +19,7 @@ from vidrio.learn.net import model
 from vidrio.learn.net.loss import objective, predict, smoothed_cross_entropy
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.next_step import Rules
-from vidrio.learn.optimiser import Adam, clip, muon_steps, update_by_muon
+from vidrio.learn.optimiser import Adam, clip, update_by_muon
 from vidrio.model.config import ModelConfig
 
 MOVES = tuple(10.0**-n for n in range(1, 10))  # how far a parameter is moved to check its gradient
@@ -165,8 +165,7 @@ class Seen:
             turned = None
         else:
             moved = replace(self.parameters, flat=parameters)
-            update_by_muon(after, moved, gradient, rules.rate, torch.float64)
-            turned = self.turned(place, after, gradient)
+            turned = self.turned(place, update_by_muon(after, moved, gradient, rules.rate, torch.float64))
         return Life(
             value=float(self.parameters.flat[place]),
             gradient=float(self.gradient[place]),
@@ -188,14 +187,12 @@ class Seen:
             new=float(parameters[place]),
         )
 
-    def turned(self, place: int, after: Adam, gradient: Tensor) -> float | None:
+    def turned(self, place: int, steps: Sequence[Tensor]) -> float | None:
         """What Muon takes off one number of a layer's matrix at a rate of 1; None: it stands in none."""
-        steps = torch.full_like(gradient, torch.nan)
-        for matrix, step in zip(
-            self.parameters.matrices(steps), muon_steps(after, self.parameters, gradient, torch.float64), strict=True
-        ):
+        flat = torch.full_like(self.parameters.flat, torch.nan)
+        for matrix, step in zip(self.parameters.matrices(flat), steps, strict=True):
             matrix.copy_(step)
-        return None if steps[place].isnan() else float(steps[place])
+        return None if flat[place].isnan() else float(flat[place])
 
 
 @dataclass(frozen=True)

@@ -85,13 +85,19 @@ ROUNDS, A, B, C = 5, 3.4445, -4.7750, 2.0315  # of Newton and Schulz: σ → Aσ
 LENGTH = 0.2  # a number's usual step in rates, as Adam's, so that both learn at one rate (Liu et al. 2025, §2.2)
 
 
-def update_by_muon(adam: Adam, parameters: Parameters, gradient: Tensor, rate: float, dtype: torch.dtype) -> None:
-    """One step, in place: Adam's, but each matrix of a layer goes along the mean of its gradient made orthogonal."""
+def update_by_muon(
+    adam: Adam, parameters: Parameters, gradient: Tensor, rate: float, dtype: torch.dtype
+) -> list[Tensor]:
+    """One step, in place: Adam's, but each matrix of a layer goes along the mean of its gradient made orthogonal. Gives
+    what was taken off each matrix at a rate of 1.
+    """
     matrices = parameters.matrices(parameters.flat)
     before = [matrix.clone() for matrix in matrices]
     adam.update(parameters.flat, gradient, rate)
-    for matrix, old, step in zip(matrices, before, muon_steps(adam, parameters, gradient, dtype), strict=True):
+    steps = muon_steps(adam, parameters, gradient, dtype)
+    for matrix, old, step in zip(matrices, before, steps, strict=True):
         matrix.copy_(old.sub_(step, alpha=rate))
+    return steps
 
 
 def muon_steps(adam: Adam, parameters: Parameters, gradient: Tensor, dtype: torch.dtype) -> list[Tensor]:
