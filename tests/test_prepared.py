@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiding import hide
-from vidrio.text.reading.prepared import reveal
+from vidrio.model.find import find
+from vidrio.model.folder import read_config
+from vidrio.text.reading.prepared import Reader, reveal
 from vidrio.text.reading.protect import protected
+from vidrio.text.tokens.tokenizer import read_tokenizers
 
 SYMBOLS = "①②③"
 
@@ -84,6 +87,15 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
     assert prepared.hidden == read
     assert reveal(prepared.hidden, prepared) == sentence
     assert prepared.named == ("①" in prepared.hidden)
+
+
+def test_a_rare_word_that_the_model_translates_is_no_name() -> None:
+    """Almorzamos temprano. → We had lunch early., not: Almorzamos early."""
+    tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
+    plain, known = (Reader(tokenizer, SYMBOLS, words) for words in ("", "almorzamos Azerbaiyán"))
+    for sentence, read in (("Almorzamos temprano.", "① temprano."), ("Fui a Azerbaiyán.", "Fui a ①.")):
+        assert plain.prepare(protected(sentence)).given == read
+        assert known.prepare(protected(sentence)).given == sentence
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,14 @@ def test_a_name_that_is_the_same_on_both_sides_is_not_one_that_changes(lexicon):
     assert lexicon.translated(PAIRS) == ["Spain"]
 
 
+def test_an_ordinary_word_is_seldom_written_with_a_capital_letter(lexicon):
+    sources = [source for source, _ in PAIRS] + ["A rose is a rose to Rose and a rose.", "Rose met Rose."]
+    found = lexicon.ordinary(sources)
+    assert found["dog"] == 6
+    assert set(found) >= {"see", "apple", "is", "red"}
+    assert not set(found) & {"spain", "ana", "number", "rose"}
+
+
 def test_nothing_of_a_test_set_is_made(lexicon, tmp_path):
     clean = tmp_path / "clean"
     clean.mkdir()
@@ -413,6 +421,6 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction, sta
     first = {"back-es.tsv"} if start == "nothing" else set()
     assert made == first | {"back-es.tsv" if direction == "en-es" else "back-en.tsv"}
     assert len(about.provenance["before"]) >= (4 if start == "nothing" else 1)
-    assert "tatoeba.tsv@2 renamed.tsv general.tsv more.tsv@0.5" in (folder / "README.md").read_text(encoding="utf-8")
+    assert "tatoeba.tsv@3 renamed.tsv general.tsv@1.5" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     assert Translator.load(folder).translate("{x}").text == "{x}"

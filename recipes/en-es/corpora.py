@@ -54,9 +54,9 @@ MOST = {  # of a corpus, or of a source that says the same again and again
 ALL = sys.maxsize
 ALONE = {  # of each so many at most
     "en": {"commonvoice": ALL, "ud": ALL, "taskmaster": ALL, "sgd": 25_000},
-    "es": {"commonvoice": ALL, "ud": ALL, "cfk": 20_000, "mananeras": 20_000},
+    "es": {"commonvoice": ALL, "ud": ALL, "cfk": 30_000, "mananeras": 30_000},
 }
-LONGEST_ALONE = 140  # characters; the model that translates them does not do well on longer ones
+LONGEST_ALONE = 200  # characters; the model that translates them does not do well on longer ones
 
 SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/reading/prepared.py puts them in when it translates
 COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}

@@ -89,6 +89,19 @@ def translated(pairs: Iterable[Pair]) -> list[str]:
     return sorted(word for word, count in seen.items() if count >= ENOUGH and kept[word] < KEPT * count)
 
 
+def ordinary(sources: Iterable[str]) -> Counter[str]:
+    """Words in small letters, with how often they stand there: no names, though a sentence may begin with one."""
+    small: Counter[str] = Counter()
+    capital: Counter[str] = Counter()
+    for source in sources:
+        for word in WORD.finditer(source):
+            if word[0].islower():
+                small[word[0]] += 1
+            elif word.start():
+                capital[word[0].lower()] += 1
+    return Counter({word: count for word, count in small.items() if count >= max(ENOUGH, 2 * capital[word])})
+
+
 def words(chance: random.Random, found: list[Link]) -> Iterator[Pair]:
     """Each word by itself, as people type it."""
     for link in found:

@@ -121,15 +121,15 @@ from_packaged() {
 "from_${FROM:-nothing}"
 
 # At last with all that there is, numbers and things of everyday life (frames.py) among it.
-ALL="tatoeba.tsv@2 renamed.tsv general.tsv more.tsv@0.5 light.tsv@0.5 tech.tsv@0.1 books.tsv@0.4 stories.tsv@0.5 talk.tsv@2
-  help.tsv@0.2 dictionary.tsv terms.tsv senses.tsv@0.15 words.tsv lists.tsv@0.4 swapped.tsv@0.4 said.tsv@2 unchanged.tsv
-  phrases.tsv@2 counted.tsv@3 framed.tsv@2 named.tsv@2"
+ALL="tatoeba.tsv@3 renamed.tsv general.tsv@1.5 more.tsv@0.7 light.tsv@0.5 tech.tsv@0.1 books.tsv@0.4 stories.tsv@0.5
+  talk.tsv@2 help.tsv@0.2 dictionary.tsv terms.tsv senses.tsv@0.15 words.tsv@0.7 lists.tsv@0.3 swapped.tsv@0.4 said.tsv@2
+  unchanged.tsv phrases.tsv@2 counted.tsv@2 framed.tsv@2 named.tsv@2"
 case $DIRECTION in
 en-es) MORE="typed-en.tsv back-es.tsv@0.5" ;;
 es-en) MORE="typed-es.tsv back-en.tsv@0.4" ;;
 esac
 [ -f "$WORK/$DIRECTION/config.json" ] || train $ALL $MORE --keep-duplicates --from "$BEFORE" --optimiser muon \
-  --batch-tokens 8192 --rate 1e-3 --warmup 60 --dropout 0.05 --average 0.997 --validations 6 --metric loss \
+  --batch-tokens 8192 --rate 8e-4 --warmup 60 --dropout 0.05 --average 0.997 --validations 6 --metric loss \
   --time "$TIME" --to "../$DIRECTION"
 
 "$PYTHON" "$HERE/ship.py" "$WORK" "$DIRECTION" "$TO"

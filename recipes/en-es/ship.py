@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora import SYMBOLS, read
-from lexicon import PARALLEL, translated
+from lexicon import PARALLEL, ordinary, translated
 from vidrio.errors import DataError
 from vidrio.fast.export import export
 from vidrio.fast.files import MANIFEST
@@ -22,7 +22,7 @@ from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import calibrate, evaluate
 from vidrio.score.metrics import usual_metrics
-from vidrio.text.reading.prepared import RARE, fewest
+from vidrio.text.reading.prepared import RARE, RARE_FIRST, fewest
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
@@ -32,6 +32,7 @@ TESTS = {
     "newstest2012": "news",
     "flores200-dev": "Wikipedia",
 }
+OFTEN_ENOUGH = 10  # times that an ordinary word must stand in the pairs to be translated with a capital letter, too
 BACK = {
     "es-en": "| back-en | Common Voice, translated by a model, as the next two | CC0 |\n"
     "| | UD treebanks, schema-guided dialogues | CC BY-SA |\n"
@@ -51,8 +52,8 @@ def ship(work: Path, direction: str, to: Path) -> None:
     parameters = quantise(read_parameters(run), config)
     write_parameters(to, parameters)
     shutil.copy(run / "tokenizer.json", to / "tokenizer.json")
-    names = names_that_change(work, direction, read_tokenizers(run, config)[0])
-    about = replace(about, name=direction, symbols=SYMBOLS, translated=names, scores=[])
+    known = known_words(work, direction, read_tokenizers(run, config)[0])
+    about = replace(about, name=direction, symbols=SYMBOLS, translated=known, scores=[])
     write_config(to, config, about)
     export(to)
     translator = Translator.load(to)
@@ -72,11 +73,17 @@ def ship(work: Path, direction: str, to: Path) -> None:
     write_atomically(to / "README.md", card(direction, about, config, held_out=len(sources)).encode())
 
 
-def names_that_change(work: Path, direction: str, tokenizer: Tokenizer) -> str:
-    """Of the names that would be hidden as rare words, those that the pairs translate."""
+def known_words(work: Path, direction: str, tokenizer: Tokenizer) -> str:
+    """Of the words that would be hidden as rare names, those that are none, and the names that the pairs translate."""
     pairs = [pair for corpus in PARALLEL for pair in zip(*sides(work / f"clean/{corpus}.tsv", direction), strict=True)]
+    words = dict.fromkeys(translated(pairs), RARE)
+    for word, times in sorted(ordinary(source for source, _ in pairs).items()):
+        # The first word of a sentence has a capital letter anyway; within one an ordinary word seldom has.
+        words[word] = RARE if times >= OFTEN_ENOUGH else RARE_FIRST
     return " ".join(
-        name for name in translated(pairs) if fewest(name, lambda word: len(tokenizer.encode(word))) >= RARE
+        word
+        for word, tokens in words.items()
+        if fewest(word.capitalize(), lambda form: len(tokenizer.encode(form))) >= tokens
     )
 
 

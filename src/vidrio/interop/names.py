@@ -4,14 +4,10 @@ Ours stand as x W + b, with a matrix for each head. Hugging Face's keep Wᵀ, wi
 x W with the heads side by side.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import ParameterSpec
-
-Naming = Callable[[str], str]
 
 SIDES = {"enc": "encoder", "dec": "decoder"}
 HF_TABLES = {

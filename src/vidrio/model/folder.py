@@ -38,7 +38,7 @@ class About:
     target_language: str = ""
     labels: list[str] = field(default_factory=list)  # a classifier's classes
     symbols: str = ""  # that the model has learned to copy, each for anything (text/reading/prepared.py)
-    translated: str = ""  # words with a capital letter, with blanks between: names that it translates (text/reader.py)
+    translated: str = ""  # rare words that it translates, with blanks between (text/reading/prepared.py)
     provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
     scores: list[dict[str, Any]] = field(default_factory=list)  # each with its signature
 

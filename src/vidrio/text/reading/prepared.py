@@ -64,18 +64,18 @@ USUAL_WAY = Way()
 
 
 class Reader:
-    """Prepares sentences for the model of a tokenizer: `symbols` are those that it has learned to copy; names that it
-    has learned to translate (`translated`, with blanks between) are no rare words."""
+    """Prepares sentences for the model of a tokenizer: `symbols` are those that it has learned to copy; words that it
+    has learned to translate (`translated`, with blanks between) are no rare ones."""
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "") -> None:
         self.symbols = symbols
         self._tokenizer = tokenizer
         self._forms = forms = plainer(tokenizer)
-        names = frozenset(translated.split())
+        known = frozenset(translated.split())
         self._tokens = lru_cache(REMEMBERED)(
             lambda word: (
                 1
-                if word in names
+                if word in known
                 else tokenizer.count(plain)
                 if tokenizer.spells(plain := SET_OTHERWISE.sub(plain_signs, word).translate(forms))
                 else UNSPELLABLE
@@ -84,7 +84,6 @@ class Reader:
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
         self._small: set[str] = set()
-        self._unusual: set[str] = set()
 
     @cached_property
     def knows_forms(self) -> bool:
