@@ -25,7 +25,7 @@ _NAME = r"[^\W\d_a-z](?:[\w-]|['’](?=[A-Z]))*[^\W\d_A-Z]\b"
 NAME = pattern(rf"(?<![\w'’]){_NAME}(?: {_NAME})*")
 ADDRESS = pattern(r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\.? ")  # a name follows, though it be a common word
 # Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
-RARE, RARE_FIRST = 3, 4
+RARE, RARE_FIRST = 3, 5
 NAMED = "name"
 TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # what counts as so many: a word with letters that the vocabulary does not hold
