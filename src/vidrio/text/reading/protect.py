@@ -271,5 +271,6 @@ def _unit(number: str) -> str:
 
 
 def _digits(text: str) -> str:
-    """9:30 may become 9.30, but not 930."""
-    return " ".join(re.findall(r"\d+", text))
+    """9:30 may become 9.30, but not 930; 01.02.2023 may become 01/02/2023, but neither 01,02.2023 nor 01,02,2023."""
+    groups, signs = re.findall(r"\d+", text), set(re.findall(r"(?<=\d)\D(?=\d)", text))
+    return text if len(signs) > 1 or (len(groups) > 2 and "," in signs) else " ".join(groups)
