@@ -265,7 +265,7 @@ def test_the_command_judges_a_model(monkeypatch, capsys):
 
 # What a packaged model passes, less the few cases that another processor's rounding may decide otherwise. The goal is
 # ENOUGH; a model that reaches it needs no line here.
-REACHED = {"en-es": 0.92, "es-en": 0.895}
+REACHED = {"es-en": 0.92}
 
 
 @pytest.mark.parametrize("name", models.packaged())
