@@ -88,7 +88,7 @@ def test_no_character_takes_words_along(direction: str) -> None:
     ("text", "translation"),
     [
         ("I saw the house• and the dog.", "Vi la casa• y el perro."),
-        ("The price is 20 ± 2 dollars.", "El precio es 20 ± 2 dólares."),
+        ("The book costs 20 ± 2 dollars.", "El libro cuesta 20 ± 2 dólares."),
         ("The re\u200bd hou\ufe0fse", "La casa roja"),
         ("The r\U000e0065ed house\u2063", "La casa roja"),
         ("\U0001d413\U0001d421\U0001d41e red house", "La casa roja"),

@@ -24,7 +24,7 @@ from vidrio.translate.translation import Pieces, Sentence, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation repeated itself
 AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
-CLEARLY = 1.0  # in log p, by which one attempt must be likelier than another
+CLEARLY = 0.5  # in log p, by which one attempt must be likelier than another
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 REPETITION, NO_CHARACTERS = "repetitions", "bytes that make no character"  # what a search may have to avoid
 
