@@ -256,7 +256,7 @@ def _value(number: str) -> str:
     """1,234.5 and 1.234,5 are 1234.5, and not 12345. What stands after the last sign is a fraction, unless it could be
     thousands."""
     *groups, last = re.findall(r"\d+", number)
-    signs = re.findall(r"(?<=\d)[^\d](?=\d)", number)
+    signs = _signs(number)
     alike = len(set(signs)) == 1
     if (alike and len(signs) > 1 and len(last) != 3) or len(set(signs[:-1])) > 1:
         return number  # 1.250.00 is none, nor is 1,25.0.00
@@ -272,5 +272,10 @@ def _unit(number: str) -> str:
 
 def _digits(text: str) -> str:
     """9:30 may become 9.30, but not 930; 01.02.2023 may become 01/02/2023, but neither 01,02.2023 nor 01,02,2023."""
-    groups, signs = re.findall(r"\d+", text), set(re.findall(r"(?<=\d)\D(?=\d)", text))
+    groups, signs = re.findall(r"\d+", text), set(_signs(text))
     return text if len(signs) > 1 or (len(groups) > 2 and "," in signs) else " ".join(groups)
+
+
+def _signs(text: str) -> list[str]:
+    """What stands alone between two digits."""
+    return re.findall(r"(?<=\d)\D(?=\d)", text)
