@@ -155,3 +155,15 @@ def test_what_was_searched_twice_is_shown_as_it_was_searched(model: LoadedModel)
     assert (seen.options.beam, seen.options.no_repeat_ngram) == (1, NO_REPEAT)
     assert seen.otherwise is None
     assert seen.notes == ["searched a second time, to avoid what a first translation had: repetitions"]
+
+
+def test_what_lost_a_number_is_passed_over_and_told(model: LoadedModel, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "See you at about 2:30"
+    translation = Translator.load(model.path).translate(text)
+    [sentence] = translation.sentences
+    assert "2:30" in translation.text
+    assert "2:30" not in sentence.passed_over
+    seen = look_at(model, translation)
+    assert (seen.passed_over, seen.translation) == (True, translation.text)
+    assert cli.main(["look", text]) == 0
+    assert f"not what the search likes best, “{sentence.passed_over}”" in " ".join(capsys.readouterr().out.split())

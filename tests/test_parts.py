@@ -143,6 +143,7 @@ def test_words_around_what_was_lost_are_translated_by_themselves():
     assert again("Hello {name}, good morning.", "Hola {name}, buenos días.") is None
     assert again("Hello {name}, good morning.", "Hola nombre, buenos días.") == ["Hello", "good morning."]
     assert again("It costs €18.10.", "Cuesta 18,10 €.") is None
+    assert again('"It costs 18," he said, "or 19."', "Dijo.") == ['"It costs', 'he said, "or']  # not '" he said'
     assert again("5 dogs and 6 cats", "5 perros y gatos") == ["5 dogs and", "cats"]
     assert again("5 dogs and 6 cats", "5 perros 5 y 6 gatos") == ["dogs and", "cats"]
     assert again("¡{a}!", "x") == []

@@ -9,7 +9,7 @@ from vidrio.model.find import find
 from vidrio.model.folder import read_config
 from vidrio.text.reading.prepared import Reader, reveal
 from vidrio.text.reading.protect import protected
-from vidrio.text.tokens.tokenizer import read_tokenizers
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
 SYMBOLS = "①②③"
 
@@ -126,6 +126,37 @@ def test_what_is_hidden_is_never_read_as_a_symbol() -> None:
     sentence = "Click {a} or {b}."
     prepared = hide(protected(sentence), SYMBOLS)
     assert reveal("Pulsa ② o ①.", prepared) == "Pulsa {b} o {a}."
+
+
+READER = Reader(read_tokenizers(find("en-es"), read_config(find("en-es"))[0])[0], SYMBOLS)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "given", "translation", "written"),
+    [
+        ("It costs €5.", "It costs $5.", "Cuesta 5 dólares.", "Cuesta 5 euros."),
+        ("It is £1.", "It is $1.", "Es 1 dólar.", "Es 1 libra."),
+        ("Son 20 £.", "Son 20 $.", "Dollars: $20, 20 dollars.", "Pounds: £20, 20 pounds."),
+        ("¥300 {x}", "$300 ①", "US$300 ①", "¥300 {x}"),
+        ("IT COSTS €5!", "It costs $5!", "¡Cuesta 5 dólares!", "¡CUESTA 5 EUROS!"),
+        ("€5 is $6", "€5 is $6", "€5 es $6", "€5 es $6"),  # nobody could tell them apart
+        ("€5 is £6", "€5 is £6", "€5 es 6 dólares", "€5 es 6 dólares"),
+        ("5 dollars, „5 €“", '5 dollars, "5 €“', "5 dólares", "5 dólares"),
+    ],
+)
+def test_money_is_read_as_the_dollars_that_a_model_knows(
+    sentence: str, given: str, translation: str, written: str
+) -> None:
+    prepared = READER.prepare(protected(sentence))
+    assert prepared.given == given
+    assert reveal(translation, prepared) == written
+
+
+def test_a_vocabulary_that_has_a_sign_reads_it() -> None:
+    knows = Reader(Tokenizer.learn(["5 € 6 €"] * 3, "bpe", 300))
+    assert knows.prepare(protected("5 €")).given == "5 €"
+    lacks_both = Reader(Tokenizer.learn(["5 a 6"] * 3, "word", 300))
+    assert lacks_both.prepare(protected("5 €")).given == "5 €"
 
 
 PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i>", "`c`", "😀", ".", "é"]

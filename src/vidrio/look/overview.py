@@ -263,11 +263,16 @@ def disagreement(seen: Look) -> str:
 
 
 def otherwise(seen: Look, precision: int = PRECISION) -> str:
-    """That the glass alone would have said something else than translating printed."""
+    """That translating printed something else than the search of the glass likes best, and why."""
     assert seen.otherwise
     assert seen.result
     other = seen.model.target_tokenizer.decode(list(seen.otherwise.ids))
     scores = f"score {number(seen.otherwise.score, precision)} against {number(seen.result.score, precision)}"
+    if seen.passed_over:
+        return (
+            f"This is what translating prints, and not what the search likes best, “{other}” ({scores}): something "
+            "that should have come through is lost in that."
+        )
     return (
         f"This is what translating prints. The search of the glass alone, in {computed_in(seen)}, would have chosen "
         f"“{other}” ({scores}): so near to each other, rounding decides."

@@ -81,6 +81,7 @@ class Printed(NamedTuple):
 
     ids: Ids  # with the end token, unless it was cut
     options: Options  # how translating searched
+    passed_over: bool = False  # something was lost in what its search liked best
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,6 +101,7 @@ class Look:
     changes: Sequence[str] = ()  # what was changed in the machine or its numbers, in words
     forced: bool = False  # the target was given, not searched for
     otherwise: Hypothesis | None = None  # what the search would have chosen, where something else was printed
+    passed_over: bool = False  # translating found that, too, and something was lost in it
     copied: bool = False  # translating only copies the text: the model reads nothing of it
     notes: Sequence[str] = ()  # which sentence of a text this is, and how it was read
     stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result
@@ -224,7 +226,8 @@ def _searched(seen: Look, change: Tap, printed: Printed | None) -> Look:
         log_probs = _allowed_log_probs(seen, printed.ids)
         shown = finish(printed.ids, [0.0] * len(seen.options.prefix) + log_probs, end, seen.options)
         others = (hypothesis for hypothesis in found if hypothesis.ids != shown.ids)
-        return _concluded(replace(seen, otherwise=found[0]), [shown, *others])
+        seen = replace(seen, otherwise=found[0], passed_over=printed.passed_over)
+        return _concluded(seen, [shown, *others])
     seen = _traced(seen, change, taken)
     disagreement = _disagreement(seen, found[0])
     if disagreement > seen.tolerance and change is not no_tap and not seen.trace.steps:

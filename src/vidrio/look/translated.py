@@ -12,6 +12,7 @@ from vidrio.hypothesis import Options
 from vidrio.look.command_line import CommandLine
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.text.reading.capitals import Form
+from vidrio.text.reading.signs import DOLLAR
 from vidrio.translate.engines import Engine, open_engine
 from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translation import Sentence, Translation
@@ -63,7 +64,8 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
         notes.append(f"{told(sentence)}{around}")
     if sentence.avoided:
         notes.append(f"searched a second time, to avoid what a first translation had: {sentence.avoided}")
-    return Reading(sentence.given, Printed((*sentence.best.ids, *end), sentence.options), notes=notes)
+    printed = Printed((*sentence.best.ids, *end), sentence.options, bool(sentence.passed_over))
+    return Reading(sentence.given, printed, notes=notes)
 
 
 def copied(model: LoadedModel, text: str) -> Look:
@@ -85,7 +87,8 @@ def told(sentence: Sentence) -> str:
     read = sentence.prepared
     form = [] if read.form is Form.PLAIN else [read.form.value]
     hidden = zip(read.symbols, read.places, strict=True)
-    why = [*form, *(f"{symbol} is {sentence.source[place.start : place.end]}" for symbol, place in hidden)]
+    money = [f"{read.money} is read as {DOLLAR}"] if read.money else []
+    why = [*form, *money, *(f"{symbol} is {sentence.source[place.start : place.end]}" for symbol, place in hidden)]
     reason = f" ({', '.join(why)})" if why else ""
     return f"read as “{sentence.given}”{reason}; its translation is written “{sentence.text}”"
 

@@ -51,7 +51,12 @@ class Outcome(NamedTuple):
     @property
     def done(self) -> bool:
         """Whether it was the last attempt."""
-        return self.parts is None and not self.avoid and not self.untranslated
+        return not self.broken and not self.untranslated
+
+    @property
+    def broken(self) -> bool:
+        """Whether something that should have come through did not."""
+        return self.parts is not None or bool(self.avoid)
 
 
 def next_attempts(attempt: Attempt, outcome: Outcome) -> list[Attempt]:
@@ -189,14 +194,16 @@ class Attempts:
                 prepared += self.reader.prepare_all([attempt.source for attempt in attempts[some]], ways[some])
                 given = self.source.encode_batch([read.given for read in prepared[some]])
                 sources += [(*ids, *self.close) for ids in given]
-        searched = own(sources, options) if own else self.engine.search(sources, options, self.stopped)
+        only = own or options.sampling or attempts[0].avoid  # what was asked for; else all that the search finds anyway
+        wide = options if only else replace(options, n_best=options.beam)
+        searched = own(sources, options) if own else self.engine.search(sources, wide, self.stopped)
         if attempts[0].avoid:
             searched = self._rescored(sources, searched)
         outcomes: list[Outcome] = []
         for some in slices:
             if self.stopped():
                 raise CancelledError
-            of_some = searched[some]
+            of_some = [hypotheses[: options.n_best] for hypotheses in searched[some]]
             decoded = iter(
                 self.target.decode_batch([hypothesis.ids for hypotheses in of_some for hypothesis in hypotheses])
             )
@@ -204,8 +211,30 @@ class Attempts:
             avoid = [""] * len(of_some) if own or attempts[0].avoid else self._to_avoid(sources[some], of_some, texts)
             how = repeat(options), repeat(attempts[0].avoid)
             all_found = [*map(Searched, prepared[some], sources[some], of_some, texts, *how)]
-            outcomes += self._judged(attempts[some], avoid, all_found)
+            judged = self._judged(attempts[some], avoid, all_found)
+            if wide.n_best > 1:
+                judged = [
+                    (outcome.broken and not outcome.named and self._next_best(found, all_of_it)) or outcome
+                    for outcome, found, all_of_it in zip(judged, all_found, searched[some], strict=True)
+                ]
+            outcomes += judged
         return outcomes
+
+    def _next_best(self, searched: Searched, hypotheses: Sequence[Hypothesis]) -> Outcome | None:
+        """The likeliest translation with which everything came through, where the best one is not; if there is one."""
+        texts = self.target.decode_batch([hypothesis.ids for hypothesis in hypotheses])
+        revealed = [reveal(text, searched.prepared) for text in texts]
+        for hypothesis, text, shown in zip(hypotheses, texts, revealed, strict=True):
+            if not hypothesis.ended or shown is None or broken(searched.prepared.source, shown) is not None:
+                continue
+            if not any(self._to_avoid([searched.ids], [[hypothesis]], [[text]])):
+                first = sorted(zip(hypotheses, revealed, strict=True), key=lambda of: of[0] is not hypothesis)
+                kept = first[: searched.options.n_best]
+                of_those = searched._replace(hypotheses=[of for of, _ in kept])
+                outcome = self._outcome(of_those, [shown for _, shown in kept], None, came_back=False)
+                assert outcome.sentence
+                return outcome._replace(sentence=outcome.sentence._replace(passed_over=texts[0]))
+        return None
 
     def _to_avoid(
         self, sources: Sequence[Ids], searched: Sequence[Sequence[Hypothesis]], texts: Sequence[Sequence[str]]

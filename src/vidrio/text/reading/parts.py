@@ -17,9 +17,9 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 Span = tuple[int, int]
 
 CLOSING = ",;:.!?…)]}»”—–-"  # a clause may end here
-CLOSED = pattern(rf"\A[\s{re.escape(CLOSING)}]+")
-OPENED = pattern(r"[^\w\s]+\Z")
 QUOTES = "\"'’"  # after what is copied they close
+CLOSED = pattern(rf"\A(?:[\s{re.escape(CLOSING)}]|[{QUOTES}](?=[\s{re.escape(CLOSING)}]))+")
+OPENED = pattern(r"[^\w\s]+\Z")
 MARKER = pattern(r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX]\]|\d{1,3}[.)]|[A-Za-z]\))\s+)+")  # of a list, a heading
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
 BRACKET = pattern(r"[()\[\]{}]")

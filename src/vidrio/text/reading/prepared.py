@@ -1,5 +1,5 @@
 """What a model is given for a sentence: symbols for addresses, placeholders, code and rare names, which it can learn to
-copy where it would misspell them; capital letters as small ones.
+copy where it would misspell them; capital letters as small ones; dollars for euros.
 
 A model that has learned that ①②③… stand for names and addresses on both sides of its training pairs (`About.symbols`
 says which) reads "Click ① to go on." for "Click {next_button} to go on.", and only has to put ① in its place. Where it
@@ -11,9 +11,19 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from vidrio.text.pattern import pattern
-from vidrio.text.reading.capitals import LITTLE, SEVERAL, Form, Tokens, lowered, read, shouted, written
+from vidrio.text.reading.capitals import LITTLE, SEVERAL, Form, Tokens, capital_first, lowered, read, shouted, written
 from vidrio.text.reading.protect import Protected, Span
-from vidrio.text.reading.signs import MARKS_AS_LETTERS, SET_OTHERWISE, UNUSUAL_BLANKS, Each, plain_signs, plainer
+from vidrio.text.reading.signs import (
+    DOLLAR,
+    MARKS_AS_LETTERS,
+    MONEY,
+    SET_OTHERWISE,
+    UNUSUAL_BLANKS,
+    Each,
+    less_known_money,
+    plain_signs,
+    plainer,
+)
 from vidrio.text.tokens.normalise import SPACE
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -34,6 +44,7 @@ DRAWN_OUT = pattern(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
 CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 # A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
 USUAL = pattern(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
+DOLLARS = pattern(r"(?i:US)?\$|\b[Dd](?:[oó]lar(?:es)?|ollars?)\b")
 REMEMBERED = 10_000  # words whose number of tokens is kept
 MOST_USUAL = 100_000  # words that are known to be usual
 
@@ -49,6 +60,7 @@ class Prepared(NamedTuple):
     form: Form = Form.PLAIN  # how its letters looked; they are read as those of a sentence
     closed: bool = False  # it has a full stop that the sentence does not have
     named: bool = False  # names are among what is hidden, which can be read as they stand
+    money: str = ""  # €, £ or ¥, which is read as $
     usual: bool = False  # at first sight there was nothing to prepare, and there is nothing to reveal
 
 
@@ -71,6 +83,7 @@ class Reader:
         self.symbols = symbols
         self._tokenizer = tokenizer
         self._forms = forms = plainer(tokenizer)
+        self._money = less_known_money(tokenizer)
         known = frozenset(translated.split())
         self._tokens = lru_cache(REMEMBERED)(
             lambda word: (
@@ -107,7 +120,7 @@ class Reader:
         return [
             Prepared(source, source.text, source.text, usual=True)
             if look is None
-            else hide(source, look, self.symbols, self._tokens, self._forms, hide_names=way.hide_names)
+            else hide(source, look, self.symbols, self._tokens, self._forms, self._money, hide_names=way.hide_names)
             for source, way, look in zip(sources, ways, looks, strict=True)
         ]
 
@@ -151,11 +164,12 @@ def hide(
     symbols: str,
     tokens: Tokens,
     forms: Each,
+    money: str = "",
     *,
     hide_names: bool = True,
 ) -> Prepared:
     """The sentence with the letters of `looks`, and with symbols for what must be copied; unless one of them stands in
-    it already, and would stay.
+    it already, and would stay. Prices in `money` are read as dollars.
 
     What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
     many a word has: names that have many are hidden, too, and every word that cannot be spelled.
@@ -182,8 +196,19 @@ def hide(
         at = place.end
     shown = "".join((*pieces, text[at:], "." * closed))
     given = SET_OTHERWISE.sub(plain_signs, shown).translate(forms)
+    sign = priced_in(source, given, money)
+    if sign:
+        given = given.replace(sign, DOLLAR)
     is_named = any(place.kind == NAMED for place in places)
-    return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named)
+    return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named, sign)
+
+
+def priced_in(source: Protected, given: str, money: str) -> str:
+    """The sign of the prices of a sentence, if it is in `money` and stands at numbers only. Of two kinds nobody could
+    tell in the translation which is which."""
+    prices = [sign for start, end, _ in source.spans for sign in source.text[start:end] if sign in money]
+    is_one = len(set(prices)) == 1 and given.count(prices[0]) == len(prices) and not DOLLARS.search(given)
+    return prices[0] if is_one else ""
 
 
 def shouting(source: Protected) -> tuple[str, Form]:
@@ -269,6 +294,8 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
     if prepared.usual:
         return translation
     sentence = prepared.source.text
+    if prepared.money:
+        translation = DOLLARS.sub(lambda dollars: _written(dollars[0], prepared.money), translation)
     if prepared.form is not Form.PLAIN:
         translation = written(translation, sentence, prepared.form, closed=prepared.closed)
     if any(translation.count(symbol) != 1 for symbol in prepared.symbols):
@@ -277,3 +304,11 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
         return None  # what is left are the symbols
     places = zip(prepared.symbols, prepared.places, strict=True)
     return translation.translate({ord(symbol): sentence[place.start : place.end] for symbol, place in places})
+
+
+def _written(dollars: str, money: str) -> str:
+    """Euros for dollars, as a sign or as a word."""
+    if dollars.endswith(DOLLAR):
+        return money
+    word = MONEY[money][2 * ("ll" in dollars) + dollars.endswith("s")]
+    return capital_first(word) if dollars[0].isupper() else word

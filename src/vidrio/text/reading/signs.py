@@ -37,6 +37,13 @@ _READ_OTHERWISE = pattern(f"[{HYPHENS}{FOLDED}{UNSEEN}]")
 # packaged models have learned it byte by byte.
 _PLAINER = {"‛": "'", "‚": "'", "‹": "'", "›": "'", "′": "'", "„": '"', "‟": '"', "″": '"', "‒": "–", "―": "–"}
 _LEARNED = "‘"
+# What texts have most often; and what becomes of dólar, dólares, dollar, dollars in a translation that is of others.
+DOLLAR = "$"
+MONEY = {
+    "€": ("euro", "euros", "euro", "euros"),
+    "£": ("libra", "libras", "pound", "pounds"),
+    "¥": ("yen", "yenes", "yen", "yen"),
+}
 MOST = 10_000  # signs whose form is kept
 
 
@@ -77,6 +84,12 @@ def _plainer(sign: str, tokenizer: Tokenizer) -> str:
 def knows(sign: str, tokenizer: Tokenizer) -> bool:
     """Whether the vocabulary holds a sign, by itself or with a space before it."""
     return tokenizer.id(sign) is not None or tokenizer.id(f"▁{sign}") is not None
+
+
+def less_known_money(tokenizer: Tokenizer) -> str:
+    """The signs that the vocabulary lacks, and spells with more tokens than a dollar's."""
+    dollar = tokenizer.count(DOLLAR)
+    return "".join(sign for sign in MONEY if not knows(sign, tokenizer) and tokenizer.count(sign) > dollar)
 
 
 def is_unread(sign: str, tokenizer: Tokenizer) -> bool:
