@@ -1,7 +1,7 @@
 """A sentence as a model is given it, without a tokenizer: `tokens` tells how many a word has."""
 
 from vidrio.text.reading.capitals import SEVERAL, Tokens, read
-from vidrio.text.reading.prepared import Prepared, shouting
+from vidrio.text.reading.prepared import Prepared, Vocabulary, shouting
 from vidrio.text.reading.prepared import hide as hidden
 from vidrio.text.reading.protect import Protected
 from vidrio.text.reading.signs import Each
@@ -15,6 +15,8 @@ def hide(
     forms: bool = True,
     hide_names: bool = True,
     several: int = SEVERAL,
+    money: str = "",
 ) -> Prepared:
     looks = read(source, tokens, several) if forms else shouting(source)
-    return hidden(source, looks, symbols, tokens, Each(lambda sign: sign), hide_names=hide_names)
+    vocabulary = Vocabulary(tokens, Each(lambda sign: sign), money)
+    return hidden(source, looks, symbols, vocabulary, hide_names=hide_names)

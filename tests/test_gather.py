@@ -201,6 +201,18 @@ def test_a_stream_sends_tokens_and_then_the_sentence_that_they_make() -> None:
     assert client.post("/stream", json={**fields, "q": ["a"]}).status_code == 400
 
 
+def test_what_is_told_of_a_price_is_in_its_own_money() -> None:
+    heard: list[str] = []
+
+    def tell(piece: str) -> bool:
+        heard.append(piece)
+        return False
+
+    [sentence] = Translator.load("en-es").live("The new bridge cost €2 million.", tell)
+    assert sentence.endswith("millones de euros.")
+    assert "".join(heard).endswith("millones de euros.")
+
+
 def test_a_stream_through_no_model_or_two() -> None:
     client = TestClient(create_app(None, settings=Settings(page=False)))
     for target, wanted in (("en", "Good morning.\n"), ("es", "Buenos días.\n")):

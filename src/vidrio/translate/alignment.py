@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from vidrio.text.reading.capitals import unclosed
-from vidrio.text.reading.prepared import Prepared
+from vidrio.text.reading.prepared import DOLLARS, Prepared, in_money
 from vidrio.text.reading.signs import SET_OTHERWISE, plain_signs
 from vidrio.text.reading.words import Place, before_edits, token_places, word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -82,9 +82,12 @@ def target_tokens(ids: Sequence[int], read: Prepared, tokenizer: Tokenizer) -> l
 
 
 def _revealed(written: str, read: Prepared) -> Iterator[tuple[int, int, int]]:
-    """Where in the translation what the symbols stand for stands, in the place of one character each."""
+    """Where in the translation what the symbols stand for stands, in the place of one character each; and euros in the
+    place of dollars."""
+    symbols = ((written.index(s), 1, end - start) for s, (start, end, _) in zip(read.symbols, read.places, strict=True))
+    dollars = DOLLARS.finditer(written) if read.money else ()
+    money = ((found.start(), len(found[0]), len(in_money(found[0], read.money))) for found in dollars)
     longer = 0
-    for at, place in sorted((written.index(s), place) for s, place in zip(read.symbols, read.places, strict=True)):
-        length = place.end - place.start
-        yield at + longer, at + longer + length, 1
-        longer += length - 1
+    for at, length, instead in sorted((*symbols, *money)):
+        yield at + longer, at + longer + instead, length
+        longer += instead - length

@@ -7,10 +7,10 @@ then its translation, which comes at the end, is another.
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
+from string import ascii_letters
 
 from vidrio.hypothesis import Hypothesis, Options
-from vidrio.text.reading.capitals import written
-from vidrio.text.reading.prepared import Prepared
+from vidrio.text.reading.prepared import Prepared, as_written
 from vidrio.text.reading.repetition import repeats
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.attempts import GARBLED, NO_REPEAT
@@ -51,8 +51,6 @@ class Live:
         return self.stopped
 
     def _shown(self, text: str) -> str:
-        """What is there of a translation, with what its symbols stand for."""
-        read, sentence = self.prepared, self.prepared.source.text
-        text = written(text, sentence, read.form, closed=read.closed)
-        places = zip(read.symbols, read.places, strict=True)
-        return text.translate({ord(symbol): sentence[place.start : place.end] for symbol, place in places})
+        """What is there of a translation, with what its symbols stand for; of money without the word that is not at its
+        end yet: dólar may become dólares."""
+        return as_written(text.rstrip(ascii_letters + "ó") if self.prepared.money else text, self.prepared)

@@ -64,6 +64,14 @@ class Prepared(NamedTuple):
     usual: bool = False  # at first sight there was nothing to prepare, and there is nothing to reveal
 
 
+class Vocabulary(NamedTuple):
+    """How a model's vocabulary takes what it is given."""
+
+    tokens: Tokens  # how many a word has
+    forms: Each  # each sign as it is read
+    money: str = ""  # signs of money that are read as $
+
+
 class Way(NamedTuple):
     """How a sentence is read."""
 
@@ -82,8 +90,7 @@ class Reader:
     def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "") -> None:
         self.symbols = symbols
         self._tokenizer = tokenizer
-        self._forms = forms = plainer(tokenizer)
-        self._money = less_known_money(tokenizer)
+        forms = plainer(tokenizer)
         known = frozenset(translated.split())
         self._tokens = lru_cache(REMEMBERED)(
             lambda word: (
@@ -94,6 +101,7 @@ class Reader:
                 else UNSPELLABLE
             )
         )
+        self._vocabulary = Vocabulary(self._tokens, forms, less_known_money(tokenizer))
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
         self._small: set[str] = set()
@@ -120,7 +128,7 @@ class Reader:
         return [
             Prepared(source, source.text, source.text, usual=True)
             if look is None
-            else hide(source, look, self.symbols, self._tokens, self._forms, self._money, hide_names=way.hide_names)
+            else hide(source, look, self.symbols, self._vocabulary, hide_names=way.hide_names)
             for source, way, look in zip(sources, ways, looks, strict=True)
         ]
 
@@ -162,19 +170,17 @@ def hide(
     source: Protected,
     looks: tuple[str, Form],
     symbols: str,
-    tokens: Tokens,
-    forms: Each,
-    money: str = "",
+    vocabulary: Vocabulary,
     *,
     hide_names: bool = True,
 ) -> Prepared:
     """The sentence with the letters of `looks`, and with symbols for what must be copied; unless one of them stands in
-    it already, and would stay. Prices in `money` are read as dollars.
+    it already, and would stay.
 
-    What touches a word stays: with a symbol in its place the word would be split into other tokens. `tokens` tells how
-    many a word has: names that have many are hidden, too, and every word that cannot be spelled.
+    What touches a word stays: with a symbol in its place the word would be split into other tokens. Names that have
+    many tokens are hidden, too, and every word that cannot be spelled.
     """
-    sentence, (text, form) = source.text, looks
+    sentence, (text, form), tokens = source.text, looks, vocabulary.tokens
     closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
     places: list[Span] = []
     if symbols:
@@ -195,8 +201,8 @@ def hide(
         pieces += (text[at : place.start], symbol)
         at = place.end
     shown = "".join((*pieces, text[at:], "." * closed))
-    given = SET_OTHERWISE.sub(plain_signs, shown).translate(forms)
-    sign = priced_in(source, given, money)
+    given = SET_OTHERWISE.sub(plain_signs, shown).translate(vocabulary.forms)
+    sign = priced_in(source, given, vocabulary.money)
     if sign:
         given = given.replace(sign, DOLLAR)
     is_named = any(place.kind == NAMED for place in places)
@@ -293,20 +299,26 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
     it once, and words where there were some."""
     if prepared.usual:
         return translation
-    sentence = prepared.source.text
-    if prepared.money:
-        translation = DOLLARS.sub(lambda dollars: _written(dollars[0], prepared.money), translation)
-    if prepared.form is not Form.PLAIN:
-        translation = written(translation, sentence, prepared.form, closed=prepared.closed)
     if any(translation.count(symbol) != 1 for symbol in prepared.symbols):
         return None
     if prepared.symbols and any(map(str.isalpha, prepared.given)) and not any(map(str.isalpha, translation)):
         return None  # what is left are the symbols
+    return as_written(translation, prepared)
+
+
+def as_written(translation: str, prepared: Prepared) -> str:
+    """What the model wrote, or has written so far, with what its symbols stand for, in the letters and money of the
+    sentence."""
+    sentence, money = prepared.source.text, prepared.money
+    if money:
+        translation = DOLLARS.sub(lambda dollars: in_money(dollars[0], money), translation)
+    if prepared.form is not Form.PLAIN:
+        translation = written(translation, sentence, prepared.form, closed=prepared.closed)
     places = zip(prepared.symbols, prepared.places, strict=True)
     return translation.translate({ord(symbol): sentence[place.start : place.end] for symbol, place in places})
 
 
-def _written(dollars: str, money: str) -> str:
+def in_money(dollars: str, money: str) -> str:
     """Euros for dollars, as a sign or as a word."""
     if dollars.endswith(DOLLAR):
         return money
