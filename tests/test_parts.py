@@ -115,6 +115,16 @@ def test_signs_between_the_parts_of_a_menu_or_a_row_are_copied():
     assert translated(whole) == [whole]
 
 
+def test_the_dashes_of_those_who_speak_are_copied():
+    assert translated("—Vienes? —preguntó Juan.") == ["Vienes?", "preguntó Juan."]
+    assert translated("—No lo sé —dijo él—, pero mañana.\n—Sí.") == ["No lo sé", "dijo él", "pero mañana.", "Sí."]
+    assert translated("—Ven —dijo—. Ya es tarde.") == ["Ven", "dijo", "Ya es tarde."]
+    knows_dashes = Tokenizer.learn(["a — b —c— d"] * 3, "bpe", 300)
+    for text in ("El hombre —alto— entró.", "It was late—very late.", "a — b", "— a"):
+        assert parts.apart(text, knows_dashes) == []
+    assert [sign.start for sign in parts.apart("—a-b—c, d—: e —f", knows_dashes)] == [0, 9, 14]
+
+
 def test_words_in_a_script_that_the_vocabulary_does_not_hold_are_copied():
     assert translated("Привет, как дела?") == []
     assert translated("你好，世界。 नमस्ते दुनिया") == []

@@ -636,3 +636,11 @@ def test_symbols_that_a_model_loses_are_copied_around(folder):
     found = translator.translate(text)
     assert found.text == f"{plain[0]} {{x}} {plain[1]} `y`."
     assert translator.translate("Bala core.").sentences[0].given == "Bala core."
+
+
+def test_who_speaks_and_what_is_said_are_translated_by_themselves() -> None:
+    translator = Translator.load("es-en")
+    text = "—¿Vienes? —preguntó Juan.\n—Sí —dijo—. Vamos a casa."
+    assert translator.translate(text).text == "—Are you coming? —he asked Juan.\n—Yes —he said—. Let's go home."
+    greedy = translator.translate(text, replace(translator.options, beam=1)).text
+    assert "".join(translator.live(text, lambda piece: False)) == greedy

@@ -105,11 +105,12 @@ def assemble(attempt: Attempt, tried: Tried, unscored: list[Pieces]) -> Pieces:
 
 def fitted(part: str, translation: str) -> str:
     """The translation of a part of a sentence, which the model took for a whole one: without the full stop and the
-    capital letter that only a whole one has."""
+    capital letter that only a whole one has. María is Mary: a name is told by how it begins."""
     if translation.endswith(".") and not translation.endswith("..") and part[-1:] not in CLOSING:
         translation = translation[:-1]
     first, second = translation[:1], translation[1:2]
-    if part[:1].islower() and first.isupper() and not second.isupper() and translation.split()[0] not in part.split():
+    names = {word[0] for word in part.split() if word[0].isupper()}
+    if part[:1].islower() and first.isupper() and not second.isupper() and first not in names:
         translation = first.lower() + translation[1:]
     return translation
 

@@ -23,7 +23,7 @@ from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Options, SearchAll, default_options, diverging
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About
-from vidrio.text.reading.parts import is_plain, translatable
+from vidrio.text.reading.parts import DASHES, is_plain, translatable
 from vidrio.text.reading.prepared import Reader
 from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.reading.sentences import splitter
@@ -31,7 +31,7 @@ from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.allocator import give_back
 from vidrio.translate.annotate import Look, ModelAnnotator
-from vidrio.translate.attempts import Attempts
+from vidrio.translate.attempts import Attempts, fit_in
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
 from vidrio.translate.live import Live
 from vidrio.translate.stream import CHUNKS, FIRST, REMEMBERED, Memory, answered, in_chunks, size_at, waited_for
@@ -189,7 +189,7 @@ class Translator:
         for (start, source), end in zip(plan, [*(start for start, _ in plan[1:]), len(text)], strict=True):
             watched = Live(self.engine, self._target, self.reader.prepare(source), tell)
             [pieces] = self._attempts(options, search=watched.search).translate([source])
-            yield put_back(text[at:end], [(start - at, pieces)])[0]
+            yield put_back(text[at:end], [(start - at, after_dash(text, start, source, pieces))])[0]
             at = end
         if text[at:]:
             yield text[at:]
@@ -261,8 +261,8 @@ class Translator:
             if len(pieces) == 1 and len(pieces[0].source) == len(text):  # true of most: the text is one sentence
                 translations.append(Translation(text, pieces[0].alternatives[0], pieces, annotator))
             else:
-                placed = put_back(text, [(start, pieces_of[source.text]) for start, source in plan])
-                translations.append(Translation(text, *placed, annotator))
+                found = [(start, after_dash(text, start, of, pieces_of[of.text])) for start, of in plan]
+                translations.append(Translation(text, *put_back(text, found), annotator))
         return translations
 
     def _sentences(self, text: str, stopped: Callable[[], bool] = never) -> list[tuple[int, Protected]]:
@@ -306,6 +306,11 @@ def _reopened(folder: Path, engine: str, workers: int | None, options: Options, 
     translator = Translator.load(folder, engine=engine, workers=workers)
     translator.options, translator.look = options, look
     return translator
+
+
+def after_dash(text: str, start: int, source: Protected, pieces: Pieces) -> Pieces:
+    """What a sentence became; as a part of one, if it goes on after a dash: —¿Vienes? —preguntó Juan."""
+    return fit_in(source.text, pieces) if start and text[start - 1] in DASHES else pieces
 
 
 def distinct(sentence: Sentence, count: int) -> Sentence:

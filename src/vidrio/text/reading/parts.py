@@ -32,6 +32,11 @@ NOT_LATIN = pattern(
     r"[^\W\d_\u0000-\u024f\u1e00-\u1eff\u2070-\u209c\u2150-\u2189\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]+"
 )
 SEPARATOR = pattern(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
+# Who speaks is told by dashes in Spanish: —¿Vienes? —preguntó Juan. A line that begins so, and the dashes in it at the
+# edge of a word.
+DASHES = "—―"
+SPOKEN = pattern(rf"(?m)^[ \t]*[{DASHES}](?=\S)[^\n]*")
+SPEECH_DASH = pattern(rf"[{DASHES}](?=\S)(?<!\w.)|(?<=\S)[{DASHES}](?!\w)")
 PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
@@ -73,9 +78,11 @@ def translatable(
 
 
 def apart(text: str, tokenizer: Tokenizer) -> list[protect.Span]:
-    """What parts a sentence without being a sentence: signs that stand alone, signs that the vocabulary lacks, and
-    words in letters that are not Latin and of which it does not hold half."""
+    """What parts a sentence without being a sentence: signs that stand alone, the dashes of those who speak, signs that
+    the vocabulary lacks, and words in letters that are not Latin and of which it does not hold half."""
     places = [protect.Span(*sign.span(), "sign") for sign in SEPARATOR.finditer(text)]
+    spoken = (SPEECH_DASH.finditer(text, *line.span()) for line in SPOKEN.finditer(text))
+    places += [protect.Span(*dash.span(), "sign") for dashes in spoken for dash in dashes]
     places += [protect.Span(start, end, "sign") for start, end in unread(text, tokenizer)]
     for word in NOT_LATIN.finditer(text) if not tokenizer.of_whole_words else ():
         letters = set(word[0])
