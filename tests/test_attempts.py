@@ -7,6 +7,7 @@ from vidrio.text.reading.prepared import Prepared
 from vidrio.text.reading.protect import Protected, protected
 from vidrio.translate.attempts import (
     CLEARLY,
+    FAR,
     NO_CHARACTERS,
     REPETITION,
     Attempt,
@@ -41,8 +42,8 @@ PLAINLY = FIRST._replace(hide_names=False)
         (FIRST, Outcome(DONE, named=True), []),  # names came through, as most do
         (FIRST, Outcome(avoid=REPETITION), [AVOIDING]),
         (FIRST, Outcome(avoid=NO_CHARACTERS), [FIRST._replace(avoid=NO_CHARACTERS)]),
-        (FIRST, Outcome(DONE, untranslated=True), [AS_SENTENCE]),
-        (AVOIDING, Outcome(DONE, untranslated=True), [AS_SENTENCE]),  # which may repeat itself or not
+        (FIRST, Outcome(DONE, short=True), [AS_SENTENCE]),
+        (AVOIDING, Outcome(DONE, short=True), [AS_SENTENCE]),  # which may repeat itself or not
         (FIRST, Outcome(None, WORDS, named=True), [PLAINLY]),  # a symbol was lost, and names were hidden
         (FIRST, Outcome(DONE, WORDS, named=True), [PLAINLY]),  # something else was lost
         (AVOIDING, Outcome(DONE, WORDS, named=True), [PLAINLY]),
@@ -96,22 +97,29 @@ WORD = Attempt(Protected("hello"))
 
 
 @pytest.mark.parametrize(
-    ("gain", "chosen"), [(CLEARLY + 0.01, "Hola."), (CLEARLY, "hello"), (0.0, "hello"), (-5.0, "hello")]
+    ("first", "gain", "is_second"),
+    [
+        ("hello", CLEARLY + 0.01, True),
+        ("hello", CLEARLY, False),
+        ("hello", -5.0, False),
+        ("agua", FAR + 0.01, True),
+        ("agua", FAR, False),
+    ],
 )
-def test_of_two_rivals_the_second_is_taken_if_it_is_clearly_likelier(gain: float, chosen: str) -> None:
-    as_it_stood, as_sentence = sentence("hello", "hello"), sentence("hello", "Hola.")
-    outcomes = {WORD: Outcome(as_it_stood, untranslated=True), WORD._replace(as_sentence=True): Outcome(as_sentence)}
+def test_of_two_rivals_the_second_is_taken_if_it_is_clearly_likelier(first: str, gain: float, is_second: bool) -> None:
+    as_it_stood, as_sentence = sentence("hello", first), sentence("hello", "Hola.")
+    outcomes = {WORD: Outcome(as_it_stood, short=True), WORD._replace(as_sentence=True): Outcome(as_sentence)}
     unscored: list = []
     assemble(WORD, tried(outcomes), unscored)
     assert unscored == [(as_it_stood,), (as_sentence,)]
     likely = {(as_it_stood,): -3.0, (as_sentence,): -3.0 + gain}
-    assert assemble(WORD, tried(outcomes, likely), [])[0].text == chosen
+    assert assemble(WORD, tried(outcomes, likely), [])[0].text == ("Hola." if is_second else first)
 
 
 def test_a_rival_that_is_no_better_is_not_scored() -> None:
     again = sentence("hello", "Hello!")
     outcomes = {
-        WORD: Outcome(sentence("hello", "hello"), untranslated=True),
+        WORD: Outcome(sentence("hello", "hello"), short=True),
         WORD._replace(as_sentence=True): Outcome(again),
     }
     unscored: list = []

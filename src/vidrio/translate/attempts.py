@@ -13,7 +13,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, best_first, score_of
-from vidrio.text.reading.capitals import SEVERAL, came_back
+from vidrio.text.reading.capitals import SEVERAL, a_few_small, came_back
 from vidrio.text.reading.parts import CLOSING, Span, around, broken, in_halves
 from vidrio.text.reading.prepared import Prepared, Reader, Way, reveal
 from vidrio.text.reading.protect import Protected, protected
@@ -24,7 +24,9 @@ from vidrio.translate.translation import Pieces, Sentence, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation repeated itself
 AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
-CLEARLY = 0.5  # in log p, by which one attempt must be likelier than another
+# In log p, by which a word or two must be likelier when they are read as a sentence: those that came back as they were,
+# and others.
+CLEARLY, FAR = 0.5, 2.0
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 REPETITION, NO_CHARACTERS = "repetitions", "bytes that make no character"  # what a search may have to avoid
 
@@ -46,12 +48,12 @@ class Outcome(NamedTuple):
     parts: Sequence[Span] | None = None  # what of it to translate by itself, if not all of it came through
     named: bool = False  # names were hidden
     avoid: str = ""  # what another search for the same has to avoid
-    untranslated: bool = False  # a word in small letters came back as it was, and can be read as a sentence
+    short: bool = False  # a word or two in small letters, which can be read as a sentence, too
 
     @property
     def done(self) -> bool:
         """Whether it was the last attempt."""
-        return not self.broken and not self.untranslated
+        return not self.broken and not self.short
 
     @property
     def broken(self) -> bool:
@@ -65,7 +67,7 @@ def next_attempts(attempt: Attempt, outcome: Outcome) -> list[Attempt]:
     if outcome.avoid:
         return [attempt._replace(avoid=outcome.avoid)]
     if outcome.parts is None:
-        return [attempt._replace(as_sentence=True, avoid="")] if outcome.untranslated else []
+        return [attempt._replace(as_sentence=True, avoid="")] if outcome.short else []
     if outcome.named:  # rather a name that the model misspells than words that stand each by themselves around it
         return [attempt._replace(hide_names=False, avoid="")]
     return [Attempt(protected(attempt.source.text[start:end])) for start, end in outcome.parts]
@@ -94,13 +96,15 @@ def assemble(attempt: Attempt, tried: Tried, unscored: list[Pieces]) -> Pieces:
     other = assemble(following[0], tried, unscored)
     if outcome.sentence is None or outcome.parts is not None or outcome.avoid:
         return other
-    # A word that came back as it was, and the same read as a sentence: the likelier one, if it is that clearly.
+    # A word or two, and the same read as a sentence: the likelier one, if it is that clearly.
     rivals: tuple[Pieces, Pieces] = ((outcome.sentence,), other)
-    if any(came_back(attempt.source.text, sentence.alternatives[0]) for sentence in other):
+    back, also_back = (any(came_back(attempt.source.text, of.alternatives[0]) for of in rival) for rival in rivals)
+    if back and also_back:
         return rivals[0]
     missing = [pieces for pieces in rivals if pieces not in tried.likely]
     unscored += missing
-    return rivals[not missing and tried.likely[rivals[1]] > tried.likely[rivals[0]] + CLEARLY]
+    enough = CLEARLY if back else FAR
+    return rivals[not missing and tried.likely[rivals[1]] > tried.likely[rivals[0]] + enough]
 
 
 def fitted(part: str, translation: str) -> str:
@@ -232,7 +236,7 @@ class Attempts:
                 first = sorted(zip(hypotheses, revealed, strict=True), key=lambda of: of[0] is not hypothesis)
                 kept = first[: searched.options.n_best]
                 of_those = searched._replace(hypotheses=[of for of, _ in kept])
-                outcome = self._outcome(of_those, [shown for _, shown in kept], None, came_back=False)
+                outcome = self._outcome(of_those, [shown for _, shown in kept], None, short=False)
                 assert outcome.sentence
                 return outcome._replace(sentence=outcome.sentence._replace(passed_over=texts[0]))
         return None
@@ -262,22 +266,22 @@ class Attempts:
             for of, (best, *_) in zip(searched, texts, strict=True)
         ]
         free = not (attempts[0].whole and self.options.prefix)
-        back = [
+        short = [
             best is not None
             and free
             and not as_sentence
             and text[:1].islower()
-            and came_back(text, best)
+            and a_few_small(text)
             and self.reader.knows_forms
             for ((text, _), _, _, as_sentence, _), (best, *_) in zip(attempts, texts, strict=True)
         ]
         return [
-            Outcome(avoid=what) if what else self._outcome(of, of_it, at, came_back=came)
-            for what, of, of_it, at, came in zip(avoid, searched, texts, parts, back, strict=True)
+            Outcome(avoid=what) if what else self._outcome(of, of_it, at, short=is_short)
+            for what, of, of_it, at, is_short in zip(avoid, searched, texts, parts, short, strict=True)
         ]
 
     def _outcome(
-        self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, came_back: bool
+        self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, short: bool
     ) -> Outcome:
         read, hypotheses = searched.prepared, searched.hypotheses
         text = read.source.text
@@ -292,7 +296,7 @@ class Attempts:
         sentence = Sentence(text, *found, searched.ids, read, searched.options, unknown, searched.avoided)
         if parts is None and not hypotheses[0].ended:
             parts = in_halves(text)
-        return Outcome(sentence, parts, read.named, "", came_back and parts is None)
+        return Outcome(sentence, parts, read.named, "", short and parts is None)
 
     def _options(self, whole: bool, avoid: str) -> Options:
         options = self.options if whole or not self.options.prefix else replace(self.options, prefix=())

@@ -158,9 +158,14 @@ def begins_small(text: str, several: int = SEVERAL) -> bool:
     return len(text.split()) >= several or bool(I_ALONE.search(text))
 
 
+def a_few_small(text: str) -> bool:
+    """Whether it is a word or two in small letters: the entry of a dictionary, or a sentence."""
+    return text[:1].islower() and not text.startswith(INFINITIVE) and len(text.split()) < SEVERAL
+
+
 def came_back(text: str, translation: str) -> bool:
     """Whether one of a few words in small letters stands in the translation as it was."""
-    if not text[:1].islower() or text.startswith(INFINITIVE) or len(text.split()) >= SEVERAL:
+    if not a_few_small(text):
         return False
     there = WORD.findall(translation.lower())
     return any(word in there for word in WORD.findall(text) if len(word) >= FEWEST)
