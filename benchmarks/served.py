@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 BOUNDARY = "--vidrio"
 LENGTHS = (1, 1, 1, 2, 3, 5, 12)  # sentences of a text
-SENTENCES = Path("shared/data/en-es/test/tatoeba-test-v2020-07-28.en")
+SENTENCES = Path("../shared/data/en-es/test/tatoeba-test-v2020-07-28.en")
 
 
 class Server(NamedTuple):

@@ -34,8 +34,8 @@ from vidrio.translate.engines import exported
 from vidrio.translate.translator import Translator
 
 ROUNDS = 5
-SOURCE = "shared/data/en-es/test/tatoeba-test-v2020-07-28.en"
-NEWS = "shared/data/en-es/dev/newstest2012.en"
+SOURCE = "../shared/data/en-es/test/tatoeba-test-v2020-07-28.en"
+NEWS = "../shared/data/en-es/dev/newstest2012.en"
 TRIED = 2_000  # lines, to find CTranslate2's best settings
 BATCHES = [*(("examples", n) for n in (32, 64, 128)), *(("tokens", n) for n in (512, 1024, 2048, 4096))]
 FEW = 256  # lines for the peers, which are slow
