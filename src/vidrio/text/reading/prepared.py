@@ -44,7 +44,7 @@ DRAWN_OUT = pattern(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
 CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with capital letters
 # A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
 USUAL = pattern(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
-DOLLARS = pattern(r"(?i:US)?\$|\b[Dd](?:[oó]lar(?:es)?|ollars?)\b")
+DOLLARS = pattern(r"(?:\bUS)?\$|\b[Dd](?:[oó]lar(?:es)?|ollars?)\b")
 REMEMBERED = 10_000  # words whose number of tokens is kept
 MOST_USUAL = 100_000  # words that are known to be usual
 
