@@ -26,7 +26,7 @@ NO_REPEAT = 3  # tokens that may not come a second time, where the translation r
 AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
 # In log p, by which a word or two must be likelier when they are read as a sentence: those that came back as they were,
 # and others.
-CLEARLY, FAR = 0.5, 2.0
+CLEARLY, FAR = 0.5, 1.0
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 REPETITION, NO_CHARACTERS = "repetitions", "bytes that make no character"  # what a search may have to avoid
 
