@@ -150,6 +150,8 @@ def test_what_a_translation_has_lost(source: str, translation: str, lost: list[s
         ("$18.10", "$18.10.10", True),
         ("two dogs", "2 perros", False),  # what the source does not have may be a word of it
         ("Go 👍", "Ve 👍👍", True),
+        ("# 207 dogs", "#207 perros y 207", True),
+        ("See #one", "Vea #one", False),
         ("", "", False),
     ],
 )

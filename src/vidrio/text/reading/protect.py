@@ -220,7 +220,7 @@ def _mentions(currency: str, translation: str) -> int:
 
 
 def added(source: Protected, translation: Protected) -> bool:
-    """Whether a translation has more often what must be copied, or a number that is not in the source.
+    """Whether a translation has more often what must be copied, or a number or #handle that is not in the source.
 
     Where the source has no number at all, one in the translation may have been a word.
     """
@@ -234,6 +234,7 @@ def added(source: Protected, translation: Protected) -> bool:
         if Counter(digits if (digits := _digits(text)) in known else _value(text) for text in numbers) - known:
             return True
     exact = {source.text[a:b] for a, b, kind in source.spans if kind not in _BY_DIGITS}
+    exact |= {translation.text[a:b] for a, b, kind in translation.spans if kind == "handle"}  # 207 became #207
     return any(translation.text.count(text) > source.text.count(text) for text in exact)
 
 
