@@ -207,7 +207,7 @@ def test_places_before_a_full_stop_that_only_the_model_read():
 
 
 def test_places_of_prices_that_the_model_read_in_dollars():
-    prepared = hide(protected("see {x} and €5 now"), "①②", money="€")._replace(closed=False)
+    prepared = hide(protected("see {x} and €5 now"), "①②", forms=False, money="€")
     written, expected = "ve ① y 5 dólares, $5 ahora", "ve {x} y 5 euros, €5 ahora"
     ids = TOKENIZER.encode(written)
     assert reveal(written, prepared) == expected

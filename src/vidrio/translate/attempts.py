@@ -233,12 +233,11 @@ class Attempts:
             if not hypothesis.ended or shown is None or broken(searched.prepared.source, shown) is not None:
                 continue
             if not any(self._to_avoid([searched.ids], [[hypothesis]], [[text]])):
-                first = sorted(zip(hypotheses, revealed, strict=True), key=lambda of: of[0] is not hypothesis)
-                kept = first[: searched.options.n_best]
-                of_those = searched._replace(hypotheses=[of for of, _ in kept])
-                outcome = self._outcome(of_those, [shown for _, shown in kept], None, short=False)
+                others = [both for both in zip(hypotheses, revealed, strict=True) if both[0] is not hypothesis]
+                kept, kept_texts = zip(*[(hypothesis, shown), *others][: searched.options.n_best], strict=True)
+                outcome = self._outcome(searched._replace(hypotheses=kept), kept_texts, None, short=False)
                 assert outcome.sentence
-                return outcome._replace(sentence=outcome.sentence._replace(passed_over=texts[0]))
+                return outcome._replace(sentence=outcome.sentence._replace(passed_over=revealed[0] or texts[0]))
         return None
 
     def _to_avoid(
@@ -267,12 +266,7 @@ class Attempts:
         ]
         free = not (attempts[0].whole and self.options.prefix)
         short = [
-            best is not None
-            and free
-            and not as_sentence
-            and text[:1].islower()
-            and a_few_small(text)
-            and self.reader.knows_forms
+            best is not None and free and not as_sentence and a_few_small(text) and self.reader.knows_forms
             for ((text, _), _, _, as_sentence, _), (best, *_) in zip(attempts, texts, strict=True)
         ]
         return [
