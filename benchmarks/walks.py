@@ -36,7 +36,7 @@ ROOMS = ("commands", "data", "learn")
 ENGINE = ("fast/engine.py", "fast/batches.py")
 TEXTS = {
     "hello": "Hello world",
-    "marks": 'He said: "It costs €18.10 (with tax), see www.example.com/shop."',
+    "marks": '"The ticket costs €18.10 (with tax)," he said, "see www.example.com/shop."',
 }
 SIZES = "--d-model 24 --heads 2 --d-ff 48 --encoder-layers 1 --decoder-layers 1 --steps 20 --tokenizer word"
 PAIRS = 60

@@ -29,7 +29,7 @@ def sentence(text: str, translation: str) -> Sentence:
 
 DONE = sentence(FIRST.source.text, "Pulsa {next} ahora.")
 WORDS = ((0, 5), (13, 17))  # "Click" and "now."
-PARTS = [Attempt(protected("Click")), Attempt(protected("now."))]
+PARTS = [Attempt(protected(part), part=True) for part in ("Click", "now.")]
 AVOIDING = FIRST._replace(avoid=REPETITION)
 AS_SENTENCE = FIRST._replace(as_sentence=True)
 PLAINLY = FIRST._replace(hide_names=False)
@@ -86,7 +86,7 @@ def test_parts_of_parts_and_what_is_only_copied() -> None:
         FIRST: Outcome(avoid=REPETITION),
         AVOIDING: Outcome(DONE, ((0, 12),), named=True),
         PLAINLY: Outcome(DONE, ((0, 12), (13, 17))),
-        Attempt(protected("Click {next}")): Outcome(None, ((0, 5),)),
+        Attempt(protected("Click {next}"), part=True): Outcome(None, ((0, 5),)),
         PARTS[0]: Outcome(sentence("Click", "Pulsa")),
         PARTS[1]: Outcome(None, ()),
     }

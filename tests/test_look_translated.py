@@ -167,3 +167,17 @@ def test_what_lost_a_number_is_passed_over_and_told(model: LoadedModel, capsys: 
     assert (seen.passed_over, seen.translation) == (True, translation.text)
     assert cli.main(["look", text]) == 0
     assert f"not what the search likes best, “{sentence.passed_over}”" in " ".join(capsys.readouterr().out.split())
+    assert cli.main(["look", text, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["otherwise"]
+    assert (told["text"], told["passed_over"]) == (sentence.passed_over, True)
+
+
+def test_a_mark_that_was_put_back_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "Este día haremos historia»."
+    assert cli.main(["translate", "-m", "es-en", text]) == 0
+    printed = capsys.readouterr().out.strip()
+    assert printed.endswith('".')
+    assert cli.main(["look", "-m", "es-en", text]) == 0
+    told = capsys.readouterr()
+    assert printed not in told.out
+    assert f"its translation is written “{printed}”" in told.err

@@ -53,10 +53,12 @@ def manifest(seen: Look) -> dict[str, Any]:
 
 
 def otherwise_data(seen: Look) -> dict[str, Any]:
-    """What the search would have chosen, where something else was printed."""
+    """What the search would have chosen, where something else was printed; `passed_over`, because something was lost
+    in that."""
     if seen.otherwise is None:
         return {}
-    return {"otherwise": {"text": seen.model.target_tokenizer.decode(seen.otherwise.ids), **seen.otherwise._asdict()}}
+    text = seen.model.target_tokenizer.decode(seen.otherwise.ids)
+    return {"otherwise": {"text": text, "passed_over": seen.passed_over, **seen.otherwise._asdict()}}
 
 
 def _tree(seen: Look, tree: Tree) -> dict[str, Any]:

@@ -62,6 +62,8 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
     if model.source_tokenizer.encode(sentence.given) != model.source_tokenizer.encode(whole):
         around = "" if several or sentence.source == whole.strip() else "; what stands around it is copied"
         notes.append(f"{told(sentence)}{around}")
+    elif sentence.text != model.target_tokenizer.decode(sentence.best.ids):
+        notes.append(f"its translation is written “{sentence.text}”")
     if sentence.avoided:
         notes.append(f"searched a second time, to avoid what a first translation had: {sentence.avoided}")
     printed = Printed((*sentence.best.ids, *end), sentence.options, bool(sentence.passed_over))

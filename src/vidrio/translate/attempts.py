@@ -39,6 +39,7 @@ class Attempt(NamedTuple):
     hide_names: bool = True
     as_sentence: bool = False  # a word or two in small letters are read as a sentence, too
     avoid: str = ""
+    part: bool = False  # of a sentence, what stands around it is copied
 
 
 class Outcome(NamedTuple):
@@ -70,7 +71,7 @@ def next_attempts(attempt: Attempt, outcome: Outcome) -> list[Attempt]:
         return [attempt._replace(as_sentence=True, avoid="")] if outcome.short else []
     if outcome.named:  # rather a name that the model misspells than words that stand each by themselves around it
         return [attempt._replace(hide_names=False, avoid="")]
-    return [Attempt(protected(attempt.source.text[start:end])) for start, end in outcome.parts]
+    return [Attempt(protected(attempt.source.text[start:end]), part=True) for start, end in outcome.parts]
 
 
 class Tried(NamedTuple):
@@ -187,7 +188,8 @@ class Attempts:
     def _try(self, attempts: Sequence[Attempt], options: Options) -> list[Outcome]:
         """Read, search, decode and judge attempts that differ in their texts and how these are read."""
         own = self.search if attempts[0].whole else None  # in place of the engine's
-        ways = [Way(not options.prefix, hide, 1 if as_sentence else SEVERAL) for _, _, hide, as_sentence, _ in attempts]
+        free = not options.prefix
+        ways = [Way(free, attempt.hide_names, 1 if attempt.as_sentence else SEVERAL) for attempt in attempts]
         # Some at a time, so that nobody waits for long who wants no more of them.
         slices = [slice(start, start + AT_ONCE) for start in range(0, len(attempts), AT_ONCE)]
         prepared: list[Prepared] = []
@@ -266,8 +268,8 @@ class Attempts:
         ]
         free = not (attempts[0].whole and self.options.prefix)
         short = [
-            best is not None and free and not as_sentence and a_few_small(text) and self.reader.knows_forms
-            for ((text, _), _, _, as_sentence, _), (best, *_) in zip(attempts, texts, strict=True)
+            best is not None and free and not (as_sentence or part) and a_few_small(text) and self.reader.knows_forms
+            for ((text, _), _, _, as_sentence, _, part), (best, *_) in zip(attempts, texts, strict=True)
         ]
         return [
             Outcome(avoid=what) if what else self._outcome(of, of_it, at, short=is_short)

@@ -10,6 +10,7 @@ from vidrio.text.pattern import pattern
 from vidrio.text.reading import protect
 from vidrio.text.reading.prepared import touches
 from vidrio.text.reading.protect import Protected
+from vidrio.text.reading.quotes import MARK
 from vidrio.text.reading.sentences import split
 from vidrio.text.reading.signs import IS_UNSEEN, is_unread
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -24,7 +25,6 @@ MARKER = pattern(r"(?:(?:[-*•·‣◦▪■●→»>|+~–—]+|\#{1,6}|\[[ xX
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
 BRACKET = pattern(r"[()\[\]{}]")
 SIGN = pattern(r"[<>=|\\^~*+#@_\u2581]|(?<=\w)&(?=\w)")  # no translation has more or fewer of these
-QUOTE = pattern('[«»“”„"]')
 QUOTED = pattern(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 # Neither are raised and lowered numbers and fractions, ligatures and letters of full width a script of their own.
@@ -261,10 +261,10 @@ def without_quotes(source: Protected, translation: str) -> list[Span] | None:
     """What stands within and around quotation marks, to be translated by itself so that they can be copied; None if the
     translation has as many, of whatever kind."""
     sentence = source.text
-    if not QUOTE.search(sentence):
+    if not MARK.search(sentence):
         return None
     quoted = list(QUOTED.finditer(sentence))
-    if len(QUOTE.findall(translation)) >= 2 * len(quoted):
+    if len(MARK.findall(translation)) >= 2 * len(quoted):
         return None
     marks = [at for quote in quoted for at in (quote.start(), quote.end() - 1)]
     free = [at for at in marks if not reaches(source.spans, protect.Span(at, at + 1, "quote"))]

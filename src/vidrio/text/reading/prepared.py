@@ -13,6 +13,7 @@ from typing import NamedTuple
 from vidrio.text.pattern import pattern
 from vidrio.text.reading.capitals import LITTLE, SEVERAL, Form, Tokens, capital_first, lowered, read, shouted, written
 from vidrio.text.reading.protect import Protected, Span
+from vidrio.text.reading.quotes import requoted
 from vidrio.text.reading.signs import (
     DOLLAR,
     MARKS_AS_LETTERS,
@@ -303,7 +304,7 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
         return None
     if prepared.symbols and any(map(str.isalpha, prepared.given)) and not any(map(str.isalpha, translation)):
         return None  # what is left are the symbols
-    return as_written(translation, prepared)
+    return requoted(prepared.source.text, as_written(translation, prepared))
 
 
 def as_written(translation: str, prepared: Prepared) -> str:
