@@ -217,6 +217,23 @@ def test_places_of_prices_that_the_model_read_in_dollars():
     assert {"5", "€"} <= {expected[a:b].strip() for a, b in back}
 
 
+@pytest.mark.parametrize(
+    ("source", "written", "expected"),
+    [
+        ('"See x and y"', "Ve x y y", '"Ve x y y"'),
+        ('"See {x} and y".', "Ve ① y y.", '"Ve {x} y y".'),
+        ("See x and y?", "¿ Ves x y y?", "¿Ves x y y?"),
+        ("See {x} and y?", "¿ ves ① y y?", "¿Ves {x} y y?"),
+    ],
+)
+def test_places_after_a_mark_that_was_put_back_or_a_blank_that_was_not(source, written, expected):
+    prepared = hide(protected(source), "①②")
+    assert reveal(written, prepared) == expected
+    back = target_tokens(TOKENIZER.encode(written), prepared, TOKENIZER)
+    pieces = "".join(expected[slice(*place)] for place in back)
+    assert pieces.strip("\" .¿?").startswith(expected.strip("\" .¿?"))
+
+
 def test_json_tells_the_places_in_bytes(nonsense):
     [found] = nonsense.with_alignment([nonsense.translate("¡Ñu! Bala core,  dila gare.")])
     raw, out = found.source.encode(), found.text.encode()

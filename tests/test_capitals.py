@@ -114,6 +114,31 @@ def test_small_letters_are_read_as_a_sentence(text, given, translation, back):
 
 
 @pytest.mark.parametrize(
+    ("sentence", "translation", "begun"),
+    [
+        ("Do you trust him?", "¿ confías en él?", "¿Confías en él?"),
+        ("Good morning, Tom!", "¡ Buenos días, Tom!", "¡Buenos días, Tom!"),
+        ("Education begins at home.", "la educación comienza en casa.", "La educación comienza en casa."),
+        ('"Terrorist axis"', '"eje terrorista"', '"Eje terrorista"'),
+        ("Écoutez, Tom", "listen, Tom", "Listen, Tom"),
+        ("He met iPhone users", "iPhone usan", "iPhone usan"),  # it stands in the sentence
+        ("Click {next} now", "{next} ahora", "{next} ahora"),
+        ("Monday", "lunes", "lunes"),
+        ("see you", "te veo", "te veo"),
+    ],
+)
+def test_a_translation_begins_with_a_capital_letter_where_its_sentence_does(sentence, translation, begun):
+    prepared = hide(protected(sentence), "①", tokens)
+    assert reveal(translation.replace("{next}", "①"), prepared) == begun
+
+
+def test_names_that_begin_a_translation_lend_their_capital_letter_to_nobody():
+    prepared = hide(protected("Yesterday Øøøø met us."), "①", lambda word: 100 if "ø" in word.lower() else 1)
+    assert prepared.symbols == "①"
+    assert reveal("① nos vio ayer.", prepared) == "Øøøø nos vio ayer."
+
+
+@pytest.mark.parametrize(
     "text",
     [
         *("dog", "good morning", "to fall in love", "iPhone users love it", "i.e. the other one", "max_length is 3"),

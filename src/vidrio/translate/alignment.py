@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vidrio.text.reading.capitals import unclosed
-from vidrio.text.reading.prepared import DOLLARS, Prepared, in_money
+from vidrio.text.reading.capitals import BLANK_AFTER, unclosed
+from vidrio.text.reading.prepared import DOLLARS, Prepared, in_money, lacks_capital, reveal
+from vidrio.text.reading.quotes import FIRST
 from vidrio.text.reading.signs import SET_OTHERWISE, plain_signs
 from vidrio.text.reading.words import Place, before_edits, token_places, word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
@@ -82,12 +83,17 @@ def target_tokens(ids: Sequence[int], read: Prepared, tokenizer: Tokenizer) -> l
 
 
 def _revealed(written: str, read: Prepared) -> Iterator[tuple[int, int, int]]:
-    """Where in the translation what the symbols stand for stands, in the place of one character each; and euros in the
-    place of dollars."""
-    symbols = ((written.index(s), 1, end - start) for s, (start, end, _) in zip(read.symbols, read.places, strict=True))
-    dollars = DOLLARS.finditer(written) if read.money else ()
-    money = ((found.start(), len(found[0]), len(in_money(found[0], read.money))) for found in dollars)
+    """Where in the translation what the symbols stand for stands, in the place of one character each; euros in the
+    place of dollars; a mark that was put back, and nothing for the blank after ¿."""
+    edits = [(written.index(s), 1, end - start) for s, (start, end, _) in zip(read.symbols, read.places, strict=True)]
+    if read.money:
+        found = DOLLARS.finditer(written)
+        edits += ((sign.start(), len(sign[0]), len(in_money(sign[0], read.money))) for sign in found)
+    if lacks_capital(written, read) and (blank := BLANK_AFTER.match(written)):
+        edits.append((blank.end(1), blank.end() - blank.end(1), 0))
+    if not FIRST.search(written) and FIRST.search(reveal(written, read) or ""):
+        edits.append((0, 0, 1))
     longer = 0
-    for at, length, instead in sorted((*symbols, *money)):
+    for at, length, instead in sorted(edits):
         yield at + longer, at + longer + instead, length
         longer += instead - length

@@ -261,7 +261,12 @@ class Attempts:
 
     def _judged(self, attempts: Sequence[Attempt], avoid: Sequence[str], searched: Sequence[Searched]) -> list[Outcome]:
         """Each sentence with its translations; or what to do about it, if it did not come through."""
-        texts = [of.texts if of.prepared.usual else [reveal(text, of.prepared) for text in of.texts] for of in searched]
+        texts = [
+            of.texts
+            if of.prepared.usual and all(text[:1].isupper() for text in of.texts)  # true of most, and quick
+            else [reveal(text, of.prepared) for text in of.texts]
+            for of in searched
+        ]
         parts = [
             None if of.prepared.usual or best is None else broken(of.prepared.source, best)
             for of, (best, *_) in zip(searched, texts, strict=True)

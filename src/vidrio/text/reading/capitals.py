@@ -31,6 +31,7 @@ LOUD = pattern(r"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{2,}(?![\w'’/-])")
 SEVERAL = 3  # words; fewer may be an entry of a dictionary, which models know as it is
 INFINITIVE = "to "  # such an entry, too, however long: to fall in love
 FIRST_WORD = pattern(r"[\"'“‘«(\[¿¡]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.?\Z|\.\s)")
+BLANK_AFTER = pattern(r"\A([\"“«(\[]*[¿¡]) +")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -187,6 +188,20 @@ def unclosed(translation: str) -> str:
 def capital_first(text: str) -> str:
     """With a capital letter at the beginning."""
     return first_letter(text, str.upper)
+
+
+def begins_large(text: str) -> bool:
+    """Whether several words begin with a capital letter. One alone may have it for itself: Monday is lunes."""
+    first = FIRST_WORD.match(text)
+    return first is not None and first[1][0].isupper() and len(text.split()) > 1
+
+
+def begun_as(source: str, translation: str) -> str:
+    """With a capital letter at its beginning, unless the first word stands in the source; and no blank after ¿."""
+    translation = BLANK_AFTER.sub(r"\1", translation)
+    first = FIRST_WORD.match(translation)
+    is_small = first is not None and first[1][0].islower() and first[1] not in WORD.findall(source)
+    return capital_first(translation) if is_small else translation
 
 
 def small_first(text: str, source: str) -> str:

@@ -11,7 +11,19 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from vidrio.text.pattern import pattern
-from vidrio.text.reading.capitals import LITTLE, SEVERAL, Form, Tokens, capital_first, lowered, read, shouted, written
+from vidrio.text.reading.capitals import (
+    LITTLE,
+    SEVERAL,
+    Form,
+    Tokens,
+    begins_large,
+    begun_as,
+    capital_first,
+    lowered,
+    read,
+    shouted,
+    written,
+)
 from vidrio.text.reading.protect import Protected, Span
 from vidrio.text.reading.quotes import requoted
 from vidrio.text.reading.signs import (
@@ -46,6 +58,7 @@ CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with cap
 # A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
 USUAL = pattern(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
 DOLLARS = pattern(r"(?:\bUS)?\$|\b[Dd](?:[oó]lar(?:es)?|ollars?)\b")
+OPENING = "\"'“‘«([¿¡ "  # before the first word
 REMEMBERED = 10_000  # words whose number of tokens is kept
 MOST_USUAL = 100_000  # words that are known to be usual
 
@@ -62,6 +75,7 @@ class Prepared(NamedTuple):
     closed: bool = False  # it has a full stop that the sentence does not have
     named: bool = False  # names are among what is hidden, which can be read as they stand
     money: str = ""  # €, £ or ¥, which is read as $
+    capital: bool = False  # its translation begins with a capital letter, as it does
     usual: bool = False  # at first sight there was nothing to prepare, and there is nothing to reveal
 
 
@@ -118,19 +132,20 @@ class Reader:
 
     def prepare_all(self, sources: Sequence[Protected], ways: Sequence[Way]) -> list[Prepared]:
         """What the model is given for each sentence, read in its way."""
+        forms = [way.forms and self.knows_forms for way in ways]
         looks = [
             None
             if not source.spans and source.text[:1].isupper() and self._is_usual(source.text.split(), source.text)
-            else read(source, self._tokens, way.several)
-            if way.forms and self.knows_forms
-            else shouting(source)
-            for source, way in zip(sources, ways, strict=True)
+            else (*read(source, self._tokens, way.several), begins_large(source.text))
+            if has_forms
+            else (*shouting(source), False)
+            for source, way, has_forms in zip(sources, ways, forms, strict=True)
         ]
         return [
-            Prepared(source, source.text, source.text, usual=True)
+            Prepared(source, source.text, source.text, capital=has_forms and " " in source.text, usual=True)
             if look is None
             else hide(source, look, self.symbols, self._vocabulary, hide_names=way.hide_names)
-            for source, way, look in zip(sources, ways, looks, strict=True)
+            for source, way, look, has_forms in zip(sources, ways, looks, forms, strict=True)
         ]
 
     def _is_usual(self, words: list[str], text: str) -> bool:
@@ -169,19 +184,19 @@ def knows_capitals(tokenizer: Tokenizer) -> bool:
 
 def hide(
     source: Protected,
-    looks: tuple[str, Form],
+    looks: tuple[str, Form, bool],
     symbols: str,
     vocabulary: Vocabulary,
     *,
     hide_names: bool = True,
 ) -> Prepared:
-    """The sentence with the letters of `looks`, and with symbols for what must be copied; unless one of them stands in
-    it already, and would stay.
+    """The sentence as it `looks` (its letters, their form, whether it begins with a capital one), with symbols for what
+    must be copied; unless one of them stands in it already, and would stay.
 
     What touches a word stays: with a symbol in its place the word would be split into other tokens. Names that have
     many tokens are hidden, too, and every word that cannot be spelled.
     """
-    sentence, (text, form), tokens = source.text, looks, vocabulary.tokens
+    sentence, (text, form, capital), tokens = source.text, looks, vocabulary.tokens
     closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
     places: list[Span] = []
     if symbols:
@@ -207,7 +222,7 @@ def hide(
     if sign:
         given = given.replace(sign, DOLLAR)
     is_named = any(place.kind == NAMED for place in places)
-    return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named, sign)
+    return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named, sign, capital)
 
 
 def priced_in(source: Protected, given: str, money: str) -> str:
@@ -299,7 +314,7 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
     """The translation with what the symbols stand for, in capitals if the sentence is; None unless each symbol is in
     it once, and words where there were some."""
     if prepared.usual:
-        return translation
+        return begun_as(prepared.source.text, translation) if lacks_capital(translation, prepared) else translation
     if any(translation.count(symbol) != 1 for symbol in prepared.symbols):
         return None
     if prepared.symbols and any(map(str.isalpha, prepared.given)) and not any(map(str.isalpha, translation)):
@@ -315,8 +330,15 @@ def as_written(translation: str, prepared: Prepared) -> str:
         translation = DOLLARS.sub(lambda dollars: in_money(dollars[0], money), translation)
     if prepared.form is not Form.PLAIN:
         translation = written(translation, sentence, prepared.form, closed=prepared.closed)
+    elif lacks_capital(translation, prepared):
+        translation = begun_as(sentence, translation)
     places = zip(prepared.symbols, prepared.places, strict=True)
     return translation.translate({ord(symbol): sentence[place.start : place.end] for symbol, place in places})
+
+
+def lacks_capital(translation: str, prepared: Prepared) -> bool:
+    """Whether it may begin with a small letter, or with a blank after ¿, where the sentence does not."""
+    return prepared.capital and (translation.lstrip(OPENING)[:1].islower() or translation[1:2] == " ")
 
 
 def in_money(dollars: str, money: str) -> str:
