@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiding import hide
-from vidrio.text.reading.capitals import Form, came_back, lowered, raised, read, shouted, written
+from vidrio.text.reading.capitals import (
+    Form,
+    came_back,
+    few,
+    is_rather_a_name,
+    lowered,
+    raised,
+    read,
+    shouted,
+    written,
+)
 from vidrio.text.reading.prepared import reveal
 from vidrio.text.reading.protect import protected
 
@@ -188,5 +198,38 @@ def test_a_word_that_came_back_as_it_was(text, translation, back):
 
 def test_a_single_word_is_read_as_a_sentence_when_that_is_asked_for():
     assert read(protected("hello"), lambda word: 1) == ("hello", Form.PLAIN)
-    assert read(protected("hello"), lambda word: 1, several=1) == ("Hello", Form.SMALL)
-    assert read(protected("to park"), lambda word: 1, several=1) == ("to park", Form.PLAIN)
+    assert read(protected("hello"), lambda word: 1, otherwise=True) == ("Hello", Form.SMALL)
+    assert read(protected("to park"), lambda word: 1, otherwise=True) == ("to park", Form.PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "form"),
+    [
+        ("Recipe", "recipe", Form.ENTRY),
+        ("Sea recipe", "sea recipe", Form.ENTRY),
+        ("Sea Recipe", "sea recipe", Form.ENTRY),
+        ("London recipe", "London recipe", Form.ENTRY),
+        ("SEA RECIPE", "sea recipe", Form.CAPITALS),
+        ("Océano", "océano", Form.ENTRY),
+    ],
+)
+def test_a_word_or_two_with_a_capital_letter_are_read_as_an_entry_when_that_is_asked_for(text, given, form):
+    assert few(protected(text)) is Form.ENTRY
+    prepared = hide(protected(text), "", tokens, otherwise=True)
+    assert (prepared.given, prepared.form) == (given, form)
+    assert reveal("receta", prepared) == ("RECETA" if form is Form.CAPITALS else "Receta")
+
+
+@pytest.mark.parametrize(
+    "text", ["Recipe.", "Stop!", "PDF", "PDF files", "McCoy", "Sea of books", "Room 5", "It", "Sea-books", "{Name}", ""]
+)
+def test_other_texts_are_no_entries(text):
+    assert few(protected(text)) is Form.PLAIN
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "is_name"),
+    [("London", "London", True), ("London", "Londres", False), ("Sea", "Sea", False), ("Oz", "Oz", True)],
+)
+def test_what_came_back_is_rather_a_name_unless_the_vocabulary_knows_it_in_small_letters(text, translation, is_name):
+    assert is_rather_a_name(text, translation, tokens) == is_name

@@ -13,7 +13,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, best_first, score_of
-from vidrio.text.reading.capitals import SEVERAL, a_few_small, came_back
+from vidrio.text.reading.capitals import Form, a_few_small, came_back, few
 from vidrio.text.reading.parts import CLOSING, Span, around, broken, in_halves
 from vidrio.text.reading.prepared import Prepared, Reader, Way, reveal
 from vidrio.text.reading.protect import Protected, protected
@@ -24,9 +24,10 @@ from vidrio.translate.translation import Pieces, Sentence, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation repeated itself
 AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
-# In log p, by which a word or two must be likelier when they are read as a sentence: those that came back as they were,
-# and others.
+# In log p, by which a word or two must be likelier when they are read otherwise; those in small letters that did not
+# come back as they were, when they are read as a sentence.
 CLEARLY, FAR = 0.5, 1.0
+SURE = -2.0  # log p of one or two words with a capital letter that are not read otherwise
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 REPETITION, NO_CHARACTERS = "repetitions", "bytes that make no character"  # what a search may have to avoid
 
@@ -37,7 +38,7 @@ class Attempt(NamedTuple):
     source: Protected
     whole: bool = False  # the options tell how its translation begins; a part of a sentence is free
     hide_names: bool = True
-    as_sentence: bool = False  # a word or two in small letters are read as a sentence, too
+    otherwise: bool = False  # a word or two: in small letters as a sentence, with a capital one as in a dictionary
     avoid: str = ""
     part: bool = False  # of a sentence, what stands around it is copied
 
@@ -49,7 +50,7 @@ class Outcome(NamedTuple):
     parts: Sequence[Span] | None = None  # what of it to translate by itself, if not all of it came through
     named: bool = False  # names were hidden
     avoid: str = ""  # what another search for the same has to avoid
-    short: bool = False  # a word or two in small letters, which can be read as a sentence, too
+    short: bool = False  # a word or two, which can be read otherwise, too
 
     @property
     def done(self) -> bool:
@@ -68,44 +69,41 @@ def next_attempts(attempt: Attempt, outcome: Outcome) -> list[Attempt]:
     if outcome.avoid:
         return [attempt._replace(avoid=outcome.avoid)]
     if outcome.parts is None:
-        return [attempt._replace(as_sentence=True, avoid="")] if outcome.short else []
+        return [attempt._replace(otherwise=True, avoid="")] if outcome.short else []
     if outcome.named:  # rather a name that the model misspells than words that stand each by themselves around it
         return [attempt._replace(hide_names=False, avoid="")]
     return [Attempt(protected(attempt.source.text[start:end]), part=True) for start, end in outcome.parts]
 
 
 class Tried(NamedTuple):
-    """All attempts so far: what came of each, what was tried next, and how likely the rivals are."""
+    """All attempts so far: what came of each, and what was tried next."""
 
     outcomes: dict[Attempt, Outcome]
     following: dict[Attempt, list[Attempt]]  # of those that had to go on
-    likely: dict[Pieces, float]
 
 
-def assemble(attempt: Attempt, tried: Tried, unscored: list[Pieces]) -> Pieces:
-    """What a sentence became: itself, or its parts with what stands between them to be copied. Rivals whose
-    probability is not known yet are noted in `unscored`."""
+def assemble(attempt: Attempt, tried: Tried) -> Pieces:
+    """What a sentence became: itself, or its parts with what stands between them to be copied."""
     outcome = tried.outcomes[attempt]
     if outcome.done and outcome.sentence is not None:
         return (outcome.sentence,)
     following = tried.following[attempt]
     if outcome.parts is not None and not outcome.named and not outcome.avoid:
         parts = [(start, attempt.source.text[start:end]) for start, end in outcome.parts]
-        pieces = [assemble(part, tried, unscored) for part in following]
+        pieces = [assemble(part, tried) for part in following]
         placed = [(start, fit_in(part, of)) for (start, part), of in zip(parts, pieces, strict=True)]
         return put_back(attempt.source.text, placed)[1]
-    other = assemble(following[0], tried, unscored)
+    other = assemble(following[0], tried)
     if outcome.sentence is None or outcome.parts is not None or outcome.avoid:
         return other
-    # A word or two, and the same read as a sentence: the likelier one, if it is that clearly.
-    rivals: tuple[Pieces, Pieces] = ((outcome.sentence,), other)
-    back, also_back = (any(came_back(attempt.source.text, of.alternatives[0]) for of in rival) for rival in rivals)
+    # A word or two, and the same read otherwise: the likelier one, if it is that clearly.
+    text, rivals = attempt.source.text, ((outcome.sentence,), other)
+    back, also_back = (any(came_back(text, of.alternatives[0]) for of in rival) for rival in rivals)
     if back and also_back:
         return rivals[0]
-    missing = [pieces for pieces in rivals if pieces not in tried.likely]
-    unscored += missing
-    enough = CLEARLY if back else FAR
-    return rivals[not missing and tried.likely[rivals[1]] > tried.likely[rivals[0]] + enough]
+    enough = FAR if a_few_small(text) and not back else CLEARLY
+    first, second = (sum(of.best.log_prob for of in rival) for rival in rivals)
+    return rivals[second > first + enough]
 
 
 def fitted(part: str, translation: str) -> str:
@@ -158,7 +156,7 @@ class Attempts:
         """What becomes of each sentence."""
         whole = bool(self.options.prefix or self.search)
         firsts = [Attempt(sentence, whole, hide_names) for sentence in sentences]
-        tried = Tried({}, {}, {})
+        tried = Tried({}, {})
         waiting = firsts
         while waiting:
             outcomes = self.try_all(waiting)
@@ -168,12 +166,7 @@ class Attempts:
             tried.following.update(following)
             new = dict.fromkeys(attempt for attempts in following.values() for attempt in attempts)
             waiting = [attempt for attempt in new if attempt not in tried.outcomes]
-        while True:
-            unscored: list[Pieces] = []
-            assembled = [assemble(attempt, tried, unscored) for attempt in firsts]
-            if not unscored:
-                return assembled
-            tried.likely.update(self._log_probs(unscored))
+        return [assemble(attempt, tried) for attempt in firsts]
 
     def try_all(self, attempts: Iterable[Attempt]) -> dict[Attempt, Outcome]:
         """What comes of each attempt; what can be searched in the same way is searched together."""
@@ -189,7 +182,7 @@ class Attempts:
         """Read, search, decode and judge attempts that differ in their texts and how these are read."""
         own = self.search if attempts[0].whole else None  # in place of the engine's
         free = not options.prefix
-        ways = [Way(free, attempt.hide_names, 1 if attempt.as_sentence else SEVERAL) for attempt in attempts]
+        ways = [Way(free, attempt.hide_names, attempt.otherwise) for attempt in attempts]
         # Some at a time, so that nobody waits for long who wants no more of them.
         slices = [slice(start, start + AT_ONCE) for start in range(0, len(attempts), AT_ONCE)]
         prepared: list[Prepared] = []
@@ -273,13 +266,22 @@ class Attempts:
         ]
         free = not (attempts[0].whole and self.options.prefix)
         short = [
-            best is not None and free and not (as_sentence or part) and a_few_small(text) and self.reader.knows_forms
-            for ((text, _), _, _, as_sentence, _, part), (best, *_) in zip(attempts, texts, strict=True)
+            free
+            and best is not None
+            and not (attempt.otherwise or attempt.part)
+            and self._is_short(few(attempt.source), of.hypotheses[0], attempt.source.text, best)
+            for attempt, of, (best, *_) in zip(attempts, searched, texts, strict=True)
         ]
         return [
             Outcome(avoid=what) if what else self._outcome(of, of_it, at, short=is_short)
             for what, of, of_it, at, is_short in zip(avoid, searched, texts, parts, short, strict=True)
         ]
+
+    def _is_short(self, form: Form, best: Hypothesis, text: str, translation: str) -> bool:
+        """Whether it is a word or two that the model may rather know in this form."""
+        if form is Form.ENTRY:
+            return self.reader.knows_forms and best.log_prob < SURE and self.reader.may_be_entry(text, translation)
+        return self.reader.knows_forms and form is Form.SMALL
 
     def _outcome(
         self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, short: bool
@@ -320,13 +322,6 @@ class Attempts:
             return hypothesis._replace(log_prob=log_prob, score=score_of(log_prob, steps, self.options))
 
         return [best_first(list(map(rescored, hypotheses))) for hypotheses in searched]
-
-    def _log_probs(self, rivals: Sequence[Pieces]) -> dict[Pieces, float]:
-        """Log p of translations, as the model itself finds it."""
-        scores = iter(
-            self.engine.score([(sentence.source_ids, sentence.best.ids) for pieces in rivals for sentence in pieces])
-        )
-        return {pieces: sum(sum(next(scores)) for _ in pieces) for pieces in rivals}
 
     def _unknown(self, given: str, ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(given[piece.start : piece.end] for piece in self.source.pieces(given) if piece.unknown)

@@ -22,6 +22,7 @@ class Form(Enum):
     CAPITALS = "capitals as small letters"
     TITLE = "a title as a sentence"
     SMALL = "small letters as a sentence"
+    ENTRY = "a capital letter as a small one"
 
 
 WORD = pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -52,14 +53,16 @@ EMPHASIS = _words("not no you all any muy")  # short, and shouted more often tha
 SHORT = 2  # tokens; with more a word may well be a name
 
 
-def read(source: Protected, tokens: Tokens, several: int = SEVERAL) -> tuple[str, Form]:
-    """The text as it is read, and how it looked. Places stay what they are. Small letters are read as a sentence from
-    `several` words on."""
+def read(source: Protected, tokens: Tokens, *, otherwise: bool = False) -> tuple[str, Form]:
+    """The text as it is read, and how it looked. Places stay what they are. A word or two may be read `otherwise`: in
+    small letters as a sentence, with a capital one as they stand in a dictionary."""
     text = source.text
+    if otherwise and few(source) is Form.ENTRY:
+        return as_entry(text, tokens), Form.CAPITALS if shouted(source) else Form.ENTRY
     if shouted(source):
         quieter = protected(lowered(source))
         return outside(quieter, lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
-    if begins_small(text, several):
+    if begins_small(text, 1 if otherwise else SEVERAL):
         return begun(outside(source, lambda part: I_ALONE.sub("I", part)), tokens), Form.SMALL
     if (title := is_title(source, tokens)) is not None:
         names = title == "with names"
@@ -75,6 +78,8 @@ def written(translation: str, text: str, form: Form, *, closed: bool = False) ->
     """The translation of what was read, as the text was written. `closed`: a full stop was put after the text."""
     if form is Form.CAPITALS:
         return raised(translation)
+    if form is Form.ENTRY:
+        return capital_first(translation)
     if form is Form.TITLE:
         return capital_first(unclosed(translation) if closed else translation)
     if form is Form.SMALL:
@@ -151,8 +156,8 @@ def untitled(word: str, tokens: Tokens, *, names: bool) -> str:
 # --- small letters ----------------------------------------------------------------------------------------------------
 
 
-def begins_small(text: str, several: int = SEVERAL) -> bool:
-    """Whether it is a sentence that is typed without its capital letter."""
+def begins_small(text: str, several: int) -> bool:
+    """Whether it is a sentence of `several` words that is typed without its capital letter."""
     first = FIRST_WORD.match(text)
     if not first or not first[1].islower() or text.startswith(INFINITIVE):
         return False
@@ -170,6 +175,29 @@ def came_back(text: str, translation: str) -> bool:
         return False
     there = WORD.findall(translation.lower())
     return any(word in there for word in WORD.findall(text) if len(word) >= FEWEST)
+
+
+def few(source: Protected) -> Form:
+    """How a word or two can be read otherwise, too: SMALL letters as a sentence; a capital one and nothing else (a
+    heading, a menu, a name) as an ENTRY of a dictionary."""
+    text = source.text
+    if a_few_small(text):
+        return Form.SMALL
+    if not (text[-1:].isalpha() and text[:1].isupper() and len(words := text.split()) < SEVERAL):
+        return Form.PLAIN
+    is_usual = len(text) >= FEWEST and all(map(str.isalpha, words))
+    large = is_usual and (all(word.istitle() or word.islower() for word in words) or shouted(source))
+    return Form.ENTRY if large else Form.PLAIN
+
+
+def as_entry(text: str, tokens: Tokens) -> str:
+    """In small letters, as in a dictionary, but for words that the vocabulary rather knows with a capital one."""
+    return WORD.sub(lambda word: named(letter_by_letter(word[0], str.lower), tokens), text)
+
+
+def is_rather_a_name(text: str, translation: str, tokens: Tokens) -> bool:
+    """Whether it came back as it was, and the vocabulary knows its words no better in small letters."""
+    return translation == text and all(tokens(word) <= tokens(word.lower()) for word in text.split())
 
 
 def begun(text: str, tokens: Tokens) -> str:

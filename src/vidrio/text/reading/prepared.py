@@ -13,12 +13,13 @@ from typing import NamedTuple
 from vidrio.text.pattern import pattern
 from vidrio.text.reading.capitals import (
     LITTLE,
-    SEVERAL,
     Form,
     Tokens,
+    as_entry,
     begins_large,
     begun_as,
     capital_first,
+    is_rather_a_name,
     lowered,
     read,
     shouted,
@@ -90,9 +91,9 @@ class Vocabulary(NamedTuple):
 class Way(NamedTuple):
     """How a sentence is read."""
 
-    forms: bool = True  # titles, and small letters from `several` words on, are read as sentences
+    forms: bool = True  # titles and small letters are read as sentences
     hide_names: bool = True
-    several: int = SEVERAL
+    otherwise: bool = False  # a word or two: as they are not read at first
 
 
 USUAL_WAY = Way()
@@ -135,8 +136,10 @@ class Reader:
         forms = [way.forms and self.knows_forms for way in ways]
         looks = [
             None
-            if not source.spans and source.text[:1].isupper() and self._is_usual(source.text.split(), source.text)
-            else (*read(source, self._tokens, way.several), begins_large(source.text))
+            if not (source.spans or way.otherwise)
+            and source.text[:1].isupper()
+            and self._is_usual(source.text.split(), source.text)
+            else (*read(source, self._tokens, otherwise=way.otherwise), begins_large(source.text))
             if has_forms
             else (*shouting(source), False)
             for source, way, has_forms in zip(sources, ways, forms, strict=True)
@@ -147,6 +150,10 @@ class Reader:
             else hide(source, look, self.symbols, self._vocabulary, hide_names=way.hide_names)
             for source, way, look, has_forms in zip(sources, ways, looks, forms, strict=True)
         ]
+
+    def may_be_entry(self, text: str, translation: str) -> bool:
+        """Whether one or two words can be read as they stand in a dictionary; names cannot."""
+        return as_entry(text, self._tokens) != text and not is_rather_a_name(text, translation, self._tokens)
 
     def _is_usual(self, words: list[str], text: str) -> bool:
         """Whether all words of a sentence that begins with a capital letter are usual ones, on one line, and it is no
