@@ -671,3 +671,14 @@ def test_memory_does_not_grow_with_the_number_of_lines(model, tmp_path):
         (tmp_path / str(count)).write_bytes(text_of(words[:count]))
     few, many = (peak_memory(model, tmp_path / str(count)) for count in (20_000, 80_000))
     assert many < few + 25  # what is kept of a line takes more than a kilobyte: 60,000 lines would show
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_named_pipe_is_read_to_its_end(model, lines, expected, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    feeding = threading.Thread(target=pipe.write_bytes, args=(text_of(lines),))
+    feeding.start()
+    done = run(model, "-i", pipe)
+    feeding.join()
+    assert (done.returncode, done.stdout) == (0, text_of(expected))

@@ -125,8 +125,12 @@ def reading(
             click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
         yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
     else:
-        with source.open("rb") as file, bar("translating", os.fstat(file.fileno()).st_size) as show:
-            yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
+        with source.open("rb") as file:
+            if file.seekable():
+                with bar("translating", os.fstat(file.fileno()).st_size) as show:
+                    yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
+            else:  # a named pipe
+                yield chunks_of_pipe(file.fileno(), decode, at_once), lambda: None
     tell_replaced(decode.replaced)
 
 
