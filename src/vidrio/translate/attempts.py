@@ -27,7 +27,7 @@ AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
 # In log p, by which a word or two must be likelier when they are read otherwise; those in small letters that did not
 # come back as they were, when they are read as a sentence.
 CLEARLY, FAR = 0.5, 1.0
-SURE = -2.0  # log p of one or two words with a capital letter that are not read otherwise
+SURE = -2.0  # log p of one or two words; what is likelier is not read otherwise
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 REPETITION, NO_CHARACTERS = "repetitions", "bytes that make no character"  # what a search may have to avoid
 
@@ -278,10 +278,13 @@ class Attempts:
         ]
 
     def _is_short(self, form: Form, best: Hypothesis, text: str, translation: str) -> bool:
-        """Whether it is a word or two that the model may rather know in this form."""
-        if form is Form.ENTRY:
-            return self.reader.knows_forms and best.log_prob < SURE and self.reader.may_be_entry(text, translation)
-        return self.reader.knows_forms and form is Form.SMALL
+        """Whether it is a word or two that the model is not sure of, or does not translate, and may rather know in this
+        form."""
+        if form is Form.PLAIN or not self.reader.knows_forms:
+            return False
+        if form is Form.SMALL:
+            return best.log_prob < SURE or came_back(text, translation)
+        return best.log_prob < SURE and self.reader.may_be_entry(text, translation)
 
     def _outcome(
         self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, short: bool
