@@ -142,6 +142,11 @@ def test_a_translation_begins_with_a_capital_letter_where_its_sentence_does(sent
     assert reveal(translation.replace("{next}", "①"), prepared) == begun
 
 
+def test_a_title_tells_itself_how_its_translation_begins():
+    assert not hide(protected("The Old Man And The Sea"), "", tokens).capital
+    assert hide(protected("The old man waits."), "", tokens).capital
+
+
 def test_names_that_begin_a_translation_lend_their_capital_letter_to_nobody():
     prepared = hide(protected("Yesterday Øøøø met us."), "①", lambda word: 100 if "ø" in word.lower() else 1)
     assert prepared.symbols == "①"

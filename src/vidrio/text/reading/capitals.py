@@ -6,6 +6,7 @@ Which words keep a capital letter is told by the vocabulary: `tokens` counts how
 fewer with a capital letter (London) is a name; one that is a single token without it, and more with it, is none.
 """
 
+import re
 from collections.abc import Callable
 from enum import Enum
 
@@ -31,7 +32,8 @@ FEWEST = 4  # letters; what is shorter (USA, PDF) is rather an abbreviation
 LOUD = pattern(r"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{2,}(?![\w'’/-])")
 SEVERAL = 3  # words; fewer may be an entry of a dictionary, which models know as it is
 INFINITIVE = "to "  # such an entry, too, however long: to fall in love
-FIRST_WORD = pattern(r"[\"'“‘«(\[¿¡]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.?\Z|\.\s)")
+OPENING = "\"'“‘«([¿¡"  # before the first word
+FIRST_WORD = pattern(rf"[{re.escape(OPENING)}]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?=[\s,;:!?…]|\.?\Z|\.\s)")
 BLANK_AFTER = pattern(r"\A([\"“«(\[]*[¿¡]) +")
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from vidrio.text.pattern import pattern
 from vidrio.text.reading.capitals import (
     LITTLE,
+    OPENING,
     Form,
     Tokens,
     as_entry,
@@ -59,7 +60,6 @@ CAPITALS = 0.01  # of the tokens, if a model has learned from sentences with cap
 # A word that says nothing about how its sentence is read, unless it is a rare name: Tom, isn't, well-known; ¿Quién?
 USUAL = pattern(r"[¿¡]*(?:[^\W\d_]['’]?|[^\W\d_][a-zß-öø-ÿ]+(?:['’][a-zß-öø-ÿ]+)?|[a-z]+-[a-z]+)[,;:.?!…]*")
 DOLLARS = pattern(r"(?:\bUS)?\$|\b[Dd](?:[oó]lar(?:es)?|ollars?)\b")
-OPENING = "\"'“‘«([¿¡ "  # before the first word
 REMEMBERED = 10_000  # words whose number of tokens is kept
 MOST_USUAL = 100_000  # words that are known to be usual
 
@@ -203,7 +203,7 @@ def hide(
     What touches a word stays: with a symbol in its place the word would be split into other tokens. Names that have
     many tokens are hidden, too, and every word that cannot be spelled.
     """
-    sentence, (text, form, capital), tokens = source.text, looks, vocabulary.tokens
+    sentence, (text, form, is_large), tokens = source.text, looks, vocabulary.tokens
     closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
     places: list[Span] = []
     if symbols:
@@ -229,6 +229,7 @@ def hide(
     if sign:
         given = given.replace(sign, DOLLAR)
     is_named = any(place.kind == NAMED for place in places)
+    capital = is_large and form is Form.PLAIN  # the other forms tell themselves how a translation begins
     return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named, sign, capital)
 
 
@@ -345,7 +346,7 @@ def as_written(translation: str, prepared: Prepared) -> str:
 
 def lacks_capital(translation: str, prepared: Prepared) -> bool:
     """Whether it may begin with a small letter, or with a blank after ¿, where the sentence does not."""
-    return prepared.capital and (translation.lstrip(OPENING)[:1].islower() or translation[1:2] == " ")
+    return prepared.capital and (translation.lstrip(OPENING + " ")[:1].islower() or translation[1:2] == " ")
 
 
 def in_money(dollars: str, money: str) -> str:
