@@ -181,13 +181,14 @@ def came_back(text: str, translation: str) -> bool:
 
 def few(source: Protected) -> Form:
     """How a word or two can be read otherwise, too: SMALL letters as a sentence; a capital one and nothing else (a
-    heading, a menu, a name) as an ENTRY of a dictionary."""
+    heading, a menu, a name, a label: Name & Address:) as an ENTRY of a dictionary."""
     text = source.text
     if a_few_small(text):
         return Form.SMALL
-    if not (text[-1:].isalpha() and text[:1].isupper() and len(words := text.split()) < SEVERAL):
+    if not (text[:1].isupper() and (text[-1].isalpha() or text[-1] == ":")):
         return Form.PLAIN
-    is_usual = len(text) >= FEWEST and all(map(str.isalpha, words))
+    words = [word for word in text.removesuffix(":").split() if word != "&"]
+    is_usual = len(words) < SEVERAL and len(text) >= FEWEST and all(map(str.isalpha, words))
     large = is_usual and (all(word.istitle() or word.islower() for word in words) or shouted(source))
     return Form.ENTRY if large else Form.PLAIN
 

@@ -26,6 +26,9 @@ BRACKETS = {"(": ")", "[": "]", "{": "}"}
 BRACKET = pattern(r"[()\[\]{}]")
 SIGN = pattern(r"[<>=|\\^~*+#@_\u2581]|(?<=\w)&(?=\w)")  # no translation has more or fewer of these
 QUOTED = pattern(r'«[^«»]*»|“[^“”]*”|(?<!\w)"[^"]+"(?!\w)')
+_STOPPED = r"(?<!\w)(?:[^\W\d_]{1,2}\.\s?)+[^\W\d_]{1,2}"  # p. m, EE.UU
+SHORTENED = pattern(rf"{_STOPPED}\.(?=\s[^\W\d_])")  # and a word after it
+ENDS_SHORTENED = pattern(rf"{_STOPPED}\W*\Z")
 WINDOW = 8  # characters for each token that may be in a part; texts have some four, so the limit is met within
 # Neither are raised and lowered numbers and fractions, ligatures and letters of full width a script of their own.
 NOT_LATIN = pattern(
@@ -272,9 +275,19 @@ def without_quotes(source: Protected, translation: str) -> list[Span] | None:
     return [part for start, end in between for part in worded(sentence, start, end)] if free else None
 
 
+def without_early_end(source: Protected, translation: str) -> list[Span] | None:
+    """What stands before the end of an abbreviation, and after it, where the translation ends at one and the sentence
+    does not: models take its full stop for that of the sentence. Else None."""
+    text = source.text
+    *_, last = (None, *SHORTENED.finditer(text))
+    if last is None or not ENDS_SHORTENED.search(translation) or ENDS_SHORTENED.search(text):
+        return None
+    return [*worded(text, 0, last.end()), *worded(text, last.end(), len(text))]
+
+
 def broken(source: Protected, translation: str) -> list[Span] | None:
     """What of a sentence to translate by itself, because something that should have come through did not; or None."""
-    for without in (without_brackets, without_signs, without_quotes, without_lost):
+    for without in (without_brackets, without_signs, without_quotes, without_early_end, without_lost):
         if (spans := without(source, translation)) is not None:
             return spans
     return None

@@ -49,6 +49,13 @@ HIDDEN = frozenset(("code", "url", "email", "tag", "placeholder", "path", "domai
 _NAME = r"[^\W\d_a-z](?:[\w-]|['’](?=[A-Z]))*[^\W\d_A-Z]\b"
 NAME = pattern(rf"(?<![\w'’]){_NAME}(?: {_NAME})*")
 ADDRESS = pattern(r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\.? ")  # a name follows, though it be a common word
+# Who or what it is that has the name that follows; this is translated: President Bill Clinton.
+RANKS = frozenset(
+    "Prime Minister President Chairman Chancellor Governor Senator Ambassador Judge Mayor King Queen Prince Princess "
+    "Emperor Pope Bishop Captain Colonel Inspector Professor Doctor Uncle Aunt Lake River Mount "
+    "Primer Primera Ministro Ministra Presidente Presidenta Canciller Gobernador Senador Juez Alcalde Rey Reina Príncipe "
+    "Princesa Capitán Profesor Profesora Tío Lago Río Avenida Universidad".split()
+)
 # Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 3, 5
 NAMED = "name"
@@ -276,7 +283,7 @@ def names(sentence: str, taken: Sequence[Span], tokens: Tokens, rare_first: int)
         first = not any(map(str.isalpha, sentence[:start]))
         if first and fewest(words[0], tokens) < rare_first and not (words[1:] and seldom_small(words[0], tokens)):
             start += len(words.pop(0)) + 1
-        if words and start + len(words[0]) + 1 in addressed:
+        while words and (words[0] in RANKS or start + len(words[0]) + 1 in addressed):
             start += len(words.pop(0)) + 1
         known = start not in addressed and all(fewest(word, tokens) < RARE for word in words)
         if words and not known and all(map(is_name, words)) and is_free(start, end, taken):
@@ -294,8 +301,15 @@ def is_name(word: str) -> bool:
 
 
 def fewest(word: str, tokens: Tokens) -> int:
-    """How many tokens it has, with or without its capital letter."""
-    return min(tokens(word), tokens(word.lower()))
+    """How many tokens it has, with or without its capital letter, or with the s of a plural (Tuesdays); of words that
+    are joined (Spanish-speaking) those of the longest."""
+    forms = word, word.lower()
+    counts = [*map(tokens, forms)]
+    if word.endswith("s") and any(tokens(form[:-1]) == 1 for form in forms):
+        counts.append(2)
+    if len(joined_words := [part for part in word.split("-") if part]) > 1:
+        counts.append(max(fewest(part, tokens) for part in joined_words))
+    return min(counts)
 
 
 def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
