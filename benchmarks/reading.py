@@ -1,10 +1,13 @@
-"""What it is worth that titles, small letters and capitals are read as sentences (src/vidrio/text/capitals.py).
+"""What it is worth that titles, small letters, capitals and questions without their mark are read as sentences
+(src/vidrio/text/reading/capitals.py and questions.py).
 
     python benchmarks/reading.py test.tsv [--model MODEL] [--lines 500]
 
 The pairs of a test set (source, tab, reference) that are one sentence of 3 to 9 words with a full stop are typed in
 other ways: without capital letter and full stop, As A Title, IN CAPITALS, with one word SHOUTED. Each is translated as
-it stands and as it is read, and scored with chrF against the reference, typed in the same way.
+it stands and as it is read, and scored with chrF against the reference, typed in the same way. Then questions are typed
+without marks, also all in small letters and without accents, and so are sentences that ask nothing but begin like them.
+Scored with BLEU and chrF, marks and letters' sizes left out: as they are read at first, and as they are read now.
 """
 
 import argparse
@@ -12,13 +15,17 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest.mock import patch
 
+from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from vidrio.text.reading.capitals import WORD, capital_first
 from vidrio.text.reading.capitals import shouted as all_capitals
 from vidrio.text.reading.prepared import Prepared, Reader, Way
 from vidrio.text.reading.protect import Protected
+from vidrio.text.reading.questions import asking
+from vidrio.translate.attempts import Attempts
 from vidrio.translate.translator import Translator
 
 Change = Callable[[str], str]
@@ -54,6 +61,17 @@ WAYS: dict[str, tuple[Change, Change]] = {
 }
 
 
+def unmarked(text: str) -> str:
+    return re.sub(r"[¿?¡!.]", "", text)
+
+
+TYPED: dict[str, Change] = {
+    "no mark": unmarked,
+    "and small": lambda text: re.sub(r"\bI\b", "i", unmarked(text)[:1].lower() + unmarked(text)[1:]),
+    "and no accents": lambda text: unmarked(text).lower().translate(str.maketrans("áéíóú", "aeiou")),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pairs", type=Path)
@@ -61,7 +79,10 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=500)
     given = parser.parse_args()
     lines = (line.split("\t")[:2] for line in given.pairs.read_text("utf-8").splitlines())
-    pairs = [pair for pair in lines if all(map(one_sentence, pair)) and 3 <= len(pair[0].split()) <= 9][: given.lines]
+    all_pairs = list(lines)
+    pairs = [pair for pair in all_pairs if all(map(one_sentence, pair)) and 3 <= len(pair[0].split()) <= 9][
+        : given.lines
+    ]
     read, plain = Translator.load(given.model), Translator.load(given.model)
     plain.reader.prepare_all = as_it_stands(plain.reader)  # type: ignore[method-assign]
     print(f"{len(pairs)} pairs of {given.pairs.name}, chrF\n{'typed':<22}as it stands   as it is read")
@@ -73,6 +94,30 @@ def main() -> None:
             for translator in (plain, read)
         ]
         print(f"{way:<22}{scores[0]:12.1f}{scores[1]:16.1f}")
+    typed_so = [pair for pair in all_pairs if asking(unmarked(pair[0])) and len(pair[0].split()) > 2]
+    alone = [pair for pair in typed_so if not re.search(r"[.,?!].", pair[0])]
+    for what, some in {
+        "questions": [pair for pair in alone if pair[0].endswith("?")],
+        "sentences that begin like them": [pair for pair in alone if pair[0].endswith(".")],
+    }.items():
+        unmarked_questions(what, some[: given.lines], read)
+
+
+def unmarked_questions(what: str, pairs: Sequence[Sequence[str]], translator: Translator) -> None:
+    print(f"\n{len(pairs)} {what}, BLEU and chrF\n{'typed':<22}read at first   read now")
+    references = [unmarked(reference).lower() for _, reference in pairs]
+    for way, change in TYPED.items():
+        sources = [change(source) for source, _ in pairs]
+        with patch.object(Attempts, "_is_doubted", return_value=False):
+            first = translator.translate(sources)
+        both = [
+            [
+                metric.corpus_score([unmarked(of.text).lower() for of in found], [references]).score
+                for metric in (BLEU(), CHRF())
+            ]
+            for found in (first, translator.translate(sources))
+        ]
+        print(f"{way:<22}" + "     ".join(f"{bleu:.1f} {chrf:.1f}" for bleu, chrf in both), flush=True)
 
 
 def as_it_stands(reader: Reader) -> Callable[..., list[Prepared]]:

@@ -42,7 +42,7 @@ def main() -> None:
         print(f"{len(some)} entries of {words} word{'s' * (words > 1)}, right\n{'typed':<20}read at first   read now")
         for name, way in WAYS.items():
             typed = [way(entry) for entry in some]
-            with patch.object(Attempts, "_is_short", return_value=False):
+            with patch.object(Attempts, "_is_doubted", return_value=False):
                 first = translator.translate(typed)
             both = [
                 sum(plain(of.text) in entries[entry] for entry, of in zip(some, found, strict=True))

@@ -42,8 +42,8 @@ PLAINLY = FIRST._replace(hide_names=False)
         (FIRST, Outcome(DONE, named=True), []),  # names came through, as most do
         (FIRST, Outcome(avoid=REPETITION), [AVOIDING]),
         (FIRST, Outcome(avoid=NO_CHARACTERS), [FIRST._replace(avoid=NO_CHARACTERS)]),
-        (FIRST, Outcome(DONE, short=True), [OTHERWISE]),
-        (AVOIDING, Outcome(DONE, short=True), [OTHERWISE]),  # which may repeat itself or not
+        (FIRST, Outcome(DONE, doubted=True), [OTHERWISE]),
+        (AVOIDING, Outcome(DONE, doubted=True), [OTHERWISE]),  # which may repeat itself or not
         (FIRST, Outcome(None, WORDS, named=True), [PLAINLY]),  # a symbol was lost, and names were hidden
         (FIRST, Outcome(DONE, WORDS, named=True), [PLAINLY]),  # something else was lost
         (AVOIDING, Outcome(DONE, WORDS, named=True), [PLAINLY]),
@@ -101,6 +101,8 @@ def test_parts_of_parts_and_what_is_only_copied() -> None:
         ("hello", "agua", "Hola.", FAR, False),
         ("Recipe", "Recipio", "Receta", CLEARLY + 0.01, True),
         ("Recipe", "Recipio", "Receta", CLEARLY, False),
+        ("what is it", "lo que es", "qué es", 0.01, True),
+        ("what is it", "lo que es", "qué es", 0.0, False),
     ],
 )
 def test_of_two_rivals_the_second_is_taken_if_it_is_clearly_likelier(
@@ -110,7 +112,7 @@ def test_of_two_rivals_the_second_is_taken_if_it_is_clearly_likelier(
     other = sentence(text, second)
     likelier = other._replace(hypotheses=(other.best._replace(log_prob=other.best.log_prob + gain),))
     outcomes = {
-        word: Outcome(sentence(text, first), short=True),
+        word: Outcome(sentence(text, first), doubted=True),
         word._replace(otherwise=True): Outcome(likelier),
     }
     assert assemble(word, tried(outcomes))[0].text == (second if is_second else first)

@@ -8,9 +8,9 @@ from hiding import hide
 from vidrio.text.reading.capitals import (
     Form,
     came_back,
-    few,
     is_rather_a_name,
     lowered,
+    other_form,
     raised,
     read,
     shouted,
@@ -58,7 +58,7 @@ def test_places_stay_what_they_are(text):
     assert len(lowered(protected(text))) == len(raised(text)) == len(text)
     source = protected(text)
     prepared = hide(source, "")
-    assert len(prepared.hidden) == len(text) + prepared.closed
+    assert len(prepared.hidden) == len(text) + len(prepared.marks[1])
     assert (prepared.form is Form.CAPITALS) == shouted(protected(text))
     assert hide(protected(text), "", forms=False).hidden == (lowered(source) if shouted(source) else text)
 
@@ -89,7 +89,7 @@ def tokens(word: str) -> int:
 def test_titles_are_read_as_sentences(text, given):
     prepared = hide(protected(text), "", tokens)
     assert (prepared.hidden, prepared.form) == (given, Form.TITLE)
-    assert written("casa.", text, prepared.form, closed=prepared.closed) == ("Casa" if prepared.closed else "Casa.")
+    assert written("casa.", text, prepared.form, prepared.marks[1]) == ("Casa" if prepared.marks[1] else "Casa.")
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,14 @@ def test_names_and_sentences_are_no_titles(text):
         ("he said USA is big", "He said USA is big.", "USA es grande.", "USA es grande"),
         ("read https://a.org/b now", "Read https://a.org/b now.", "https://a.org/b ya.", "https://a.org/b ya"),
         ("he met Tom here", "He met Tom here.", "Tom lo vio.", "Tom lo vio"),
+        ("veo el mar", "Veo el mar.", "I see it.", "I see it"),  # the only English word that is always a capital one
+        ("veo su mar", "Veo su mar.", "I'm in it.", "I'm in it"),
     ],
 )
 def test_small_letters_are_read_as_a_sentence(text, given, translation, back):
     prepared = hide(protected(text), "", tokens)
     assert (prepared.hidden, prepared.form) == (given, Form.SMALL)
-    assert written(translation, text, prepared.form, closed=prepared.closed) == back
+    assert written(translation, text, prepared.form, prepared.marks[1]) == back
 
 
 @pytest.mark.parametrize(
@@ -216,20 +218,37 @@ def test_a_single_word_is_read_as_a_sentence_when_that_is_asked_for():
         ("London recipe", "London recipe", Form.ENTRY),
         ("SEA RECIPE", "sea recipe", Form.CAPITALS),
         ("Océano", "océano", Form.ENTRY),
+        ("Sea:", "sea:", Form.ENTRY),
+        ("Sea & Recipe", "sea & recipe", Form.ENTRY),
+        ("London & Books:", "London & books:", Form.ENTRY),
     ],
 )
 def test_a_word_or_two_with_a_capital_letter_are_read_as_an_entry_when_that_is_asked_for(text, given, form):
-    assert few(protected(text)) is Form.ENTRY
+    assert other_form(protected(text)) is Form.ENTRY
     prepared = hide(protected(text), "", tokens, otherwise=True)
     assert (prepared.given, prepared.form) == (given, form)
     assert reveal("receta", prepared) == ("RECETA" if form is Form.CAPITALS else "Receta")
 
 
 @pytest.mark.parametrize(
-    "text", ["Recipe.", "Stop!", "PDF", "PDF files", "McCoy", "Sea of books", "Room 5", "It", "Sea-books", "{Name}", ""]
+    "text",
+    [
+        "Recipe.",
+        "Stop!",
+        "Sea: recipe",
+        "PDF",
+        "PDF files",
+        "McCoy",
+        "Sea of books",
+        "Room 5",
+        "It",
+        "Sea-books",
+        "{Name}",
+        "",
+    ],
 )
 def test_other_texts_are_no_entries(text):
-    assert few(protected(text)) is Form.PLAIN
+    assert other_form(protected(text)) is Form.PLAIN
 
 
 @pytest.mark.parametrize(
@@ -238,3 +257,36 @@ def test_other_texts_are_no_entries(text):
 )
 def test_what_came_back_is_rather_a_name_unless_the_vocabulary_knows_it_in_small_letters(text, translation, is_name):
     assert is_rather_a_name(text, translation, tokens) == is_name
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "translation", "back"),
+    [
+        ("what is it", "What is it?", "¿Qué es eso?", "qué es eso"),
+        ("What is in London", "What is in London?", "¿Qué hay?", "Qué hay"),
+        ("do i know", "Do I know?", "¿Lo sé?", "lo sé"),
+        ("can't she see", "Can't she see?", "¡No!", "¡no!"),  # no question mark: no mark goes
+        ("so what do you want", "So what do you want?", "Entonces, ¿qué?", "entonces, qué"),
+        ("How do I get to {place} now", "How do I get to {place} now?", "¿{place}?", "{place}"),
+        ("que hora es", "¿Qué hora es?", "What time is it?", "what time is it"),
+        ("de donde eres", "¿De dónde eres?", "Where from?", "where from"),
+        ("Cuánto es en euros", "¿Cuánto es en euros?", "How much is it?", "How much is it"),
+        ("podrias venir", "¿Podrías venir?", "I?", "I"),
+    ],
+)
+def test_what_may_be_a_question_is_read_as_one_when_that_is_asked_for(text, given, translation, back):
+    assert other_form(protected(text)) is Form.QUESTION
+    prepared = hide(protected(text), "", tokens, otherwise=True)
+    assert (prepared.given, prepared.form) == (given, Form.QUESTION)
+    assert reveal(translation, prepared) == back
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("what", "what is it?", "what is it.", "WHAT IS IT", "What Is a Sea", "whatever it is", "we do it now"),
+        *("que es:", "porque no vienes ya", "comodo es el mar", "", "for the sea", "{what} is it"),
+    ],
+)
+def test_other_texts_are_no_questions(text):
+    assert other_form(protected(text)) is not Form.QUESTION

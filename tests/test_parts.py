@@ -15,6 +15,7 @@ from vidrio.text.reading.parts import (
     in_parts,
     translatable,
     without_brackets,
+    without_early_end,
     without_lost,
     without_quotes,
 )
@@ -211,6 +212,24 @@ def test_what_stands_around_brackets_that_are_lost(sentence, translation, apart)
 )
 def test_what_stands_around_quotes_that_are_lost(sentence, translation, apart):
     spans = without_quotes(protect.protected(sentence), translation)
+    assert (spans and [sentence[a:b] for a, b in spans]) == apart
+
+
+@pytest.mark.parametrize(
+    ("sentence", "translation", "apart"),
+    [
+        ("Left at 8 p.m. on Monday.", "Se fue a las 8 p.m.", ["Left at 8 p.m.", "on Monday."]),
+        ("From 8 a.m. to 9 p. m. on Monday", "De 8 a. m. a 9 p. m", ["From 8 a.m. to 9 p. m.", "on Monday"]),
+        ("Ayer EE.UU. ganó", "Yesterday, the U.S.", ["Ayer EE.UU.", "ganó"]),
+        ('"The U.S. won."', '"Los EE. UU."', ['"The U.S.', 'won."']),
+        ("Left at 8 p.m. on Monday.", "Se fue el lunes.", None),
+        ("From 8 a.m. to 9 p.m.", "De 8 a.m. a 9 p.m.", None),  # so does the sentence
+        ("Left on Monday night.", "Se fue a las 8 p.m.", None),
+        ("No. 8 is mine.", "Es el 8 p.m.", None),
+    ],
+)
+def test_what_stands_around_an_abbreviation_at_which_a_translation_ends(sentence, translation, apart):
+    spans = without_early_end(protect.protected(sentence), translation)
     assert (spans and [sentence[a:b] for a, b in spans]) == apart
 
 

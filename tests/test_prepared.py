@@ -73,6 +73,12 @@ def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
         ("Helen Oz is here.", "① is here."),  # known no better in small letters: the name begins here
         ("Helen is here.", "Helen is here."),
         ("Hyvää päivää, Oz said in Málaga.", "①, ② said in Málaga."),  # letters that the model does not know
+        ("He saw President Oz and the Prime Minister Maria Oz.", "He saw President ① and the Prime Minister ②."),
+        ("Queen Oz is here, Mr. President Oz.", "Queen ① is here, Mr. President ②."),
+        ("It is the President.", "It is the President."),
+        ("On Fridays and Ozs", "On Fridays and ①"),  # Friday is a token, Oz is none
+        ("They are Friday-based, Oz-based.", "They are Friday-based, ①."),
+        ("The Oz-Friday is here.", "The ① is here."),
     ],
 )
 def test_rare_names_are_hidden(sentence: str, read: str) -> None:
@@ -80,7 +86,10 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
         return (
             100
             if "ä" in word
-            else {"helen": 2, "przybylski": 6, "o'przybylski": 8, "oz": 3, "época": 3}.get(word.lower(), 1)
+            else {
+                **{"helen": 2, "przybylski": 6, "o'przybylski": 8, "oz": 3, "ozs": 3, "época": 3, "fridays": 3},
+                **{"friday-based": 4, "oz-based": 4, "oz-friday": 4},
+            }.get(word.lower(), 1)
         )
 
     prepared = hide(protected(sentence), SYMBOLS, tokens)

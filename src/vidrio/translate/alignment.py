@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vidrio.text.reading.capitals import BLANK_AFTER, unclosed
+from vidrio.text.reading.capitals import BLANK_AFTER, put_after
 from vidrio.text.reading.prepared import DOLLARS, Prepared, in_money, lacks_capital, reveal
 from vidrio.text.reading.quotes import FIRST
 from vidrio.text.reading.signs import SET_OTHERWISE, plain_signs
@@ -61,11 +61,11 @@ def links(
 
 def source_tokens(read: Prepared, tokenizer: Tokenizer) -> list[Place]:
     """The places in the sentence of the tokens that the model read, the end token left out."""
-    length = len(read.source.text)
+    length, (before, after) = len(read.source.text), map(len, read.marks)
     plainer = ((*match.span(), len(plain_signs(match))) for match in SET_OTHERWISE.finditer(read.hidden))
     to_hidden = before_edits(plainer, len(read.hidden))
     hidden = ((place.start, place.end, 1) for place in read.places)
-    to_source = before_edits((*hidden, *[(length, length, 1)] * read.closed), length)
+    to_source = before_edits(((0, 0, before), *hidden, (length, length, after)), length)
     pieces = tokenizer.pieces(read.given)
     return [(to_source[to_hidden[piece.start]], to_source[to_hidden[piece.end]]) for piece in pieces]
 
@@ -75,16 +75,13 @@ def target_tokens(ids: Sequence[int], read: Prepared, tokenizer: Tokenizer) -> l
     written = tokenizer.decode(ids)
     revealed = list(_revealed(written, read))
     length = len(written) + sum(end - start - instead for start, end, instead in revealed)
-    if read.closed and unclosed(written) != written:
-        length -= 1
-        revealed.append((length, length, 1))
     to_translation = before_edits(revealed, length)
     return [(to_translation[start], to_translation[end]) for start, end in token_places(ids, tokenizer.decode)]
 
 
 def _revealed(written: str, read: Prepared) -> Iterator[tuple[int, int, int]]:
     """Where in the translation what the symbols stand for stands, in the place of one character each; euros in the
-    place of dollars; a mark that was put back, and nothing for the blank after ¿."""
+    place of dollars; a mark that was put back, and nothing for the blank after ¿ or for a mark that goes."""
     edits = [(written.index(s), 1, end - start) for s, (start, end, _) in zip(read.symbols, read.places, strict=True)]
     if read.money:
         found = DOLLARS.finditer(written)
@@ -93,6 +90,7 @@ def _revealed(written: str, read: Prepared) -> Iterator[tuple[int, int, int]]:
         edits.append((blank.end(1), blank.end() - blank.end(1), 0))
     if not FIRST.search(written) and FIRST.search(reveal(written, read) or ""):
         edits.append((0, 0, 1))
+    edits += ((at, 1, 0) for at in put_after(written, read.marks[1]))
     longer = 0
     for at, length, instead in sorted(edits):
         yield at + longer, at + longer + instead, length

@@ -13,7 +13,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, best_first, score_of
-from vidrio.text.reading.capitals import Form, a_few_small, came_back, few
+from vidrio.text.reading.capitals import Form, a_few_small, came_back, other_form
 from vidrio.text.reading.parts import CLOSING, Span, around, broken, in_halves
 from vidrio.text.reading.prepared import Prepared, Reader, Way, reveal
 from vidrio.text.reading.protect import Protected, protected
@@ -38,7 +38,7 @@ class Attempt(NamedTuple):
     source: Protected
     whole: bool = False  # the options tell how its translation begins; a part of a sentence is free
     hide_names: bool = True
-    otherwise: bool = False  # a word or two: in small letters as a sentence, with a capital one as in a dictionary
+    otherwise: bool = False  # in its other form: a word or two, a question without its mark
     avoid: str = ""
     part: bool = False  # of a sentence, what stands around it is copied
 
@@ -50,12 +50,12 @@ class Outcome(NamedTuple):
     parts: Sequence[Span] | None = None  # what of it to translate by itself, if not all of it came through
     named: bool = False  # names were hidden
     avoid: str = ""  # what another search for the same has to avoid
-    short: bool = False  # a word or two, which can be read otherwise, too
+    doubted: bool = False  # it can be read otherwise, too: a word or two, a question without its mark
 
     @property
     def done(self) -> bool:
         """Whether it was the last attempt."""
-        return not self.broken and not self.short
+        return not self.broken and not self.doubted
 
     @property
     def broken(self) -> bool:
@@ -69,7 +69,7 @@ def next_attempts(attempt: Attempt, outcome: Outcome) -> list[Attempt]:
     if outcome.avoid:
         return [attempt._replace(avoid=outcome.avoid)]
     if outcome.parts is None:
-        return [attempt._replace(otherwise=True, avoid="")] if outcome.short else []
+        return [attempt._replace(otherwise=True, avoid="")] if outcome.doubted else []
     if outcome.named:  # rather a name that the model misspells than words that stand each by themselves around it
         return [attempt._replace(hide_names=False, avoid="")]
     return [Attempt(protected(attempt.source.text[start:end]), part=True) for start, end in outcome.parts]
@@ -96,13 +96,15 @@ def assemble(attempt: Attempt, tried: Tried) -> Pieces:
     other = assemble(following[0], tried)
     if outcome.sentence is None or outcome.parts is not None or outcome.avoid:
         return other
-    # A word or two, and the same read otherwise: the likelier one, if it is that clearly.
+    # The same read otherwise: the likelier one; of a word or two if it is that clearly.
     text, rivals = attempt.source.text, ((outcome.sentence,), other)
+    first, second = (sum(of.best.log_prob for of in rival) for rival in rivals)
+    if other_form(attempt.source) is Form.QUESTION:
+        return rivals[second > first]
     back, also_back = (any(came_back(text, of.alternatives[0]) for of in rival) for rival in rivals)
     if back and also_back:
         return rivals[0]
     enough = FAR if a_few_small(text) and not back else CLEARLY
-    first, second = (sum(of.best.log_prob for of in rival) for rival in rivals)
     return rivals[second > first + enough]
 
 
@@ -230,7 +232,7 @@ class Attempts:
             if not any(self._to_avoid([searched.ids], [[hypothesis]], [[text]])):
                 others = [both for both in zip(hypotheses, revealed, strict=True) if both[0] is not hypothesis]
                 kept, kept_texts = zip(*[(hypothesis, shown), *others][: searched.options.n_best], strict=True)
-                outcome = self._outcome(searched._replace(hypotheses=kept), kept_texts, None, short=False)
+                outcome = self._outcome(searched._replace(hypotheses=kept), kept_texts, None, doubted=False)
                 assert outcome.sentence
                 return outcome._replace(sentence=outcome.sentence._replace(passed_over=revealed[0] or texts[0]))
         return None
@@ -265,29 +267,31 @@ class Attempts:
             for of, (best, *_) in zip(searched, texts, strict=True)
         ]
         free = not (attempts[0].whole and self.options.prefix)
-        short = [
+        doubted = [
             free
             and best is not None
             and not (attempt.otherwise or attempt.part)
-            and self._is_short(few(attempt.source), of.hypotheses[0], attempt.source.text, best)
+            and self._is_doubted(other_form(attempt.source), of.hypotheses[0], attempt.source.text, best)
             for attempt, of, (best, *_) in zip(attempts, searched, texts, strict=True)
         ]
         return [
-            Outcome(avoid=what) if what else self._outcome(of, of_it, at, short=is_short)
-            for what, of, of_it, at, is_short in zip(avoid, searched, texts, parts, short, strict=True)
+            Outcome(avoid=what) if what else self._outcome(of, of_it, at, doubted=doubt)
+            for what, of, of_it, at, doubt in zip(avoid, searched, texts, parts, doubted, strict=True)
         ]
 
-    def _is_short(self, form: Form, best: Hypothesis, text: str, translation: str) -> bool:
-        """Whether it is a word or two that the model is not sure of, or does not translate, and may rather know in this
-        form."""
+    def _is_doubted(self, form: Form, best: Hypothesis, text: str, translation: str) -> bool:
+        """Whether it may be a question; or a word or two that the model is not sure of, or does not translate, and may
+        rather know in this form."""
         if form is Form.PLAIN or not self.reader.knows_forms:
             return False
+        if form is Form.QUESTION:
+            return True
         if form is Form.SMALL:
             return best.log_prob < SURE or came_back(text, translation)
         return best.log_prob < SURE and self.reader.may_be_entry(text, translation)
 
     def _outcome(
-        self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, short: bool
+        self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, doubted: bool
     ) -> Outcome:
         read, hypotheses = searched.prepared, searched.hypotheses
         text = read.source.text
@@ -302,7 +306,7 @@ class Attempts:
         sentence = Sentence(text, *found, searched.ids, read, searched.options, unknown, searched.avoided)
         if parts is None and not hypotheses[0].ended:
             parts = in_halves(text)
-        return Outcome(sentence, parts, read.named, "", short and parts is None)
+        return Outcome(sentence, parts, read.named, "", doubted and parts is None)
 
     def _options(self, whole: bool, avoid: str) -> Options:
         options = self.options if whole or not self.options.prefix else replace(self.options, prefix=())

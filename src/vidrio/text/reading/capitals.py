@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 from enum import Enum
 
-from vidrio.text.pattern import pattern
+from vidrio.text.pattern import pattern, word_set
 from vidrio.text.reading.protect import Protected, protected, spans
+from vidrio.text.reading.questions import as_question, asking
 
 Tokens = Callable[[str], int]
 
@@ -24,6 +25,7 @@ class Form(Enum):
     TITLE = "a title as a sentence"
     SMALL = "small letters as a sentence"
     ENTRY = "a capital letter as a small one"
+    QUESTION = "a text without its mark as a question"
 
 
 WORD = pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -37,30 +39,30 @@ FIRST_WORD = pattern(rf"[{re.escape(OPENING)}]*([^\W\d_]+(?:['’][^\W\d_]+)*)(?
 BLANK_AFTER = pattern(r"\A([\"“«(\[]*[¿¡]) +")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # In a title these may be small …
-LITTLE = _words(
+LITTLE = word_set(
     "a an and as at but by for from in into nor of on or the to with "
     "al con de del e el en la las los o para por que sin su sus u un una y"
 )
 # … and where one of these is not, it is a title. The Spanish ones are in names, too: Robert De Niro, Ortega Y Gasset.
-SIGNS = _words(
+SIGNS = word_set(
     "an and are as at be but by do for from her his how in into is it my nor not of on or our that the this to was "
     "we what when where who why with you your"
 )
-EMPHASIS = _words("not no you all any muy")  # short, and shouted more often than they abbreviate something
+EMPHASIS = word_set("not no you all any muy")  # short, and shouted more often than they abbreviate something
 SHORT = 2  # tokens; with more a word may well be a name
 
 
 def read(source: Protected, tokens: Tokens, *, otherwise: bool = False) -> tuple[str, Form]:
-    """The text as it is read, and how it looked. Places stay what they are. A word or two may be read `otherwise`: in
-    small letters as a sentence, with a capital one as they stand in a dictionary."""
+    """The text as it is read, and how it looked. Places stay what they are. What has an `other_form` may be read
+    `otherwise`, in that."""
     text = source.text
-    if otherwise and few(source) is Form.ENTRY:
+    other = other_form(source) if otherwise else Form.PLAIN
+    if other is Form.ENTRY:
         return as_entry(text, tokens), Form.CAPITALS if shouted(source) else Form.ENTRY
+    if other is Form.QUESTION:
+        asked = as_question(outside(source, lambda part: I_ALONE.sub("I", part)))
+        return capital_first(asked), Form.QUESTION
     if shouted(source):
         quieter = protected(lowered(source))
         return outside(quieter, lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
@@ -76,16 +78,15 @@ def read(source: Protected, tokens: Tokens, *, otherwise: bool = False) -> tuple
     return text, Form.PLAIN
 
 
-def written(translation: str, text: str, form: Form, *, closed: bool = False) -> str:
-    """The translation of what was read, as the text was written. `closed`: a full stop was put after the text."""
+def written(translation: str, text: str, form: Form, closed: str = "") -> str:
+    """The translation of what was read, as the text was written. `closed`: the mark that was put after the text."""
+    translation = unclosed(translation, closed)
     if form is Form.CAPITALS:
         return raised(translation)
-    if form is Form.ENTRY:
+    if form in (Form.ENTRY, Form.TITLE):
         return capital_first(translation)
-    if form is Form.TITLE:
-        return capital_first(unclosed(translation) if closed else translation)
-    if form is Form.SMALL:
-        return small_first(unclosed(translation) if closed else translation, text)
+    if form is Form.SMALL or (form is Form.QUESTION and text[:1].islower()):
+        return small_first(translation, text)
     return translation
 
 
@@ -179,10 +180,13 @@ def came_back(text: str, translation: str) -> bool:
     return any(word in there for word in WORD.findall(text) if len(word) >= FEWEST)
 
 
-def few(source: Protected) -> Form:
-    """How a word or two can be read otherwise, too: SMALL letters as a sentence; a capital one and nothing else (a
-    heading, a menu, a name, a label: Name & Address:) as an ENTRY of a dictionary."""
+def other_form(source: Protected) -> Form:
+    """How a text can be read otherwise, too; PLAIN if it cannot. What has no mark at its end may be a QUESTION. A word
+    or two in SMALL letters may be a sentence; with a capital one and nothing else (a heading, a menu, a name, a label:
+    Name & Address:) an ENTRY of a dictionary."""
     text = source.text
+    if asking(text) and any(word.islower() and word not in LITTLE for word in text.split()):
+        return Form.QUESTION
     if a_few_small(text):
         return Form.SMALL
     if not (text[:1].isupper() and (text[-1].isalpha() or text[-1] == ":")):
@@ -211,9 +215,19 @@ def begun(text: str, tokens: Tokens) -> str:
     return capital_first(text)
 
 
-def unclosed(translation: str) -> str:
-    """Without the full stop that stands only where a sentence ends."""
-    return translation[:-1] if translation.endswith(".") and not translation.endswith("..") else translation
+def put_after(translation: str, closed: str) -> list[int]:
+    """Where in the translation stands what the text does not have: the mark at its end, and the one that opens a
+    question."""
+    if not (closed and translation.endswith(closed)) or translation.endswith(".."):
+        return []
+    opened = [at for at, letter in enumerate(translation) if letter == "¿"] if closed == "?" else []
+    return [*opened, len(translation) - 1]
+
+
+def unclosed(translation: str, closed: str) -> str:
+    """Without that."""
+    places = put_after(translation, closed)
+    return "".join(letter for at, letter in enumerate(translation) if at not in places) if places else translation
 
 
 def capital_first(text: str) -> str:
@@ -236,9 +250,14 @@ def begun_as(source: str, translation: str) -> str:
 
 
 def small_first(text: str, source: str) -> str:
-    """With a small letter at the beginning, unless the first word is an abbreviation or stands in the source."""
+    """With a small letter at the beginning, unless the first word is I or an abbreviation, or stands in the source."""
     word = WORD.search(text)
-    if not word or any(map(str.isupper, word[0][1:])) or word[0] in WORD.findall(source):
+    if (
+        not word
+        or word[0].split("'")[0] == "I"
+        or any(map(str.isupper, word[0][1:]))
+        or word[0] in WORD.findall(source)
+    ):
         return text
     return first_letter(text, str.lower)
 

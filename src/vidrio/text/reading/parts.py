@@ -279,10 +279,11 @@ def without_early_end(source: Protected, translation: str) -> list[Span] | None:
     """What stands before the end of an abbreviation, and after it, where the translation ends at one and the sentence
     does not: models take its full stop for that of the sentence. Else None."""
     text = source.text
-    *_, last = (None, *SHORTENED.finditer(text))
-    if last is None or not ENDS_SHORTENED.search(translation) or ENDS_SHORTENED.search(text):
+    abbreviations = list(SHORTENED.finditer(text))
+    if not abbreviations or not ENDS_SHORTENED.search(translation) or ENDS_SHORTENED.search(text):
         return None
-    return [*worded(text, 0, last.end()), *worded(text, last.end(), len(text))]
+    end = abbreviations[-1].end()
+    return [*worded(text, 0, end), *worded(text, end, len(text))]
 
 
 def broken(source: Protected, translation: str) -> list[Span] | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from vidrio.text.pattern import pattern
+from vidrio.text.pattern import pattern, word_set
 from vidrio.text.reading.capitals import (
     LITTLE,
     OPENING,
@@ -27,6 +27,7 @@ from vidrio.text.reading.capitals import (
     written,
 )
 from vidrio.text.reading.protect import Protected, Span
+from vidrio.text.reading.questions import opening
 from vidrio.text.reading.quotes import requoted
 from vidrio.text.reading.signs import (
     DOLLAR,
@@ -50,11 +51,11 @@ _NAME = r"[^\W\d_a-z](?:[\w-]|['’](?=[A-Z]))*[^\W\d_A-Z]\b"
 NAME = pattern(rf"(?<![\w'’]){_NAME}(?: {_NAME})*")
 ADDRESS = pattern(r"\b(?:Mrs?|Ms|Dra?|Prof|Sra?|Srta|Dña)\.? ")  # a name follows, though it be a common word
 # Who or what it is that has the name that follows; this is translated: President Bill Clinton.
-RANKS = frozenset(
+RANKS = word_set(
     "Prime Minister President Chairman Chancellor Governor Senator Ambassador Judge Mayor King Queen Prince Princess "
     "Emperor Pope Bishop Captain Colonel Inspector Professor Doctor Uncle Aunt Lake River Mount "
-    "Primer Primera Ministro Ministra Presidente Presidenta Canciller Gobernador Senador Juez Alcalde Rey Reina Príncipe "
-    "Princesa Capitán Profesor Profesora Tío Lago Río Avenida Universidad".split()
+    "Primer Primera Ministro Ministra Presidente Presidenta Canciller Gobernador Senador Juez Alcalde Rey Reina "
+    "Príncipe Princesa Capitán Profesor Profesora Tío Lago Río Avenida Universidad"
 )
 # Tokens of a word that a model has to spell, and misspells. The first word of a sentence has its capital letter anyway.
 RARE, RARE_FIRST = 3, 5
@@ -80,7 +81,7 @@ class Prepared(NamedTuple):
     symbols: str = ""
     places: tuple[Span, ...] = ()  # in the sentence itself, in the order of the symbols
     form: Form = Form.PLAIN  # how its letters looked; they are read as those of a sentence
-    closed: bool = False  # it has a full stop that the sentence does not have
+    marks: tuple[str, str] = ("", "")  # before and after it, which the sentence does not have
     named: bool = False  # names are among what is hidden, which can be read as they stand
     money: str = ""  # €, £ or ¥, which is read as $
     capital: bool = False  # its translation begins with a capital letter, as it does
@@ -100,7 +101,7 @@ class Way(NamedTuple):
 
     forms: bool = True  # titles and small letters are read as sentences
     hide_names: bool = True
-    otherwise: bool = False  # a word or two: as they are not read at first
+    otherwise: bool = False  # in its other form, where it has one
 
 
 USUAL_WAY = Way()
@@ -211,12 +212,12 @@ def hide(
     many tokens are hidden, too, and every word that cannot be spelled.
     """
     sentence, (text, form, is_large), tokens = source.text, looks, vocabulary.tokens
-    closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
+    is_open = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
+    marks = before, after = (opening(text), "?") if form is Form.QUESTION else ("", "." * is_open)
     places: list[Span] = []
     if symbols:
-        first = (
-            RARE_FIRST if form in (Form.PLAIN, Form.SMALL) else UNSPELLABLE
-        )  # where all began alike it tells nothing
+        # Where all words began alike the letter of the first one tells nothing.
+        first = RARE_FIRST if form in (Form.PLAIN, Form.SMALL, Form.QUESTION) else UNSPELLABLE
         hidden = joined(span for span in source.spans if span.kind in HIDDEN)
         spelled = unspellable(text, source.spans, tokens)
         places = [span for span in hidden if not touches(sentence, span)] + spelled
@@ -225,19 +226,19 @@ def hide(
         places = sorted(places[: len(symbols)])  # more places than symbols: the last ones stay
         if any(symbol in symbols and is_free(at, at + 1, places) for at, symbol in enumerate(sentence)):
             places = []
-    pieces: list[str] = []
+    pieces = [before]
     at = 0
     for symbol, place in zip(symbols, places, strict=False):
         pieces += (text[at : place.start], symbol)
         at = place.end
-    shown = "".join((*pieces, text[at:], "." * closed))
+    shown = "".join((*pieces, text[at:], after))
     given = SET_OTHERWISE.sub(plain_signs, shown).translate(vocabulary.forms)
     sign = priced_in(source, given, vocabulary.money)
     if sign:
         given = given.replace(sign, DOLLAR)
     is_named = any(place.kind == NAMED for place in places)
     capital = is_large and form is Form.PLAIN  # the other forms tell themselves how a translation begins
-    return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, closed, is_named, sign, capital)
+    return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, marks, is_named, sign, capital)
 
 
 def priced_in(source: Protected, given: str, money: str) -> str:
@@ -351,7 +352,7 @@ def as_written(translation: str, prepared: Prepared) -> str:
     if money:
         translation = DOLLARS.sub(lambda dollars: in_money(dollars[0], money), translation)
     if prepared.form is not Form.PLAIN:
-        translation = written(translation, sentence, prepared.form, closed=prepared.closed)
+        translation = written(translation, sentence, prepared.form, prepared.marks[1])
     elif lacks_capital(translation, prepared):
         translation = begun_as(sentence, translation)
     places = zip(prepared.symbols, prepared.places, strict=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from vidrio.text.pattern import pattern
+from vidrio.text.pattern import pattern, word_set
 
 OWN = ("en", "es")  # the languages whose abbreviations and words are told here
 LONGEST = 300  # characters; a longer sentence is divided at a comma, a space, or where nothing else is left, anywhere
@@ -20,12 +20,8 @@ _LONGEST_ABBREVIATION = 20  # characters that are looked at before a full stop
 _WRAPPED = 40  # characters; a shorter line is a heading or an entry of a list and ends where it ends
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # Abbreviations, without their last full stop, in lower case. A name or more words follow these:
-_BEFORE_WORDS = _words(
+_BEFORE_WORDS = word_set(
     """
     mr mrs ms messrs dr drs prof rev fr sr st hon gen brig col maj capt cmdr lt sgt gov sen rep pres supt mt ft
     vs cf viz approx e.g i.e
@@ -34,14 +30,14 @@ _BEFORE_WORDS = _words(
     """
 )
 # A number follows these; with anything else they are words, or the sentence is over.
-_BEFORE_NUMBERS = _words(
+_BEFORE_NUMBERS = word_set(
     """
     no nos vol vols fig figs p pp ch chap sec art arts eq c ca núm núms nº n.º pág págs máx mín tel tfno
     jan feb mar apr jun jul aug sept sep oct nov dec ene abr ago dic
     """
 )
 # These may also end a sentence: they do when the next word usually begins one.
-_MAY_END = _words(
+_MAY_END = word_set(
     """
     etc a.m p.m am pm u.s u.s.a u.k u.n e.u d.c inc ltd co corp llc bros jr sr ph.d m.d b.a m.a b.c a.d al ed eds
     ee.uu ee uu ss rr hh ss.mm rr.hh s.a s.l s.l.u a.c d.c d.e.p ud uds vd vds ib ibíd op cit cía
@@ -49,7 +45,7 @@ _MAY_END = _words(
 )
 _ABBREVIATIONS = (_BEFORE_WORDS | _BEFORE_NUMBERS | _MAY_END) - {"no"}
 # Words that begin a sentence far more often than they are a name after an abbreviation.
-_STARTERS = _words(
+_STARTERS = word_set(
     """
     a an the this that these those there here he she it we you they i his her its our your their my who what when where
     why how if in on at by for from with as after before while when since although because but and or so yet however
