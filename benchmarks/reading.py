@@ -1,10 +1,11 @@
-"""What it is worth that titles, small letters, capitals and questions without their mark are read as sentences
-(src/vidrio/text/reading/capitals.py and questions.py).
+"""What it is worth that titles, small letters, capitals, questions without their mark and words without their
+accents are read as sentences (src/vidrio/text/reading: capitals.py, questions.py, accents.py).
 
     python benchmarks/reading.py test.tsv [--model MODEL] [--lines 500]
 
 The pairs of a test set (source, tab, reference) that are one sentence of 3 to 9 words with a full stop are typed in
-other ways: without capital letter and full stop, As A Title, IN CAPITALS, with one word SHOUTED. Each is translated as
+other ways: without capital letter and full stop, As A Title, IN CAPITALS, with one word SHOUTED, without
+accents. Each is translated as
 it stands and as it is read, and scored with chrF against the reference, typed in the same way. Then questions are typed
 without marks, also all in small letters and without accents, and so are sentences that ask nothing but begin like them.
 Scored with BLEU and chrF, marks and letters' sizes left out: as they are read at first, and as they are read now.
@@ -29,6 +30,7 @@ from vidrio.translate.attempts import Attempts
 from vidrio.translate.translator import Translator
 
 Change = Callable[[str], str]
+BARE = str.maketrans("áéíóúñÁÉÍÓÚÑ", "aeiounAEIOUN")
 
 
 def small(text: str) -> str:
@@ -58,6 +60,7 @@ WAYS: dict[str, tuple[Change, Change]] = {
     "a title": (title, lambda text: text.removesuffix(".")),
     "capitals": (str.upper, str.upper),
     "one word in capitals": (shouted, str),
+    "without accents": (lambda text: text.translate(BARE), str),
 }
 
 
@@ -68,7 +71,7 @@ def unmarked(text: str) -> str:
 TYPED: dict[str, Change] = {
     "no mark": unmarked,
     "and small": lambda text: re.sub(r"\bI\b", "i", unmarked(text)[:1].lower() + unmarked(text)[1:]),
-    "and no accents": lambda text: unmarked(text).lower().translate(str.maketrans("áéíóú", "aeiou")),
+    "and no accents": lambda text: unmarked(text).lower().translate(BARE),
 }
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hiding import hide
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
-from vidrio.text.reading.prepared import Reader, reveal
+from vidrio.text.reading.accents import ACCENTED, accented, restored
+from vidrio.text.reading.prepared import Reader, Way, reveal
 from vidrio.text.reading.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
@@ -177,3 +178,35 @@ def test_what_is_hidden_comes_back(sentence: str) -> None:
     assert reveal(prepared.hidden, prepared) == sentence
     assert len(prepared.symbols) == len(prepared.places) <= len(SYMBOLS)
     assert all(prepared.hidden.count(symbol) == 1 for symbol in prepared.symbols)
+
+
+def test_words_get_the_accent_with_which_the_vocabulary_knows_them() -> None:
+    known = dict.fromkeys(
+        ["está", "esta", "niño", "comiendo", "también", "café", "perdió", "regaló", "árbol", "mañana"], 1
+    )
+
+    def restore(word: str) -> str:
+        return restored(word, ACCENTED["es"], lambda word: known.get(word, 3))
+
+    text = "El nino esta comiendo tambien, cafe; manana perdio y regalo el arbol NINO nino@cafe.es McCafe."
+    expected = "El niño esta comiendo también, café; mañana perdió y regalo el árbol NINO nino@cafe.es McCafe."
+    assert accented(protected(text), ACCENTED["es"], restore).text == expected
+    assert accented(protected(f"{text} ¡Así!"), ACCENTED["es"], restore).text == f"{text} ¡Así!"  # it has some
+
+
+@given(st.text(max_size=40), st.integers(0, 9))
+def test_accents_keep_every_place(text: str, seed: int) -> None:
+    source = protected(text)
+    read = accented(source, ACCENTED["es"], lambda word: restored(word, ACCENTED["es"], lambda w: hash((w, seed)) % 3))
+    assert (len(read.text), read.spans) == (len(text), source.spans)
+    assert read.text.translate(str.maketrans("áéíóúñ", "aeioun")) == text.translate(str.maketrans("áéíóúñ", "aeioun"))
+
+
+def test_only_spanish_is_read_with_other_accents() -> None:
+    tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
+    english, spanish = (Reader(tokenizer, language=language) for language in ("en", "es"))
+    source = protected("Tengo veinte anos.")
+    assert english.accented(source) == source
+    assert spanish.accented(source).text == "Tengo veinte años."
+    assert spanish.prepare(source).given == source.text
+    assert spanish.prepare(source, Way(otherwise=True)).given == "Tengo veinte años."

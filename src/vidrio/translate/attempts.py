@@ -38,7 +38,7 @@ class Attempt(NamedTuple):
     source: Protected
     whole: bool = False  # the options tell how its translation begins; a part of a sentence is free
     hide_names: bool = True
-    otherwise: bool = False  # in its other form: a word or two, a question without its mark
+    otherwise: bool = False  # in its other form, with the accents that it may lack
     avoid: str = ""
     part: bool = False  # of a sentence, what stands around it is copied
 
@@ -50,7 +50,9 @@ class Outcome(NamedTuple):
     parts: Sequence[Span] | None = None  # what of it to translate by itself, if not all of it came through
     named: bool = False  # names were hidden
     avoid: str = ""  # what another search for the same has to avoid
-    doubted: bool = False  # it can be read otherwise, too: a word or two, a question without its mark
+    doubted: bool = (
+        False  # it can be read otherwise, too: a word or two, a question without its mark, a text without accents
+    )
 
     @property
     def done(self) -> bool:
@@ -271,7 +273,7 @@ class Attempts:
             free
             and best is not None
             and not (attempt.otherwise or attempt.part)
-            and self._is_doubted(other_form(attempt.source), of.hypotheses[0], attempt.source.text, best)
+            and self._is_doubted(attempt.source, of.hypotheses[0], best)
             for attempt, of, (best, *_) in zip(attempts, searched, texts, strict=True)
         ]
         return [
@@ -279,16 +281,17 @@ class Attempts:
             for what, of, of_it, at, doubt in zip(avoid, searched, texts, parts, doubted, strict=True)
         ]
 
-    def _is_doubted(self, form: Form, best: Hypothesis, text: str, translation: str) -> bool:
-        """Whether it may be a question; or a word or two that the model is not sure of, or does not translate, and may
-        rather know in this form."""
-        if form is Form.PLAIN or not self.reader.knows_forms:
+    def _is_doubted(self, source: Protected, best: Hypothesis, translation: str) -> bool:
+        """Whether it may be a question, or lacks its accents; or a word or two that the model is not sure of, or does
+        not translate, and may rather know in another form."""
+        form = other_form(source)
+        if not self.reader.knows_forms:
             return False
-        if form is Form.QUESTION:
+        if form is Form.QUESTION or self.reader.accented(source) != source:
             return True
         if form is Form.SMALL:
-            return best.log_prob < SURE or came_back(text, translation)
-        return best.log_prob < SURE and self.reader.may_be_entry(text, translation)
+            return best.log_prob < SURE or came_back(source.text, translation)
+        return form is Form.ENTRY and best.log_prob < SURE and self.reader.may_be_entry(source.text, translation)
 
     def _outcome(
         self, searched: Searched, texts: Sequence[str | None], parts: Sequence[Span] | None, *, doubted: bool

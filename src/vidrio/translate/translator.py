@@ -51,7 +51,7 @@ class Translator:
         self, folder: Path, config: ModelConfig, about: About, tokenizers: tuple[Tokenizer, Tokenizer], engine: Engine
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
-        self.reader = Reader(tokenizers[0], about.symbols, about.translated)
+        self.reader = Reader(tokenizers[0], about.symbols, about.translated, about.source_language)
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
         self.look: Look | None = None  # how `Translation.look` looks; given by vidrio.load

@@ -7,10 +7,11 @@ fails to, exactly once for each, `reveal` says so, and the words around are tran
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 from vidrio.text.pattern import pattern, word_set
+from vidrio.text.reading.accents import ACCENTED, accented, restored
 from vidrio.text.reading.capitals import (
     LITTLE,
     OPENING,
@@ -109,9 +110,10 @@ USUAL_WAY = Way()
 
 class Reader:
     """Prepares sentences for the model of a tokenizer: `symbols` are those that it has learned to copy; words that it
-    has learned to translate (`translated`, with blanks between) are no rare ones."""
+    has learned to translate (`translated`, with blanks between) are no rare ones. The `language` tells which accents
+    may be missing."""
 
-    def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "") -> None:
+    def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "", language: str = "") -> None:
         self.symbols = symbols
         self._tokenizer = tokenizer
         forms = plainer(tokenizer)
@@ -125,6 +127,8 @@ class Reader:
                 else UNSPELLABLE
             )
         )
+        self._accents = ACCENTED.get(language, {})
+        self._restored = lru_cache(REMEMBERED)(partial(restored, accents=self._accents, tokens=self._tokens))
         self._vocabulary = Vocabulary(self._tokens, forms, less_known_money(tokenizer))
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
@@ -147,7 +151,7 @@ class Reader:
             if not (source.spans or way.otherwise)
             and source.text[:1].isupper()
             and self._is_usual(source.text.split(), source.text)
-            else (*read(source, self._tokens, otherwise=way.otherwise), begins_large(source.text))
+            else (*self._read(source, otherwise=way.otherwise), begins_large(source.text))
             if has_forms
             else (*shouting(source), False)
             for source, way, has_forms in zip(sources, ways, forms, strict=True)
@@ -158,6 +162,13 @@ class Reader:
             else hide(source, look, self.symbols, self._vocabulary, hide_names=way.hide_names)
             for source, way, look, has_forms in zip(sources, ways, looks, forms, strict=True)
         ]
+
+    def accented(self, source: Protected) -> Protected:
+        """The text with the accents that it lacks, if it has none."""
+        return accented(source, self._accents, self._restored) if self._accents else source
+
+    def _read(self, source: Protected, *, otherwise: bool) -> tuple[str, Form]:
+        return read(self.accented(source) if otherwise else source, self._tokens, otherwise=otherwise)
 
     def may_be_entry(self, text: str, translation: str) -> bool:
         """Whether one or two words can be read as they stand in a dictionary; names cannot."""
