@@ -8,13 +8,14 @@ other ways: without capital letter and full stop, As A Title, IN CAPITALS, with 
 accents. Each is translated as
 it stands and as it is read, and scored with chrF against the reference, typed in the same way. Then questions are typed
 without marks, also all in small letters and without accents, and so are sentences that ask nothing but begin like them.
-Scored with BLEU and chrF, marks and letters' sizes left out: as they are read at first, and as they are read now.
+Scored with BLEU and chrF, marks and letters' sizes left out: as they are read where questions are not looked for, and as they are read now.
 """
 
 import argparse
 import random
 import re
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
@@ -107,11 +108,14 @@ def main() -> None:
 
 
 def unmarked_questions(what: str, pairs: Sequence[Sequence[str]], translator: Translator) -> None:
-    print(f"\n{len(pairs)} {what}, BLEU and chrF\n{'typed':<22}read at first   read now")
+    print(f"\n{len(pairs)} {what}, BLEU and chrF\n{'typed':<22}no questions    read now")
     references = [unmarked(reference).lower() for _, reference in pairs]
     for way, change in TYPED.items():
         sources = [change(source) for source, _ in pairs]
-        with patch.object(Attempts, "_is_doubted", return_value=False):
+        with ExitStack() as as_typed:
+            as_typed.enter_context(patch.object(Attempts, "_is_doubted", return_value=False))
+            for room in ("capitals", "prepared"):
+                as_typed.enter_context(patch(f"vidrio.text.reading.{room}.surely_asks", return_value=False))
             first = translator.translate(sources)
         both = [
             [

@@ -263,11 +263,27 @@ def test_what_came_back_is_rather_a_name_unless_the_vocabulary_knows_it_in_small
     ("text", "given", "translation", "back"),
     [
         ("what is it", "What is it?", "¿Qué es eso?", "qué es eso"),
-        ("What is in London", "What is in London?", "¿Qué hay?", "Qué hay"),
+        ("What's in London", "What's in London?", "¿Qué hay?", "Qué hay"),
         ("do i know", "Do I know?", "¿Lo sé?", "lo sé"),
         ("can't she see", "Can't she see?", "¡No!", "¡no!"),  # no question mark: no mark goes
         ("so what do you want", "So what do you want?", "Entonces, ¿qué?", "entonces, qué"),
+        ("how much is this", "How much is this?", "¿Cuánto?", "cuánto"),
         ("How do I get to {place} now", "How do I get to {place} now?", "¿{place}?", "{place}"),
+    ],
+)
+def test_what_is_surely_a_question_is_read_as_one(text, given, translation, back):
+    assert other_form(protected(text)) is Form.PLAIN
+    prepared = hide(protected(text), "", tokens)
+    assert (prepared.given, prepared.form) == (given, Form.QUESTION)
+    assert reveal(translation, prepared) == back
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "translation", "back"),
+    [
+        ("who knows it", "Who knows it?", "¿Quién lo sabe?", "quién lo sabe"),
+        ("when Tom came", "When Tom came?", "Cuando vino", "cuando vino"),
+        ("do the dishes", "Do the dishes?", "¿Los platos?", "los platos"),
         ("que hora es", "¿Qué hora es?", "What time is it?", "what time is it"),
         ("de donde eres", "¿De dónde eres?", "Where from?", "where from"),
         ("Cuánto es en euros", "¿Cuánto es en euros?", "How much is it?", "How much is it"),
@@ -276,6 +292,7 @@ def test_what_came_back_is_rather_a_name_unless_the_vocabulary_knows_it_in_small
 )
 def test_what_may_be_a_question_is_read_as_one_when_that_is_asked_for(text, given, translation, back):
     assert other_form(protected(text)) is Form.QUESTION
+    assert hide(protected(text), "", tokens).form in (Form.SMALL, Form.PLAIN)
     prepared = hide(protected(text), "", tokens, otherwise=True)
     assert (prepared.given, prepared.form) == (given, Form.QUESTION)
     assert reveal(translation, prepared) == back
@@ -284,9 +301,20 @@ def test_what_may_be_a_question_is_read_as_one_when_that_is_asked_for(text, give
 @pytest.mark.parametrize(
     "text",
     [
-        *("what", "what is it?", "what is it.", "WHAT IS IT", "What Is a Sea", "whatever it is", "we do it now"),
+        *(
+            "what",
+            "what is it?",
+            "what is it.",
+            "WHAT IS IT",
+            "What Is a Sea",
+            "whatever it is",
+            "we do it now",
+            "what i know",
+        ),
+        *("should you need it", "were i you", "have it now", "do the dishes", "what i mean is this", "is Tom here"),
         *("que es:", "porque no vienes ya", "comodo es el mar", "", "for the sea", "{what} is it"),
     ],
 )
 def test_other_texts_are_no_questions(text):
     assert other_form(protected(text)) is not Form.QUESTION
+    assert read(protected(text), tokens)[1] is not Form.QUESTION

@@ -12,7 +12,7 @@ from enum import Enum
 
 from vidrio.text.pattern import pattern, word_set
 from vidrio.text.reading.protect import Protected, protected, spans
-from vidrio.text.reading.questions import as_question, asking
+from vidrio.text.reading.questions import as_question, asking, surely_asks
 
 Tokens = Callable[[str], int]
 
@@ -60,7 +60,7 @@ def read(source: Protected, tokens: Tokens, *, otherwise: bool = False) -> tuple
     other = other_form(source) if otherwise else Form.PLAIN
     if other is Form.ENTRY:
         return as_entry(text, tokens), Form.CAPITALS if shouted(source) else Form.ENTRY
-    if other is Form.QUESTION:
+    if other is Form.QUESTION or (surely_asks(text) and has_small_words(text)):
         asked = as_question(outside(source, lambda part: I_ALONE.sub("I", part)))
         return capital_first(asked), Form.QUESTION
     if shouted(source):
@@ -172,6 +172,11 @@ def a_few_small(text: str) -> bool:
     return text[:1].islower() and not text.startswith(INFINITIVE) and len(text.split()) < SEVERAL
 
 
+def has_small_words(text: str) -> bool:
+    """Whether it has words in small letters that would have a capital one in a title."""
+    return any(word.islower() and word not in LITTLE for word in text.split())
+
+
 def came_back(text: str, translation: str) -> bool:
     """Whether one of a few words in small letters stands in the translation as it was."""
     if not a_few_small(text):
@@ -185,8 +190,8 @@ def other_form(source: Protected) -> Form:
     or two in SMALL letters may be a sentence; with a capital one and nothing else (a heading, a menu, a name, a label:
     Name & Address:) an ENTRY of a dictionary."""
     text = source.text
-    if asking(text) and any(word.islower() and word not in LITTLE for word in text.split()):
-        return Form.QUESTION
+    if asking(text) and has_small_words(text):
+        return Form.PLAIN if surely_asks(text) else Form.QUESTION
     if a_few_small(text):
         return Form.SMALL
     if not (text[:1].isupper() and (text[-1].isalpha() or text[-1] == ":")):

@@ -28,7 +28,7 @@ from vidrio.text.reading.capitals import (
     written,
 )
 from vidrio.text.reading.protect import Protected, Span
-from vidrio.text.reading.questions import opening
+from vidrio.text.reading.questions import opening, surely_asks
 from vidrio.text.reading.quotes import requoted
 from vidrio.text.reading.signs import (
     DOLLAR,
@@ -150,6 +150,7 @@ class Reader:
             None
             if not (source.spans or way.otherwise)
             and source.text[:1].isupper()
+            and not surely_asks(source.text)
             and self._is_usual(source.text.split(), source.text)
             else (*self._read(source, otherwise=way.otherwise), begins_large(source.text))
             if has_forms
