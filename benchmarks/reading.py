@@ -8,8 +8,8 @@ other ways: without capital letter and full stop, As A Title, IN CAPITALS, with 
 accents. Each is translated as
 it stands and as it is read, and scored with chrF against the reference, typed in the same way. Then questions are typed
 without marks, also all in small letters and without accents, and so are sentences that ask nothing but begin like them.
-Scored with BLEU and chrF, marks and letters' sizes left out: where questions are not looked for, and as they are read
-now.
+Scored with BLEU and chrF, marks and letters' sizes left out: as they are read where questions are not looked for, and as
+they are read now.
 """
 
 import argparse

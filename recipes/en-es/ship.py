@@ -22,7 +22,7 @@ from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import calibrate, evaluate
 from vidrio.score.metrics import usual_metrics
-from vidrio.text.reading.names import RARE, RARE_FIRST, fewest
+from vidrio.text.reading.prepared import RARE, RARE_FIRST, fewest
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
