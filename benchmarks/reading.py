@@ -8,8 +8,8 @@ other ways: without capital letter and full stop, As A Title, IN CAPITALS, with 
 accents. Each is translated as
 it stands and as it is read, and scored with chrF against the reference, typed in the same way. Then questions are typed
 without marks, also all in small letters and without accents, and so are sentences that ask nothing but begin like them.
-Scored with BLEU and chrF, marks and letters' sizes left out: as they are read where questions are not looked for, and as
-they are read now.
+Scored with BLEU and chrF, marks and letters' sizes left out: where questions are not looked for, and as they are read
+now.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from vidrio.text.reading.capitals import WORD, capital_first
 from vidrio.text.reading.capitals import shouted as all_capitals
 from vidrio.text.reading.prepared import Prepared, Reader, Way
 from vidrio.text.reading.protect import Protected
-from vidrio.text.reading.questions import asking
+from vidrio.text.reading.questions import MAYBE
 from vidrio.translate.attempts import Attempts
 from vidrio.translate.translator import Translator
 
@@ -99,7 +99,7 @@ def main() -> None:
             for translator in (plain, read)
         ]
         print(f"{way:<22}{scores[0]:12.1f}{scores[1]:16.1f}")
-    typed_so = [pair for pair in all_pairs if asking(unmarked(pair[0])) and len(pair[0].split()) > 2]
+    typed_so = [pair for pair in all_pairs if MAYBE.match(unmarked(pair[0])) and len(pair[0].split()) > 2]
     alone = [pair for pair in typed_so if not re.search(r"[.,?!].", pair[0])]
     for what, some in {
         "questions": [pair for pair in alone if pair[0].endswith("?")],
@@ -116,7 +116,7 @@ def unmarked_questions(what: str, pairs: Sequence[Sequence[str]], translator: Tr
         with ExitStack() as as_typed:
             as_typed.enter_context(patch.object(Attempts, "_is_doubted", return_value=False))
             for room in ("capitals", "prepared"):
-                as_typed.enter_context(patch(f"vidrio.text.reading.{room}.surely_asks", return_value=False))
+                as_typed.enter_context(patch(f"vidrio.text.reading.{room}.SURELY", re.compile(r"(?!)")))
             first = translator.translate(sources)
         both = [
             [

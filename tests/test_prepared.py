@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hiding import hide
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
-from vidrio.text.reading.accents import ACCENTED, accented, restored
+from vidrio.text.reading.accents import ACCENTED, accented, with_accent
 from vidrio.text.reading.prepared import Reader, Way, reveal
 from vidrio.text.reading.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
@@ -186,7 +186,7 @@ def test_words_get_the_accent_with_which_the_vocabulary_knows_them() -> None:
     )
 
     def restore(word: str) -> str:
-        return restored(word, ACCENTED["es"], lambda word: 1 if word in known else 3)
+        return with_accent(word, ACCENTED["es"], lambda word: 1 if word in known else 3)
 
     text = "El nino esta comiendo tambien, cafe; manana perdio y regalo el arbol NINO nino@cafe.es McCafe."
     expected = "El niño esta comiendo también, café; mañana perdió y regalo el árbol NINO nino@cafe.es McCafe."
@@ -197,7 +197,9 @@ def test_words_get_the_accent_with_which_the_vocabulary_knows_them() -> None:
 @given(st.text(max_size=40), st.integers(0, 9))
 def test_accents_keep_every_place(text: str, seed: int) -> None:
     source = protected(text)
-    read = accented(source, ACCENTED["es"], lambda word: restored(word, ACCENTED["es"], lambda w: hash((w, seed)) % 3))
+    read = accented(
+        source, ACCENTED["es"], lambda word: with_accent(word, ACCENTED["es"], lambda w: hash((w, seed)) % 3)
+    )
     assert (len(read.text), read.spans) == (len(text), source.spans)
     assert read.text.translate(str.maketrans("áéíóúñ", "aeioun")) == text.translate(str.maketrans("áéíóúñ", "aeioun"))
 

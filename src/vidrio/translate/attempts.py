@@ -272,9 +272,10 @@ class Attempts:
         doubted = [
             free
             and best is not None
+            and at is None
             and not (attempt.otherwise or attempt.part)
             and self._is_doubted(attempt.source, of.hypotheses[0], best)
-            for attempt, of, (best, *_) in zip(attempts, searched, texts, strict=True)
+            for attempt, of, (best, *_), at in zip(attempts, searched, texts, parts, strict=True)
         ]
         return [
             Outcome(avoid=what) if what else self._outcome(of, of_it, at, doubted=doubt)
@@ -287,7 +288,7 @@ class Attempts:
         form = other_form(source)
         if not self.reader.knows_forms:
             return False
-        if form is Form.QUESTION or self.reader.accented(source) != source:
+        if form is Form.QUESTION or (self.reader.accents and self.reader.accented(source) != source):
             return True
         if form is Form.SMALL:
             return best.log_prob < SURE or came_back(source.text, translation)

@@ -9,7 +9,7 @@ from vidrio.text.reading.protect import Protected
 ACCENTED = {"es": dict(zip("aeioun", "áéíóúñ", strict=True))}  # by language: the letter that is typed, the one meant
 
 
-def restored(word: str, accents: dict[str, str], tokens: Callable[[str], int]) -> str:
+def with_accent(word: str, accents: dict[str, str], tokens: Callable[[str], int]) -> str:
     """The word with one accent, letter for letter, if it has fewer tokens so than as it is."""
     if tokens(word) == 1 or not (word.islower() or word.istitle()):
         return word

@@ -12,7 +12,7 @@ from enum import Enum
 
 from vidrio.text.pattern import pattern, word_set
 from vidrio.text.reading.protect import Protected, protected, spans
-from vidrio.text.reading.questions import as_question, asking, surely_asks
+from vidrio.text.reading.questions import MAYBE, SURELY, as_question
 
 Tokens = Callable[[str], int]
 
@@ -60,7 +60,7 @@ def read(source: Protected, tokens: Tokens, *, otherwise: bool = False) -> tuple
     other = other_form(source) if otherwise else Form.PLAIN
     if other is Form.ENTRY:
         return as_entry(text, tokens), Form.CAPITALS if shouted(source) else Form.ENTRY
-    if other is Form.QUESTION or (surely_asks(text) and has_small_words(text)):
+    if other is Form.QUESTION or (text[-1:].isalnum() and SURELY.match(text) and has_small_words(text)):
         asked = as_question(outside(source, lambda part: I_ALONE.sub("I", part)))
         return capital_first(asked), Form.QUESTION
     if shouted(source):
@@ -190,8 +190,8 @@ def other_form(source: Protected) -> Form:
     or two in SMALL letters may be a sentence; with a capital one and nothing else (a heading, a menu, a name, a label:
     Name & Address:) an ENTRY of a dictionary."""
     text = source.text
-    if asking(text) and has_small_words(text):
-        return Form.PLAIN if surely_asks(text) else Form.QUESTION
+    if text[-1:].isalnum() and MAYBE.match(text) and has_small_words(text):
+        return Form.PLAIN if SURELY.match(text) else Form.QUESTION
     if a_few_small(text):
         return Form.SMALL
     if not (text[:1].isupper() and (text[-1].isalpha() or text[-1] == ":")):

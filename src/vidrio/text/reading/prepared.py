@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 from vidrio.text.pattern import pattern, word_set
-from vidrio.text.reading.accents import ACCENTED, accented, restored
+from vidrio.text.reading.accents import ACCENTED, accented, with_accent
 from vidrio.text.reading.capitals import (
     LITTLE,
     OPENING,
@@ -28,7 +28,7 @@ from vidrio.text.reading.capitals import (
     written,
 )
 from vidrio.text.reading.protect import Protected, Span
-from vidrio.text.reading.questions import opening, surely_asks
+from vidrio.text.reading.questions import SURELY, opening
 from vidrio.text.reading.quotes import requoted
 from vidrio.text.reading.signs import (
     DOLLAR,
@@ -127,8 +127,8 @@ class Reader:
                 else UNSPELLABLE
             )
         )
-        self._accents = ACCENTED.get(language, {})
-        self._restored = lru_cache(REMEMBERED)(partial(restored, accents=self._accents, tokens=self._tokens))
+        self.accents = ACCENTED.get(language, {})
+        self._restored = lru_cache(REMEMBERED)(partial(with_accent, accents=self.accents, tokens=self._tokens))
         self._vocabulary = Vocabulary(self._tokens, forms, less_known_money(tokenizer))
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
@@ -146,16 +146,18 @@ class Reader:
     def prepare_all(self, sources: Sequence[Protected], ways: Sequence[Way]) -> list[Prepared]:
         """What the model is given for each sentence, read in its way."""
         forms = [way.forms and self.knows_forms for way in ways]
+        pairs = zip(sources, ways, strict=True)
+        restored = [self.accented(source) if way.otherwise and self.accents else source for source, way in pairs]
         looks = [
             None
             if not (source.spans or way.otherwise)
             and source.text[:1].isupper()
-            and not surely_asks(source.text)
+            and not (source.text[-1].isalnum() and SURELY.match(source.text))
             and self._is_usual(source.text.split(), source.text)
-            else (*self._read(source, otherwise=way.otherwise), begins_large(source.text))
+            else (*read(with_accents, self._tokens, otherwise=way.otherwise), begins_large(source.text))
             if has_forms
             else (*shouting(source), False)
-            for source, way, has_forms in zip(sources, ways, forms, strict=True)
+            for source, with_accents, way, has_forms in zip(sources, restored, ways, forms, strict=True)
         ]
         return [
             Prepared(source, source.text, source.text, capital=has_forms and " " in source.text, usual=True)
@@ -166,10 +168,7 @@ class Reader:
 
     def accented(self, source: Protected) -> Protected:
         """The text with the accents that it lacks, if it has none."""
-        return accented(source, self._accents, self._restored) if self._accents else source
-
-    def _read(self, source: Protected, *, otherwise: bool) -> tuple[str, Form]:
-        return read(self.accented(source) if otherwise else source, self._tokens, otherwise=otherwise)
+        return accented(source, self.accents, self._restored)
 
     def may_be_entry(self, text: str, translation: str) -> bool:
         """Whether one or two words can be read as they stand in a dictionary; names cannot."""
