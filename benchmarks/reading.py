@@ -4,12 +4,13 @@ accents are read as sentences (src/vidrio/text/reading: capitals.py, questions.p
     python benchmarks/reading.py test.tsv [--model MODEL] [--lines 500]
 
 The pairs of a test set (source, tab, reference) that are one sentence of 3 to 9 words with a full stop are typed in
-other ways: without capital letter and full stop, As A Title, IN CAPITALS, with one word SHOUTED, without
-accents. Each is translated as
-it stands and as it is read, and scored with chrF against the reference, typed in the same way. Then questions are typed
-without marks, also all in small letters and without accents, and so are sentences that ask nothing but begin like them.
-Scored with BLEU and chrF, marks and letters' sizes left out: where questions are not looked for, and as they are read
-now.
+other ways: without capital letter and full stop, As A Title, IN CAPITALS, with one word SHOUTED, without accents. Each
+is translated as it stands and as it is read, and scored with chrF against the reference, typed in the same way.
+
+Sentences with a comma or ¿ are typed with blanks in other places, or without ¿, which the model should not notice:
+BLEU and chrF. Questions are typed without marks, also all in small letters and without accents, and so are sentences
+that ask nothing but begin like them: BLEU and chrF, marks and letters' sizes left out, where questions are not looked
+for, and as they are read now.
 """
 
 import argparse
@@ -77,6 +78,15 @@ TYPED: dict[str, Change] = {
 }
 
 
+SET: dict[str, Change] = {
+    "as they are": str,
+    "no blanks after": lambda text: re.sub(r"([,;?!]) ", r"\1", text),
+    "blanks before": lambda text: re.sub(r"([,;?!.])", r" \1", text),
+    "two blanks": lambda text: text.replace(" ", "  "),
+    "no ¿": lambda text: text.replace("¿", ""),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pairs", type=Path)
@@ -99,6 +109,12 @@ def main() -> None:
             for translator in (plain, read)
         ]
         print(f"{way:<22}{scores[0]:12.1f}{scores[1]:16.1f}")
+    marked = [pair for pair in all_pairs if re.search(r", |¿", pair[0])][: given.lines]
+    print(f"\n{len(marked)} with a comma or ¿, BLEU and chrF")
+    for way, change in SET.items():
+        found = [translation.text for translation in read.translate([change(source) for source, _ in marked])]
+        scores = [metric.corpus_score(found, [[r for _, r in marked]]).score for metric in (BLEU(), CHRF())]
+        print(f"{way:<22}{scores[0]:.1f} {scores[1]:.1f}", flush=True)
     typed_so = [pair for pair in all_pairs if MAYBE.match(unmarked(pair[0])) and len(pair[0].split()) > 2]
     alone = [pair for pair in typed_so if not re.search(r"[.,?!].", pair[0])]
     for what, some in {

@@ -182,9 +182,9 @@ def test_places_through_symbols_and_line_breaks(written, expected):
 
 
 def test_places_of_signs_that_the_model_read_otherwise():
-    source = "\ufeffse\u00ade \ufb01 and\x00 now"
+    source = "\ufeffse\u00ade \ufb01,and\x00  now"
     prepared = hide(protected(source), "")
-    assert prepared.given == "see fi and now"
+    assert prepared.given == "see fi, and now"
     places = source_tokens(prepared, TOKENIZER)
     assert [a for a, _ in places] == sorted(a for a, _ in places)
     assert places[-1][1] == len(source)

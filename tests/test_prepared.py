@@ -46,6 +46,8 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
         ("Hello\xa0world,\u3000good\x85people\x0bof\u2009\u2003Spain", "Hello world, good people of Spain"),
         ("I have\xa05\xa0000\xa0dollars", "I have 5\xa0000 dollars"),
         ("Tabs\tstay, as do é, ½ and ñ", "Tabs\tstay, as do é, ½ and ñ"),
+        ("Two  blanks , as some  write , or no,none ?", "Two blanks, as some write, or no, none?"),
+        ("It costs 1,000 ... in a.b,c or .NET ;) ¡No!", "It costs 1,000 ... in a.b, c or .NET ;) ¡No!"),
     ],
 )
 def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
@@ -212,3 +214,19 @@ def test_only_spanish_is_read_with_other_accents() -> None:
     assert spanish.accented(source).text == "Tengo veinte años."
     assert spanish.prepare(source).given == source.text
     assert spanish.prepare(source, Way(otherwise=True)).given == "Tengo veinte años."
+
+
+def test_a_spanish_question_gets_the_mark_at_its_beginning() -> None:
+    tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
+    english, spanish = (Reader(tokenizer, SYMBOLS, language=language) for language in ("en", "es"))
+    for text, read in (
+        ("Cómo estás?", "¿Cómo estás?"),
+        ("Y Przybylski viene?", "¿Y ① viene?"),
+        ("¿Cómo estás?", "¿Cómo estás?"),
+        ("Y tú, ¿cómo estás?", "Y tú, ¿cómo estás?"),
+        ("Estás.", "Estás."),
+    ):
+        assert spanish.prepare(protected(text)).given == read
+    assert english.prepare(protected("Cómo estás?")).given == "Cómo estás?"
+    small = spanish.prepare(protected("cómo estás hoy?"))
+    assert (small.given, reveal("How are you?", small)) == ("¿Cómo estás hoy?", "how are you?")

@@ -28,7 +28,7 @@ from vidrio.text.reading.capitals import (
     written,
 )
 from vidrio.text.reading.protect import Protected, Span
-from vidrio.text.reading.questions import SURELY, opening
+from vidrio.text.reading.questions import OPENING_MARK, SURELY, UNOPENED, opening
 from vidrio.text.reading.quotes import requoted
 from vidrio.text.reading.signs import (
     DOLLAR,
@@ -37,6 +37,7 @@ from vidrio.text.reading.signs import (
     SET_OTHERWISE,
     UNUSUAL_BLANKS,
     Each,
+    knows,
     less_known_money,
     plain_signs,
     plainer,
@@ -95,6 +96,7 @@ class Vocabulary(NamedTuple):
     tokens: Tokens  # how many a word has
     forms: Each  # each sign as it is read
     money: str = ""  # signs of money that are read as $
+    opening: str = ""  # the mark before a question, in a language that has one
 
 
 class Way(NamedTuple):
@@ -129,7 +131,8 @@ class Reader:
         )
         self.accents = ACCENTED.get(language, {})
         self._restored = lru_cache(REMEMBERED)(partial(with_accent, accents=self.accents, tokens=self._tokens))
-        self._vocabulary = Vocabulary(self._tokens, forms, less_known_money(tokenizer))
+        mark = OPENING_MARK if language == "es" and knows(OPENING_MARK, tokenizer) else ""
+        self._vocabulary = Vocabulary(self._tokens, forms, less_known_money(tokenizer), mark)
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
         self._small: set[str] = set()
@@ -177,6 +180,8 @@ class Reader:
     def _is_usual(self, words: list[str], text: str) -> bool:
         """Whether all words of a sentence that begins with a capital letter are usual ones, on one line, and it is no
         title: then it is read as it stands, whichever way is asked for."""
+        if self._vocabulary.opening and UNOPENED.fullmatch(text):
+            return False
         if not self._usual.issuperset(words) and not all(map(self._is_usual_word, words)):
             return False
         return (len(words) == 1 or not self._small.isdisjoint(words)) and not UNUSUAL_BLANKS.search(text)
@@ -224,7 +229,11 @@ def hide(
     """
     sentence, (text, form, is_large), tokens = source.text, looks, vocabulary.tokens
     is_open = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
-    marks = before, after = (opening(text), "?") if form is Form.QUESTION else ("", "." * is_open)
+    marks = before, after = (
+        (opening(text), "?")
+        if form is Form.QUESTION
+        else (vocabulary.opening if UNOPENED.fullmatch(text) else "", "." * is_open)
+    )
     places: list[Span] = []
     if symbols:
         # Where all words began alike the letter of the first one tells nothing.

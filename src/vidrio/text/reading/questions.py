@@ -29,6 +29,8 @@ _ENGLISH = "|".join((_WHAT, _HAVE, _IS, _SHOULD, "may"))
 MAYBE = pattern(
     rf"(?i:(?:(?:{_BEFORE})\s)?(?:(?P<spanish>{'|'.join(sorted(_SPANISH | WRITTEN.keys()))})|{_ENGLISH})(?=\s))"
 )
+OPENING_MARK = "¿"
+UNOPENED = pattern(rf"[^{OPENING_MARK}]*\?")  # a question that has only the mark at its end
 
 
 def as_question(text: str) -> str:
@@ -41,4 +43,4 @@ def as_question(text: str) -> str:
 def opening(text: str) -> str:
     """What stands before a question in its language."""
     found = MAYBE.match(text)
-    return "¿" if found and found["spanish"] else ""
+    return OPENING_MARK if found and found["spanish"] else ""

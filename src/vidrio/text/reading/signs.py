@@ -29,8 +29,9 @@ UNSEEN = (
 )
 # Blanks of all widths; between the digits of a number they stay.
 OTHER_BLANKS = pattern(rf"[{BLANKS}]+(?!\d)|(?<!\d)[{BLANKS}]+")
-SET_OTHERWISE = pattern(rf"\s*[\r\n]\s*|{OTHER_BLANKS.pattern}|[{HYPHENS}]|[{FOLDED}]+|[{UNSEEN}]+")
-UNUSUAL_BLANKS = pattern(rf"[\r\n{BLANKS}]")
+SPACED = r" +[,.?!](?=\s|\Z)|(?<=[^\W\d_])[,;?!](?=[^\W\d_])"  # yes , no; yes,no
+SET_OTHERWISE = pattern(rf"\s*[\r\n]\s*|{OTHER_BLANKS.pattern}|{SPACED}| {{2,}}|[{HYPHENS}]|[{FOLDED}]+|[{UNSEEN}]+")
+UNUSUAL_BLANKS = pattern(rf"[\r\n{BLANKS}]| [ ,.?!]")
 IS_UNSEEN = pattern(f"[{UNSEEN}]")
 _READ_OTHERWISE = pattern(f"[{HYPHENS}{FOLDED}{UNSEEN}]")
 # Quotation marks and dashes, read as others where the vocabulary has only those. Not ‘, which is so common that the
@@ -54,6 +55,8 @@ def plain_signs(match: re.Match[str]) -> str:
         return " "
     if signs in HYPHENS:
         return "-"
+    if signs[-1] in ",.;?!":
+        return f"{signs} " if len(signs) == 1 else signs[-1]
     return "" if IS_UNSEEN.match(signs) else unicodedata.normalize("NFKC", signs)
 
 
