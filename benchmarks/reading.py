@@ -60,6 +60,7 @@ def small_reference(text: str) -> str:
 WAYS: dict[str, tuple[Change, Change]] = {
     "as it is": (str, str),
     "small letters": (small, small_reference),
+    "and small names": (lambda text: small(text).lower(), small_reference),
     "a title": (title, lambda text: text.removesuffix(".")),
     "capitals": (str.upper, str.upper),
     "one word in capitals": (shouted, str),
