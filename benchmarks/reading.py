@@ -1,5 +1,5 @@
 """What it is worth that titles, small letters, capitals, questions without their mark and words without their
-accents are read as sentences (src/vidrio/text/reading: capitals.py, questions.py, accents.py).
+accents are read as sentences (src/vidrio/text/reading: capitals.py, questions.py, mending.py).
 
     python benchmarks/reading.py test.tsv [--model MODEL] [--lines 500]
 

@@ -111,12 +111,6 @@ def test_names_and_sentences_are_no_titles(text):
         ("i don't know", "I don't know.", "No lo sé.", "no lo sé"),
         ("i'm here, and i see", "I'm here, and I see.", "Tom está aquí...", "tom está aquí..."),
         ("where is the dog?", "Where is the dog?", "¿Dónde está?", "¿dónde está?"),
-        (
-            "she's in london with mary",
-            "She's in London with Mary.",
-            "Está en Londres con María.",
-            "está en Londres con María",
-        ),
         ("garden and sea, they said", "garden and sea, they said.", "Mar", "mar"),  # a capital one is not known
         ("he said USA is big", "He said USA is big.", "USA es grande.", "USA es grande"),
         ("read https://a.org/b now", "Read https://a.org/b now.", "https://a.org/b ya.", "https://a.org/b ya"),

@@ -38,7 +38,7 @@ class Attempt(NamedTuple):
     source: Protected
     whole: bool = False  # the options tell how its translation begins; a part of a sentence is free
     hide_names: bool = True
-    otherwise: bool = False  # in its other form, with the accents that it may lack
+    otherwise: bool = False  # in its other form, with the accents and capitals that it may lack
     avoid: str = ""
     part: bool = False  # of a sentence, what stands around it is copied
 
@@ -50,9 +50,7 @@ class Outcome(NamedTuple):
     parts: Sequence[Span] | None = None  # what of it to translate by itself, if not all of it came through
     named: bool = False  # names were hidden
     avoid: str = ""  # what another search for the same has to avoid
-    doubted: bool = (
-        False  # it can be read otherwise, too: a word or two, a question without its mark, a text without accents
-    )
+    doubted: bool = False  # it can be read otherwise, too
 
     @property
     def done(self) -> bool:
@@ -283,12 +281,13 @@ class Attempts:
         ]
 
     def _is_doubted(self, source: Protected, best: Hypothesis, translation: str) -> bool:
-        """Whether it may be a question, or lacks its accents; or a word or two that the model is not sure of, or does
-        not translate, and may rather know in another form."""
+        """Whether it may be a question, or lacks accents or capital letters; or a word or two that the model is not
+        sure of, or does not translate, and may rather know in another form."""
         form = other_form(source)
         if not self.reader.knows_forms:
             return False
-        if form is Form.QUESTION or (self.reader.accents and self.reader.accented(source) != source):
+        may_lack = self.reader.accents or source.text.islower()
+        if form is Form.QUESTION or (may_lack and self.reader.mended(source) != source):
             return True
         if form is Form.SMALL:
             return best.log_prob < SURE or came_back(source.text, translation)

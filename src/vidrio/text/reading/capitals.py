@@ -61,12 +61,13 @@ def read(source: Protected, tokens: Tokens, *, otherwise: bool = False) -> tuple
     if other is Form.ENTRY:
         return as_entry(text, tokens), Form.CAPITALS if shouted(source) else Form.ENTRY
     if other is Form.QUESTION or (text[-1:].isalnum() and SURELY.match(text) and has_small_words(text)):
-        return capital_first(as_question(with_names(source, tokens))), Form.QUESTION
+        asked = as_question(outside(source, lambda part: I_ALONE.sub("I", part)))
+        return capital_first(asked), Form.QUESTION
     if shouted(source):
         quieter = protected(lowered(source))
         return outside(quieter, lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
     if begins_small(text, 1 if otherwise else SEVERAL):
-        return begun(with_names(source, tokens), tokens), Form.SMALL
+        return begun(outside(source, lambda part: I_ALONE.sub("I", part)), tokens), Form.SMALL
     if (title := is_title(source, tokens)) is not None:
         names = title == "with names"
         small = outside(source, lambda part: WORD.sub(lambda word: untitled(word[0], tokens, names=names), part))
@@ -209,18 +210,6 @@ def as_entry(text: str, tokens: Tokens) -> str:
 def is_rather_a_name(text: str, translation: str, tokens: Tokens) -> bool:
     """Whether it came back as it was, and the vocabulary knows its words no better in small letters."""
     return translation == text and all(tokens(word) <= tokens(word.lower()) for word in text.split())
-
-
-def with_names(source: Protected, tokens: Tokens) -> str:
-    """With a capital letter for the English I and, where all letters are small, for words that the vocabulary rather
-    knows with one; not for she's, which begins sentences."""
-
-    def name(word: re.Match[str]) -> str:
-        return word[0] if "'" in word[0] or "’" in word[0] else named(word[0], tokens)
-
-    text = outside(source, lambda part: I_ALONE.sub("I", part))
-    is_small = source.text.islower()
-    return outside(source._replace(text=text), lambda part: WORD.sub(name, part)) if is_small else text
 
 
 def begun(text: str, tokens: Tokens) -> str:

@@ -7,11 +7,10 @@ fails to, exactly once for each, `reveal` says so, and the words around are tran
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from vidrio.text.pattern import pattern, word_set
-from vidrio.text.reading.accents import ACCENTED, accented, with_accent
 from vidrio.text.reading.capitals import (
     LITTLE,
     OPENING,
@@ -27,6 +26,7 @@ from vidrio.text.reading.capitals import (
     shouted,
     written,
 )
+from vidrio.text.reading.mending import ACCENTED, mended
 from vidrio.text.reading.protect import Protected, Span
 from vidrio.text.reading.questions import OPENING_MARK, SURELY, UNOPENED, opening
 from vidrio.text.reading.quotes import requoted
@@ -130,7 +130,6 @@ class Reader:
             )
         )
         self.accents = ACCENTED.get(language, {})
-        self._restored = lru_cache(REMEMBERED)(partial(with_accent, accents=self.accents, tokens=self._tokens))
         mark = OPENING_MARK if language == "es" and knows(OPENING_MARK, tokenizer) else ""
         self._vocabulary = Vocabulary(self._tokens, forms, less_known_money(tokenizer), mark)
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
@@ -150,17 +149,17 @@ class Reader:
         """What the model is given for each sentence, read in its way."""
         forms = [way.forms and self.knows_forms for way in ways]
         pairs = zip(sources, ways, strict=True)
-        restored = [self.accented(source) if way.otherwise and self.accents else source for source, way in pairs]
+        mended_sources = [self.mended(source) if way.otherwise else source for source, way in pairs]
         looks = [
             None
             if not (source.spans or way.otherwise)
             and source.text[:1].isupper()
             and not (source.text[-1].isalnum() and SURELY.match(source.text))
             and self._is_usual(source.text.split(), source.text)
-            else (*read(with_accents, self._tokens, otherwise=way.otherwise), begins_large(source.text))
+            else (*read(as_meant, self._tokens, otherwise=way.otherwise), begins_large(source.text))
             if has_forms
             else (*shouting(source), False)
-            for source, with_accents, way, has_forms in zip(sources, restored, ways, forms, strict=True)
+            for source, as_meant, way, has_forms in zip(sources, mended_sources, ways, forms, strict=True)
         ]
         return [
             Prepared(source, source.text, source.text, capital=has_forms and " " in source.text, usual=True)
@@ -169,9 +168,9 @@ class Reader:
             for source, way, look, has_forms in zip(sources, ways, looks, forms, strict=True)
         ]
 
-    def accented(self, source: Protected) -> Protected:
-        """The text with the accents that it lacks, if it has none."""
-        return accented(source, self.accents, self._restored)
+    def mended(self, source: Protected) -> Protected:
+        """The text with the accents and capital letters that it lacks, if it has none."""
+        return mended(source, self.accents, self._tokens) if self.accents or source.text.islower() else source
 
     def may_be_entry(self, text: str, translation: str) -> bool:
         """Whether one or two words can be read as they stand in a dictionary; names cannot."""

@@ -1,0 +1,44 @@
+"""Words that are typed without their accents or capital letters, as many are. The vocabulary tells where one belongs:
+with it, a word has fewer tokens. A text that has none is read with them, too, and the likelier translation is taken
+(attempts.py)."""
+
+from collections.abc import Callable
+
+from vidrio.text.reading.capitals import WORD, named, outside
+from vidrio.text.reading.protect import Protected
+
+ACCENTED = {"es": dict(zip("aeioun", "áéíóúñ", strict=True))}  # by language: the letter that is typed, the one meant
+Tokens = Callable[[str], int]
+
+
+def mended(source: Protected, accents: dict[str, str], tokens: Tokens) -> Protected:
+    """The text with the accents that it lacks, if it has none, and with the capital letters of names, if it has none.
+    Places stay what they are."""
+    text = source.text
+    if accents and set(text.lower()).isdisjoint(accents.values()):
+        text = words_changed(source, text, lambda word: with_accent(word, accents, tokens))
+    if text.islower():  # the first word gets one anyway
+        first = WORD.search(text)
+        start = first.end() if first else 0
+        text = text[:start] + words_changed(source, text, lambda word: with_capital(word, tokens))[start:]
+    return source._replace(text=text)
+
+
+def words_changed(source: Protected, text: str, change: Callable[[str], str]) -> str:
+    """Each word, but for what must come through whole."""
+    return outside(source._replace(text=text), lambda part: WORD.sub(lambda word: change(word[0]), part))
+
+
+def with_accent(word: str, accents: dict[str, str], tokens: Tokens) -> str:
+    """The word with one accent, letter for letter, if it has fewer tokens so than as it is."""
+    if tokens(word) == 1 or not (word.islower() or word.istitle()):
+        return word
+    # Of words in o and ó both are Spanish (regalo, regaló), seldom of those in io and ió.
+    last = len(word) - (word.endswith("o") and not word.endswith("io"))
+    with_one = (word[:at] + accents[word[at]] + word[at + 1 :] for at in range(last) if word[at] in accents)
+    return min((word, *with_one), key=tokens)
+
+
+def with_capital(word: str, tokens: Tokens) -> str:
+    """The word as a name, if the vocabulary rather knows it so; she's begins sentences."""
+    return word if "'" in word or "’" in word else named(word, tokens)
