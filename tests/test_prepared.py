@@ -188,8 +188,8 @@ def test_words_get_the_accent_with_which_the_vocabulary_knows_them() -> None:
     def read(text: str) -> str:
         return mended(protected(text), ACCENTED["es"], lambda word: 1 if word in known else 3).text
 
-    text = "El nino esta comiendo tambien, cafe; manana perdio y regalo el arbol NINO nino@cafe.es McCafe."
-    expected = "El niño esta comiendo también, café; mañana perdió y regalo el árbol NINO nino@cafe.es McCafe."
+    text = "El nino esta comiendo tambien, cafe; manana perdio y regalo el arbol NINO O nino@cafe.es McCafe."
+    expected = "El niño esta comiendo también, café; mañana perdió y regalo el árbol NIÑO O nino@cafe.es McCafe."
     assert read(text) == expected
     assert read(f"{text} ¡Así!") == f"{text} ¡Así!"  # it has some
 

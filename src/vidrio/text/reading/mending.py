@@ -4,7 +4,7 @@ with it, a word has fewer tokens. A text that has none is read with them, too, a
 
 from collections.abc import Callable
 
-from vidrio.text.reading.capitals import WORD, named, outside
+from vidrio.text.reading.capitals import WORD, letter_by_letter, named, outside
 from vidrio.text.reading.protect import Protected
 
 ACCENTED = {"es": dict(zip("aeioun", "áéíóúñ", strict=True))}  # by language: the letter that is typed, the one meant
@@ -31,6 +31,8 @@ def words_changed(source: Protected, text: str, change: Callable[[str], str]) ->
 
 def with_accent(word: str, accents: dict[str, str], tokens: Tokens) -> str:
     """The word with one accent, letter for letter, if it has fewer tokens so than as it is."""
+    if word.isupper() and len(word) > 1:
+        return letter_by_letter(with_accent(letter_by_letter(word, str.lower), accents, tokens), str.upper)
     if tokens(word) == 1 or not (word.islower() or word.istitle()):
         return word
     # Of words in o and ó both are Spanish (regalo, regaló), seldom of those in io and ió.
