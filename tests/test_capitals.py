@@ -301,8 +301,8 @@ def test_what_may_be_a_question_is_read_as_one_when_that_is_asked_for(text, give
 @pytest.mark.parametrize(
     "text",
     [
-        *("what i know", "what i mean is this", "is Tom here"),
-        *("should you need it", "were i you", "have it now", "do the dishes"),
+        *("what i know", "what i mean is this", "is Tom here", "when you come"),
+        *("should you need it", "were i you", "have it now", "do the dishes", "what a day it is"),
     ],
 )
 def test_what_may_be_a_question_is_none_for_sure(text):
@@ -313,6 +313,7 @@ def test_what_may_be_a_question_is_none_for_sure(text):
     "text",
     [
         *("what", "what is it?", "what is it.", "WHAT IS IT", "What Is a Sea", "whatever it is", "we do it now"),
+        *("when you come back", "what a good day", "Will Smith is old"),
         *("que es:", "porque no vienes ya", "comodo es el mar", "", "for the sea", "{what} is it"),
     ],
 )

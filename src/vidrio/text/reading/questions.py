@@ -25,7 +25,8 @@ _SPANISH = word_set(
     "quieres querés puedes podrías sabes hablas conoces recuerdas crees"
 )
 WRITTEN = {word.translate(_ACCENTS): word for word in _SPANISH}
-_ENGLISH = "|".join((_WHAT, _HAVE, _IS, _SHOULD, "may"))
+# Not: what I mean, when you come, what a day; Will Smith.
+_ENGLISH = rf"(?:{_WHAT})(?!\s(?:i|you|he|she|we|they|an?)\b)|(?!will\s(?-i:[A-Z]))(?:{_IS})|{_HAVE}|{_SHOULD}|may"
 MAYBE = pattern(
     rf"(?i:(?:(?:{_BEFORE})\s)?(?:(?P<spanish>{'|'.join(sorted(_SPANISH | WRITTEN.keys()))})|{_ENGLISH})(?=\s))"
 )
