@@ -230,7 +230,7 @@ def put_after(translation: str, closed: str) -> list[int]:
 
 
 def unclosed(translation: str, closed: str) -> str:
-    """Without that."""
+    """The translation without that."""
     places = put_after(translation, closed)
     return "".join(letter for at, letter in enumerate(translation) if at not in places) if places else translation
 

@@ -279,11 +279,10 @@ def without_early_end(source: Protected, translation: str) -> list[Span] | None:
     """What stands before the end of an abbreviation, and after it, where the translation ends at one and the sentence
     does not: models take its full stop for that of the sentence. Else None."""
     text = source.text
-    abbreviations = list(SHORTENED.finditer(text))
-    if not abbreviations or not ENDS_SHORTENED.search(translation) or ENDS_SHORTENED.search(text):
+    if not ENDS_SHORTENED.search(translation) or ENDS_SHORTENED.search(text):
         return None
-    end = abbreviations[-1].end()
-    return [*worded(text, 0, end), *worded(text, end, len(text))]
+    ends = [abbreviation.end() for abbreviation in SHORTENED.finditer(text)]
+    return [*worded(text, 0, ends[-1]), *worded(text, ends[-1], len(text))] if ends else None
 
 
 def broken(source: Protected, translation: str) -> list[Span] | None:
