@@ -101,8 +101,8 @@ def test_parts_of_parts_and_what_is_only_copied() -> None:
         ("hello", "agua", "Hola.", FAR, False),
         ("Recipe", "Recipio", "Receta", CLEARLY + 0.01, True),
         ("Recipe", "Recipio", "Receta", CLEARLY, False),
-        ("what he said", "lo que es", "qué es", 0.01, True),
-        ("what he said", "lo que es", "qué es", 0.0, False),
+        ("who said it", "lo que es", "qué es", 0.01, True),
+        ("who said it", "lo que es", "qué es", 0.0, False),
     ],
 )
 def test_of_two_rivals_the_second_is_taken_if_it_is_clearly_likelier(
