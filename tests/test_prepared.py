@@ -206,10 +206,10 @@ def test_names_get_their_capital_letter_where_no_letter_has_one() -> None:
 @given(st.text(max_size=40), st.integers(0, 9))
 def test_mending_keeps_every_place(text: str, seed: int) -> None:
     source = protected(text)
-    read = mended(source, ACCENTED["es"], lambda word: hash((word, seed)) % 3)
+    read = mended(source, ACCENTED["es"], lambda word: (sum(map(ord, word)) + seed) % 3)
     assert (len(read.text), read.spans) == (len(text), source.spans)
-    bare = str.maketrans("áéíóúñ", "aeioun")
-    assert read.text.lower().translate(bare) == text.lower().translate(bare)
+    bare = str.maketrans("ÁÉÍÓÚÑ", "AEIOUN")
+    assert read.text.upper().translate(bare) == text.upper().translate(bare)
 
 
 def test_only_spanish_is_read_with_other_accents() -> None:

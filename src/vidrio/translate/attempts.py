@@ -24,8 +24,8 @@ from vidrio.translate.translation import Pieces, Sentence, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where the translation repeated itself
 AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
-# In log p, by which a word or two must be likelier when they are read otherwise; those in small letters that did not
-# come back as they were, when they are read as a sentence.
+# In log p, by which a text must be likelier when it is read otherwise, but for a question; and a word or two in small
+# letters that did not come back as they were, when they are read as a sentence.
 CLEARLY, FAR = 0.5, 1.0
 SURE = -2.0  # log p of one or two words; what is likelier is not read otherwise
 GARBLED = "\ufffd"  # what bytes that make no character are read as
@@ -283,9 +283,9 @@ class Attempts:
     def _is_doubted(self, source: Protected, best: Hypothesis, translation: str) -> bool:
         """Whether it may be a question, or lacks accents or capital letters; or a word or two that the model is not
         sure of, or does not translate, and may rather know in another form."""
-        form = other_form(source)
         if not self.reader.knows_forms:
             return False
+        form = other_form(source)
         may_lack = self.reader.accents or source.text.islower()
         if form is Form.QUESTION or (may_lack and self.reader.mended(source) != source):
             return True

@@ -61,13 +61,12 @@ def read(source: Protected, tokens: Tokens, *, otherwise: bool = False) -> tuple
     if other is Form.ENTRY:
         return as_entry(text, tokens), Form.CAPITALS if shouted(source) else Form.ENTRY
     if other is Form.QUESTION or (text[-1:].isalnum() and SURELY.match(text) and has_small_words(text)):
-        asked = as_question(outside(source, lambda part: I_ALONE.sub("I", part)))
-        return capital_first(asked), Form.QUESTION
+        return capital_first(as_question(with_large_i(source))), Form.QUESTION
     if shouted(source):
         quieter = protected(lowered(source))
         return outside(quieter, lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
     if begins_small(text, 1 if otherwise else SEVERAL):
-        return begun(outside(source, lambda part: I_ALONE.sub("I", part)), tokens), Form.SMALL
+        return begun(with_large_i(source), tokens), Form.SMALL
     if (title := is_title(source, tokens)) is not None:
         names = title == "with names"
         small = outside(source, lambda part: WORD.sub(lambda word: untitled(word[0], tokens, names=names), part))
@@ -135,7 +134,7 @@ def quiet(word: str, tokens: Tokens) -> str:
 def is_title(source: Protected, tokens: Tokens) -> str | None:
     """Whether the words of a text begin with a capital letter because it is a title: "surely", or "with names"; None if
     they may all be names."""
-    if any(word[0].islower() and word not in LITTLE for word in source.text.split()):
+    if has_small_words(source.text):
         return None  # true of nearly every text, and quick
     words = WORD.findall(outside(source, lambda part: part, " "))
     if len(words) < 2 or any(word[0].islower() and word not in LITTLE for word in words):
@@ -174,7 +173,7 @@ def a_few_small(text: str) -> bool:
 
 def has_small_words(text: str) -> bool:
     """Whether it has words in small letters that would have a capital one in a title."""
-    return any(word.islower() and word not in LITTLE for word in text.split())
+    return any(word[0].islower() and word not in LITTLE for word in text.split())
 
 
 def came_back(text: str, translation: str) -> bool:
@@ -210,6 +209,11 @@ def as_entry(text: str, tokens: Tokens) -> str:
 def is_rather_a_name(text: str, translation: str, tokens: Tokens) -> bool:
     """Whether it came back as it was, and the vocabulary knows its words no better in small letters."""
     return translation == text and all(tokens(word) <= tokens(word.lower()) for word in text.split())
+
+
+def with_large_i(source: Protected) -> str:
+    """With a capital letter for the English I."""
+    return outside(source, lambda part: I_ALONE.sub("I", part))
 
 
 def begun(text: str, tokens: Tokens) -> str:

@@ -31,14 +31,15 @@ def words_changed(source: Protected, text: str, change: Callable[[str], str]) ->
 
 def with_accent(word: str, accents: dict[str, str], tokens: Tokens) -> str:
     """The word with one accent, letter for letter, if it has fewer tokens so than as it is."""
-    if word.isupper() and len(word) > 1:
-        return letter_by_letter(with_accent(letter_by_letter(word, str.lower), accents, tokens), str.upper)
-    if tokens(word) == 1 or not (word.islower() or word.istitle()):
+    small = letter_by_letter(word, str.lower) if word.isupper() and len(word) > 1 else word
+    if tokens(small) == 1 or not (small.islower() or small.istitle()):
         return word
     # Of words in o and ó both are Spanish (regalo, regaló), seldom of those in io and ió.
-    last = len(word) - (word.endswith("o") and not word.endswith("io"))
-    with_one = (word[:at] + accents[word[at]] + word[at + 1 :] for at in range(last) if word[at] in accents)
-    return min((word, *with_one), key=tokens)
+    last = len(small) - (small.endswith("o") and not small.endswith("io"))
+    with_one = (small[:at] + accents[small[at]] + small[at + 1 :] for at in range(last) if small[at] in accents)
+    best = min((small, *with_one), key=tokens)
+    letters = zip(word, small, best, strict=True)
+    return "".join(typed if new == old else new if typed == old else new.upper() for typed, old, new in letters)
 
 
 def with_capital(word: str, tokens: Tokens) -> str:
