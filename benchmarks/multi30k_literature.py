@@ -29,9 +29,10 @@ from vidrio.text.tokens.tokenizer import read_tokenizers
 PUBLISHED = 41.02  # BLEU: 4 + 4 layers, 128 wide, mean of checkpoints
 FORM = "lc.norm.tok"
 # One after the other; the second learns on, with words split in one way only.
+BOTH = "--average 0.9995 --keep-best 5"
 RECIPES = {
-    "first": "--epochs 40 --preset tiny --vocabulary 8000 --subword-dropout 0.1 --average 0.9995 --keep-best 5",
-    "second": "--epochs 88 --rate 0.002 --average 0.9995 --keep-best 5",
+    "first": f"--epochs 40 --preset tiny --vocabulary 8000 --subword-dropout 0.1 {BOTH}",
+    "second": f"--epochs 88 --rate 0.002 {BOTH}",
 }
 
 
