@@ -59,8 +59,7 @@ def panels(records: Sequence[Record]) -> Iterator[Block]:
     )
     if validations:
         yield _table(validations, minutes)
-        if (mean := mean_of_best(records)) is not None:
-            yield Note(_told_mean(mean))
+        yield from (Note(_told_mean(record)) for record in records if record.get("kind") == "mean")
         yield from said(validations)
 
 
@@ -113,19 +112,16 @@ def _table(validations: Sequence[Record], minutes: Sequence[tuple[float, float]]
     return Fold(f"The validations as numbers{few}", [Table(shown, heads, name="validations", whole=whole)])
 
 
-def mean_of_best(records: Sequence[Record]) -> Record | None:
-    """What was found when the mean of the best models was tried at the end."""
-    return next((r for r in records if r.get("kind") == "mean"), None)
-
-
 def _told_mean(record: Record) -> str:
-    """Whether the mean of the best models has become the model."""
-    metric, steps = str(record["metric"]), ", ".join(f"{step:,}" for step in record["steps"])
+    """Whether a mean that was tried at the end has become the model."""
+    metric, steps = str(record["metric"]), record.get("steps", ())
     name, value, alone = NAMES.get(metric, metric), number(record[metric], 3), number(record["alone"], 3)
-    is_best = "so it is the model" if record["best"] else "so the model is the best one alone"
+    of = f"of the {len(steps)} best models (of steps {', '.join(f'{step:,}' for step in steps)})"
+    which = of if steps else f"with {record['from']}, which the training began from,"
+    outcome = "so it is the model" if record["best"] else "so it is not the model"
     return (
-        f"At the end the mean of the parameters of the {len(record['steps'])} best models (of steps {steps}) was "
-        f"tried: {name} {value} on the held-out sentences, the best one alone {alone}; {is_best}."
+        f"At the end the mean of the parameters {which} was tried: {name} {value} on the held-out sentences, "
+        f"{alone} without it; {outcome}."
     )
 
 

@@ -5,12 +5,13 @@ fast engine's files, its confidence.
 import os
 import platform
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from vidrio._version import __version__
@@ -53,7 +54,9 @@ class Learned:
     state: State
     parameters: Parameters  # the best
     score: float  # theirs, on the validation set
-    averaged: list[int]  # the steps whose models they are the mean of, if they are one
+    loss: float | None  # it decides between equal scores
+    averaged: Sequence[int] = ()  # the steps whose models they are the mean of, if they are one
+    halfway: bool = False  # whether they are the mean of that and of the model that the run began from
 
     @property
     def config(self) -> ModelConfig:
@@ -74,42 +77,58 @@ class Judgement:
 
 @torch.no_grad()
 def best_model(request: Request, task: Task, plan: Plan, state: State) -> tuple[Learned, list[str]]:
-    """The best model, or the mean of the best; and what there is to say of it."""
-    best, score, averaged = Parameters(plan.config, state.best), state.best_score or 0.0, list[int]()
+    """The best model, or a mean of models that is better; and what there is to say of it."""
+    best, run = Parameters(plan.config, state.best), request.folder / "run"
+    learned = Learned(
+        request=request,
+        task=task,
+        plan=plan,
+        state=state,
+        parameters=best,
+        score=state.best_score or 0.0,
+        loss=state.best_loss,
+    )
     lines = [f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set"]
     if len(state.kept) > 1:
-        run = request.folder / "run"
-        try:
-            mean, record = try_mean(run, task, plan, state)
-        except ModelError as error:  # the best one alone is in the state
-            lines.append(f"the mean of the best models could not be tried: {error.what}")
-        else:
-            run_files.add_metrics(run, record)
-            lines.append(describe_mean(record))
-            if record["best"]:
-                best, score, averaged = mean, record[plan.recipe.metric], record["steps"]
-    return Learned(
-        request=request, task=task, plan=plan, state=state, parameters=best, score=score, averaged=averaged
-    ), lines
+        steps = sorted(kept.step for kept in state.kept)
+        learned, line = try_mean(replace(learned, averaged=steps), learned, lambda: run_files.mean(run, steps))
+        lines.append(line)
+    if (start := request.start) is not None:
+        new = learned.parameters.to_arrays()
+        learned, line = try_mean(
+            replace(learned, halfway=True),
+            learned,
+            lambda: {k: (v + new[k]) / 2 for k, v in start.parameters().items()},
+        )
+        lines.append(line)
+    return learned, lines
 
 
-def try_mean(run: Path, task: Task, plan: Plan, state: State) -> tuple[Parameters, dict[str, Any]]:
-    """The mean of the best models; and a line of metrics that says whether it is better than the best one alone."""
-    steps, metric = sorted(best.step for best in state.kept), plan.recipe.metric
-    mean = Parameters.from_arrays(plan.config, run_files.mean(run, steps), device=str(state.best.device))
-    scores = task.validate(model.build(mean, getattr(torch, plan.recipe.precision)))
-    alone = state.best_score or 0.0
-    better = rank(scores[metric], scores["loss"], metric) < rank(alone, state.best_loss, metric)
-    record = {"kind": "mean", "step": state.step, "steps": steps, "metric": metric, "alone": alone, "best": better}
-    return mean, record | {name: scores[name] for name in METRICS if name in scores}
+def try_mean(tried: Learned, learned: Learned, mean: Callable[[], Mapping[str, np.ndarray]]) -> tuple[Learned, str]:
+    """The mean's model where it is better on the validation set, else the one that was there; and which it is.
 
-
-def describe_mean(record: dict[str, Any]) -> str:
-    """Whether the mean of the best models has become the model."""
-    metric, steps = record["metric"], ", ".join(f"{step:,}" for step in record["steps"])
-    compared = f"{metric} {record[metric]:.4g}, the best one alone {record['alone']:.4g}"
-    outcome = "the mean is the model" if record["best"] else "not better"
-    return f"tried the mean of the {len(record['steps'])} best models (steps {steps}): {compared}: {outcome}"
+    Halfway between a model and the one that it began from lies what knows both what was learned last and what was known
+    before (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", arXiv 2109.01903).
+    """
+    plan, state, metric = tried.plan, tried.state, tried.plan.recipe.metric
+    started = tried.halfway and tried.request.start
+    steps = ", ".join(f"{step:,}" for step in tried.averaged)
+    of = f"of the {len(tried.averaged)} best models (steps {steps})"
+    which = f"with {started.name}, which it began from" if started else of
+    try:
+        parameters = Parameters.from_arrays(plan.config, mean(), device=str(state.best.device))
+    except ModelError as error:  # the best one alone is in the state
+        return learned, f"the mean {which} could not be tried: {error.what}"
+    scores = tried.task.validate(model.build(parameters, getattr(torch, plan.recipe.precision)))
+    better = rank(scores[metric], scores["loss"], metric) < rank(learned.score, learned.loss, metric)
+    record = {"kind": "mean", "step": state.step, "metric": metric, "alone": learned.score, "best": better}
+    record |= {"from": started.name} if started else {"steps": tried.averaged}
+    run_files.add_metrics(tried.request.folder / "run", record | {m: scores[m] for m in METRICS if m in scores})
+    compared = f"{metric} {scores[metric]:.4g}, without it {learned.score:.4g}"
+    line = f"tried the mean {which}: {compared}: {'the mean is the model' if better else 'not better'}"
+    if not better:
+        return learned, line
+    return replace(tried, parameters=parameters, score=scores[metric], loss=scores["loss"]), line
 
 
 # --- the judgement ----------------------------------------------------------------------------------------------------
@@ -201,14 +220,15 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "pairs": task.pairs,
             "left out": task.left_out,
             "command": shlex.join(["vidrio", *request.command]),
-            **({"from": start.about.name or start.folder.name, "before": trainings(start.about)} if start else {}),
+            **({"from": start.name, "before": trainings(start.about)} if start else {}),
             "preset": plan.preset or OWN_SIZES,
             "recipe": asdict(plan.recipe),
             "steps": state.step,
             "passes": round(state.epoch, 2),
             "seconds": round(state.seconds),
             "best step": state.best_step,
-            **({"mean of steps": learned.averaged} if learned.averaged else {}),
+            **({"mean of steps": list(learned.averaged)} if learned.averaged else {}),
+            **({"mean with": start.name} if start and learned.halfway else {}),
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
             "device": learned.parameters.flat.device.type,
             "versions": versions(),
@@ -254,6 +274,7 @@ def card(learned: Learned, about: About, limits: Sequence[str]) -> str:
         f"in {learned.plan.recipe.precision}",
         *(f"- Before that: `{before['command']}`" for before in p.get("before", []) if "command" in before),
         *([f"- The mean of its {len(p['mean of steps'])} best models"] if "mean of steps" in p else []),
+        *([f"- The mean of that and of {p['mean with']}, which it began from"] if "mean with" in p else []),
         f"- Command: `{p['command']}`\n",
         f"## Scores\n\nOn {len(learned.task.test) or p['pairs']['dev']:,} held-out texts{searched}.\n",
         "| metric | score | counted as |\n|---|---|---|",

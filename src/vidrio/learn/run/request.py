@@ -34,6 +34,10 @@ class Start:
             raise RunError(f"{name} does not translate", found=f"its shape is {config.shape!r}", do="give a translator")
         return Start(folder, config, about)
 
+    @property
+    def name(self) -> str:
+        return self.about.name or self.folder.name
+
     def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
         return read_tokenizers(self.folder, self.config)
 
