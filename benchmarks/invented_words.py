@@ -7,8 +7,8 @@ of that language alone, and the dictionaries: test and dev sets are not among th
 that none of them has counts as invented, too: what is told is too high by these, and the references' own share, told
 beside it, says by how much, names that the source has left out there as well.
 
-What might cure them: `--n-best 8` takes of the eight best translations the one with the fewest invented words (of
-equals the likeliest), and tells what it does to BLEU.
+What cures some: of the translations that the beam finds, one in words that the model's `words.txt` has. `--without`
+tells how many there are without that list, and what it does to BLEU and chrF, of all and of the sentences that change.
 
 What makes them: beside each sentence with an invented word stands how often its rarest source word was seen. `--counts`
 keeps the counted words between two runs.
@@ -20,13 +20,12 @@ import lzma
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
-from vidrio.translate.translation import Translation
 from vidrio.translate.translator import Translator
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -74,12 +73,19 @@ def share(sources: Sequence[str], texts: Sequence[str], known: Counter[str]) -> 
     return sum(map(len, found)), sum(len(words(text)) for text in texts), found
 
 
-def chosen(sources: Sequence[str], found: Sequence[Translation], n_best: int, known: Counter[str]) -> list[str]:
-    """Of the best translations of each source the one with the fewest invented words; of equals the likeliest."""
-    return [
-        min((one.alternative(n) for n in range(n_best)), key=lambda text: len(invented(source, text, known)))
-        for source, one in zip(sources, found, strict=True)
-    ]
+def scores(texts: Sequence[str], references: Sequence[str]) -> str:
+    bleu, chrf = (metric.corpus_score(texts, [references]).score for metric in (BLEU(), CHRF()))
+    return f"BLEU {bleu:.2f}, chrF2 {chrf:.2f}"
+
+
+def compared(before: Sequence[str], after: Sequence[str], references: Sequence[str]) -> Iterator[str]:
+    """What a change does to the scores."""
+    changed = [place for place, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    for what, places in (("all", range(len(before))), (f"the {len(changed):,} that change", changed)):
+        of_these = [references[place] for place in places]
+        both = (scores([texts[place] for place in places], of_these) for texts in (before, after))
+        if of_these:
+            yield f"{what}: {' → '.join(both)}"
 
 
 def span(least: int, below: int) -> str:
@@ -96,7 +102,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="only so many sentences of each set")
     parser.add_argument("--counts", type=Path, help="where the counted words are kept")
     parser.add_argument("--examples", type=int, default=12)
-    parser.add_argument("--n-best", type=int, help="choose among so many by their invented words")
+    parser.add_argument("--without", action="store_true", help="compare with translations without the model's list")
     given = parser.parse_args()
     translator = Translator.load(given.model)
     source_language, target_language = translator.about.source_language, translator.about.target_language
@@ -123,17 +129,14 @@ def main() -> int:
             if here:
                 part = f"{sum(here):,} of {len(here):,}, {sum(here) / len(here):.1%}"
                 print(f"  rarest source word seen {span(least, below)}: {part}")
-        if given.n_best:
-            several = translator.translate(sources, replace(translator.options, beam=given.n_best, n_best=given.n_best))
-            told = {
-                "as they are": translations,
-                f"best of {given.n_best}": [one.alternative(0) for one in several],
-                f"of {given.n_best} the fewest invented": chosen(sources, several, given.n_best, known),
-            }
-            for what, texts in told.items():
-                new, total, _ = share(sources, texts, known)
-                bleu = BLEU().corpus_score(texts, [references]).score
-                print(f"  {what}: {new / total:.2%} invented, BLEU {bleu:.2f}")
+        if given.without:
+            with_list, translator.words = translator.words, None
+            plain = [one.text for one in translator.translate(sources)]
+            translator.words = with_list
+            new, total, _ = share(sources, plain, known)
+            print(f"  without the list: {new:,} of {total:,} words are invented, {new / total:.2%}")
+            for line in compared(plain, translations, references):
+                print(f"  {line}")
         shown = [(some, source, text) for some, source, text in zip(found, sources, translations, strict=True) if some]
         for some, source, text in shown[:: max(1, len(shown) // given.examples)][: given.examples]:
             print(f"  {', '.join(some)}: {source} → {text}")

@@ -6,6 +6,7 @@
       tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
       README.md           the model card
       confidence.json     what its probabilities are worth, if that was measured (confidence.py)
+      words.txt           the words of the language that it writes, if it has a list (text/reading/word_list.py)
       fast/               the CTranslate2 files, made from the above; may be rebuilt at any time. Of a packaged model
                           only their manifest: what they come to
 

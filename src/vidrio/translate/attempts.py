@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from vidrio.text.reading.parts import CLOSING, Span, around, broken, in_halves
 from vidrio.text.reading.prepared import Prepared, Reader, Way, reveal
 from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.reading.repetition import repeats
+from vidrio.text.reading.word_list import WordList
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.engines import Engine
 from vidrio.translate.translation import Pieces, Sentence, put_back
@@ -28,6 +30,7 @@ AT_ONCE = 1000  # sentences that are read or judged before somebody may stop it
 # letters that did not come back as they were, when they are read as a sentence.
 CLEARLY, FAR = 0.5, 1.0
 SURE = -2.0  # log p of one or two words; what is likelier is not read otherwise
+NEARLY = 0.2  # in score, as likely: a translation without invented words is taken before one that has some
 GARBLED = "\ufffd"  # what bytes that make no character are read as
 REPETITION, NO_CHARACTERS = "repetitions", "bytes that make no character"  # what a search may have to avoid
 
@@ -128,6 +131,12 @@ def fit_in(part: str, pieces: Pieces) -> Pieces:
     return (pieces[0]._replace(alternatives=texts),)
 
 
+@lru_cache(64)
+def with_all_found(options: Options) -> Options:
+    """The same search, giving all that it finds anyway."""
+    return replace(options, n_best=options.beam)
+
+
 class Searched(NamedTuple):
     """What the search found for a sentence."""
 
@@ -153,6 +162,7 @@ class Attempts:
     turn: AbstractContextManager[object] = field(default_factory=nullcontext)  # one thread at a time prepares
     stopped: Callable[[], bool] = lambda: False  # nobody wants the result any more
     search: SearchAll | None = None  # in place of the engine's, for whole sentences
+    words: WordList | None = None  # of the language that it writes
 
     def translate(self, sentences: Iterable[Protected], *, hide_names: bool = True) -> list[Pieces]:
         """What becomes of each sentence."""
@@ -197,7 +207,7 @@ class Attempts:
                 given = self.source.encode_batch([read.given for read in prepared[some]])
                 sources += [(*ids, *self.close) for ids in given]
         only = own or options.sampling or attempts[0].avoid  # what was asked for; else all that the search finds anyway
-        wide = options if only else replace(options, n_best=options.beam)
+        wide = options if only else with_all_found(options)
         searched = own(sources, options) if own else self.engine.search(sources, wide, self.stopped)
         if attempts[0].avoid:
             searched = self._rescored(sources, searched)
@@ -214,28 +224,55 @@ class Attempts:
             how = repeat(options), repeat(attempts[0].avoid)
             all_found = [*map(Searched, prepared[some], sources[some], of_some, texts, *how)]
             judged = self._judged(attempts[some], avoid, all_found)
-            if wide.n_best > 1:
+            if wide.n_best > 1 and not own:
                 judged = [
-                    (outcome.broken and not outcome.named and self._next_best(found, all_of_it)) or outcome
+                    (self._may_be_better(outcome) and self._next_best(found, all_of_it, outcome)) or outcome
                     for outcome, found, all_of_it in zip(judged, all_found, searched[some], strict=True)
                 ]
             outcomes += judged
         return outcomes
 
-    def _next_best(self, searched: Searched, hypotheses: Sequence[Hypothesis]) -> Outcome | None:
-        """The likeliest translation with which everything came through, where the best one is not; if there is one."""
+    def _may_be_better(self, outcome: Outcome) -> bool:
+        """Whether another translation that the search has found may be: something was lost, or a word is invented."""
+        if outcome.broken:
+            return not outcome.named
+        found = outcome.sentence
+        if found is None or self.options.sampling:
+            return False
+        return self._invented(found.source, found.alternatives[0], found.hypotheses[0].ids) > 0
+
+    def _invented(self, source: str, translation: str, ids: Ids) -> int:
+        """How many words of a translation are none; a word that is a token is one."""
+        if self.words is None or self.target.within_words.isdisjoint(ids):
+            return 0
+        return self.words.invented(source, translation)
+
+    def _next_best(self, searched: Searched, hypotheses: Sequence[Hypothesis], best: Outcome) -> Outcome | None:
+        """Of the translations with which everything came through the likeliest, or one that is nearly as likely and has
+        fewer invented words, where it is not the search's best; if there is one."""
+        source = searched.prepared.source
         texts = self.target.decode_batch([hypothesis.ids for hypothesis in hypotheses])
         revealed = [reveal(text, searched.prepared) for text in texts]
-        for hypothesis, text, shown in zip(hypotheses, texts, revealed, strict=True):
-            if not hypothesis.ended or shown is None or broken(searched.prepared.source, shown) is not None:
-                continue
-            if not any(self._to_avoid([searched.ids], [[hypothesis]], [[text]])):
-                others = [both for both in zip(hypotheses, revealed, strict=True) if both[0] is not hypothesis]
-                kept, kept_texts = zip(*[(hypothesis, shown), *others][: searched.options.n_best], strict=True)
-                outcome = self._outcome(searched._replace(hypotheses=kept), kept_texts, None, doubted=False)
-                assert outcome.sentence
-                return outcome._replace(sentence=outcome.sentence._replace(passed_over=revealed[0] or texts[0]))
-        return None
+        right = [
+            (hypothesis, shown)
+            for hypothesis, text, shown in zip(hypotheses, texts, revealed, strict=True)
+            if hypothesis.ended
+            and shown is not None
+            and broken(source, shown) is None
+            and not any(self._to_avoid([searched.ids], [[hypothesis]], [[text]]))
+        ]
+        if not right:
+            return None
+        near = [one for one in right if one[0].score >= right[0][0].score - NEARLY]
+        # The first of the fewest is the likeliest.
+        chosen, text = min(near, key=lambda one: self._invented(source.text, one[1], one[0].ids))
+        if chosen is hypotheses[0]:
+            return None
+        others = [both for both in zip(hypotheses, revealed, strict=True) if both[0] is not chosen]
+        kept, kept_texts = zip(*[(chosen, text), *others][: searched.options.n_best], strict=True)
+        outcome = self._outcome(searched._replace(hypotheses=kept), kept_texts, None, doubted=best.doubted)
+        assert outcome.sentence
+        return outcome._replace(sentence=outcome.sentence._replace(passed_over=revealed[0] or texts[0]))
 
     def _to_avoid(
         self, sources: Sequence[Ids], searched: Sequence[Sequence[Hypothesis]], texts: Sequence[Sequence[str]]

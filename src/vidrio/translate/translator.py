@@ -27,6 +27,7 @@ from vidrio.text.reading.parts import DASHES, is_plain, translatable
 from vidrio.text.reading.prepared import Reader
 from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.reading.sentences import splitter
+from vidrio.text.reading.word_list import WordList
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.allocator import give_back
@@ -52,6 +53,7 @@ class Translator:
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self.reader = Reader(tokenizers[0], about.symbols, about.translated, about.source_language)
+        self.words = WordList.of(folder)
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
         self.look: Look | None = None  # how `Translation.look` looks; given by vidrio.load
@@ -298,6 +300,7 @@ class Translator:
             turn=memory.turn if memory else nullcontext(),
             stopped=memory.left.is_set if memory else never,
             search=search,
+            words=self.words,
         )
 
 

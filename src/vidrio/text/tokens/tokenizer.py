@@ -192,6 +192,11 @@ class Tokenizer:
         return frozenset(i for token in BYTES if (i := self.id(token)) is not None)
 
     @cached_property
+    def within_words(self) -> frozenset[int]:
+        """The tokens that go on with a word; without one of them, all words are tokens."""
+        return frozenset(i for i, token in enumerate(self.vocabulary()) if token[:1].isalpha())
+
+    @cached_property
     def ranks(self) -> dict[tuple[str, str], int]:
         """For BPE: the place of each merge in the order in which they were learned."""
         return {(left, right): rank for rank, (left, right) in enumerate(self.model.get("merges", []))}

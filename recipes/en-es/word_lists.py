@@ -1,0 +1,75 @@
+"""The words of English and Spanish, for the lists that lie with the packaged models (text/reading/word_list.py).
+
+    python word_lists.py WORK LANGUAGE FILE
+
+They are those of all that people have written in what the models learned from, not of what a rule or a model has made.
+Spanish verbs have more regular forms than any text has: they are made from infinitives and the forms that are there.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from corpora import read
+from vidrio.model.files import write_atomically
+from vidrio.text.reading.word_list import words_of
+
+LANGUAGES = ("en", "es")
+WORD = re.compile(r"[a-zß-öø-ÿœ]{1,24}")  # longer ones are names of programs, and words run together
+STRETCHED = re.compile(r"(.)\1\1")
+
+# What follows an infinitive: pronouns; future and conditional.
+PRONOUNS = "me te se nos lo la le los las les"
+FUTURE = "é ás á emos éis án ía ías íamos íais ían"
+# What follows the stem of a verb, but for forms whose vowel may change (cuesta).
+AR = "aba abas ábamos abais aban aste ó amos asteis aron ara aras áramos aran ase asen ando ado ada ados adas"
+IMPERFECT = "ía ías íamos íais ían"
+ER_IR = "í iste ió imos isteis ieron iera ieras iéramos ieran iese iesen iendo ido ida idos idas"
+# Which verbs have them, of which forms the texts must have one.
+STEMS = (("ar", "ó ando ado", AR), ("er ir", "ía iendo ió ido", IMPERFECT), ("er ir", "ió", ER_IR))
+OTHER_FUTURE = (
+    "tener",
+    "poner",
+    "venir",
+    "salir",
+    "hacer",
+    "decir",
+    "poder",
+    "querer",
+    "saber",
+    "haber",
+    "caber",
+    "valer",
+)
+
+
+def word_list(work: Path, language: str) -> list[str]:
+    """All of them, sorted by their bytes."""
+    side = LANGUAGES.index(language)
+    words: set[str] = set()
+    for path in sorted((work / "clean").glob("*.tsv")):
+        for pair in read(path):
+            words |= words_of(pair[side])
+    words |= words_of((work / "alone" / f"{language}.txt").read_text(encoding="utf-8"))
+    words = {word for word in words if WORD.fullmatch(word) and not STRETCHED.search(word)}
+    if language == "es":
+        words |= set(conjugated(words))
+    return sorted(words, key=str.encode)
+
+
+def conjugated(words: set[str]) -> Iterator[str]:
+    """Regular forms of the verbs among the words; `hablase` makes no verb of `hablasar`, which no text has."""
+    for verb in words:
+        stem, ending = verb[:-2], verb[-2:]
+        for endings, proofs, forms in STEMS:
+            if len(verb) > 4 and ending in endings.split() and any(stem + proof in words for proof in proofs.split()):
+                yield from (stem + form for form in forms.split())
+                yield from (verb + form for form in PRONOUNS.split())
+                if not verb.endswith(OTHER_FUTURE):
+                    yield from (verb + form for form in FUTURE.split())
+
+
+if __name__ == "__main__":
+    _, work, language, to = sys.argv
+    write_atomically(Path(to), "".join(f"{word}\n" for word in word_list(Path(work), language)).encode())

@@ -1,0 +1,62 @@
+"""The words of a language, in a file that lies with a model: of translations that are nearly as likely, the one with
+the fewest invented words is taken.
+
+One word on a line, in small letters, sorted by its bytes: it is looked into where it lies, and nothing is loaded.
+"""
+
+from bisect import bisect_left
+from functools import cached_property
+from pathlib import Path
+
+from vidrio.errors import ModelError, about_file
+from vidrio.text.pattern import pattern
+
+NAME = "words.txt"
+LARGEST = 1 << 26  # bytes
+REMEMBERED = 1 << 16  # words that were found
+
+LETTERS = pattern(r"[^\W\d_]+")
+
+
+def words_of(text: str) -> set[str]:
+    return set(LETTERS.findall(text.casefold()))
+
+
+class WordList:
+    """The words that a file has."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._found: set[str] = set()
+
+    @staticmethod
+    def of(model: Path) -> "WordList | None":
+        """A model's, of the language that it writes; if it has one."""
+        path = model / NAME
+        return WordList(path) if path.is_file() else None
+
+    def invented(self, source: str, translation: str) -> int:
+        """How many words of a translation are in no list, and not in its source either."""
+        new = words_of(translation) - self._found
+        there = {word for word in new if word in self}
+        if len(self._found) > REMEMBERED:
+            self._found = set()
+        self._found |= there
+        return len(new - there - words_of(source)) if new != there else 0
+
+    def __contains__(self, word: str) -> bool:
+        wanted = word.encode()
+        return self._line(bisect_left(range(len(self._bytes)), wanted, key=self._line)) == wanted
+
+    def _line(self, place: int) -> bytes:
+        """The line that a place lies in."""
+        start, end = self._bytes.rfind(b"\n", 0, place) + 1, self._bytes.find(b"\n", place)
+        return self._bytes[start:end]
+
+    @cached_property
+    def _bytes(self) -> bytes:
+        with about_file(self._path):
+            if self._path.stat().st_size > LARGEST:
+                raise ModelError(f"{self._path} is too large", found=f"more than {LARGEST:,} bytes", do="shorten it")
+            data = self._path.read_bytes()
+        return data if data.endswith(b"\n") else data + b"\n"
