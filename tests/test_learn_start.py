@@ -17,6 +17,8 @@ from vidrio.learn.run.state import resume
 from vidrio.look.curves import metrics, panels
 from vidrio.model.files import read_json
 from vidrio.model.folder import read_config, read_parameters, write_config
+from vidrio.text.reading.word_list import words_of
+from vidrio.text.reading.word_list import write as write_list
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,23 @@ def test_the_mean_with_the_model_it_began_from_is_tried(learned, tmp_path, steps
     card = (tmp_path / "second" / "README.md").read_text(encoding="utf-8")
     assert ("which it began from" in card) == wins == (about.provenance.get("mean with") == mean["from"])
     assert f"with {mean['from']}, which the training began from, was tried" in str([*panels(metrics(run))])
+
+
+def test_a_list_of_words_goes_along_with_those_of_the_new_pairs(learned, tmp_path):
+    model = tmp_path / "listed"
+    shutil.copytree(learned, model, ignore=shutil.ignore_patterns("run"))
+    write_list(model, {"zapato"})
+    for folder, languages in (("same", "en,es"), ("other", "es,en")):
+        (tmp_path / folder).mkdir()
+        code, said = train_on(
+            tmp_path / folder, "--from", str(model), "--steps", "1", "--threads", "1", "--languages", languages
+        )
+        assert code == 0, said
+    lines = (tmp_path / "same" / "second" / "words.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == sorted(set(lines), key=str.encode)
+    words = {word for _, target in PAIRS for word in words_of(target)} | {"zapato", "ahora"}
+    assert {"zapato", "ahora"} < set(lines) <= words
+    assert not (tmp_path / "other" / "second" / "words.txt").exists()
 
 
 def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):

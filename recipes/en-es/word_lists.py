@@ -1,6 +1,6 @@
 """The words of English and Spanish, for the lists that lie with the packaged models (text/reading/word_list.py).
 
-    python word_lists.py WORK LANGUAGE FILE
+    python word_lists.py WORK LANGUAGE MODEL
 
 They are those of all that people have written in what the models learned from, not of what a rule or a model has made.
 Spanish verbs have more regular forms than any text has: they are made from infinitives and the forms that are there.
@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpora import read
-from vidrio.model.files import write_atomically
-from vidrio.text.reading.word_list import words_of
+from vidrio.text.reading.word_list import words_of, write
 
 LANGUAGES = ("en", "es")
 WORD = re.compile(r"[a-zß-öø-ÿœ]{1,24}")  # longer ones are names of programs, and words run together
@@ -44,8 +43,7 @@ OTHER_FUTURE = (
 )
 
 
-def word_list(work: Path, language: str) -> list[str]:
-    """All of them, sorted by their bytes."""
+def all_words(work: Path, language: str) -> set[str]:
     side = LANGUAGES.index(language)
     words: set[str] = set()
     for path in sorted((work / "clean").glob("*.tsv")):
@@ -55,7 +53,7 @@ def word_list(work: Path, language: str) -> list[str]:
     words = {word for word in words if WORD.fullmatch(word) and not STRETCHED.search(word)}
     if language == "es":
         words |= set(conjugated(words))
-    return sorted(words, key=str.encode)
+    return words
 
 
 def conjugated(words: set[str]) -> Iterator[str]:
@@ -72,4 +70,4 @@ def conjugated(words: set[str]) -> Iterator[str]:
 
 if __name__ == "__main__":
     _, work, language, to = sys.argv
-    write_atomically(Path(to), "".join(f"{word}\n" for word in word_list(Path(work), language)).encode())
+    write(Path(to), all_words(Path(work), language))

@@ -239,13 +239,13 @@ class Attempts:
         found = outcome.sentence
         if found is None or self.options.sampling:
             return False
-        return self._invented(found.source, found.alternatives[0], found.hypotheses[0].ids) > 0
+        return self._invented(found.prepared, found.alternatives[0], found.hypotheses[0].ids) > 0
 
-    def _invented(self, source: str, translation: str, ids: Ids) -> int:
+    def _invented(self, read: Prepared, translation: str, ids: Ids) -> int:
         """How many words of a translation are none; a word that is a token is one."""
         if self.words is None or self.target.within_words.isdisjoint(ids):
             return 0
-        return self.words.invented(source, translation)
+        return self.words.invented(f"{read.source.text} {read.given}", translation)
 
     def _next_best(self, searched: Searched, hypotheses: Sequence[Hypothesis], best: Outcome) -> Outcome | None:
         """Of the translations with which everything came through the likeliest, or one that is nearly as likely and has
@@ -265,7 +265,7 @@ class Attempts:
             return None
         near = [one for one in right if one[0].score >= right[0][0].score - NEARLY]
         # The first of the fewest is the likeliest.
-        chosen, text = min(near, key=lambda one: self._invented(source.text, one[1], one[0].ids))
+        chosen, text = min(near, key=lambda one: self._invented(searched.prepared, one[1], one[0].ids))
         if chosen is hypotheses[0]:
             return None
         others = [both for both in zip(hypotheses, revealed, strict=True) if both[0] is not chosen]

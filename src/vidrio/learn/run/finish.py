@@ -33,6 +33,8 @@ from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.score.evaluate import calibrate
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
+from vidrio.text.reading.word_list import WordList, words_of
+from vidrio.text.reading.word_list import write as write_list
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
 
@@ -186,6 +188,7 @@ def write_model(learned: Learned, about: About | None = None) -> None:
     """What makes a folder a model, the config last."""
     folder, (source, target) = learned.request.folder, (learned.task.source, learned.task.target)
     write_parameters(folder, learned.parameters.to_arrays())
+    write_words(learned)
     shared = source or target
     if shared is not None:
         shared.save(folder / "tokenizer.json")
@@ -194,6 +197,16 @@ def write_model(learned: Learned, about: About | None = None) -> None:
     if source is not None and target not in (None, source):
         target.save(separate)
     write_config(folder, learned.config, about or describe(learned, Judgement([])))
+
+
+def write_words(learned: Learned) -> None:
+    """The list of words of the model that it began from, if it writes the same language, and those it has met since."""
+    start, (_, language), folder = learned.request.start, learned.request.material.languages, learned.request.folder
+    known = WordList.of(start.folder) if start and start.about.target_language == language else None
+    if known is not None:
+        with (folder / "run" / "data" / "train.tsv").open(encoding="utf-8", newline="\n") as pairs:
+            met = (words_of(pair.rpartition("\t")[2]) for pair in pairs)
+            write_list(folder, known.words().union(*met))
 
 
 def write_card(learned: Learned, judgement: Judgement) -> None:

@@ -5,21 +5,27 @@ One word on a line, in small letters, sorted by its bytes: it is looked into whe
 """
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
 from vidrio.errors import ModelError, about_file
+from vidrio.model.files import write_atomically
 from vidrio.text.pattern import pattern
 
 NAME = "words.txt"
 LARGEST = 1 << 26  # bytes
 REMEMBERED = 1 << 16  # words that were found
 
-LETTERS = pattern(r"[^\W\d_]+")
+LETTERS = pattern(r"[^\W\d_]{2,}")  # one letter alone is a sign
 
 
 def words_of(text: str) -> set[str]:
     return set(LETTERS.findall(text.casefold()))
+
+
+def write(model: Path, words: Iterable[str]) -> None:
+    write_atomically(model / NAME, "".join(f"{word}\n" for word in sorted(words, key=str.encode)).encode())
 
 
 class WordList:
@@ -34,6 +40,9 @@ class WordList:
         """A model's, of the language that it writes; if it has one."""
         path = model / NAME
         return WordList(path) if path.is_file() else None
+
+    def words(self) -> set[str]:
+        return set(self._bytes.decode(errors="replace").split())
 
     def invented(self, source: str, translation: str) -> int:
         """How many words of a translation are in no list, and not in its source either."""
