@@ -131,6 +131,7 @@ def card(direction: str, about: About, config: ModelConfig, *, held_out: int) ->
             scores="\n".join(f"| {' | '.join(row)} |" for row in rows),
             signatures="; ".join(dict.fromkeys(f"{s['metric']}: `{s['signature']}`" for s in about.scores)),
             symbols=about.symbols,
+            forms=", and of verbs with their regular forms" if target == "Spanish" else "",
             train=told["pairs"]["train"],
             held_out=held_out,
             back=BACK[direction],

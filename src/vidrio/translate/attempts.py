@@ -224,7 +224,7 @@ class Attempts:
             how = repeat(options), repeat(attempts[0].avoid)
             all_found = [*map(Searched, prepared[some], sources[some], of_some, texts, *how)]
             judged = self._judged(attempts[some], avoid, all_found)
-            if wide.n_best > 1 and not own:
+            if wide.n_best > 1:
                 judged = [
                     (self._may_be_better(outcome) and self._next_best(found, all_of_it, outcome)) or outcome
                     for outcome, found, all_of_it in zip(judged, all_found, searched[some], strict=True)
@@ -237,7 +237,7 @@ class Attempts:
         if outcome.broken:
             return not outcome.named
         found = outcome.sentence
-        if found is None or self.options.sampling:
+        if found is None or self.options.sampling or self.search:  # what was drawn, or asked for, stays in its order
             return False
         return self._invented(found.prepared, found.alternatives[0], found.hypotheses[0].ids) > 0
 
