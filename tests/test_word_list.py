@@ -111,6 +111,15 @@ def test_it_is_the_likeliest_that_has_as_few(translator: Translator) -> None:
     assert sentence.best.score == max(of_few)
 
 
+def test_none_is_taken_that_leaves_something_out(translator: Translator) -> None:
+    assert translator.words
+    text = "Durante el primer mes después del accidente ella sólo podía tomar líquidos con pajita."
+    [sentence] = translator.translate(text, replace(translator.options, n_best=4)).sentences
+    shorter = [other for other in sentence.alternatives if other.endswith(" take liquids.")]
+    assert shorter
+    assert translator.words.invented(text, shorter[0]) == 0 < translator.words.invented(text, sentence.text)
+
+
 def test_no_other_is_taken_without_a_list_or_a_beam_or_where_one_has_drawn(translator: Translator) -> None:
     without = translator.__copy__()
     without.words = None

@@ -263,7 +263,12 @@ class Attempts:
         ]
         if not right:
             return None
-        near = [one for one in right if one[0].score >= right[0][0].score - NEARLY]
+        (likeliest, whole), *_ = right
+        near = [
+            one
+            for one in right  # nor may it leave out what the other has no word for
+            if one[0].score >= likeliest.score - NEARLY and len(one[1].split()) >= len(whole.split()) - 1
+        ]
         # The first of the fewest is the likeliest.
         chosen, text = min(near, key=lambda one: self._invented(searched.prepared, one[1], one[0].ids))
         if chosen is hypotheses[0]:
