@@ -497,4 +497,4 @@ def test_an_impossible_recipe_is_refused(changes: dict[str, Any], word: str) -> 
 def test_exactly_one_end() -> None:
     for wrong in ({}, {"steps": 5, "seconds": 3.0}, {"steps": -1}):
         with pytest.raises(ConfigError):
-            replace(STEPS, stop=Stop(**wrong))  # type: ignore[arg-type]
+            replace(STEPS, stop=Stop(**wrong))

@@ -60,8 +60,8 @@ def other_words(direction: str, codes: Iterable[int]) -> list[str]:
         if worded(without(found.text, sign)) in right:
             continue
         if sign.isalnum() or unicodedata.category(sign)[0] == "M":  # a part of the word, which is copied with it
-            copied, text = (first + sign).casefold(), found.text.casefold()
-            if copied in text and worded(text.replace(copied, "", 1)) == worded(apart[1].casefold()):
+            copied = first + (sign if first + sign in found.text else sign.lower())
+            if copied in found.text and worded(found.text.replace(copied, "", 1)) == worded(apart[1]):
                 continue
         # What is read in another form is what that form makes of the words: with a letter more "Hello" is another word.
         plain = {READ_AS.get(sign, sign), unicodedata.normalize("NFKC", sign), sign.lower()} - {sign}

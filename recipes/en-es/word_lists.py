@@ -15,7 +15,7 @@ from corpora import read
 from vidrio.text.reading.word_list import words_of, write
 
 LANGUAGES = ("en", "es")
-WORD = re.compile(r"[a-zß-öø-ÿœ]{1,24}")  # longer ones are names of programs, and words run together
+WORD = re.compile(r"[a-zß-öø-ÿœ]{2,24}")  # longer ones are names of programs, and words run together
 STRETCHED = re.compile(r"(.)\1\1")
 
 # What follows an infinitive: pronouns; future and conditional.
@@ -27,20 +27,7 @@ IMPERFECT = "ía ías íamos íais ían"
 ER_IR = "í iste ió imos isteis ieron iera ieras iéramos ieran iese iesen iendo ido ida idos idas"
 # Which verbs have them, of which forms the texts must have one.
 STEMS = (("ar", "ó ando ado", AR), ("er ir", "ía iendo ió ido", IMPERFECT), ("er ir", "ió", ER_IR))
-OTHER_FUTURE = (
-    "tener",
-    "poner",
-    "venir",
-    "salir",
-    "hacer",
-    "decir",
-    "poder",
-    "querer",
-    "saber",
-    "haber",
-    "caber",
-    "valer",
-)
+OTHER_FUTURE = "tener poner venir salir hacer decir poder querer saber haber caber valer"
 
 
 def all_words(work: Path, language: str) -> set[str]:
@@ -64,7 +51,7 @@ def conjugated(words: set[str]) -> Iterator[str]:
             if len(verb) > 4 and ending in endings.split() and any(stem + proof in words for proof in proofs.split()):
                 yield from (stem + form for form in forms.split())
                 yield from (verb + form for form in PRONOUNS.split())
-                if not verb.endswith(OTHER_FUTURE):
+                if not verb.endswith(tuple(OTHER_FUTURE.split())):
                     yield from (verb + form for form in FUTURE.split())
 
 

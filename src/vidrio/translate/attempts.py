@@ -264,11 +264,9 @@ class Attempts:
         if not right:
             return None
         (likeliest, whole), *_ = right
-        near = [
-            one
-            for one in right  # nor may it leave out what the other has no word for
-            if one[0].score >= likeliest.score - NEARLY and len(one[1].split()) >= len(whole.split()) - 1
-        ]
+        # One that is shorter may leave out what the likeliest has no word for.
+        shortest = len(whole.split()) - 1
+        near = [one for one in right if one[0].score >= likeliest.score - NEARLY and len(one[1].split()) >= shortest]
         # The first of the fewest is the likeliest.
         chosen, text = min(near, key=lambda one: self._invented(searched.prepared, one[1], one[0].ids))
         if chosen is hypotheses[0]:

@@ -31,6 +31,7 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
+from vidrio.score.breakdown import targets
 from vidrio.score.evaluate import calibrate
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.text.reading.word_list import WordList, words_of
@@ -204,9 +205,8 @@ def write_words(learned: Learned) -> None:
     start, (_, language), folder = learned.request.start, learned.request.material.languages, learned.request.folder
     known = WordList.of(start.folder) if start and start.about.target_language == language else None
     if known is not None:
-        with (folder / "run" / "data" / "train.tsv").open(encoding="utf-8", newline="\n") as pairs:
-            met = (words_of(pair.rpartition("\t")[2]) for pair in pairs)
-            write_list(folder, known.words().union(*met))
+        met = map(words_of, targets(folder / "run" / "data" / "train.tsv"))
+        write_list(folder, known.words().union(*met))
 
 
 def write_card(learned: Learned, judgement: Judgement) -> None:
