@@ -23,11 +23,10 @@ from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import calibrate, evaluate
 from vidrio.score.metrics import usual_metrics
 from vidrio.text.reading.prepared import RARE, RARE_FIRST, fewest
-from vidrio.text.reading.word_list import write
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
-from word_lists import all_words
+from word_lists import write_words
 
 TESTS = {
     "tatoeba-test-v2020-07-28": "short everyday sentences",
@@ -54,7 +53,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     parameters = quantise(read_parameters(run), config)
     write_parameters(to, parameters)
     shutil.copy(run / "tokenizer.json", to / "tokenizer.json")
-    write(to, all_words(work, direction[-2:]))
+    write_words(work, direction, to)
     known = known_words(work, direction, read_tokenizers(run, config)[0])
     about = replace(about, name=direction, symbols=SYMBOLS, translated=known, scores=[])
     write_config(to, config, about)

@@ -1,8 +1,10 @@
-"""The words of English and Spanish, for the lists that lie with the packaged models (text/reading/word_list.py).
+"""The words of English and Spanish and which translates which, for the files that lie with the packaged models:
+words.txt (text/reading/word_list.py) and lexicon.tsv (text/reading/lexicon.py).
 
-    python word_lists.py WORK LANGUAGE MODEL
+    python word_lists.py WORK DIRECTION MODEL
 
-They are those of all that people have written in what the models learned from, not of what a rule or a model has made.
+They are those of all that people have written in what the models learned from, and of numbers, not of what another rule
+or a model has made.
 Spanish verbs have more regular forms than any text has: they are made from infinitives and the forms that are there.
 """
 
@@ -12,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpora import read
+from vidrio.learn.lexicon import lexicon as translations
+from vidrio.text.reading import lexicon
 from vidrio.text.reading.word_list import words_of, write
 
 LANGUAGES = ("en", "es")
@@ -33,7 +37,7 @@ OTHER_FUTURE = "tener poner venir salir hacer decir poder querer saber haber cab
 def all_words(work: Path, language: str) -> set[str]:
     side = LANGUAGES.index(language)
     words: set[str] = set()
-    for path in sorted((work / "clean").glob("*.tsv")):
+    for path in (*sorted((work / "clean").glob("*.tsv")), work / "train" / "counted.tsv"):
         for pair in read(path):
             words |= words_of(pair[side])
     words |= words_of((work / "alone" / f"{language}.txt").read_text(encoding="utf-8"))
@@ -55,6 +59,12 @@ def conjugated(words: set[str]) -> Iterator[str]:
                     yield from (verb + form for form in FUTURE.split())
 
 
+def write_words(work: Path, direction: str, model: Path) -> None:
+    write(model, all_words(work, direction[-2:]))
+    pairs = [pair for path in sorted((work / "clean").glob("*.tsv")) for pair in read(path)]
+    lexicon.write(model, translations(pairs if direction == "en-es" else [pair[::-1] for pair in pairs]))
+
+
 if __name__ == "__main__":
-    _, work, language, to = sys.argv
-    write(Path(to), all_words(Path(work), language))
+    _, work, direction, model = sys.argv
+    write_words(Path(work), direction, Path(model))

@@ -175,15 +175,16 @@ class Engine:
                 target_prefix=[[self._target_tokens[i] for i in target] for _, target in batch],
                 beam_size=1,
                 max_input_length=0,
-                max_decoding_length=len(batch[0][1]),
+                max_decoding_length=max(len(target) for _, target in batch),  # the shorter ones go on, to no harm
                 return_attention=True,
                 asynchronous=True,
             )
 
         written = [pair for pair in pairs if pair[1]]
-        results = iter(batches.ask("attend", written, _lengths(written), submit))
+        results = iter(batches.ask("attend", written, [(len(source),) for source, _ in written], submit))
         return [
-            np.array(next(results).attention[0]) if target else np.zeros((0, len(source))) for source, target in pairs
+            np.array(next(results).attention[0][: len(target)]) if target else np.zeros((0, len(source)))
+            for source, target in pairs
         ]
 
     def _told(self, options: Options) -> dict[str, Any]:

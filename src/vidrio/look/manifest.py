@@ -54,7 +54,7 @@ def manifest(seen: Look) -> dict[str, Any]:
 
 def otherwise_data(seen: Look) -> dict[str, Any]:
     """What the search would have chosen, where something else was printed; `passed_over`, because something was lost
-    in that, or a word invented."""
+    in that, or a word not known."""
     if seen.otherwise is None:
         return {}
     text = seen.model.target_tokenizer.decode(seen.otherwise.ids)

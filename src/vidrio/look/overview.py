@@ -271,7 +271,7 @@ def otherwise(seen: Look, precision: int = PRECISION) -> str:
     if seen.passed_over:
         return (
             f"This is what translating prints, and not what the search likes best, “{other}” ({scores}): something "
-            "that should have come through is lost in that, or more of its words are invented."
+            "that should have come through is lost in that, or more of its words are invented, or have another meaning."
         )
     return (
         f"This is what translating prints. The search of the glass alone, in {computed_in(seen)}, would have chosen "

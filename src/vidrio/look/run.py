@@ -81,7 +81,7 @@ class Printed(NamedTuple):
 
     ids: Ids  # with the end token, unless it was cut
     options: Options  # how translating searched
-    passed_over: bool = False  # something was lost, or a word invented, in what its search liked best
+    passed_over: bool = False  # something was lost, or a word not known, in what its search liked best
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +101,7 @@ class Look:
     changes: Sequence[str] = ()  # what was changed in the machine or its numbers, in words
     forced: bool = False  # the target was given, not searched for
     otherwise: Hypothesis | None = None  # what the search would have chosen, where something else was printed
-    passed_over: bool = False  # translating found that, too, and something was lost or invented in it
+    passed_over: bool = False  # translating found that, too, and something was lost in it, or a word not known
     copied: bool = False  # translating only copies the text: the model reads nothing of it
     notes: Sequence[str] = ()  # which sentence of a text this is, and how it was read
     stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result

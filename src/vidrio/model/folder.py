@@ -7,6 +7,7 @@
       README.md           the model card
       confidence.json     what its probabilities are worth, if that was measured (confidence.py)
       words.txt           the words of the language that it writes, if it has a list (text/reading/word_list.py)
+      lexicon.tsv         which words translate which, where it knows none, if it has one (text/reading/lexicon.py)
       fast/               the CTranslate2 files, made from the above; may be rebuilt at any time. Of a packaged model
                           only their manifest: what they come to
 

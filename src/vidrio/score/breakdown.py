@@ -78,11 +78,17 @@ def count_words(texts: Iterable[str]) -> tuple[Counter[str], int]:
     return counts, looked_at
 
 
-def targets(pairs: Path) -> Iterator[str]:
-    """The second column of a file of pairs."""
+def both_sides(pairs: Path) -> Iterator[tuple[str, str]]:
+    """A file of pairs."""
     with pairs.open(encoding="utf-8", newline="\n") as file:
         for line in file:
-            yield line[:-1].partition("\t")[2]
+            source, _, target = line[:-1].partition("\t")
+            yield source, target
+
+
+def targets(pairs: Path) -> Iterator[str]:
+    """Their second column."""
+    return (target for _, target in both_sides(pairs))
 
 
 def words(text: str) -> list[str]:

@@ -49,7 +49,7 @@ class Sentence(NamedTuple):
     options: Options  # how its translation was searched for
     unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
     avoided: str = ""  # what a first search had found, and another one had to avoid (attempts.py)
-    passed_over: str = ""  # what the same search liked best, where something was lost or invented in that
+    passed_over: str = ""  # what the same search liked best, where something was lost in that, or a word not known
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
     # What costs another pass through the model, and is there when it was asked for. Places count from the sentence.

@@ -23,6 +23,7 @@ from vidrio.errors import InputError
 from vidrio.hypothesis import Hypothesis, Options, SearchAll, default_options, diverging
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About
+from vidrio.text.reading.lexicon import Lexicon
 from vidrio.text.reading.parts import DASHES, is_plain, translatable
 from vidrio.text.reading.prepared import Reader
 from vidrio.text.reading.protect import Protected, protected
@@ -37,10 +38,12 @@ from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
 from vidrio.translate.live import Live
 from vidrio.translate.stream import CHUNKS, FIRST, REMEMBERED, Memory, answered, in_chunks, size_at, waited_for
 from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
+from vidrio.translate.unknown_words import UnknownWords
 
 if TYPE_CHECKING:
     from vidrio.translate.confidence import Confidence
 
+SURE_ON_AVERAGE = -0.45  # log p of a token; of a sentence's, above which the model knows its words
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 never: Callable[[], bool] = bool  # bool() is False: nobody stops it
 
@@ -53,7 +56,7 @@ class Translator:
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
         self.reader = Reader(tokenizers[0], about.symbols, about.translated, about.source_language)
-        self.words = WordList.of(folder)
+        self.words, self.lexicon = WordList.of(folder), Lexicon.of(folder)
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
         self.look: Look | None = None  # how `Translation.look` looks; given by vidrio.load
@@ -252,10 +255,22 @@ class Translator:
             plans = [self._sentences(text, stopped) for text in texts]
         wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
         attempts = self._attempts(options, memory)
-        if memory is None:
-            pieces_of = dict(zip(wanted, attempts.translate(wanted.values()), strict=True))
-        else:
-            pieces_of = memory.share(wanted, lambda new: attempts.translate([wanted[sentence] for sentence in new]))
+
+        searched = options.beam > 1 and not options.prefix  # what was drawn, or asked for, stays as it is
+
+        def translated(new: Iterable[str]) -> list[Pieces]:
+            pieces = attempts.translate([wanted[sentence] for sentence in new])
+            if self.lexicon is None or not searched:
+                return pieces
+            unsure = {
+                at: sentence
+                for at, (sentence, *others) in enumerate(pieces)
+                for best in sentence.hypotheses[:1]
+                if not others and best.log_prob < SURE_ON_AVERAGE * (len(best.ids) + best.ended)
+            }
+            return self._in_known_words(self.lexicon, pieces, unsure) if unsure else pieces
+
+        pieces_of = memory.share(wanted, translated) if memory else dict(zip(wanted, translated(wanted), strict=True))
         annotator = self.annotator
         translations = []
         for text, plan in zip(texts, plans, strict=True):
@@ -302,6 +317,12 @@ class Translator:
             search=search,
             words=self.words,
         )
+
+    def _in_known_words(self, lexicon: Lexicon, translated: list[Pieces], unsure: dict[int, Sentence]) -> list[Pieces]:
+        """The same; those of which the model was not sure (each with its place) with the lexicon's help."""
+        words = UnknownWords(lexicon, self.words, self._source, self._target, self.engine)
+        right = dict(zip(unsure, words.put_right(list(unsure.values())), strict=True))
+        return [(right[at],) if at in right else pieces for at, pieces in enumerate(translated)]
 
 
 def _reopened(folder: Path, engine: str, workers: int | None, options: Options, look: Look | None) -> Translator:

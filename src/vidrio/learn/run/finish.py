@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from vidrio._version import __version__
 from vidrio.data.progress import Progress, Work
 from vidrio.data.sources import origin_of
 from vidrio.errors import DataError, ModelError
+from vidrio.learn.lexicon import lexicon as translations_of_words
 from vidrio.learn.net import model
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run import run_files
@@ -31,9 +33,11 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
-from vidrio.score.breakdown import targets
+from vidrio.score.breakdown import both_sides, targets
 from vidrio.score.evaluate import calibrate
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
+from vidrio.text.reading.lexicon import Lexicon
+from vidrio.text.reading.lexicon import write as write_lexicon
 from vidrio.text.reading.word_list import WordList, words_of
 from vidrio.text.reading.word_list import write as write_list
 from vidrio.translate import confidence
@@ -42,6 +46,7 @@ from vidrio.translate.translator import Translator
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
 CALIBRATED = 2_000  # pairs at most, that confidence is measured on
 METRIC_OF = {"classify": "accuracy", "generate": "loss"}  # that the finished model is judged by
+MOST_PAIRS = 200_000  # that new words are looked for in
 CERTAIN = 1.96  # standard deviations to either side hold 95 %
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine")  # of a training that another goes on from
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
@@ -201,12 +206,19 @@ def write_model(learned: Learned, about: About | None = None) -> None:
 
 
 def write_words(learned: Learned) -> None:
-    """The list of words of the model that it began from, if it writes the same language, and those it has met since."""
-    start, (_, language), folder = learned.request.start, learned.request.material.languages, learned.request.folder
-    known = WordList.of(start.folder) if start and start.about.target_language == language else None
-    if known is not None:
-        met = map(words_of, targets(folder / "run" / "data" / "train.tsv"))
-        write_list(folder, known.words().union(*met))
+    """What the model that it began from has in words, if the languages are the same, with what the new pairs add: the
+    list of the language that it writes, and the lexicon."""
+    start, (source, target), folder = learned.request.start, learned.request.material.languages, learned.request.folder
+    pairs = folder / "run" / "data" / "train.tsv"
+    if start is None or start.about.target_language != target:
+        return
+    if known := WordList.of(start.folder):
+        write_list(folder, known.words().union(*map(words_of, targets(pairs))))
+    if start.about.source_language == source and (lexicon := Lexicon.of(start.folder)):
+        entries = list(lexicon)
+        there = {word for word, *_ in entries}
+        new = translations_of_words(list(islice(both_sides(pairs), MOST_PAIRS)))
+        write_lexicon(folder, [*entries, *(entry for entry in new if entry[0] not in there)])
 
 
 def write_card(learned: Learned, judgement: Judgement) -> None:

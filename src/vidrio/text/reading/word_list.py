@@ -5,7 +5,7 @@ One word on a line, in small letters, sorted by its bytes: it is looked into whe
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -25,14 +25,18 @@ def words_of(text: str) -> set[str]:
 
 
 def write(model: Path, words: Iterable[str]) -> None:
-    write_atomically(model / NAME, "".join(f"{word}\n" for word in sorted(words, key=str.encode)).encode())
+    write_sorted(model / NAME, words)
+
+
+def write_sorted(path: Path, lines: Iterable[str]) -> None:
+    write_atomically(path, "".join(f"{line}\n" for line in sorted(lines, key=str.encode)).encode())
 
 
 class WordList:
     """The words that a file has."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._lines = SortedLines(path)
         self._found: set[str] = set()
 
     @staticmethod
@@ -42,7 +46,7 @@ class WordList:
         return WordList(path) if path.is_file() else None
 
     def words(self) -> set[str]:
-        return set(self._bytes.decode(errors="replace").split())
+        return set(self._lines)
 
     def invented(self, source: str, translation: str) -> int:
         """How many words of a translation are in no list, and not in its source either."""
@@ -54,8 +58,25 @@ class WordList:
         return len(new - there - words_of(source)) if new != there else 0
 
     def __contains__(self, word: str) -> bool:
-        wanted = word.encode()
-        return self._line(bisect_left(range(len(self._bytes)), wanted, key=self._line)) == wanted
+        return next(self._lines.beginning(word), None) == word
+
+
+class SortedLines:
+    """What a file holds whose lines are sorted by their bytes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __iter__(self) -> Iterator[str]:
+        return (line for line in self._bytes.decode(errors="replace").split("\n") if line)
+
+    def beginning(self, start: str) -> Iterator[str]:
+        """The lines that begin with this."""
+        wanted = start.encode()
+        at = bisect_left(range(len(self._bytes)), wanted, key=self._line)
+        while (line := self._line(at)).startswith(wanted) and at < len(self._bytes):
+            yield line.decode(errors="replace")
+            at = self._bytes.find(b"\n", at) + 1
 
     def _line(self, place: int) -> bytes:
         """The line that a place lies in."""

@@ -1,0 +1,201 @@
+"""Words that the model does not know: where it invents one, or what it writes has no translation of a word that it has
+no token for, the lexicon that lies with it (text/reading/lexicon.py) has translations, and the model chooses.
+
+A small model has seen a rare word too seldom to know it, and yet often enough for counting: *surname* is *apellido*,
+and not *momento*. The word that goes is the one that the decoder wrote when it looked at it (alignment.py); what comes,
+model and lexicon say together, by log p of the sentence + log p of the word (Arthur, Neubig and Nakamura 2016,
+"Incorporating Discrete Translation Lexicons into Neural Machine Translation", join the two in every step of a search).
+The result is a hypothesis like any other, and less likely than the one before: the model knows no better.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+from unicodedata import normalize
+
+from vidrio.hypothesis import Hypothesis, score_of
+from vidrio.text.reading.lexicon import Lexicon
+from vidrio.text.reading.prepared import reveal
+from vidrio.text.reading.word_list import LETTERS, WordList, words_of
+from vidrio.text.reading.words import Place, token_places
+from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.translate.engines import Engine
+from vidrio.translate.translation import Link, Sentence, Word
+
+SURE = 0.4  # probability of a translation that has to be there
+MOST = 3  # translations that are tried in the place of an invented word
+UNSURE = -1.25  # log p of a word, below which it may go
+SHARE = 0.3  # of a word's attention, that tells what it translates
+ALIKE = 4  # letters at their beginnings, that two forms of a word have in common; of short ones three
+
+
+class Doubt(NamedTuple):
+    """A sentence with words that the model does not know, and what the model wrote."""
+
+    sentence: Sentence
+    written: str
+    missing: set[Place]  # words of what was given
+
+
+class Gap(NamedTuple):
+    """A word of what was written, and what may stand in its place, each with its probability."""
+
+    start: int
+    end: int
+    tokens: slice  # which it has
+    source: Word  # that the decoder looked at
+    candidates: dict[str, float]
+
+
+Filled = list[tuple[Gap, str]]  # gaps with words, from left to right
+
+
+@dataclass(frozen=True)
+class UnknownWords:
+    """Finds them, and puts others in their place."""
+
+    lexicon: Lexicon
+    words: WordList | None  # of the language that it writes
+    source: Tokenizer
+    target: Tokenizer
+    engine: Engine
+
+    def put_right(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The same, in words that exist and translate theirs."""
+        found = {at: doubt for at, sentence in enumerate(sentences) if (doubt := self._doubt(sentence))}
+        right = list(sentences)
+        if not found:
+            return right
+        gaps = dict(zip(found, self._gaps(list(found.values())), strict=True))
+        changed = {at: (found[at], of_it) for at, of_it in gaps.items() if of_it}
+        for at, hypothesis in zip(changed, self._filled(list(changed.values())), strict=True):
+            right[at] = self._with(right[at], hypothesis)
+        return right
+
+    def _doubt(self, sentence: Sentence) -> Doubt | None:
+        text, given, ids = sentence.alternatives[0], sentence.prepared.given, sentence.hypotheses[0].ids
+        missing = self._missing(given, text)
+        may_invent = self.words is not None and not self.target.within_words.isdisjoint(ids)
+        invents = may_invent and self.words is not None and self.words.invented(f"{sentence.source} {given}", text)
+        return Doubt(sentence, self.target.decode(ids), missing) if missing or invents else None
+
+    def _missing(self, given: str, translation: str) -> set[Place]:
+        """Words that are no tokens, and of which the translation has no translation."""
+        several = [word for word in LETTERS.finditer(given) if self.source.count(word[0]) > 1]
+        known = {word.span(): self.lexicon.translations(word[0]) for word in several}
+        sure = {place: found for place, found in known.items() if max(found.values(), default=0) >= SURE}
+        there = plain(words_of(translation)) if sure else set()
+        return {place for place, found in sure.items() if not any_alike(plain(found), there)}
+
+    def _gaps(self, doubts: Sequence[Doubt]) -> list[list[Gap]]:
+        """The words of each that are to go, from left to right: those that the model has not found likely itself."""
+        from vidrio.translate.alignment import links  # needs NumPy
+
+        looked_at = self.engine.attend([(doubt.sentence.source_ids, doubt.sentence.best.ids) for doubt in doubts])
+        gaps = []
+        for doubt, attention_TS in zip(doubts, looked_at, strict=True):
+            given, ids = doubt.sentence.given, doubt.sentence.best.ids
+            read = [(piece.start, piece.end) for piece in self.source.pieces(given)]
+            wrote = token_places(ids, self.target.decode)
+            aligned = links((given, read), (doubt.written, wrote), attention_TS)
+            gaps.append([gap for link in aligned if (gap := self._gap(doubt, wrote, link))])
+        asked = [doubt.sentence for doubt, of_it in zip(doubts, gaps, strict=True) if of_it]
+        scored = iter(self.engine.score([(sentence.source_ids, sentence.best.ids) for sentence in asked]))
+        return [unlikely(of_it, next(scored)) if of_it else [] for of_it in gaps]
+
+    def _gap(self, doubt: Doubt, wrote: Sequence[Place], link: Link) -> Gap | None:
+        source, (word, start, end, *_) = link.source, link.target
+        copied = words_of(f"{doubt.sentence.source} {doubt.sentence.given}")
+        if not LETTERS.fullmatch(word) or word.casefold() in copied:
+            return None
+        invented = self.words is not None and word.casefold() not in self.words
+        if not invented:
+            if (source.start, source.end) not in doubt.missing or link.weight < SHARE:
+                return None
+            if not plain([word]).isdisjoint(plain(self.lexicon.of_its_kind(source.text))):  # another form has this one
+                return None
+        translations = sorted(self.lexicon.translations(source.text).items(), key=lambda one: -one[1])
+        candidates: dict[str, float] = {}
+        for translation, probability in translations[: MOST if invented else 1]:
+            candidates.setdefault(written_like(word, translation), probability)
+            if source.text.islower() and word.islower():
+                candidates.setdefault(translation.lower(), probability)
+        tokens = [number for number, token in enumerate(wrote) if token[0] < end and token[1] > start]
+        return Gap(start, end, slice(tokens[0], tokens[-1] + 1), source, candidates) if candidates else None
+
+    def _filled(self, doubts: Sequence[tuple[Doubt, list[Gap]]]) -> list[Hypothesis]:
+        """What was written with the best words in its gaps: each gap by itself, with what is the sentence likeliest?"""
+        tried = [
+            (doubt, gap, word)
+            for doubt, gaps in doubts
+            for gap in gaps
+            for word in gap.candidates
+            if len(gap.candidates) > 1
+        ]
+        found = self._hypotheses([(doubt, [(gap, word)]) for doubt, gap, word in tried])
+        chance = {
+            (id(gap), word): hypothesis.log_prob + log(gap.candidates[word])
+            for (_, gap, word), hypothesis in zip(tried, found, strict=True)
+        }
+
+        def best(gap: Gap) -> str:
+            return max(gap.candidates, key=lambda word: chance.get((id(gap), word), 0.0))
+
+        return self._hypotheses([(doubt, [(gap, best(gap)) for gap in gaps]) for doubt, gaps in doubts])
+
+    def _hypotheses(self, changes: Sequence[tuple[Doubt, Filled]]) -> list[Hypothesis]:
+        """What was written with its gaps filled, as likely as the model finds it."""
+        pairs = []
+        for doubt, filled in changes:
+            text = doubt.written
+            for gap, word in reversed(filled):
+                text = f"{text[: gap.start]}{word}{text[gap.end :]}"
+            pairs.append((doubt.sentence.source_ids, tuple(self.target.encode(text))))
+        return [
+            Hypothesis(ids, log_prob := sum(log_probs), score_of(log_prob, len(log_probs), options), (), ended=True)
+            for (_, ids), log_probs, options in zip(
+                pairs, self.engine.score(pairs), (doubt.sentence.options for doubt, _ in changes), strict=True
+            )
+        ]
+
+    def _with(self, sentence: Sentence, hypothesis: Hypothesis) -> Sentence:
+        """The sentence with another best hypothesis, if that fits."""
+        text = reveal(self.target.decode(hypothesis.ids), sentence.prepared)
+        if text is None or len(hypothesis.ids) >= sentence.options.max_length:
+            return sentence
+        others = zip(sentence.alternatives, sentence.hypotheses, strict=True)
+        kept = [(text, hypothesis), *(other for other in others if other[0] != text)][: sentence.options.n_best]
+        texts, hypotheses = zip(*kept, strict=True)
+        passed_over = sentence.passed_over or sentence.text
+        return sentence._replace(alternatives=texts, hypotheses=hypotheses, passed_over=passed_over)
+
+
+def unlikely(gaps: Sequence[Gap], log_probs: Sequence[float]) -> list[Gap]:
+    """Of those that came of the same source word the least likely; none that the model has found likely."""
+    of_gap = {gap.start: sum(log_probs[gap.tokens]) for gap in gaps}
+    least = {gap.source: gap for gap in sorted(gaps, key=lambda gap: -of_gap[gap.start])}
+    return [gap for gap in gaps if gap is least[gap.source] and of_gap[gap.start] < UNSURE]
+
+
+def written_like(word: str, other: str) -> str:
+    """The other with the capital letters of a word."""
+    if word.isupper():
+        return other.upper()
+    return other[:1].upper() + other[1:] if word[:1].isupper() else other
+
+
+def plain(words: Iterable[str]) -> set[str]:
+    """In small letters, without accents."""
+    return {normalize("NFD", word.casefold()).encode("ascii", "ignore").decode() or word for word in words}
+
+
+def any_alike(some: set[str], others: set[str]) -> bool:
+    """Whether a word of some may be a form of one of the others."""
+    return any(alike(one, other) for one in some for other in others)
+
+
+def alike(one: str, other: str) -> bool:
+    if one[:ALIKE] == other[:ALIKE]:
+        return True
+    return one[: ALIKE - 1] == other[: ALIKE - 1] and min(len(one), len(other)) in (ALIKE - 1, ALIKE)

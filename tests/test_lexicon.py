@@ -1,0 +1,215 @@
+"""A lexicon that lies with a model: how it is learned, how it is looked into, and what it helps with."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from string import ascii_lowercase
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vidrio.hypothesis import Sampling
+from vidrio.learn.lexicon import lexicon
+from vidrio.text.reading.lexicon import NAME, Lexicon, write
+from vidrio.text.reading.word_list import SortedLines, write_sorted
+from vidrio.translate.translator import Translator
+from vidrio.translate.unknown_words import UNSURE, UnknownWords, alike, written_like
+
+LINES = st.text(st.characters(codec="utf-8", exclude_characters="\n"), min_size=1, max_size=6)
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(LINES, max_size=30), st.lists(LINES, max_size=10))
+def test_lines_are_found_by_how_they_begin(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], asked: list[str]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "lines"
+    write_sorted(path, lines)
+    there = SortedLines(path)
+    assert sorted(there) == sorted(lines)
+    for start in [*asked, *lines, *(line[:1] for line in lines)]:
+        assert sorted(there.beginning(start)) == sorted(line for line in lines if line.startswith(start)), start
+
+
+def test_a_word_has_its_translations_and_those_of_its_other_forms(tmp_path: Path) -> None:
+    entries = [("casa", "house", 0.9), ("casa", "home", 0.1), ("casado", "married", 0.8), ("casar", "marry", 0.7)]
+    write(tmp_path, [*entries, ("casualmente", "casually", 0.9), ("caza", "hunt", 0.5)])
+    there = Lexicon.of(tmp_path)
+    assert there
+    assert {*there} == {*entries, ("casualmente", "casually", 0.9), ("caza", "hunt", 0.5)}
+    for _ in range(2):  # what was found is remembered
+        assert there.translations("Casa") == {"house": 0.9, "home": 0.1}
+    assert there.translations("casas") == {}
+    assert there.of_its_kind("casados") == there.of_its_kind("CASAR") == {"house", "home", "married", "marry"}
+    assert there.of_its_kind("cazar") == {"hunt"}
+    assert Lexicon.of(tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(
+    "line", ["casa", "casa\thouse", "casa\thouse\t2", "casa\t\t0.5", "casa\thouse\tx\ty", "casa\tx\tnan"]
+)
+def test_a_damaged_line_says_nothing(tmp_path: Path, line: str) -> None:
+    (tmp_path / NAME).write_text(f"{line}\ncasa\ttent\t0.25\n", encoding="utf-8")
+    assert Lexicon(tmp_path / NAME).translations("casa") == {"tent": 0.25}
+
+
+# --- learning it ------------------------------------------------------------------------------------------------------
+
+
+def test_words_that_translate_each_other_are_found_among_their_neighbours() -> None:
+    """A sentence has six of 676 words, in any order; one word seldom stands without another."""
+    chance = random.Random(3)
+    words = {f"wo{a}{b}": f"pa{a}{b}" for a in ascii_lowercase for b in ascii_lowercase}
+    pairs = []
+    for _ in range(1000):
+        some = chance.sample(sorted(words), 6)
+        some += ["stone", "rolling"] if chance.random() < 0.01 else ["stone"] if chance.random() < 0.005 else []
+        there = [{**words, "stone": "Piedra", "rolling": "rodante"}[word] for word in some]
+        chance.shuffle(there)
+        pairs.append((" ".join(["The", *some]), " ".join(["El", *there]) + "."))
+    found = lexicon(pairs)
+    best: dict[str, str] = {}
+    for word, translation, probability in sorted(found, key=lambda entry: entry[2]):
+        assert 0 < probability <= 1
+        best[word] = translation
+    assert best.pop("stone") == "Piedra"  # as it is mostly written
+    assert best.pop("rolling") == "rodante"
+    assert best == {word: words[word] for word in best}
+    assert len(best) > 600  # the others were seen too seldom
+    assert {"the", "el"}.isdisjoint(best)
+
+
+def test_what_was_seen_in_one_pair_is_no_entry() -> None:
+    assert lexicon([("one stone", "una piedra"), ("two birds", "dos pájaros")]) == []
+    assert lexicon([]) == lexicon([("", "")]) == lexicon([("1 + 1", "2")]) == []
+
+
+def test_it_does_not_depend_on_how_many_pairs_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(5)
+    words = [f"w{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
+    pairs = [(" ".join(some), " ".join(w[::-1] for w in some)) for some in (chance.sample(words, 4) for _ in range(90))]
+    whole = lexicon(pairs)
+    assert whole
+    monkeypatch.setattr("vidrio.learn.lexicon.AT_ONCE", 7)
+    parts = lexicon(pairs)
+    assert [entry[:2] for entry in parts] == [entry[:2] for entry in whole]
+    np.testing.assert_allclose([entry[2] for entry in parts], [entry[2] for entry in whole])
+
+
+# --- what it helps with -----------------------------------------------------------------------------------------------
+
+SURNAME = "How is your surname pronounced?"
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return Translator.load("en-es", workers=1)
+
+
+def test_a_word_that_the_model_does_not_know_is_the_lexicons(translator: Translator) -> None:
+    [sentence] = translator.translate(SURNAME).sentences
+    assert sentence.text == "¿Cómo se pronuncia tu apellido?"
+    assert sentence.passed_over == "¿Cómo se pronuncia tu momento?"
+    three = translator.translate(SURNAME, replace(translator.options, n_best=3)).sentences[0]
+    assert three.alternatives[:2] == (sentence.text, sentence.passed_over)
+    assert len(three.alternatives) == len(three.hypotheses) == 3
+
+
+def test_its_log_p_is_what_the_model_gives_it(translator: Translator) -> None:
+    [sentence] = translator.translate(SURNAME).sentences
+    [scored] = translator.score([(sentence.given, sentence.text)])
+    assert scored.log_prob == pytest.approx(sentence.best.log_prob, abs=1e-4)
+    assert sentence.best.score == pytest.approx(scored.log_prob / len(scored.tokens), abs=1e-4)
+    [told] = translator.with_token_scores([translator.translate(SURNAME)])
+    assert sum(told.sentences[0].best.token_log_probs) == pytest.approx(scored.log_prob, abs=1e-4)
+
+
+def test_a_word_that_it_knows_stays_though_no_list_has_it(translator: Translator, tmp_path: Path) -> None:
+    """*Novecientos* is no translation of *nine*, and the model is sure of it."""
+    assert translator.translate("nine hundred twelve").text == "novecientos doce"
+    assert translator.lexicon
+    assert "novecientos" not in translator.lexicon.translations("nine")
+
+
+def test_several_words_of_a_sentence(translator: Translator) -> None:
+    without = translator.__copy__()
+    without.lexicon = None
+    text = "The stove and the surname are unbearable."
+    assert translator.lexicon
+    before, after = without.translate(text), translator.translate(text)
+    assert "apellido" in after.text
+    assert "estufa" in after.text
+    assert after.sentences[0].passed_over
+    assert after.sentences[0].best.log_prob < before.sentences[0].best.log_prob
+
+
+def test_nothing_is_put_in_place_without_a_lexicon_or_a_beam_or_where_one_has_drawn(translator: Translator) -> None:
+    without = translator.__copy__()
+    without.lexicon = None
+    assert without.translate(SURNAME).text == "¿Cómo se pronuncia tu momento?"
+    for options in (
+        replace(translator.options, beam=1),
+        replace(translator.options, beam=1, n_best=1, sampling=Sampling(top_k=5, seed=3)),
+    ):
+        assert translator.translate(SURNAME, options).text == without.translate(SURNAME, options).text
+    asked = [of.begin_with(SURNAME, "¿Cómo", 4).sentences[0].alternatives for of in (translator, without)]
+    assert asked[0] == asked[1]
+
+
+def test_what_must_be_copied_is(translator: Translator) -> None:
+    for text, word, copied in (
+        ("Write your surname here: %s.", "apellido", "%s"),
+        ("My surname is on https://example.com.", "apellido", "https://example.com"),
+        ("Mr. Smith has an unbearable surname (Kowalczyk).", "apellido", "(Kowalczyk)"),
+    ):
+        translation = translator.translate(text)
+        assert word in translation.text
+        assert copied in translation.text
+        assert translation.sentences[0].passed_over
+
+
+def test_a_translation_does_not_depend_on_those_beside_it(translator: Translator) -> None:
+    texts = [SURNAME, "She installed a new electric stove in the room.", "Hello.", "Mary has braces.", "I pray."]
+    texts += ["An unbearable stove.", "The steam engine revolutionised the industry.", "God heard my prayers."]
+    alone = [translator.translate(text).text for text in texts]
+    assert [translation.text for translation in translator.translate(texts)] == alone
+    assert [translation.text for translation in translator.stream(reversed(texts))] == alone[::-1]
+
+
+def test_the_model_is_asked_only_where_there_is_doubt(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    attend = translator.engine.attend
+    monkeypatch.setattr(translator.engine, "attend", lambda pairs: asked.append(len(pairs)) or attend(pairs))
+    translator.translate(["Good morning.", "The cat sleeps.", "I have two dogs.", SURNAME])
+    assert asked == [1]
+    before = translator.translate(SURNAME).sentences[0]._replace(alternatives=("¿Cómo se pronuncia tu momento?",))
+    ids = tuple(translator._target.encode(before.text))
+    before = before._replace(hypotheses=(before.best._replace(ids=ids),))
+    assert translator.lexicon
+    words = UnknownWords(
+        translator.lexicon, translator.words, translator._source, translator._target, translator.engine
+    )
+    [[gap]] = words._gaps([words._doubt(before)])  # type: ignore[list-item]
+    assert before.text[gap.start : gap.end] == "momento"
+    assert sum(translator.engine.score([(before.source_ids, ids)])[0][gap.tokens]) < UNSURE
+    assert words.put_right([before])[0].text == "¿Cómo se pronuncia tu apellido?"
+    assert words.put_right([]) == []
+
+
+FORMS = {("asked", "ask"), ("cry", "crying"), ("speaks", "speak"), ("casa", "caso"), ("ir", "ir"), ("momento", "mom")}
+OTHERS = {("momento", "monte"), ("humanidad", "manzana"), ("ir", "irse"), ("casa", "camisa")}
+
+
+@pytest.mark.parametrize(("one", "other"), sorted(FORMS | OTHERS))
+def test_forms_of_a_word_are_alike(one: str, other: str) -> None:
+    assert alike(one, other) == alike(other, one) == ((one, other) in FORMS)
+
+
+def test_capital_letters_are_those_of_the_word_before() -> None:
+    written = [written_like(word, "apellido") for word in ("momento", "Momento", "MOMENTO")]
+    assert written == ["apellido", "Apellido", "APELLIDO"]
+    assert written_like("libies", "Libyans") == "Libyans"
