@@ -145,24 +145,24 @@ class UnknownWords:
         return self._hypotheses([(doubt, [(gap, best(gap)) for gap in gaps]) for doubt, gaps in doubts])
 
     def _hypotheses(self, changes: Sequence[tuple[Doubt, Filled]]) -> list[Hypothesis]:
-        """What was written with its gaps filled, as likely as the model finds it."""
+        """What was written with its gaps filled, as likely as the model finds it; as it was, if that is too long."""
         pairs = []
-        for doubt, filled in changes:
-            text = doubt.written
+        for (sentence, text, _), filled in changes:
             for gap, word in reversed(filled):
                 text = f"{text[: gap.start]}{word}{text[gap.end :]}"
-            pairs.append((doubt.sentence.source_ids, tuple(self.target.encode(text))))
-        return [
-            Hypothesis(ids, log_prob := sum(log_probs), score_of(log_prob, len(log_probs), options), (), ended=True)
-            for (_, ids), log_probs, options in zip(
-                pairs, self.engine.score(pairs), (doubt.sentence.options for doubt, _ in changes), strict=True
-            )
-        ]
+            ids = tuple(self.target.encode(text))
+            pairs.append((sentence.source_ids, ids if len(ids) < sentence.options.max_length else sentence.best.ids))
+        hypotheses = []
+        for (doubt, _), (_, ids), log_probs in zip(changes, pairs, self.engine.score(pairs), strict=True):
+            log_prob, options = sum(log_probs), doubt.sentence.options
+            score = score_of(log_prob, len(log_probs), options)
+            hypotheses.append(Hypothesis(ids, log_prob, score, (), ended=True))
+        return hypotheses
 
     def _with(self, sentence: Sentence, hypothesis: Hypothesis) -> Sentence:
-        """The sentence with another best hypothesis, if that fits."""
+        """The sentence with another best hypothesis, if everything came through."""
         text = reveal(self.target.decode(hypothesis.ids), sentence.prepared)
-        if text is None or len(hypothesis.ids) >= sentence.options.max_length:
+        if text in (None, sentence.text):
             return sentence
         others = zip(sentence.alternatives, sentence.hypotheses, strict=True)
         kept = [(text, hypothesis), *(other for other in others if other[0] != text)][: sentence.options.n_best]
