@@ -146,7 +146,7 @@ def main() -> int:
             for line in compared(plain, translations, references):
                 print(f"  {line}")
         shown = [(some, source, text) for some, source, text in zip(found, sources, translations, strict=True) if some]
-        for some, source, text in shown[:: max(1, len(shown) // given.examples)][: given.examples]:
+        for some, source, text in shown[:: max(1, len(shown) // max(1, given.examples))][: given.examples]:
             print(f"  {', '.join(some)}: {source} → {text}")
     return 0
 

@@ -245,7 +245,7 @@ class Attempts:
         """How many words of a translation are none; a word that is a token is one."""
         if self.words is None or self.target.within_words.isdisjoint(ids):
             return 0
-        return self.words.invented(f"{read.source.text} {read.given}", translation)
+        return len(self.words.invented(f"{read.source.text} {read.given}", translation))
 
     def _next_best(self, searched: Searched, hypotheses: Sequence[Hypothesis], best: Outcome) -> Outcome | None:
         """Of the translations with which everything came through the likeliest, or one that is nearly as likely and has

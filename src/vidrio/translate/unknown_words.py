@@ -36,6 +36,7 @@ class Doubt(NamedTuple):
     sentence: Sentence
     written: str
     missing: set[Place]  # words of what was given
+    invented: set[str]
 
 
 class Gap(NamedTuple):
@@ -75,10 +76,10 @@ class UnknownWords:
 
     def _doubt(self, sentence: Sentence) -> Doubt | None:
         text, given, ids = sentence.alternatives[0], sentence.prepared.given, sentence.hypotheses[0].ids
-        missing = self._missing(given, text)
-        may_invent = self.words is not None and not self.target.within_words.isdisjoint(ids)
-        invents = may_invent and self.words is not None and self.words.invented(f"{sentence.source} {given}", text)
-        return Doubt(sentence, self.target.decode(ids), missing) if missing or invents else None
+        missing, invented = self._missing(given, text), set[str]()
+        if self.words is not None and not self.target.within_words.isdisjoint(ids):
+            invented = self.words.invented(f"{sentence.source} {given}", text)
+        return Doubt(sentence, self.target.decode(ids), missing, invented) if missing or invented else None
 
     def _missing(self, given: str, translation: str) -> set[Place]:
         """Words that are no tokens, and of which the translation has no translation."""
@@ -106,12 +107,10 @@ class UnknownWords:
 
     def _gap(self, doubt: Doubt, wrote: Sequence[Place], link: Link) -> Gap | None:
         source, (word, start, end, *_) = link.source, link.target
-        copied = words_of(f"{doubt.sentence.source} {doubt.sentence.given}")
-        if not LETTERS.fullmatch(word) or word.casefold() in copied:
-            return None
-        invented = self.words is not None and word.casefold() not in self.words
+        invented = word.casefold() in doubt.invented
         if not invented:
-            if (source.start, source.end) not in doubt.missing or link.weight < SHARE:
+            missing = (source.start, source.end) in doubt.missing and link.weight >= SHARE and LETTERS.fullmatch(word)
+            if not missing or word.casefold() in words_of(f"{doubt.sentence.source} {doubt.sentence.given}"):
                 return None
             if not plain([word]).isdisjoint(plain(self.lexicon.of_its_kind(source.text))):  # another form has this one
                 return None
@@ -134,20 +133,22 @@ class UnknownWords:
             if len(gap.candidates) > 1
         ]
         found = self._hypotheses([(doubt, [(gap, word)]) for doubt, gap, word in tried])
-        chance = {
-            (id(gap), word): hypothesis.log_prob + log(gap.candidates[word])
-            for (_, gap, word), hypothesis in zip(tried, found, strict=True)
-        }
+        known = {(id(gap), word): one for (_, gap, word), one in zip(tried, found, strict=True)}
 
         def best(gap: Gap) -> str:
-            return max(gap.candidates, key=lambda word: chance.get((id(gap), word), 0.0))
+            if len(gap.candidates) == 1:
+                return next(iter(gap.candidates))
+            return max(gap.candidates, key=lambda word: known[id(gap), word].log_prob + log(gap.candidates[word]))
 
-        return self._hypotheses([(doubt, [(gap, best(gap)) for gap in gaps]) for doubt, gaps in doubts])
+        filled = [(doubt, [(gap, best(gap)) for gap in gaps]) for doubt, gaps in doubts]
+        alone = [known.get((id(gaps[0][0]), gaps[0][1])) if len(gaps) == 1 else None for _, gaps in filled]
+        rest = iter(self._hypotheses([change for change, there in zip(filled, alone, strict=True) if there is None]))
+        return [there or next(rest) for there in alone]
 
     def _hypotheses(self, changes: Sequence[tuple[Doubt, Filled]]) -> list[Hypothesis]:
         """What was written with its gaps filled, as likely as the model finds it; as it was, if that is too long."""
         pairs = []
-        for (sentence, text, _), filled in changes:
+        for (sentence, text, *_), filled in changes:
             for gap, word in reversed(filled):
                 text = f"{text[: gap.start]}{word}{text[gap.end :]}"
             ids = tuple(self.target.encode(text))

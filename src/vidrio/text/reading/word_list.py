@@ -48,14 +48,14 @@ class WordList:
     def words(self) -> set[str]:
         return set(self._lines)
 
-    def invented(self, source: str, translation: str) -> int:
-        """How many words of a translation are in no list, and not in its source either."""
+    def invented(self, source: str, translation: str) -> set[str]:
+        """The words of a translation that are in no list, and not in its source either."""
         new = words_of(translation) - self._found
         there = {word for word in new if word in self}
         if len(self._found) > REMEMBERED:
             self._found = set()
         self._found |= there
-        return len(new - there - words_of(source)) if new != there else 0
+        return new - there - words_of(source) if new != there else set()
 
     def __contains__(self, word: str) -> bool:
         return next(self._lines.beginning(word), None) == word
