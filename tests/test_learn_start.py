@@ -17,6 +17,8 @@ from vidrio.learn.run.state import resume
 from vidrio.look.curves import metrics, panels
 from vidrio.model.files import read_json
 from vidrio.model.folder import read_config, read_parameters, write_config
+from vidrio.text.reading.lexicon import Lexicon
+from vidrio.text.reading.lexicon import write as write_lexicon
 from vidrio.text.reading.word_list import words_of
 from vidrio.text.reading.word_list import write as write_list
 
@@ -87,10 +89,11 @@ def test_the_mean_with_the_model_it_began_from_is_tried(learned, tmp_path, steps
     assert f"with {mean['from']}, which the training began from, was tried" in str([*panels(metrics(run))])
 
 
-def test_a_list_of_words_goes_along_with_those_of_the_new_pairs(learned, tmp_path):
+def test_a_list_of_words_and_a_lexicon_go_along_with_those_of_the_new_pairs(learned, tmp_path):
     model = tmp_path / "listed"
     shutil.copytree(learned, model, ignore=shutil.ignore_patterns("run"))
     write_list(model, {"zapato"})
+    write_lexicon(model, [("shoe", "zapato", 0.5), ("now", "hoy", 0.25)])
     for folder, languages in (("same", "en,es"), ("other", "es,en")):
         (tmp_path / folder).mkdir()
         code, said = train_on(
@@ -101,7 +104,12 @@ def test_a_list_of_words_goes_along_with_those_of_the_new_pairs(learned, tmp_pat
     assert lines == sorted(set(lines), key=str.encode)
     words = {word for _, target in PAIRS for word in words_of(target)} | {"zapato", "ahora"}
     assert {"zapato", "ahora"} < set(lines) <= words
-    assert not (tmp_path / "other" / "second" / "words.txt").exists()
+    lexicon = Lexicon(tmp_path / "same" / "second" / "lexicon.tsv")
+    assert lexicon.translations("shoe") == {"zapato": 0.5}
+    assert lexicon.translations("now") == {"hoy": 0.25}  # what was there stays
+    assert {word for word, *_ in lexicon} - {"shoe", "now"} <= {w for source, _ in PAIRS for w in words_of(source)}
+    for name in ("words.txt", "lexicon.tsv"):
+        assert not (tmp_path / "other" / "second" / name).exists()
 
 
 def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
