@@ -15,7 +15,7 @@ from vidrio.learn.lexicon import lexicon
 from vidrio.text.reading.lexicon import NAME, Lexicon, write
 from vidrio.text.reading.word_list import SortedLines, write_sorted
 from vidrio.translate.translator import Translator
-from vidrio.translate.unknown_words import UNSURE, UnknownWords, alike, written_like
+from vidrio.translate.unknown_words import UNSURE, UnknownWords, alike, plain, written_like
 
 LINES = st.text(st.characters(codec="utf-8", exclude_characters="\n"), min_size=1, max_size=6)
 
@@ -187,6 +187,15 @@ def test_a_translation_does_not_depend_on_those_beside_it(translator: Translator
     assert [translation.text for translation in translator.stream(reversed(texts))] == alone[::-1]
 
 
+def test_what_is_looked_at_does_not_depend_on_those_beside_it(translator: Translator) -> None:
+    """To the last bit, in eight bits: the pairs of one source length share a batch, whatever is written of them."""
+    texts = ["The cat sleeps.", "The dogs sleep.", "My stove is unbearable.", SURNAME]
+    of_texts = [sentence for text in texts for sentence in translator.translate(text).sentences]
+    pairs = [(one.source_ids, other.best.ids) for one in of_texts for other in of_texts]
+    for pair, together in zip(pairs, translator.engine.attend(pairs), strict=True):
+        np.testing.assert_array_equal(together, translator.engine.attend([pair])[0])
+
+
 def test_the_model_is_asked_only_where_there_is_doubt(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     attend = translator.engine.attend
@@ -200,7 +209,9 @@ def test_the_model_is_asked_only_where_there_is_doubt(translator: Translator, mo
     words = UnknownWords(
         translator.lexicon, translator.words, translator._source, translator._target, translator.engine
     )
-    [[gap]] = words._gaps([words._doubt(before)])  # type: ignore[list-item]
+    doubt = words._doubt(before)
+    assert doubt
+    [[gap]] = words._gaps([doubt])
     assert before.text[gap.start : gap.end] == "momento"
     assert sum(translator.engine.score([(before.source_ids, ids)])[0][gap.tokens]) < UNSURE
     assert words.put_right([before])[0].text == "¿Cómo se pronuncia tu apellido?"
@@ -214,6 +225,10 @@ OTHERS = {("momento", "monte"), ("humanidad", "manzana"), ("ir", "irse"), ("casa
 @pytest.mark.parametrize(("one", "other"), sorted(FORMS | OTHERS))
 def test_forms_of_a_word_are_alike(one: str, other: str) -> None:
     assert alike(one, other) == alike(other, one) == ((one, other) in FORMS)
+
+
+def test_accents_and_capital_letters_make_no_other_word_in_any_script() -> None:
+    assert plain(["Escándalo", "NIÑO", "Привет", "Übung", "日本"]) == {"escandalo", "nino", "привет", "ubung", "日本"}
 
 
 def test_capital_letters_are_those_of_the_word_before() -> None:

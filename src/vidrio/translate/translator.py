@@ -38,12 +38,11 @@ from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
 from vidrio.translate.live import Live
 from vidrio.translate.stream import CHUNKS, FIRST, REMEMBERED, Memory, answered, in_chunks, size_at, waited_for
 from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
-from vidrio.translate.unknown_words import UnknownWords
+from vidrio.translate.unknown_words import SURE_ON_AVERAGE, UnknownWords
 
 if TYPE_CHECKING:
     from vidrio.translate.confidence import Confidence
 
-SURE_ON_AVERAGE = -0.45  # log p of a token; of a sentence's, above which the model knows its words
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 never: Callable[[], bool] = bool  # bool() is False: nobody stops it
 
@@ -264,9 +263,10 @@ class Translator:
                 return pieces
             unsure = {
                 at: sentence
-                for at, (sentence, *others) in enumerate(pieces)
+                for at, of_it in enumerate(pieces)
+                for sentence in of_it
                 for best in sentence.hypotheses[:1]
-                if not others and best.log_prob < SURE_ON_AVERAGE * (len(best.ids) + best.ended)
+                if len(of_it) == 1 and best.log_prob < SURE_ON_AVERAGE * (len(best.ids) + best.ended)
             }
             return self._in_known_words(self.lexicon, pieces, unsure) if unsure else pieces
 

@@ -23,6 +23,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.engines import Engine
 from vidrio.translate.translation import Link, Sentence, Word
 
+SURE_ON_AVERAGE = -0.45  # log p of a token; a sentence of more than that is not looked through (translator.py)
 SURE = 0.4  # probability of a translation that has to be there
 MOST = 3  # translations that are tried in the place of an invented word
 UNSURE = -1.25  # log p of a word, below which it may go
@@ -37,6 +38,7 @@ class Doubt(NamedTuple):
     written: str
     missing: set[Place]  # words of what was given
     invented: set[str]
+    copied: set[str]  # what stands in the source, too, stays
 
 
 class Gap(NamedTuple):
@@ -76,10 +78,13 @@ class UnknownWords:
 
     def _doubt(self, sentence: Sentence) -> Doubt | None:
         text, given, ids = sentence.alternatives[0], sentence.prepared.given, sentence.hypotheses[0].ids
+        read = f"{sentence.source} {given}"
         missing, invented = self._missing(given, text), set[str]()
         if self.words is not None and not self.target.within_words.isdisjoint(ids):
-            invented = self.words.invented(f"{sentence.source} {given}", text)
-        return Doubt(sentence, self.target.decode(ids), missing, invented) if missing or invented else None
+            invented = self.words.invented(read, text)
+        if not missing and not invented:
+            return None
+        return Doubt(sentence, self.target.decode(ids), missing, invented, words_of(read))
 
     def _missing(self, given: str, translation: str) -> set[Place]:
         """Words that are no tokens, and of which the translation has no translation."""
@@ -110,7 +115,7 @@ class UnknownWords:
         invented = word.casefold() in doubt.invented
         if not invented:
             missing = (source.start, source.end) in doubt.missing and link.weight >= SHARE and LETTERS.fullmatch(word)
-            if not missing or word.casefold() in words_of(f"{doubt.sentence.source} {doubt.sentence.given}"):
+            if not missing or word.casefold() in doubt.copied:
                 return None
             if not plain([word]).isdisjoint(plain(self.lexicon.of_its_kind(source.text))):  # another form has this one
                 return None
@@ -188,7 +193,7 @@ def written_like(word: str, other: str) -> str:
 
 def plain(words: Iterable[str]) -> set[str]:
     """In small letters, without accents."""
-    return {normalize("NFD", word.casefold()).encode("ascii", "ignore").decode() or word for word in words}
+    return {"".join(filter(str.isalnum, normalize("NFD", word.casefold()))) for word in words}
 
 
 def any_alike(some: set[str], others: set[str]) -> bool:
