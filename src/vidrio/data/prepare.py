@@ -275,12 +275,19 @@ class Prepared:
 
     def read(self, part: str) -> list[tuple[str, str]]:
         """The pairs of a part that fits into memory: dev or test."""
-        with self.path(part).open(encoding="utf-8", newline="\n") as file:
-            return [(source, target) for source, _, target in (line[:-1].partition("\t") for line in file)]
+        return list(both_sides(self.path(part)))
 
     def to_json(self) -> dict[str, Any]:
         shares = [asdict(share) for share in self.shares]
         return {"key": self.key, "pairs": self.pairs, "corpora": shares, "report": self.tally.to_json()}
+
+
+def both_sides(part: Path) -> Iterator[tuple[str, str]]:
+    """The pairs of a file of prepared ones, one after the other."""
+    with part.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            source, _, target = line[:-1].partition("\t")
+            yield source, target
 
 
 def prepare(

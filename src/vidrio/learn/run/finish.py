@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from vidrio._version import __version__
+from vidrio.data.prepare import both_sides
 from vidrio.data.progress import Progress, Work
 from vidrio.data.sources import origin_of
 from vidrio.errors import DataError, ModelError
@@ -33,7 +34,6 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
-from vidrio.score.breakdown import both_sides, targets
 from vidrio.score.evaluate import calibrate
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.text.reading.lexicon import Lexicon
@@ -213,7 +213,7 @@ def write_words(learned: Learned) -> None:
     if start is None or start.about.target_language != target:
         return
     if known := WordList.of(start.folder):
-        write_list(folder, known.words().union(*map(words_of, targets(pairs))))
+        write_list(folder, known.words().union(*(words_of(text) for _, text in both_sides(pairs))))
     if start.about.source_language == source and (lexicon := Lexicon.of(start.folder)):
         entries = list(lexicon)
         there = {word for word, *_ in entries}
