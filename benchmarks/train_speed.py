@@ -1,6 +1,6 @@
 """How fast training is, beside JoeyNMT 2.3.0, in one run on the same machine.
 
-    python benchmarks/train_speed.py [--data ../shared/data/multi30k] [--seconds 60] [--rounds 2] [--threads 2]
+    python benchmarks/train_speed.py [--data ../shared/data/multi30k] [--seconds 60] [--rounds 2] [--shares 1]
 
 The same sentences (Multi30k English to German), cut into the same tokens (our BPE, 8,000 for both languages), the
 same model (d 256, feed-forward 1024, 8 heads, 4 + 2 layers, one table for source, target and output), the same batches
@@ -14,6 +14,7 @@ JoeyNMT is installed into an environment of its own, which stays in --work for t
 import argparse
 import json
 import lzma
+import math
 import platform
 import shutil
 import statistics
@@ -35,12 +36,13 @@ import torch  # noqa: E402
 import joeynmt_peer as peer  # noqa: E402
 from vidrio.data.store import Examples, in_memory  # noqa: E402
 from vidrio.learn.net.parameters import Parameters  # noqa: E402
+from vidrio.learn.run import loop as training_loop  # noqa: E402
 from vidrio.learn.run.choose import choose_precision, sized  # noqa: E402
 from vidrio.learn.run.loop import Training, loop  # noqa: E402
 from vidrio.learn.run.plan import Recipe, Stop  # noqa: E402
 from vidrio.learn.run.state import State  # noqa: E402
 from vidrio.model.config import ModelConfig  # noqa: E402
-from vidrio.model.parameters import count, random_parameters  # noqa: E402
+from vidrio.model.parameters import count, parameter_specs, random_parameters  # noqa: E402
 from vidrio.text.tokens.tokenizer import Tokenizer  # noqa: E402
 
 VOCABULARY, BATCH, DROPOUT = 8000, 4096, 0.1
@@ -115,10 +117,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="of each turn, besides warming up")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--shares", type=int, help="that Vidrio learns from each batch in, in place of its own choice")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "vidrio-benchmarks")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     keep_memory()
+    if given.shares:
+        training_loop.shares_for = lambda device: given.shares
 
     english, german = sentences(given.data, "en"), sentences(given.data, "de")
     tokenizer = Tokenizer.learn([*english, *german], "bpe", VOCABULARY)
@@ -136,11 +141,14 @@ def main() -> None:
         peer.write_tokens(folder / f"dev.{language}", tokenizer, side[:10])
     (folder / "vocabulary.txt").write_text("\n".join(tokenizer.vocabulary()) + "\n", encoding="utf-8")
 
+    dtype = getattr(torch, choose_precision(torch.device("cpu")))
+    most = [peak(config, dtype)]
     speeds: dict[str, list[float]] = {"vidrio": [], "vidrio, dropout as in the paper": [], "joeynmt": []}
     for turn in range(given.rounds):
         speeds["vidrio"].append(ours(examples, config, given.seconds, DROPOUT))
         speeds["joeynmt"].append(theirs(python, folder, given.seconds, given.threads, sum(counts) / counts[1], config))
         speeds["vidrio, dropout as in the paper"].append(ours(examples, config, given.seconds, 0.0))
+        most.append(peak(config, dtype))
         print(
             f"turn {turn + 1}: " + ", ".join(f"{name} {told[-1]:,.0f}" for name, told in speeds.items()),
             file=sys.stderr,
@@ -152,7 +160,41 @@ def main() -> None:
     for name, told in speeds.items():
         print(f"{name:32} {middle[name]:8,.0f} tokens/s   (turns: {min(told):,.0f} to {max(told):,.0f})")
     print(f"ratio, same dropout: {middle['vidrio'] / middle['joeynmt']:.1f}")
-    print(json.dumps({"speeds": speeds, "ratio": middle["vidrio"] / middle["joeynmt"]}))
+    each = operations(config, *counts) / sum(counts)
+    reached, most_of_it = middle["vidrio"] * each, statistics.median(most)
+    print(
+        f"{each / 1e6:.1f} million operations a token: {reached / 1e12:.2f} TFLOP/s, {reached / most_of_it:.0%} of the "
+        f"{most_of_it / 1e12:.2f} that products alone reach (turns: {min(most) / 1e12:.2f} to {max(most) / 1e12:.2f})"
+    )
+    share = reached / most_of_it
+    print(json.dumps({"speeds": speeds, "ratio": middle["vidrio"] / middle["joeynmt"], "share_of_peak": share}))
+
+
+def operations(config: ModelConfig, sources: int, targets: int) -> int:
+    """Multiplications and additions of learning from so many tokens: two for each number of a matrix, and four back."""
+    each = config.target_vocabulary * config.d_model * targets  # from rows to logits
+    for name, (_, shape) in parameter_specs(config).items():
+        if name.startswith(("enc.", "dec.")) and len(shape) > 1 and ".W" in name:
+            of_source = name.startswith("enc.") or name.endswith((".cross.WK", ".cross.WV"))
+            each += math.prod(shape) * (sources if of_source else targets)
+    return 6 * each
+
+
+def peak(config: ModelConfig, dtype: torch.dtype) -> float:
+    """Operations in a second of this model's largest products, the fastest of them."""
+    D, F, rows = config.d_model, config.d_ff, BATCH
+    return max(product_speed(rows, *inner, dtype) for inner in ((D, D), (D, F), (F, D)))
+
+
+def product_speed(rows: int, inner: int, columns: int, dtype: torch.dtype, times: int = 30) -> float:
+    """Operations in a second of one product, the median of some turns."""
+    x, y = torch.randn(rows, inner).to(dtype), torch.randn(inner, columns).to(dtype)
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        torch.mm(x, y)
+        seconds.append(time.perf_counter() - start)
+    return 2 * rows * inner * columns / statistics.median(seconds)
 
 
 def cpu() -> str:

@@ -19,7 +19,10 @@ from vidrio.learn.run.finish import Learned
 from vidrio.learn.run.machine import free_memory, free_on_cpu, settle
 from vidrio.learn.run.plan import Recipe, Stop
 from vidrio.learn.run.request import Material, Reporter, Request
+from vidrio.learn.run.workers import shares_for
 from vidrio.model.config import SpecialIds
+
+SHARES = shares_for(torch.device("cpu"))
 
 # Two steps and a saved state, in a process of its own; prints by how many bytes it has grown at most.
 MEASURED = """
@@ -42,8 +45,8 @@ def peak():  # not ru_maxrss, which begins with that of the process that started
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 keep_memory()
-torch.set_num_threads(1)
-preset, precision, tokens, longest, vocabulary, r_drop = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+preset, precision, tokens, longest, vocabulary, r_drop, threads = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+torch.set_num_threads(threads)
 random = np.random.default_rng(0)
 sides = random.integers(4, vocabulary, (2 * tokens // longest, 2, longest - 1)).tolist()
 examples = in_memory([tuple(pair) for pair in sides])
@@ -59,26 +62,27 @@ print(peak() - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it like this")
 @pytest.mark.parametrize(
-    ("preset", "precision", "tokens", "longest", "vocabulary", "r_drop"),
+    ("preset", "precision", "tokens", "longest", "vocabulary", "r_drop", "threads"),
     [
-        ("tiny", "float32", 4096, 25, 4000, 0),
-        ("tiny", "bfloat16", 4096, 25, 4000, 0),
-        ("tiny", "float32", 4096, 128, 4000, 0),
-        ("tiny", "bfloat16", 2048, 25, 4000, 5),
-        pytest.param("small", "float32", 8192, 32, 8000, 0, marks=pytest.mark.slow),
-        pytest.param("small", "float32", 4096, 32, 8000, 5, marks=pytest.mark.slow),
+        ("tiny", "float32", 4096, 25, 4000, 0, 1),
+        ("tiny", "bfloat16", 4096, 25, 4000, 0, 1),
+        ("tiny", "bfloat16", 4096, 25, 4000, 0, 2),
+        ("tiny", "float32", 4096, 128, 4000, 0, 1),
+        ("tiny", "bfloat16", 2048, 25, 4000, 5, 1),
+        pytest.param("small", "float32", 8192, 32, 8000, 0, 1, marks=pytest.mark.slow),
+        pytest.param("small", "float32", 4096, 32, 8000, 5, 2, marks=pytest.mark.slow),
     ],
 )
 def test_a_step_takes_what_is_predicted(
-    preset: str, precision: str, tokens: int, longest: int, vocabulary: int, r_drop: float
+    preset: str, precision: str, tokens: int, longest: int, vocabulary: int, r_drop: float, threads: int
 ) -> None:
     """Never more than predicted, and not much less: else batches would be needlessly small."""
-    arguments = [preset, precision, str(tokens), str(longest), str(vocabulary), str(r_drop)]
+    arguments = [preset, precision, str(tokens), str(longest), str(vocabulary), str(r_drop), str(threads)]
     command = [sys.executable, "-c", MEASURED, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ)
     assert done.returncode == 0, done.stderr
     recipe = Recipe(stop=Stop(steps=2), precision=precision, r_drop=r_drop)
-    found = need(sized(preset, vocabulary, SpecialIds()), recipe, longest)
+    found = need(sized(preset, vocabulary, SpecialIds()), recipe, longest, shares=threads)
     assert 0.6 < int(done.stdout) / (found.fixed + tokens * found.token) < 1.0
 
 
@@ -129,7 +133,7 @@ def test_batches_are_parted_until_they_fit(pairs: Path, tmp_path: Path) -> None:
     wish = roomy.plan.recipe.batch_tokens
     assert roomy.plan.recipe.accumulate == 1
     assert not any("memory" in line for line in said)
-    wanted = need(roomy.config, roomy.plan.recipe, 5)
+    wanted = need(roomy.config, roomy.plan.recipe, 5, shares=SHARES)
     memory = int((wanted.fixed + (wish // 3 + 1) * wanted.token) / SHARE) + 1000
     narrow, said = learn_with(memory, tmp_path / "narrow", pairs)
     recipe = narrow.plan.recipe
@@ -144,7 +148,7 @@ def test_batches_are_parted_until_they_fit(pairs: Path, tmp_path: Path) -> None:
 def test_what_is_given_by_hand_is_taken(pairs: Path, tmp_path: Path) -> None:
     given, _ = learn_with(1000, tmp_path / "batch", pairs, batch_tokens=5000)
     assert (given.plan.recipe.batch_tokens, given.plan.recipe.accumulate) == (5000, 1)
-    wanted = need(given.config, given.plan.recipe, 5)
+    wanted = need(given.config, given.plan.recipe, 5, shares=SHARES)
     memory = int((wanted.fixed + 400 * wanted.token) / SHARE)
     parts, _ = learn_with(memory, tmp_path / "parts", pairs, accumulate=2)
     assert parts.plan.recipe.accumulate == 2

@@ -61,10 +61,10 @@ def test_a_run_that_goes_on_goes_on_in_the_same_curves(tmp_path: Path, monkeypat
     """Pulled out of the wall at step 37, it goes on from step 30: what it had told of later steps is told anew."""
     original = loop.take_step
 
-    def cut(training: Any, step: Any, state: State, clock: Any) -> None:
+    def cut(training: Any, step: Any, state: State, clock: Any, workers: Any) -> None:
         if state.step == 37:
             raise OSError("pulled the plug")
-        original(training, step, state, clock)
+        original(training, step, state, clock, workers)
 
     config, often = small_config(), replace(STEPS, validations=2)
     with monkeypatch.context() as patch:

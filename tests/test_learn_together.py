@@ -102,10 +102,10 @@ for case, (sizes, precision, accumulate, optimiser) in json.loads(sys.argv[2]).i
 
 take_step = loop.take_step
 
-def interrupted(training, step, state, clock):
+def interrupted(training, step, state, clock, workers):
     if processes.rank == 1 and state.step == 4:
         signal.raise_signal(signal.SIGINT)
-    take_step(training, step, state, clock)
+    take_step(training, step, state, clock, workers)
 
 loop.take_step = interrupted
 with pytest.raises(KeyboardInterrupt):

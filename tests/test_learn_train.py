@@ -7,10 +7,11 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +36,7 @@ from vidrio.learn.run.plan import Recipe, Stop
 from vidrio.learn.run.run_files import mean
 from vidrio.learn.run.state import State, resume
 from vidrio.learn.run.validate import Validate, translate
+from vidrio.learn.run.workers import Workers, shares_for
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.folder import read_parameters
 from vidrio.model.parameters import random_parameters
@@ -145,6 +147,56 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
     torch.testing.assert_close(state.adam.mean, gradient * 0.1, rtol=1e-4, atol=1e-7)
 
 
+# --- threads that learn side by side ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
+
+
+def test_the_shares_of_a_batch_learn_what_the_whole_batch_does(examples: Examples, two_threads: None) -> None:
+    """Each once, and what they give is added up, not averaged: 7 pairs and 6 are a batch of 13."""
+    training = loop.Training(examples, replace(STEPS, dropout=0.0), no_scores)
+    learn = partial(loop.learn_from, training, begin(small_config()).parameters, (1, 1, 0))
+    pairs = np.arange(13)
+    whole, figures = learn(pairs, 0)
+    assert shares_for(torch.device("cpu")) == 2
+    with closing(Workers(2)) as workers:
+        parts = workers.each(learn, pairs)
+        threads = workers.each(lambda share, n: torch.get_num_threads(), pairs)
+        assert [len(gradient) for gradient, _ in parts] == [len(whole)] * 2
+        torch.testing.assert_close(sum(gradient for gradient, _ in parts), whole, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(sum(numbers for _, numbers in parts), figures)
+        assert threads == [1, 1]
+        assert len(workers.each(learn, pairs[:1])) == 1
+    with ThreadPoolExecutor(1) as later:
+        assert later.submit(torch.get_num_threads).result() == torch.get_num_threads() == 2
+
+
+def test_an_odd_number_of_threads_is_not_parted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    assert shares_for(torch.device("cpu")) == 1
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 16)
+    assert [shares_for(torch.device(name)) for name in ("cpu", "cuda")] == [2, 1]
+
+
+def test_with_two_threads_a_run_goes_on_to_the_last_bit_too(
+    examples: Examples, two_threads: None, tmp_path: Path
+) -> None:
+    config, recipe = small_config(), replace(STEPS, stop=Stop(steps=20))
+    whole = train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole")
+    first = loop.loop(loop.Training(examples, recipe, no_scores, tmp_path / "parts"), begin(config))
+    assert [next(first)["kind"] for _ in range(4)] == ["validation", "validation", "step", "validation"]
+    first.close()  # after step 10, as it lies on disk since the validation at step 7
+    resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
+    for name, tensor in whole.tensors().items():
+        assert torch.equal(tensor, resumed.tensors()[name]), name
+
+
 # --- it goes on exactly -----------------------------------------------------------------------------------------------
 
 
@@ -177,10 +229,10 @@ def test_an_interrupted_run_goes_on_to_the_last_bit(
 
     original = loop.take_step
 
-    def counted(training: Any, step: Any, state: State, clock: Any) -> None:
+    def counted(training: Any, step: Any, state: State, clock: Any, workers: Any) -> None:
         if state.step + 1 == stop_at:
             signal.raise_signal(signal.SIGINT)  # Ctrl-C in the middle of a step
-        original(training, step, state, clock)
+        original(training, step, state, clock, workers)
 
     monkeypatch.setattr(loop, "take_step", counted)
     with pytest.raises(KeyboardInterrupt):

@@ -70,8 +70,9 @@ class DropSome:
         if len(self.pool) < size or self.pool.dtype != dtype:
             draw = self.generator.integers(0, 2**64, size=-(-max(size, self.next) // 8), dtype=np.uint64)
             self.next = min(LARGEST, 2 * self.next)
-            kept = torch.from_numpy(draw.view(np.uint8)) >= self.threshold
-            self.pool = kept.to(dtype).mul_(self.enlarge)
+            # Bytes that NumPy has compared: for PyTorch to make bools, and numbers of them, takes eight times as long.
+            kept = (draw.view(np.uint8) >= self.threshold).view(np.uint8)
+            self.pool = torch.from_numpy(kept).to(dtype).mul_(self.enlarge)
         mask, self.pool = self.pool[:size], self.pool[size:]
         return mask.view(tuple(shape))
 

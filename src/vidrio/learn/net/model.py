@@ -109,16 +109,20 @@ def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], 
 
 def linear(net: Network, x: Tensor, name: str, matrix: str, bias: str) -> Tensor:
     """x W + b, where this model has that b."""
+    return linear_of_rows(net, x.flatten(0, -2), name, matrix, bias).view(*x.shape[:-1], -1)
+
+
+def linear_of_rows(net: Network, rows: Tensor, name: str, matrix: str, bias: str) -> Tensor:
+    """The same for rows that are not parted into sentences."""
     W, b = net.parameters[f"{name}.{matrix}"], net.parameters.get(f"{name}.{bias}")
-    rows = x.reshape(-1, x.shape[-1])
-    y = rows @ W if b is None else torch.addmm(b, rows, W)
-    return y.view(*x.shape[:-1], W.shape[1])
+    return rows @ W if b is None else torch.addmm(b, rows, W)
 
 
 def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
     """max(0, x W₁ + b₁) W₂ + b₂. Eq. 2."""
-    hidden = net.dropouts.activation.drop(net.activate(linear(net, x, name, "W1", "b1")))
-    return linear(net, hidden, name, "W2", "b2")
+    # As rows: what is made of a view in place, PyTorch copies on its way back.
+    hidden = net.activate(linear_of_rows(net, x.flatten(0, -2), name, "W1", "b1"))
+    return linear_of_rows(net, net.dropouts.activation.drop(hidden), name, "W2", "b2").view_as(x)
 
 
 def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:

@@ -19,6 +19,7 @@ from vidrio.learn.processes import ALONE, Processes
 from vidrio.learn.run.plan import Plan, Recipe, Stop, cannot_change, compare
 from vidrio.learn.run.prepare import Task
 from vidrio.learn.run.request import Choices, Request
+from vidrio.learn.run.workers import shares_for
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.parameters import count
 
@@ -154,7 +155,7 @@ def fit_memory(plan: Plan, task: Task, room: Room, *, parts: bool) -> tuple[Plan
     on_cpu = room.device.type == "cpu"
     free = room.memory // room.processes.local_size if on_cpu else room.memory  # processes share a machine
     recipe, longest = plan.recipe, int(min(longest_of(task).max(), plan.config.max_positions))
-    most = need(plan.config, recipe, longest, room.device.type).most_tokens(free)
+    most = need(plan.config, recipe, longest, room.device.type, shares_for(room.device)).most_tokens(free)
     if recipe.batch_tokens <= most:
         return plan, []
     pieces = -(-recipe.batch_tokens // max(1, most))
@@ -293,19 +294,20 @@ class Need:
         return int((SHARE * free - self.fixed) / self.token)
 
 
-def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "cpu") -> Need:
+def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "cpu", shares: int = 1) -> Need:
     """What training takes, in batches of the longest sentences: they need most, since attention is L · M numbers."""
     size = 2 if recipe.precision == "bfloat16" else 4
     # Parameters, their mean, the best, Adam's two, a gradient, all in float32; and while a state is saved, a copy of
-    # the first five. A backward pass's own gradients take no more than that copy.
-    parameters = 40 * count(config)
+    # the first five. A backward pass's own gradients take no more than that copy; but of a second share they lie in
+    # memory of another thread, which nothing else can use.
+    parameters = (20 + 20 * shares) * count(config)
     W = max(config.source_vocabulary, config.target_vocabulary, config.n_classes) * config.d_model
     loss = 2 * size * CHUNK + 2 * 4 * W
     passes = 1
     if recipe.r_drop:  # each token goes through twice, with six float32 for each logit
         passes, loss = 2, loss + 6 * 4 * CHUNK
     return Need(
-        LIBRARIES + parameters + loss,
+        LIBRARIES + parameters + shares * loss,
         passes * size * (kept(config, recipe, longest, device_type) + passing(config, longest)),
     )
 

@@ -8,13 +8,15 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from vidrio.data.store import Examples, Ids
 from vidrio.errors import RunError
@@ -27,6 +29,7 @@ from vidrio.learn.processes import ALONE, Processes
 from vidrio.learn.run.plan import METRICS, Recipe, Stop
 from vidrio.learn.run.state import BestModel, Keeper, State
 from vidrio.learn.run.validate import Validate
+from vidrio.learn.run.workers import Workers, shares_for
 from vidrio.model.config import ModelConfig
 
 EVERY = 10  # steps between two lines of metrics
@@ -50,10 +53,14 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     recipe, processes = training.recipe, training.processes
     state.ended = is_over(state, recipe)  # an ended run may have been told to go further
     clock, steps = Clock(state.seconds), batches_of_steps(training.examples, recipe, state)
-    with closing(Keeper(training.run if processes.leads else None, state)) as keeper, Interruption() as interruption:
+    with (
+        closing(Workers(shares_for(state.parameters.flat.device))) as workers,
+        closing(Keeper(training.run if processes.leads else None, state)) as keeper,
+        Interruption() as interruption,
+    ):
         while not state.ended:
             before = state.share, state.epoch
-            take_step(training, next(steps), state, clock)
+            take_step(training, next(steps), state, clock, workers)
             state.share = share_over(recipe.stop, state)
             state.ended = state.share >= 1
             due, stopped = processes.any_of(keeper.is_due(), interruption.asked)
@@ -93,7 +100,7 @@ def batches_of_steps(examples: Examples, recipe: Recipe, state: State) -> Iterat
         yield StepBatches(some[-1][0], some[-1][1], [pairs for _, _, pairs in some])
 
 
-def take_step(training: Training, step: StepBatches, state: State, clock: "Clock") -> None:
+def take_step(training: Training, step: StepBatches, state: State, clock: "Clock", workers: Workers) -> None:
     """Learn from some batches: one step of the optimiser."""
     recipe, processes, parameters = training.recipe, training.processes, state.parameters
     number = state.step + 1
@@ -101,13 +108,10 @@ def take_step(training: Training, step: StepBatches, state: State, clock: "Clock
     sums = torch.zeros(4, dtype=torch.float64)  # loss, predictions, tokens, seconds
     for place, pairs in enumerate(step.batches):
         if place % processes.size == processes.rank:
-            key = (recipe.seed, number, place)  # every random number depends on it alone
-            batch = collate(training.examples, pairs, parameters.config, recipe.subword_dropout, key)
-            rates = recipe.dropout, recipe.attention_dropout, recipe.activation_dropout
-            net = model.build(parameters, getattr(torch, recipe.precision), model.dropouts_at(rates, key))
-            part, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing, recipe.r_drop)
-            gradient += part
-            sums += torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
+            learn = partial(learn_from, training, parameters, (recipe.seed, number, place))
+            for part, figures in workers.each(learn, pairs):
+                gradient += part
+                sums += figures
     sums[3] = clock.now() if processes.leads else 0
     processes.sum(gradient)
     loss, predictions, tokens, seconds = processes.sum(sums.to(gradient.device)).tolist()
@@ -128,6 +132,18 @@ def take_step(training: Training, step: StepBatches, state: State, clock: "Clock
     state.step, state.seconds = number, seconds
     state.position, state.epoch = step.position, step.epoch
     state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
+
+
+def learn_from(
+    training: Training, parameters: Parameters, place: Sequence[int], pairs: Ids, share: int
+) -> tuple[Tensor, Tensor]:
+    """The gradient of these pairs' loss; and the loss, predictions and tokens."""
+    recipe, key = training.recipe, (*place, share)  # every random number depends on the key alone
+    batch = collate(training.examples, pairs, parameters.config, recipe.subword_dropout, key)
+    rates = recipe.dropout, recipe.attention_dropout, recipe.activation_dropout
+    net = model.build(parameters, getattr(torch, recipe.precision), model.dropouts_at(rates, key))
+    gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing, recipe.r_drop)
+    return gradient, torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
 
 
 class Interruption:
