@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vidrio.glass.paper.eight_bits import fused, one_query_at_a_time
+from vidrio.glass.paper.eight_bits import one_query_at_a_time
 from vidrio.glass.paper.maths import Array, no_tap
 from vidrio.glass.paper.transformer import Machine, build, decode, decoder_layer, embed, encode, for_beam, logits, norm
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
@@ -69,9 +69,9 @@ class KeptByBranch:
     rows: dict[str, Array] = field(default_factory=dict)
 
     def grow(self, name: str, make: Callable[[], Array]) -> Array:
-        new_N1K = make()[:, None]
+        new_HN1K = make()[:, :, None]
         old = self.rows.get(name)
-        self.rows[name] = new_N1K if old is None else np.concatenate([old, new_N1K], axis=1)
+        self.rows[name] = new_HN1K if old is None else np.concatenate([old, new_HN1K], axis=2)
         return self.rows[name]
 
     def once(self, name: str, make: Callable[[], Array]) -> Array:
@@ -81,24 +81,19 @@ class KeptByBranch:
 
     def follow(self, parents: Sequence[int]) -> None:
         """Hypothesis n now goes on from what was number parents[n]."""
-        self.rows = {name: rows[parents] if rows.ndim == 3 else rows for name, rows in self.rows.items()}
+        self.rows = {name: rows[:, parents] if rows.ndim == 4 else rows for name, rows in self.rows.items()}
 
 
-def each_its_own_keys(Q_NK: Array, K_NMK: Array, divisor: float) -> Array:
-    """Row n asks its own keys. All N · M are asked, of which M count: for so few that is quicker than one by one."""
-    n, m, k = K_NMK.shape
-    scores = one_query_at_a_time(Q_NK, K_NMK.reshape(n * m, k), divisor)
-    return scores.reshape(n, n, m)[np.arange(n), np.arange(n)]
+def each_its_own_keys(Q_HNK: Array, K_HNMK: Array, divisor: float) -> Array:
+    """Row n asks its own keys."""
+    return one_query_at_a_time(Q_HNK[:, :, None], K_HNMK, divisor)[:, :, 0]
 
 
-def mix_of_own(weights_NM: Array, V_NMK: Array, shared: Callable[[Array, Array], Array]) -> Array:
-    """Row n mixes its own values, term by term; rows that share theirs mix as ever."""
-    if V_NMK.ndim == 2:
-        return shared(weights_NM, V_NMK)
-    total = np.zeros((len(V_NMK), V_NMK.shape[2]), np.float32)
-    for m in range(V_NMK.shape[1]):
-        total = fused(weights_NM[:, m, None], V_NMK[:, m], total)
-    return total
+def mix_of_own(weights_HNM: Array, V: Array, shared: Callable[[Array, Array], Array]) -> Array:
+    """Row n mixes its own values; rows that share theirs mix as ever."""
+    if V.ndim == 3:
+        return shared(weights_HNM, V)
+    return shared(weights_HNM[:, :, None], V)[:, :, 0]
 
 
 def stepper_in_one_pass(machine: Machine, source: Sequence[int]) -> Step:

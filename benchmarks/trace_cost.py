@@ -31,7 +31,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
-import vidrio.glass  # noqa: E402
+import vidrio.glass.paper  # noqa: E402
 from vidrio.glass.numbers.trace import Trace  # noqa: E402
 from vidrio.glass.paper.decoding import stepper  # noqa: E402
 from vidrio.glass.paper.maths import Array  # noqa: E402
@@ -45,36 +45,36 @@ LENGTH = 20
 LIMIT = 0.5  # seconds
 RUNS = 5
 PAIRS = 41
-BARE = "glass_without_taps"
+PACKAGE, BARE = "vidrio.glass.paper", "glass_without_taps"
 
 
 class WithoutTaps(ast.NodeTransformer):
-    """`tap(name, value)` becomes `value`, and imports stay inside the copy."""
+    """`tap(name, value)` becomes `value`, and so do those of the heads; imports stay inside the copy."""
 
     removed = 0
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "tap":
+        if isinstance(node.func, ast.Name) and node.func.id in ("tap", "of_heads", "tap_heads"):
             WithoutTaps.removed += 1
-            return node.args[1]
+            return node.args[-1]
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        if node.module and node.module.startswith("vidrio.glass"):
-            node.module = node.module.replace("vidrio.glass", BARE)
+        if node.module and node.module.startswith(PACKAGE):
+            node.module = node.module.replace(PACKAGE, BARE)
         return node
 
 
 def without_taps(folder: Path) -> ModuleType:
     """A copy of the modules that compute, without their taps."""
-    source = Path(vidrio.glass.__file__).parent
+    source = Path(vidrio.glass.paper.__file__).parent
     package = folder / BARE
     package.mkdir()
     (package / "__init__.py").write_text("")
-    for name in ("maths", "positions", "attention", "transformer"):
-        tree = WithoutTaps().visit(ast.parse((source / f"{name}.py").read_text("utf-8")))
-        (package / f"{name}.py").write_text(ast.unparse(ast.fix_missing_locations(tree)))
+    for path in source.glob("[a-z]*.py"):
+        tree = WithoutTaps().visit(ast.parse(path.read_text("utf-8")))
+        (package / path.name).write_text(ast.unparse(ast.fix_missing_locations(tree)))
     sys.path.insert(0, str(folder))
     return importlib.import_module(f"{BARE}.transformer")
 

@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.run.machine import keep_memory, settle
+from vidrio.learn.run.machine import keep_memory, settle, shares_for
 
 settle()  # before PyTorch is imported
 
@@ -36,7 +36,6 @@ import torch  # noqa: E402
 import joeynmt_peer as peer  # noqa: E402
 from vidrio.data.store import Examples, in_memory  # noqa: E402
 from vidrio.learn.net.parameters import Parameters  # noqa: E402
-from vidrio.learn.run import loop as training_loop  # noqa: E402
 from vidrio.learn.run.choose import choose_precision, sized  # noqa: E402
 from vidrio.learn.run.loop import Training, loop  # noqa: E402
 from vidrio.learn.run.plan import Recipe, Stop  # noqa: E402
@@ -69,12 +68,13 @@ def recipe(seconds: float = 1.0, extra_dropout: float = 0.0) -> Recipe:
     )
 
 
-def ours(examples: Examples, config: ModelConfig, seconds: float, extra_dropout: float) -> float:
+def ours(examples: Examples, config: ModelConfig, seconds: float, shares: int, extra_dropout: float) -> float:
     """Tokens a second of the real training loop, after it has warmed up."""
     parameters = Parameters.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
     told: list[dict[str, Any]] = []
     how = recipe(seconds + WARM, extra_dropout)
-    told += loop(Training(examples, how, lambda net: {"loss": 0.0}), State.start(parameters))
+    training = Training(examples, how, lambda net: {"loss": 0.0}, shares=shares)
+    told += loop(training, State.start(parameters))
     steps = [record for record in told if record["kind"] == "step"]
     return mean_speed([(r["seconds"], r["tokens_per_second"]) for r in steps])
 
@@ -122,8 +122,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     keep_memory()
-    if given.shares:
-        training_loop.shares_for = lambda device: given.shares
+    shares = given.shares or shares_for(torch.device("cpu"))
 
     english, german = sentences(given.data, "en"), sentences(given.data, "de")
     tokenizer = Tokenizer.learn([*english, *german], "bpe", VOCABULARY)
@@ -145,9 +144,9 @@ def main() -> None:
     most = [peak(config, dtype)]
     speeds: dict[str, list[float]] = {"vidrio": [], "vidrio, dropout as in the paper": [], "joeynmt": []}
     for turn in range(given.rounds):
-        speeds["vidrio"].append(ours(examples, config, given.seconds, DROPOUT))
+        speeds["vidrio"].append(ours(examples, config, given.seconds, shares, DROPOUT))
         speeds["joeynmt"].append(theirs(python, folder, given.seconds, given.threads, sum(counts) / counts[1], config))
-        speeds["vidrio, dropout as in the paper"].append(ours(examples, config, given.seconds, 0.0))
+        speeds["vidrio, dropout as in the paper"].append(ours(examples, config, given.seconds, shares, 0.0))
         most.append(peak(config, dtype))
         print(
             f"turn {turn + 1}: " + ", ".join(f"{name} {told[-1]:,.0f}" for name, told in speeds.items()),

@@ -250,7 +250,8 @@ def test_a_check_that_fails_says_where_and_exits_with_1(
     from vidrio.glass.paper.arithmetic import FLOAT
 
     def slipped(x: np.ndarray) -> np.ndarray:
-        return np.exp(x - x.max()) / np.exp(x - x.max()).sum() * x.shape[0]
+        exps = np.exp(x - x.max())
+        return exps / exps.sum(axis=(-1, -2), keepdims=True) * x.shape[-2]
 
     monkeypatch.setitem(vars(FLOAT), "softmax", slipped)
     code, out, _ = vidrio(capsys, "check", "hello world", "--model", "lesson", "--all")

@@ -16,10 +16,9 @@ from vidrio.errors import RunError
 from vidrio.learn import train as training
 from vidrio.learn.run.choose import SHARE, Need, need, sized
 from vidrio.learn.run.finish import Learned
-from vidrio.learn.run.machine import free_memory, free_on_cpu, settle
+from vidrio.learn.run.machine import free_memory, free_on_cpu, settle, shares_for
 from vidrio.learn.run.plan import Recipe, Stop
 from vidrio.learn.run.request import Material, Reporter, Request
-from vidrio.learn.run.workers import shares_for
 from vidrio.model.config import SpecialIds
 
 SHARES = shares_for(torch.device("cpu"))
@@ -55,7 +54,7 @@ before = peak()
 config = sized(preset, vocabulary, SpecialIds())
 state = State.start(Parameters.from_arrays(config, random_parameters(config, random)))
 with tempfile.TemporaryDirectory() as folder:
-    list(loop(Training(examples, recipe, lambda net: {"loss": 1.0}, Path(folder)), state))
+    list(loop(Training(examples, recipe, lambda net: {"loss": 1.0}, Path(folder), shares=threads), state))
 print(peak() - before)
 """
 
@@ -286,7 +285,7 @@ def test_settings_of_the_process_leave_the_users_own_alone(monkeypatch: pytest.M
 MANY_SHAPES = """
 import sys
 from pathlib import Path
-from vidrio.learn.run.machine import free_memory, free_on_cpu, settle
+from vidrio.learn.run.machine import free_memory, free_on_cpu, settle, shares_for
 if "settle" in sys.argv:
     settle()
 import torch

@@ -32,11 +32,11 @@ from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run import loop, run_files
 from vidrio.learn.run import state as states
 from vidrio.learn.run.choose import sized
+from vidrio.learn.run.machine import shares_for
 from vidrio.learn.run.plan import Recipe, Stop
 from vidrio.learn.run.run_files import mean
 from vidrio.learn.run.state import State, resume
 from vidrio.learn.run.validate import Validate, translate
-from vidrio.learn.run.workers import Workers, shares_for
 from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.folder import read_parameters
 from vidrio.model.parameters import random_parameters
@@ -164,7 +164,7 @@ def test_the_shares_of_a_batch_learn_what_the_whole_batch_does(examples: Example
     pairs = np.arange(13)
     whole, figures = learn(pairs, 0)
     assert shares_for(torch.device("cpu")) == 2
-    with closing(Workers(2)) as workers:
+    with closing(loop.Workers(2)) as workers:
         parts = workers.each(learn, pairs)
         threads = workers.each(lambda share, n: torch.get_num_threads(), pairs)
         assert [len(gradient) for gradient, _ in parts] == [len(whole)] * 2
@@ -187,11 +187,11 @@ def test_with_two_threads_a_run_goes_on_to_the_last_bit_too(
     examples: Examples, two_threads: None, tmp_path: Path
 ) -> None:
     config, recipe = small_config(), replace(STEPS, stop=Stop(steps=20))
-    whole = train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole")
-    first = loop.loop(loop.Training(examples, recipe, no_scores, tmp_path / "parts"), begin(config))
+    whole = train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole", shares=2)
+    first = loop.loop(loop.Training(examples, recipe, no_scores, tmp_path / "parts", shares=2), begin(config))
     assert [next(first)["kind"] for _ in range(4)] == ["validation", "validation", "step", "validation"]
     first.close()  # after step 10, as it lies on disk since the validation at step 7
-    resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts")
+    resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts", shares=2)
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     for name, tensor in whole.tensors().items():
         assert torch.equal(tensor, resumed.tensors()[name]), name

@@ -11,6 +11,7 @@ import pytest
 
 from vidrio.cli import main
 from vidrio.errors import ConfigError
+from vidrio.glass.paper.arithmetic import mix
 from vidrio.glass.paper.decoding import Kept, decode_step
 from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits
 from vidrio.lessons import counting
@@ -55,7 +56,9 @@ def tap(name: str, value: np.ndarray) -> np.ndarray:
 
 def counted_machine(config: ModelConfig) -> Machine:
     machine = build(config, random_parameters(config, np.random.default_rng(0)))
-    return replace(machine, parameters={name: array.view(Counted) for name, array in machine.parameters.items()})
+    counting_mix = replace(machine.arithmetic, mix=lambda weights, values: mix(weights.view(Counted), values))
+    parameters = {name: array.view(Counted) for name, array in machine.parameters.items()}
+    return replace(machine, parameters=parameters, arithmetic=counting_mix)
 
 
 def total(run: Any) -> int:

@@ -178,14 +178,15 @@ def test_what_was_kept_and_what_is_new_at_each_step(nonsense: LoadedModel) -> No
         parts = {part["part"]: (part["reused"], part["rows"]) for part in told[step]}
         assert parts.pop("memory") == (len(seen.source_ids) if step else 0, len(seen.source_ids))
         assert parts == {
-            name.removesuffix(".K.h0"): (kept.reused[name], len(rows))
+            name.removesuffix(".K"): (kept.reused[name], rows.shape[1])
             for name, rows in kept.rows.items()
-            if name.endswith(".K.h0")
+            if name.endswith(".K")
         }
         for name, rows in kept.rows.items():
             cross = ".cross." in name
             assert kept.reused[name] == (0 if step == 0 else len(seen.source_ids) if cross else step)
-            assert np.allclose(rows, seen.trace.rows_at_step(name, step), rtol=0, atol=1e-12)
+            for h, of_head in enumerate(rows):
+                assert np.allclose(of_head, seen.trace.rows_at_step(f"{name}.h{h}", step), rtol=0, atol=1e-12)
     with pytest.raises(InputError, match=f"steps 0 to {len(seen.chosen_ids) - 1}"):
         seen.kept_at(len(seen.chosen_ids))
 

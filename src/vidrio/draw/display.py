@@ -41,7 +41,7 @@ def display(seen: Look | Trace, where: str = "", precision: int = PRECISION) -> 
         return Drawn(where, text, list(part(trace, where, precision)), precision)
     if isinstance(seen, Look):
         return Drawn(f"{seen.text} → {seen.translation}", repr(seen), list(glance(seen, precision)), precision)
-    named = ((name, trace.stages[name], array) for name, array in trace.values.items())
+    named = ((name, stage, trace.values[name]) for name, stage in trace.stages.items() if name in trace.values)
     rows = [
         [Words(name, "code"), *map(Words, (" × ".join(s.axes), shape(a), s.says, s.formula, s.place))]
         for name, s, a in named

@@ -29,7 +29,7 @@ from vidrio.learn.run.finish import (
     write_model,
 )
 from vidrio.learn.run.loop import Training, loop
-from vidrio.learn.run.machine import Sweeper, find_device, free_memory
+from vidrio.learn.run.machine import Sweeper, find_device, free_memory, shares_for
 from vidrio.learn.run.plan import Plan, duration, read_plan, write_plan
 from vidrio.learn.run.prepare import DataFolder, Task, describe, sentence_pairs
 from vidrio.learn.run.request import Reporter, Request
@@ -58,7 +58,8 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
     run, free_unused = request.folder / "run", Sweeper()
     refuse_other_folders(request.folder)
     device = find_device(request.choices.device)
-    room = Room(device, free_memory(device) if request.memory is None else request.memory, processes)
+    memory = free_memory(device) if request.memory is None else request.memory
+    room = Room(device, memory, processes, shares_for(device))
     with at_work(run, processes) as owner:
         with leaving_nothing(run) if owner else nullcontext():
             before = read_plan(run) if processes.leads else None
@@ -69,7 +70,7 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
             plan = choose(request, task, before, room, reporter)
             state = begin_or_go_on(request, plan, room, reporter)
         examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
-        for record in loop(Training(examples, plan.recipe, task.validate, run, processes), state):
+        for record in loop(Training(examples, plan.recipe, task.validate, run, processes, room.shares), state):
             reporter.watch(record)
             free_unused()
         if not processes.leads:

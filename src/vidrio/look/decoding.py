@@ -1,7 +1,6 @@
 """The search tree, and one decoding step with what is reused and what is new."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
@@ -108,23 +107,24 @@ def step(seen: Look, t: int, again: CommandLine, precision: int = PRECISION) -> 
     if seen.model.config.has_encoder:
         n = len(trace.source_tokens)
         reuse.append(["memory", "the encoder's output", "" if t == 0 else f"{n} rows", f"{n} rows" if t == 0 else ""])
-    names = [(name.rsplit(".", 2)[0], name) for name in kept.rows]
-    for part, group in groupby(names, key=lambda pair: pair[0]):
-        first = next(group)[1]
-        reused, total = kept.reused[first], len(kept.rows[first])
-        reuse.append([part, "keys and values, every head", _rows(reused), _rows(total - reused)])
+    for name in kept.rows:
+        part, letter = name.rsplit(".", 1)
+        if letter == "K":
+            reused, total = kept.reused[name], kept.rows[name].shape[1]
+            reuse.append([part, "keys and values, every head", _rows(reused), _rows(total - reused)])
     yield Table(reuse, ["", "", "reused", "new"], "llrr")
     yield Note(
         "Everything else of this step is one new row. Reusing is exact, because the mask keeps earlier rows from "
         "seeing later tokens.",
         indent=2,
     )
-    key = next(name for name in kept.rows if ".self.K." in name)
-    marks = ["kept" if r < kept.reused[key] else "new" for r in range(len(kept.rows[key]))]
+    name = next(name for name in kept.rows if name.endswith(".self.K"))
+    key, keys_LK = f"{name}.h0", kept.rows[name][0]
+    marks = ["kept" if r < kept.reused[name] else "new" for r in range(len(keys_LK))]
     width = max(text_width(cut(token, 16)) for token in trace.target_tokens)
     labels = [f"{left(cut(trace.target_tokens[r], 16), width)} {mark}" for r, mark in enumerate(marks)]
     yield f"\n{key}@{t}   the keys that this step's query meets"
-    yield Numbers(kept.rows[key], "", labels)
+    yield Numbers(keys_LK, "", labels)
     for name in (key.replace(".self.K.", ".self.weights."), key.replace(".self.K.", ".cross.weights.")):
         if name in trace:
             yield f"\n{heading(trace, Address(name, (), t))}   the last row is this step's"

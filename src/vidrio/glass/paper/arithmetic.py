@@ -44,7 +44,6 @@ class Projection:
     name: str  # of what comes out: enc.0.self.Q
     weight: str  # enc.0.self.WQ
     bias: str  # enc.0.self.bQ; a model without it has none there
-    head: int | None = None  # one of the matrices that W has for each head
     transposed: bool = False  # x Wᵀ
 
 
@@ -73,11 +72,9 @@ def as_they_are(x_LD: Array, name: str, tap: Tap) -> Rows:
 
 
 def project(machine: Calculator, x: Rows, to: Projection, tap: Tap) -> Array:
-    """x W + b, with the matrix of one head where there is one for each."""
+    """x W + b, for each head where there is a matrix for each."""
     assert isinstance(x, np.ndarray)
     W, b = machine.parameters[to.weight], machine.parameters.get(to.bias)
-    if to.head is not None:
-        W, b = W[to.head], None if b is None else b[to.head]
     return maths.linear(x, W.T if to.transposed else W, b)
 
 
@@ -85,14 +82,14 @@ def look_up(machine: Calculator, table: str, ids_L: Array) -> Array:
     return machine.parameters[table][ids_L]
 
 
-def dot_products(Q_LK: Array, K_MK: Array, divisor: float) -> Array:
+def dot_products(Q_HLK: Array, K_HMK: Array, divisor: float) -> Array:
     """Q Kᵀ: every query with every key."""
-    return Q_LK @ K_MK.T
+    return Q_HLK @ K_HMK.swapaxes(-1, -2)
 
 
-def mix(weights_LM: Array, V_MK: Array) -> Array:
+def mix(weights_HLM: Array, V_HMK: Array) -> Array:
     """weights V: the values, each row's shares of them added up."""
-    return weights_LM @ V_MK
+    return weights_HLM @ V_HMK
 
 
 FLOAT = Arithmetic(

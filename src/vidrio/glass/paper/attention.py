@@ -1,6 +1,7 @@
 """Attention: how one row reads from others. §3.2.
 
-L rows ask (queries), M rows are asked (keys and values); in self-attention they are the same rows.
+L rows ask (queries), M rows are asked (keys and values); in self-attention they are the same rows. All H heads stand
+side by side along the first axis; the tap is told of each by itself.
 """
 
 import math
@@ -12,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from vidrio.glass.paper.arithmetic import Calculator, Projection, Rows, Scores, dot_products
-from vidrio.glass.paper.maths import Array, Tap, no_tap
+from vidrio.glass.paper.maths import Array, Tap, no_tap, tap_heads
 
 Make = Callable[[], Array]
 # `keep(name, make)` gives the keys or values of all rows that are asked, and calls `make` for those that are new.
@@ -58,7 +59,7 @@ def see_all(scaled_LM: Array, name: str, tap: Tap) -> Array:
 
 def causal(scaled_LM: Array, name: str, tap: Tap) -> Array:
     """Row t sees rows 0 … t: the later ones get −∞, which softmax turns into exactly 0. §3.2.3."""
-    return tap(name, np.where(allowed_LM(*scaled_LM.shape), scaled_LM, -np.inf))
+    return tap(name, np.where(allowed_LM(*scaled_LM.shape[-2:]), scaled_LM, -np.inf))
 
 
 def allowed_LM(n_queries: int, n_keys: int) -> Array:
@@ -88,13 +89,13 @@ class Attention:
     keep: Keep = all_new
 
 
-def one_head(machine: Machine, kind: Attention, Q_LK: Array, K_MK: Array, V_MK: Array, head_tap: Tap) -> Array:
-    """softmax(Q Kᵀ / √K) V. Eq. 1."""
-    scores_LM = head_tap("scores", kind.scores(Q_LK, K_MK, machine.score_divisor))
-    scaled_LM = head_tap("scaled", (scores_LM / machine.score_divisor).astype(Q_LK.dtype, copy=False))
-    visible_LM = kind.mask(scaled_LM, "masked", head_tap)
-    weights_LM = head_tap("weights", machine.softmax(visible_LM))
-    return head_tap("head", machine.arithmetic.mix(weights_LM, V_MK))
+def attend(machine: Machine, kind: Attention, Q_HLK: Array, K_HMK: Array, V_HMK: Array, tap: Tap) -> Array:
+    """softmax(Q Kᵀ / √K) V, of each head by itself. Eq. 1."""
+    scores_HLM = tap("scores", kind.scores(Q_HLK, K_HMK, machine.score_divisor))
+    scaled_HLM = tap("scaled", (scores_HLM / machine.score_divisor).astype(Q_HLK.dtype, copy=False))
+    visible_HLM = kind.mask(scaled_HLM, "masked", tap)
+    weights_HLM = tap("weights", machine.softmax(visible_HLM))
+    return tap("head", machine.arithmetic.mix(weights_HLM, V_HMK))
 
 
 def multi_head(machine: Machine, kind: Attention, x_LD: Array, y_MD: Array, tap: Tap = no_tap) -> Array:
@@ -102,23 +103,20 @@ def multi_head(machine: Machine, kind: Attention, x_LD: Array, y_MD: Array, tap:
     name, to_rows, project = kind.name, machine.arithmetic.rows, machine.arithmetic.project
     x = to_rows(x_LD, f"{name}.x", tap)
     y = x if y_MD is x_LD else to_rows(y_MD, f"{name}.y", tap)
-    heads = []
-    for h in range(machine.n_heads):
 
-        def head_tap(quantity: str, value: Array, h: int = h) -> Array:
-            return tap(f"{name}.{quantity}.h{h}", value)
+    def of_heads(quantity: str, values: Array) -> Array:
+        return tap_heads(tap, f"{name}.{quantity}", values)
 
-        def projected(letter: str, rows: Rows, h: int = h) -> Array:
-            return project(
-                machine, rows, Projection(f"{name}.{letter}", f"{name}.W{letter}", f"{name}.b{letter}", h), tap
-            )
+    def projected(letter: str, rows: Rows) -> Array:
+        return project(machine, rows, Projection(f"{name}.{letter}", f"{name}.W{letter}", f"{name}.b{letter}"), tap)
 
-        Q_LK = head_tap("Q", projected("Q", x))
-        K_MK = head_tap("K", kind.keep(f"{name}.K.h{h}", partial(projected, "K", y)))
-        V_MK = head_tap("V", kind.keep(f"{name}.V.h{h}", partial(projected, "V", y)))
-        heads.append(one_head(machine, kind, Q_LK, K_MK, V_MK, head_tap))
-    concat = to_rows(tap(f"{name}.concat", np.concatenate(heads, axis=1)), f"{name}.concat", tap)
-    return tap(f"{name}.out", project(machine, concat, Projection(f"{name}.out", f"{name}.WO", f"{name}.bO"), tap))
+    Q_HLK = of_heads("Q", projected("Q", x))
+    K_HMK = of_heads("K", kind.keep(f"{name}.K", partial(projected, "K", y)))
+    V_HMK = of_heads("V", kind.keep(f"{name}.V", partial(projected, "V", y)))
+    heads_HLK = attend(machine, kind, Q_HLK, K_HMK, V_HMK, of_heads)
+    concat_LE = tap(f"{name}.concat", np.concatenate([*heads_HLK], axis=1))
+    to_out = Projection(f"{name}.out", f"{name}.WO", f"{name}.bO")
+    return tap(f"{name}.out", project(machine, to_rows(concat_LE, f"{name}.concat", tap), to_out, tap))
 
 
 def divisor(d_head: int) -> float:

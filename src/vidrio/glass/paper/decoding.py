@@ -12,7 +12,7 @@ from vidrio.glass.paper.transformer import Machine, decode, encode, logits
 
 @dataclass
 class Kept:
-    """The keys and values of the steps so far. `reused` says how many rows of each were reused at the latest step."""
+    """The keys and values of the steps so far, all heads; `reused`: how many rows of each were at the latest step."""
 
     length: int = 0  # target tokens so far
     rows: dict[str, Array] = field(default_factory=dict)
@@ -20,12 +20,12 @@ class Kept:
 
     def grow(self, name: str, make: Make) -> Array:
         old_rows, new_rows = self.rows.get(name), make()
-        self.reused[name] = 0 if old_rows is None else len(old_rows)
-        self.rows[name] = new_rows if old_rows is None else np.concatenate([old_rows, new_rows])
+        self.reused[name] = 0 if old_rows is None else old_rows.shape[1]
+        self.rows[name] = new_rows if old_rows is None else np.concatenate([old_rows, new_rows], axis=1)
         return self.rows[name]
 
     def once(self, name: str, make: Make) -> Array:
-        self.reused[name] = len(self.rows.get(name, ()))
+        self.reused[name] = self.rows[name].shape[1] if name in self.rows else 0
         if name not in self.rows:
             self.rows[name] = make()
         return self.rows[name]
@@ -39,9 +39,14 @@ def decode_step(
     machine: Machine, new_ids: Sequence[int], memory_SD: Array | None, kept: Kept, tap: Tap = no_tap
 ) -> Array:
     """Logits after the last of `new_ids`, which follow the tokens that `kept` has seen."""
+    return logits(machine, last_row(machine, new_ids, memory_SD, kept, tap), tap)[0]
+
+
+def last_row(machine: Machine, new_ids: Sequence[int], memory_SD: Array | None, kept: Kept, tap: Tap = no_tap) -> Array:
+    """The decoder's row after the last of them, 1·D."""
     x_LD = decode(machine, new_ids, memory_SD, tap, kept)
     kept.length += len(new_ids)
-    return logits(machine, x_LD[-1:], tap)[0]
+    return x_LD[-1:]
 
 
 def stepper(
@@ -56,10 +61,10 @@ def stepper(
         for prefix in prefixes:
             parent = kept_by_prefix.get(prefix[:-1])
             kept = parent.branch() if parent is not None else Kept()
-            rows.append(decode_step(machine, prefix[kept.length :], memory_SD, kept, tap))
+            rows.append(last_row(machine, prefix[kept.length :], memory_SD, kept, tap))
             live[prefix] = kept
         kept_by_prefix.clear()
         kept_by_prefix.update(live)
-        return np.stack(rows)
+        return logits(machine, np.concatenate(rows), tap)
 
     return step

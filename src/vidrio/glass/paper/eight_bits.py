@@ -13,13 +13,13 @@ adds them on an x86-64 processor (eight numbers at a time, oneDNN's matrix produ
 benchmarks/agreement.py tells how often the words agree. On other processors they agree less often.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 
 import numpy as np
 
 from vidrio.glass.paper.arithmetic import Arithmetic, Calculator, Projection, Rows, Scores, WholeNumbers
-from vidrio.glass.paper.maths import Array, Tap, no_tap
+from vidrio.glass.paper.maths import Array, Tap, no_tap, tap_heads
 from vidrio.model.quantised import LARGEST, SUMMED
 
 Float = float | np.float32
@@ -54,20 +54,20 @@ def whole_parameters(parameters: Mapping[str, Array], axes: Mapping[str, str]) -
 
 
 def project(machine: Calculator, x: Rows, to: Projection, tap: Tap) -> Array:
-    """x W + b by whole numbers."""
+    """x W + b by whole numbers, for each head where there is a matrix for each."""
     assert isinstance(x, WholeNumbers)
-    W, b = machine.whole_parameters[to.weight], machine.parameters.get(to.bias)
-    head = "" if to.head is None else f".h{to.head}"
-    if to.head is not None:
-        W, b = WholeNumbers(W.whole[to.head], W.factor[to.head]), None if b is None else b[to.head]
-    product = tap(f"{to.name}.product{head}", whole_product(x.whole, W.whole.T if to.transposed else W.whole))
-    y = product * (1 / x.factor[..., None]) / W.factor
-    return y if b is None else y + b
+    (whole, factor), b = machine.whole_parameters[to.weight], machine.parameters.get(to.bias)
+    product, name = whole_product(x.whole, whole.T if to.transposed else whole), f"{to.name}.product"
+    if whole.ndim == 2:
+        y = tap(name, product) * (1 / x.factor[..., None]) / factor
+        return y if b is None else y + b
+    y = tap_heads(tap, name, product) * (1 / x.factor[..., None]) / factor[:, None]
+    return y if b is None else y + b[:, None]
 
 
 def whole_product(a: Array, b: Array) -> Array:
     """Exact: as long as every sum stays below 2²⁴, float32 holds each whole number, and float64 does far beyond."""
-    if len(b) * LARGEST**2 < EXACT_IN_FLOAT32:
+    if b.shape[-2] * LARGEST**2 < EXACT_IN_FLOAT32:
         return a @ b
     return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
 
@@ -82,13 +82,13 @@ def look_up(machine: Calculator, table: str, ids_L: Array) -> Array:
 
 def fused(a: Array, b: Array | Float, c: Array | Float) -> Array:
     """a · b + c, rounded once: float64 holds the product of two float32 exactly."""
-    return (a.astype(np.float64) * b + c).astype(np.float32)
+    return np.add(np.multiply(a, b, dtype=np.float64), c).astype(np.float32)
 
 
-def added_fused(terms: Array, total: Array) -> Array:
-    """Products in float64, added to `total` one after the other along the first axis, each sum rounded once."""
-    for term in terms:
-        np.add(term, total, out=total, casting="unsafe")
+def added_fused(pairs: Iterable[tuple[Array, Array]], total: Array) -> Array:
+    """Products added to `total` one after the other, each sum rounded once."""
+    for a, b in pairs:
+        np.add(np.multiply(a, b, dtype=np.float64), total, out=total, casting="unsafe")
     return total
 
 
@@ -103,13 +103,16 @@ def halved(x: Array) -> Array:
 def in_lanes(x: Array) -> Array:
     """The sum over the last axis: in eight sums side by side, then these; what is left over at the end one by one."""
     n = x.shape[-1] - x.shape[-1] % LANES
-    lanes = np.zeros((*x.shape[:-1], LANES), np.float32)
-    for i in range(0, n, LANES):
-        lanes = lanes + x[..., i : i + LANES]
-    total = halved(lanes)
-    for i in range(n, x.shape[-1]):
-        total = total + x[..., i]
-    return total
+    if n == 0:
+        return added_up(x)
+    groups = x[..., :n].reshape(*x.shape[:-1], n // LANES, LANES)
+    total = halved(np.add.accumulate(groups, axis=-2)[..., -1, :])
+    return total if n == x.shape[-1] else added_up(np.concatenate([total[..., None], x[..., n:]], axis=-1))
+
+
+def added_up(x: Array) -> Array:
+    """The sum over the last axis, one by one."""
+    return np.add.accumulate(x, axis=-1)[..., -1]
 
 
 def layer_norm(x_LD: Array, gain_D: Array, bias_D: Array, epsilon: float, name: str, tap: Tap = no_tap) -> Array:
@@ -147,51 +150,43 @@ def softmax(x: Array) -> Array:
     return exps * (1 / total)[..., None]
 
 
-def added_up(x: Array) -> Array:
-    """The sum over the last axis, one by one."""
-    total = x[..., 0]
-    for i in range(1, x.shape[-1]):
-        total = total + x[..., i]
-    return total
-
-
 def product(a: Array, b: Array) -> Array:
     """a b, each sum term by term, with one rounding a term."""
-    terms = np.multiply(a.T[:, :, None], b[:, None, :], dtype=np.float64)
-    return added_fused(terms, np.zeros((len(a), b.shape[1]), np.float32))
+    pairs = ((a[..., m, None], b[..., m, None, :]) for m in range(b.shape[-2]))
+    return added_fused(pairs, np.zeros((*a.shape[:-1], b.shape[-1]), np.float32))
 
 
 def dots(a: Array, b: Array, lanes: int) -> Array:
     """a bᵀ in as many sums side by side as there are `lanes`; these are not yet added."""
-    beyond = -a.shape[1] % lanes
+    beyond = -a.shape[-1] % lanes
     if beyond:
-        a, b = (np.pad(x, ((0, 0), (0, beyond))) for x in (a, b))
-    a_lanes, b_lanes = (x.reshape(len(x), x.shape[1] // lanes, lanes).swapaxes(0, 1) for x in (a, b))
-    terms = np.multiply(a_lanes[:, :, None], b_lanes[:, None], dtype=np.float64)
-    return added_fused(terms, np.zeros((len(a), len(b), lanes), np.float32))
+        a, b = (np.concatenate([x, np.zeros((*x.shape[:-1], beyond), np.float32)], axis=-1) for x in (a, b))
+    groups = (slice(i, i + lanes) for i in range(0, a.shape[-1], lanes))
+    pairs = ((a[..., :, None, group], b[..., None, :, group]) for group in groups)
+    return added_fused(pairs, np.zeros((*a.shape[:-1], b.shape[-2], lanes), np.float32))
 
 
-def one_query_at_a_time(Q_LK: Array, K_MK: Array, divisor: float) -> Array:
+def one_query_at_a_time(Q_HLK: Array, K_HMK: Array, divisor: float) -> Array:
     """Q Kᵀ, a row at a time."""
-    lanes = dots(Q_LK, K_MK, LANES)
+    lanes = dots(Q_HLK, K_HMK, LANES)
     pairs = lanes[..., 0::2] + lanes[..., 1::2]
     sums = (pairs[..., 0] + pairs[..., 2]) + (pairs[..., 1] + pairs[..., 3])
     return unrounded(sums * np.float32(1 / divisor), divisor)
 
 
-def few_queries(Q_LK: Array, K_MK: Array, divisor: float) -> Array:
+def few_queries(Q_HLK: Array, K_HMK: Array, divisor: float) -> Array:
     """Q Kᵀ for 2 to 15 rows that ask together: the division comes first."""
-    return unrounded(halved(dots(Q_LK * np.float32(1 / divisor), K_MK, 2 * LANES)), divisor)
+    return unrounded(halved(dots(Q_HLK * np.float32(1 / divisor), K_HMK, 2 * LANES)), divisor)
 
 
-def many_queries(Q_LK: Array, K_MK: Array, divisor: float) -> Array:
+def many_queries(Q_HLK: Array, K_HMK: Array, divisor: float) -> Array:
     """Q Kᵀ for 16 and more rows that ask together."""
-    return unrounded(product(Q_LK, K_MK.T) * np.float32(1 / divisor), divisor)
+    return unrounded(product(Q_HLK, K_HMK.swapaxes(-1, -2)) * np.float32(1 / divisor), divisor)
 
 
-def unrounded(scaled_LM: Array, divisor: float) -> Array:
+def unrounded(scaled_HLM: Array, divisor: float) -> Array:
     """The scores whose division gives these: in float64, for the engine does not round between the two."""
-    return scaled_LM * np.float64(divisor)
+    return scaled_HLM * np.float64(divisor)
 
 
 def asked_together(n_queries: int, n_keys: int) -> Scores:
@@ -201,18 +196,19 @@ def asked_together(n_queries: int, n_keys: int) -> Scores:
     return few_queries if n_queries < 2 * LANES else many_queries
 
 
-def encoder_scores(Q_LK: Array, K_MK: Array, divisor: float) -> Array:
+def encoder_scores(Q_HLK: Array, K_HMK: Array, divisor: float) -> Array:
     """Q Kᵀ: all the rows of the source ask at once."""
-    return asked_together(len(Q_LK), len(K_MK))(Q_LK, K_MK, divisor)
+    return asked_together(Q_HLK.shape[-2], K_HMK.shape[-2])(Q_HLK, K_HMK, divisor)
 
 
 def cross_scores(beam: int, first_step: int) -> Scores:
     """Q Kᵀ: the hypotheses of a beam ask the memory together, at the first step there is but one."""
 
-    def scores(Q_LK: Array, K_MK: Array, divisor: float) -> Array:
+    def scores(Q_HLK: Array, K_HMK: Array, divisor: float) -> Array:
         alone = 1 if first_step == 0 else 0
-        ways = (one_query_at_a_time, Q_LK[:alone]), (asked_together(beam, len(K_MK)), Q_LK[alone:])
-        return np.concatenate([way(rows_LK, K_MK, divisor) for way, rows_LK in ways if len(rows_LK)])
+        together = asked_together(beam, K_HMK.shape[-2])
+        ways = (one_query_at_a_time, Q_HLK[:, :alone]), (together, Q_HLK[:, alone:])
+        return np.concatenate([way(rows, K_HMK, divisor) for way, rows in ways if rows.shape[1]], axis=1)
 
     return scores
 

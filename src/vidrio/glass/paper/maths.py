@@ -20,9 +20,22 @@ def no_tap(name: str, value: Array) -> Array:
     return value
 
 
+def tap_heads(tap: Tap, name: str, values: Array) -> Array:
+    """Tap what each head has, under name.h0, name.h1, …"""
+    if tap is no_tap:
+        return values
+    after = values
+    for h, value in enumerate(values):
+        tapped = tap(f"{name}.h{h}", value)
+        if tapped is not value:
+            after = values.copy() if after is values else after
+            after[h] = tapped
+    return after
+
+
 def linear(x: Array, W: Array, b: Array | None = None) -> Array:
-    """x W + b; the paper's projections have no b."""
-    return x @ W if b is None else x @ W + b
+    """x W + b; the paper's projections have no b. Where W is a matrix for each head, b is a row for each."""
+    return x @ W if b is None else x @ W + (b if W.ndim == 2 else b[:, None])
 
 
 def softmax(x: Array) -> Array:

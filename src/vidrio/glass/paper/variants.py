@@ -20,12 +20,12 @@ def unmasked(scaled_LM: Array, name: str, tap: Tap) -> Array:
 
 def zero_scores(scaled_LM: Array, name: str, tap: Tap) -> Array:
     """Scores of later rows set to 0: a common slip, for 0 is a score like any other and hides nothing."""
-    return tap(name, np.where(allowed_LM(*scaled_LM.shape), scaled_LM, 0.0))
+    return tap(name, np.where(allowed_LM(*scaled_LM.shape[-2:]), scaled_LM, 0.0))
 
 
 def zero_after(weights_LM: Array) -> Array:
     """Weights of later rows set to 0 after the softmax: they are hidden, but the rows no longer sum to 1."""
-    return np.where(allowed_LM(*weights_LM.shape), weights_LM, weights_LM.dtype.type(0))
+    return np.where(allowed_LM(*weights_LM.shape[-2:]), weights_LM, weights_LM.dtype.type(0))
 
 
 def zero_after_renormalised(weights_LM: Array) -> Array:

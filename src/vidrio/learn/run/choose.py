@@ -19,7 +19,6 @@ from vidrio.learn.processes import ALONE, Processes
 from vidrio.learn.run.plan import Plan, Recipe, Stop, cannot_change, compare
 from vidrio.learn.run.prepare import Task
 from vidrio.learn.run.request import Choices, Request
-from vidrio.learn.run.workers import shares_for
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.parameters import count
 
@@ -76,6 +75,7 @@ class Room:
     device: torch.device
     memory: int | None  # bytes that may be used; None: nobody knows
     processes: Processes = ALONE
+    shares: int = 1  # that a batch is learned from in, side by side
 
 
 def choose_plan(request: Request, task: Task, before: Plan | None, room: Room) -> tuple[Plan, list[str]]:
@@ -155,7 +155,7 @@ def fit_memory(plan: Plan, task: Task, room: Room, *, parts: bool) -> tuple[Plan
     on_cpu = room.device.type == "cpu"
     free = room.memory // room.processes.local_size if on_cpu else room.memory  # processes share a machine
     recipe, longest = plan.recipe, int(min(longest_of(task).max(), plan.config.max_positions))
-    most = need(plan.config, recipe, longest, room.device.type, shares_for(room.device)).most_tokens(free)
+    most = need(plan.config, recipe, longest, room.device.type, room.shares).most_tokens(free)
     if recipe.batch_tokens <= most:
         return plan, []
     pieces = -(-recipe.batch_tokens // max(1, most))

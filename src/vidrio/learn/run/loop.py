@@ -8,7 +8,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -29,8 +30,9 @@ from vidrio.learn.processes import ALONE, Processes
 from vidrio.learn.run.plan import METRICS, Recipe, Stop
 from vidrio.learn.run.state import BestModel, Keeper, State
 from vidrio.learn.run.validate import Validate
-from vidrio.learn.run.workers import Workers, shares_for
 from vidrio.model.config import ModelConfig
+
+Learned = tuple[Tensor, Tensor]  # a gradient; and loss, predictions, tokens, and a place for seconds
 
 EVERY = 10  # steps between two lines of metrics
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
@@ -46,6 +48,7 @@ class Training:
     validate: Validate
     run: Path | None = None  # where everything is kept that is needed to go on after a kill
     processes: Processes = ALONE
+    shares: int = 1  # that a batch is learned from in, side by side
 
 
 def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
@@ -54,7 +57,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     state.ended = is_over(state, recipe)  # an ended run may have been told to go further
     clock, steps = Clock(state.seconds), batches_of_steps(training.examples, recipe, state)
     with (
-        closing(Workers(shares_for(state.parameters.flat.device))) as workers,
+        closing(Workers(training.shares)) as workers,
         closing(Keeper(training.run if processes.leads else None, state)) as keeper,
         Interruption() as interruption,
     ):
@@ -100,7 +103,7 @@ def batches_of_steps(examples: Examples, recipe: Recipe, state: State) -> Iterat
         yield StepBatches(some[-1][0], some[-1][1], [pairs for _, _, pairs in some])
 
 
-def take_step(training: Training, step: StepBatches, state: State, clock: "Clock", workers: Workers) -> None:
+def take_step(training: Training, step: StepBatches, state: State, clock: "Clock", workers: "Workers") -> None:
     """Learn from some batches: one step of the optimiser."""
     recipe, processes, parameters = training.recipe, training.processes, state.parameters
     number = state.step + 1
@@ -134,9 +137,7 @@ def take_step(training: Training, step: StepBatches, state: State, clock: "Clock
     state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
 
 
-def learn_from(
-    training: Training, parameters: Parameters, place: Sequence[int], pairs: Ids, share: int
-) -> tuple[Tensor, Tensor]:
+def learn_from(training: Training, parameters: Parameters, place: Sequence[int], pairs: Ids, share: int) -> Learned:
     """The gradient of these pairs' loss; and the loss, predictions and tokens."""
     recipe, key = training.recipe, (*place, share)  # every random number depends on the key alone
     batch = collate(training.examples, pairs, parameters.config, recipe.subword_dropout, key)
@@ -144,6 +145,27 @@ def learn_from(
     net = model.build(parameters, getattr(torch, recipe.precision), model.dropouts_at(rates, key))
     gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing, recipe.r_drop)
     return gradient, torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
+
+
+class Workers:
+    """A thread for each share of a batch, with its part of the threads that compute; for a whole batch none."""
+
+    def __init__(self, shares: int) -> None:
+        self.shares, self.threads = shares, torch.get_num_threads()
+        settle = partial(torch.set_num_threads, self.threads // shares)
+        self.pool = ThreadPoolExecutor(shares, initializer=settle) if shares > 1 else None
+
+    def each(self, learn: Callable[[Ids, int], Learned], pairs: Ids) -> list[Learned]:
+        """What is learned from each share of these pairs, in order. Every share has long sentences and short ones."""
+        if self.pool is None:
+            return [learn(pairs, 0)]
+        work = [self.pool.submit(learn, pairs[n :: self.shares], n) for n in range(min(self.shares, len(pairs)))]
+        return [share.result() for share in work]
+
+    def close(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+            torch.set_num_threads(self.threads)  # for threads to come; theirs was the last word on it
 
 
 class Interruption:

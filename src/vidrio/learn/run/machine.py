@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SPINS = "1000"  # of GCC's OpenMP, before a thread goes to sleep
 SHAPES = "64"  # that oneDNN keeps something for; the layers of one step share them
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's names for them, from glibc's malloc.h
+SHARES = 2  # of a batch, on a CPU: each has gradients of its own
 WHILE = 15.0  # seconds; giving back takes up to a fifth of one
 
 
@@ -74,6 +75,16 @@ def use(threads: int | None) -> None:
     keep_memory()
     if threads:
         torch.set_num_threads(threads)
+
+
+def shares_for(device: "torch.device") -> int:
+    """How many shares a batch is learned from in, side by side. Most operations of a step are too small to be shared
+    out among threads, and after each of them all wait for the last; threads that learn from half a batch each wait once
+    in a step. A GPU shares out by itself, and an odd number of threads has no halves.
+    """
+    import torch
+
+    return SHARES if device.type == "cpu" and torch.get_num_threads() % SHARES == 0 else 1
 
 
 def find_device(name: str) -> "torch.device":
