@@ -191,6 +191,11 @@ def test_with_two_threads_a_run_goes_on_to_the_last_bit_too(
     first = loop.loop(loop.Training(examples, recipe, no_scores, tmp_path / "parts", shares=2), begin(config))
     assert [next(first)["kind"] for _ in range(4)] == ["validation", "validation", "step", "validation"]
     first.close()  # after step 10, as it lies on disk since the validation at step 7
+    for threads, differ in ((1, "in the last digits, and by what is dropped."), (4, "in the last digits.")):
+        torch.set_num_threads(threads)
+        _, told = resume(tmp_path / "parts", config, torch.device("cpu")) or (None, "")
+        assert told == f"It ran with 2 threads, now {threads}: losses will differ {differ}"
+    torch.set_num_threads(2)
     resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts", shares=2)
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     for name, tensor in whole.tensors().items():

@@ -151,7 +151,8 @@ def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State,
             continue
         if numbers["threads"] != (threads := torch.get_num_threads()):
             damaged += (
-                f"It ran with {numbers['threads']} threads, now {threads}: losses will differ in the last digits."
+                f"It ran with {numbers['threads']} threads, now {threads}: losses will differ in the last digits"
+                + ("." if (threads - numbers["threads"]) % 2 == 0 else ", and by what is dropped.")
             )
         return State.of(config, {key: tensor.to(device) for key, tensor in tensors.items()}, numbers), damaged.strip()
     if damaged:
