@@ -74,16 +74,16 @@ def test_the_first_hour(page: Page) -> None:
 
     # 10–25: a rare word, a number, a word in capitals, a name
     page.locator(".unfold", has_text="From text to tokens").click()
-    for text, pieces in [
-        ("The axolotl sleeps.", "axolotl"),
-        ("She has 1234 cats.", "1234"),
-        ("NEVERTHELESS he came.", "NEVERTHELESS"),
+    for text, first, pieces in [
+        ("The axolotl sleeps.", "The", "axolotl"),
+        ("She has 1234 cats.", "She", "1234"),
+        ("NEVERTHELESS he came.", "Nevertheless", "nevertheless"),  # capitals are read as small letters
     ]:
         type_in(page, text, re.compile("."))
-        expect(page.locator(".word .text").first).to_have_text(text.split()[0])
+        expect(page.locator(".word .text").first).to_have_text(first)
         cut = page.locator(".word .ids b")
         whole = "".join(cut.all_text_contents()).replace("▁", "").lower()
-        assert pieces.lower() in whole, text
+        assert pieces in whole, text
         assert cut.count() > len(text.split()) + 1, text
     type_in(page, "Ana Bielsa has a cat.", re.compile("Ana Bielsa"))
     expect(page.get_by_text("A sign like ①")).to_be_visible()
