@@ -18,7 +18,7 @@ from vidrio.glass.paper.maths import Array, Tap, no_tap, tap_heads
 Make = Callable[[], Array]
 # `keep(name, make)` gives the keys or values of all rows that are asked, and calls `make` for those that are new.
 Keep = Callable[[str, Make], Array]
-# `mask(scaled_LM, name, tap)` hides what must not be seen.
+# `mask(scaled_HLM, name, tap)` hides what must not be seen.
 Mask = Callable[[Array, str, Tap], Array]
 
 
@@ -52,14 +52,14 @@ class NothingKept:
 NOTHING_KEPT = NothingKept()
 
 
-def see_all(scaled_LM: Array, name: str, tap: Tap) -> Array:
+def see_all(scaled_HLM: Array, name: str, tap: Tap) -> Array:
     """No mask: every row may see every row (encoder, cross-attention)."""
-    return scaled_LM
+    return scaled_HLM
 
 
-def causal(scaled_LM: Array, name: str, tap: Tap) -> Array:
+def causal(scaled_HLM: Array, name: str, tap: Tap) -> Array:
     """Row t sees rows 0 … t: the later ones get −∞, which softmax turns into exactly 0. §3.2.3."""
-    return tap(name, np.where(allowed_LM(*scaled_LM.shape[-2:]), scaled_LM, -np.inf))
+    return tap(name, np.where(allowed_LM(*scaled_HLM.shape[-2:]), scaled_HLM, -np.inf))
 
 
 def allowed_LM(n_queries: int, n_keys: int) -> Array:
@@ -71,8 +71,6 @@ def allowed_LM(n_queries: int, n_keys: int) -> Array:
 class Machine(Calculator, Protocol):
     """What attention needs of the machine that it works in."""
 
-    @property
-    def n_heads(self) -> int: ...
     @property
     def score_divisor(self) -> float: ...
     @property

@@ -44,10 +44,6 @@ class Machine:
     embedding_scale: float
     score_divisor: float
 
-    @property
-    def n_heads(self) -> int:
-        return self.config.n_heads
-
     @cached_property
     def whole_parameters(self) -> Mapping[str, WholeNumbers]:
         """The matrices in eight bits, where the machine computes with those."""

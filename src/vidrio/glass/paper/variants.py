@@ -13,25 +13,25 @@ def naive_softmax(x: Array) -> Array:
         return exp / exp.sum(axis=-1, keepdims=True)
 
 
-def unmasked(scaled_LM: Array, name: str, tap: Tap) -> Array:
+def unmasked(scaled_HLM: Array, name: str, tap: Tap) -> Array:
     """Nothing is hidden: every row sees the later ones that are there."""
-    return tap(name, scaled_LM)
+    return tap(name, scaled_HLM)
 
 
-def zero_scores(scaled_LM: Array, name: str, tap: Tap) -> Array:
+def zero_scores(scaled_HLM: Array, name: str, tap: Tap) -> Array:
     """Scores of later rows set to 0: a common slip, for 0 is a score like any other and hides nothing."""
-    return tap(name, np.where(allowed_LM(*scaled_LM.shape[-2:]), scaled_LM, 0.0))
+    return tap(name, np.where(allowed_LM(*scaled_HLM.shape[-2:]), scaled_HLM, 0.0))
 
 
-def zero_after(weights_LM: Array) -> Array:
+def zero_after(weights_HLM: Array) -> Array:
     """Weights of later rows set to 0 after the softmax: they are hidden, but the rows no longer sum to 1."""
-    return np.where(allowed_LM(*weights_LM.shape[-2:]), weights_LM, weights_LM.dtype.type(0))
+    return np.where(allowed_LM(*weights_HLM.shape[-2:]), weights_HLM, weights_HLM.dtype.type(0))
 
 
-def zero_after_renormalised(weights_LM: Array) -> Array:
+def zero_after_renormalised(weights_HLM: Array) -> Array:
     """The same with each row divided by its sum: again what −∞ before the softmax gives."""
-    kept_LM = zero_after(weights_LM)
-    return kept_LM / kept_LM.sum(axis=-1, keepdims=True)
+    kept_HLM = zero_after(weights_HLM)
+    return kept_HLM / kept_HLM.sum(axis=-1, keepdims=True)
 
 
 def unnormalised(x_LD: Array, gain_D: Array, bias_D: Array, epsilon: float, name: str, tap: Tap = no_tap) -> Array:
