@@ -1,10 +1,12 @@
 """The table of quantities is complete, in order, and about the numbers that are computed."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from traced import CHOICES, EIGHT, make_machine, run
-from vidrio.glass.numbers.stages import stages_of
+from vidrio.glass.numbers.stages import stages_of, without_head
 from vidrio.glass.paper.arithmetic import FLOAT
 from vidrio.glass.paper.transformer import Machine
 from vidrio.glass.proof.operations import OPERATIONS
@@ -24,11 +26,17 @@ def machine(request: pytest.FixtureRequest) -> Machine:
     return make_machine(choice, dtype, MACHINES[request.param])
 
 
+def quantities(names: Sequence[str]) -> list[str]:
+    """Each once, where its first head comes."""
+    return list(dict.fromkeys(without_head(name)[0] for name in names))
+
+
 def test_what_is_computed_is_declared_and_what_is_declared_is_computed(machine: Machine) -> None:
     trace = run(machine)
     declared = [name for name, stage in trace.stages.items() if not stage.of_the_model]
     assert sorted(trace.values) == sorted(declared)
     computed = list(trace.values)
+    assert quantities(computed) == quantities(declared)  # in this order too, all heads of each together
     for place, name in enumerate(computed):
         inputs = [source for source in trace.stages[name].inputs if source in trace.values]
         assert set(inputs) <= set(computed[:place]), name
