@@ -22,8 +22,10 @@ def export_model(name: str, program: str, to: Path) -> None:
         if program == "onnx":
             from vidrio.interop.to_onnx import export_onnx  # onnx comes with an extra
 
-            export_onnx(folder, made)
+            files = export_onnx(folder, made)
         else:
-            {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder, made)
+            files = {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder, made)
         if (folder / CARD).is_file():
-            write_atomically(made / CARD, (folder / CARD).read_bytes())
+            files[CARD] = (folder / CARD).read_bytes()
+        for file, data in files.items():
+            write_atomically(made / file, data)

@@ -1,19 +1,20 @@
 """What is known of another program's model once its files were opened, and the model folder that is made of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from vidrio.errors import ModelError, nearest
-from vidrio.interop.protobuf import model_type
+from vidrio.interop.protobuf import UNIGRAM, model_type
+from vidrio.interop.tensors import Stored
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import read_json, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, About, write_config, write_parameters
 from vidrio.model.json_record import fitted, shown
-from vidrio.model.parameters import check_parameters
+from vidrio.model.parameters import ParameterSpec, check_parameters, parameter_specs
 from vidrio.text.tokens.sentence_pieces import SentencePieces
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -23,7 +24,6 @@ LARGEST_SENTENCE_PIECES = 16 * 1024 * 1024  # bytes; those of OPUS-MT have 0.8 m
 LARGEST_CARD = 1 << 20
 UNKNOWN = "<unk>"
 LICENCES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING")
-UNIGRAM = 1  # of SentencePiece's kinds
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Side:
 
     spm: Path
     pieces: Mapping[str, int]
-    rows: int  # of its embedding
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,9 @@ class Foreign:
     config: ModelConfig
     source: Side
     target: Side
-    parameters: Callable[[], dict[str, np.ndarray]]
+    parameter: Callable[[str, ParameterSpec], np.ndarray]  # reads one, turned as ours stand
+    files: Sequence[Path]  # that it was read from
     languages: tuple[str, str] = ("", "")
-    files: Sequence[Path] = field(default_factory=list)  # that it was read from
 
 
 def need(told: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
@@ -70,21 +69,43 @@ def check_pieces(data: object, path: Path) -> dict[str, int]:
         raise ModelError(f"{path} is no list of pieces with their ids", found=f"{error!s:.200}") from None
 
 
+def read_limited(path: Path, most: int) -> bytes:
+    """A file of at most so many bytes."""
+    if (size := path.stat().st_size) > most:
+        raise ModelError(f"{path} is too large", found=f"{size:,} bytes", do=f"at most {most:,} are read")
+    return path.read_bytes()
+
+
+def read_array(tensors: Mapping[str, Stored], names: Sequence[str], shape: tuple[int, ...], misfit: str) -> np.ndarray:
+    """The numbers under the first of the names that is there; axes of length 1 do not count. `misfit`: what is wrong
+    if there are none of this shape."""
+    name = next((name for name in names if name in tensors), names[0])
+    stored = tensors.get(name)
+    if stored is None or [n for n in stored.shape if n != 1] != [n for n in shape if n != 1]:
+        found = "it is not there" if stored is None else f"it has the shape {stored.shape}, not {shape}"
+        raise ModelError(misfit, found=f"{name}: {found}", do="copy it again")
+    return stored.read().reshape(shape)
+
+
 def make_folder(foreign: Foreign, to: Path, *, name: str, opening: str, origin: str) -> About:
     """Write a model folder, the config last. `opening` stands before every source."""
-    splits = [tokenizer(foreign.source, opening), tokenizer(foreign.target, "")]
-    config = replace(foreign.config, special=replace(foreign.config.special, unk=foreign.source.pieces[UNKNOWN]))
+    config = foreign.config
+    splits = [
+        tokenizer(foreign.source, config.source_vocabulary, opening),
+        tokenizer(foreign.target, config.target_vocabulary, ""),
+    ]
+    config = replace(config, special=replace(config.special, unk=foreign.source.pieces[UNKNOWN]))
     if foreign.target.pieces.get(UNKNOWN) != config.special.unk:
         raise ModelError("the two vocabularies do not agree", found=f"{UNKNOWN} has another id in each")
     problems = list(config._problems_of_special())
     if problems:
         raise ModelError(f"{name} cannot be imported", found="; ".join(problems), do="use an undamaged model")
-    parameters = foreign.parameters()
+    parameters = {name: foreign.parameter(name, spec) for name, spec in parameter_specs(config).items()}
     check_parameters(parameters, config, where=name)
-    tokenizers = [Tokenizer(pieces, config.special) for pieces in splits]
     write_parameters(to, parameters)
-    same = tokenizers[0].fingerprint() == tokenizers[1].fingerprint()
-    for of, file in zip(tokenizers[: 1 if same else 2], TOKENIZERS, strict=False):
+    tokenizers = [Tokenizer(pieces, config.special) for pieces in splits]
+    different = {of.fingerprint(): of for of in tokenizers}
+    for file, of in zip(TOKENIZERS, different.values(), strict=False):
         of.save(to / file)
     card, licence = card_of(foreign, name, origin)
     about = About(
@@ -121,12 +142,10 @@ def opening_of(foreign: Foreign, target: str) -> str:
     return f">>{target}<<" if target and tokens else "".join(tokens)
 
 
-def tokenizer(side: Side, opening: str) -> SentencePieces:
-    """What splits the texts of one language; with a name for each row of the embedding that has none."""
+def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
+    """What splits the texts of one language; its embedding has so many rows."""
     try:
-        if side.spm.stat().st_size > LARGEST_SENTENCE_PIECES:
-            raise ModelError(f"{side.spm} is too large", found=f"{side.spm.stat().st_size:,} bytes")
-        proto = side.spm.read_bytes()
+        proto = read_limited(side.spm, LARGEST_SENTENCE_PIECES)
     except FileNotFoundError:
         merges = ", ".join(sorted(path.name for path in side.spm.parent.glob("*.bpe")))
         raise ModelError(
@@ -143,11 +162,11 @@ def tokenizer(side: Side, opening: str) -> SentencePieces:
             do="only unigram models are supported",
         )
     ids = sorted(side.pieces.values())
-    if ids != list(range(len(ids))) or len(ids) > side.rows or UNKNOWN not in side.pieces:
+    if ids != list(range(len(ids))) or len(ids) > rows or UNKNOWN not in side.pieces:
         unknown = "with" if UNKNOWN in side.pieces else "without"
         raise ModelError(
             f"the list of pieces beside {side.spm} does not fit the model",
-            found=f"{len(ids):,} ids, {unknown} {UNKNOWN}, for {side.rows:,} rows",
+            found=f"{len(ids):,} ids, {unknown} {UNKNOWN}, for {rows:,} rows",
             do="copy it again",
         )
     vocabulary = sorted(side.pieces, key=side.pieces.__getitem__)
@@ -156,12 +175,12 @@ def tokenizer(side: Side, opening: str) -> SentencePieces:
 
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
     """The model's card, its own if it brings one, and the licence that it tells."""
-    folder = foreign.files[0].parent if foreign.files else Path()
+    folder = foreign.files[0].parent
     own = folder / "README.md"
     card = read_text(own) if own.is_file() else ""
-    lines = [line for line in card.splitlines()[:60] if line.startswith("license:")]
-    licence = lines[0].partition(":")[2].strip() if lines else ""
+    told = next((line for line in card.splitlines()[:60] if line.startswith("license:")), "")
     texts = [read_text(folder / file) for file in LICENCES if (folder / file).is_file()]
+    licence = told.partition(":")[2].strip()
     licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not told; ask whoever made it")
     note = f"Imported by vidrio from {origin}. Licence: {licence}\n"
     if card.startswith("---\n") and "\n---\n" in card:  # its settings stay at the top

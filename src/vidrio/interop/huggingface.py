@@ -9,6 +9,7 @@ generation_config.json  how it searches
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +17,19 @@ import numpy as np
 
 from vidrio.errors import ModelError
 from vidrio.glass.paper.positions import TABLES
-from vidrio.interop.foreign import Foreign, Side, need, read_pieces
+from vidrio.interop.foreign import Foreign, Side, need, read_array, read_pieces
 from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
 from vidrio.interop.tensors import Stored, open_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_json
-from vidrio.model.parameters import ParameterSpec, parameter_specs
+from vidrio.model.parameters import ParameterSpec
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 # What the format can say, and MarianMT as it is distributed never does.
 NEVER = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "add_bias_logits")
-# The same numbers under another name, where they are shared and the first is not in the file.
-ALSO = {
-    "model.shared.weight": ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
-    "model.decoder.embed_tokens.weight": ("lm_head.weight",),
-}
+# Where an embedding may stand: one that is shared is in the file once.
+EMBEDDINGS = tuple(map(hf_name, ("embed", "src.embed", "tgt.embed", "out.W")))
 
 
 def read_folder(folder: Path) -> Foreign:
@@ -43,27 +41,24 @@ def read_folder(folder: Path) -> Foreign:
             found=f"model_type {told.get('model_type')!r:.60}",
             do="only Marian's Transformers can be imported (docs/interop.md)",
         )
-    extra = folder / "generation_config.json"
-    search = {**told, **(read_json(extra, what="how it searches") if extra.is_file() else {})}
-    config = config_of(told, search, folder)
+    search, languages = (
+        read_json(path, what=path.name) if path.is_file() else {}
+        for path in (folder / "generation_config.json", folder / "tokenizer_config.json")
+    )
+    config = config_of(told, {**told, **search}, folder)
     path = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if path is None:
         raise ModelError(f"{folder} has no parameters", found=f"neither {' nor '.join(WEIGHTS)}", do="copy it again")
     tensors = open_tensors(path)
-    config = replace(config, positions=positions_of(tensors, config, path))
-    source, target = sides(folder, config)
-    extra = folder / "tokenizer_config.json"
-    languages = read_json(extra, what="its languages") if extra.is_file() else {}
-    files = [path, *folder.glob("*.spm"), *folder.glob("*vocab.json"), folder / "config.json"]
+    vocabulary, own = read_pieces(folder / "vocab.json"), folder / "target_vocab.json"
+    separate = config.source_vocabulary != config.target_vocabulary or own.is_file()
     return Foreign(
-        config=config,
-        source=source,
-        target=target,
+        config=replace(config, positions=positions_of(tensors, config, path)),
+        source=Side(folder / "source.spm", vocabulary),
+        target=Side(folder / "target.spm", read_pieces(own) if separate else vocabulary),
+        parameter=partial(parameter, tensors, f"{path} does not fit its config.json"),
+        files=[path, *folder.glob("*.spm"), *folder.glob("*vocab.json"), folder / "config.json"],
         languages=(str(languages.get("source_lang") or ""), str(languages.get("target_lang") or "")),
-        parameters=lambda: {
-            name: parameter(name, spec, tensors, config, path) for name, spec in parameter_specs(config).items()
-        },
-        files=files,
     )
 
 
@@ -144,33 +139,11 @@ def positions_of(tensors: Mapping[str, Stored], config: ModelConfig, path: Path)
     return "learned"
 
 
-def sides(folder: Path, config: ModelConfig) -> tuple[Side, Side]:
-    """What splits the texts of each language, with the ids of its pieces."""
-    vocabulary = read_pieces(folder / "vocab.json")
-    own = folder / "target_vocab.json"
-    separate = config.source_vocabulary != config.target_vocabulary or own.is_file()
-    return (
-        Side(folder / "source.spm", vocabulary, config.source_vocabulary),
-        Side(folder / "target.spm", read_pieces(own) if separate else vocabulary, config.target_vocabulary),
-    )
-
-
-def parameter(
-    name: str, spec: ParameterSpec, tensors: Mapping[str, Stored], config: ModelConfig, path: Path
-) -> np.ndarray:
+def parameter(tensors: Mapping[str, Stored], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
     """One parameter, out of the file and turned as ours stand."""
-    foreign = hf_name(name)
-    if name in ("src.embed", "tgt.embed") and foreign not in tensors:
-        foreign = "model.shared.weight"  # one table for both, and another for the output
-    names = [foreign, *ALSO.get(foreign, ())]
-    stored = next((tensors[of] for of in names if of in tensors), None)
-    if stored is None and name == "out.b":
+    names = [hf_name(name), *(EMBEDDINGS if name.endswith("embed") else ())]
+    if name == "out.b" and names[0] not in tensors:
         return np.zeros(spec.shape, np.float32)
-    shape = flat_shape(spec)
-    expected = shape[::-1] if is_turned(spec.axes) else (1, *shape) if name == "out.b" else shape
-    if stored is None or stored.shape != expected:
-        found = "it is not there" if stored is None else f"it has the shape {stored.shape}, not {expected}"
-        raise ModelError(f"{path} does not fit its config.json", found=f"{foreign}: {found}", do="copy it again")
-    value = stored.read()
-    value = value.T if is_turned(spec.axes) else value[0] if name == "out.b" else value
-    return np.ascontiguousarray(by_heads(value, spec, config), dtype=np.float32)
+    shape, turned = flat_shape(spec), is_turned(spec.axes)
+    value = read_array(tensors, names, shape[::-1] if turned else shape, misfit)
+    return by_heads(value.T if turned else value, spec)

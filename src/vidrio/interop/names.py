@@ -4,9 +4,10 @@ Ours stand as x W + b, with a matrix for each head. Hugging Face's keep Wᵀ, wi
 x W with the heads side by side.
 """
 
+import math
+
 import numpy as np
 
-from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import ParameterSpec
 
 SIDES = {"enc": "encoder", "dec": "decoder"}
@@ -19,7 +20,7 @@ HF_TABLES = {
     "out.W": "lm_head.weight",
     "out.b": "final_logits_bias",
 }
-HF_ATTENTION = {"self": "self_attn", "cross": "encoder_attn"}
+HF_PARTS = {"self": "self_attn.", "cross": "encoder_attn.", "ffn": ""}
 HF_NORMS = {"self": "self_attn_layer_norm", "cross": "encoder_attn_layer_norm", "ffn": "final_layer_norm"}
 HF_LAST = {
     **{f"W{letter}": f"{letter.lower()}_proj.weight" for letter in "QKV"},
@@ -38,9 +39,7 @@ def hf_name(name: str) -> str:
     if middle == ["norm"]:  # after the last layer, where norms come before the sub-layers
         return f"{stem}.layer_norm.{HF_LAST[last]}"
     layer, sub_layer, *norm = middle
-    if norm:
-        return f"{stem}.layers.{layer}.{HF_NORMS[sub_layer]}.{HF_LAST[last]}"
-    part = "" if sub_layer == "ffn" else f"{HF_ATTENTION[sub_layer]}."
+    part = f"{HF_NORMS[sub_layer]}." if norm else HF_PARTS[sub_layer]
     return f"{stem}.layers.{layer}.{part}{HF_LAST[last]}"
 
 
@@ -69,16 +68,15 @@ def marian_name(name: str) -> str:
 
 def side_by_side(value: np.ndarray, spec: ParameterSpec) -> np.ndarray:
     """With the heads side by side: H·D·K → D·(H K), H·K → (H K)."""
-    if spec.axes == "HDK":
-        return value.transpose(1, 0, 2).reshape(value.shape[1], -1)
-    return value.ravel() if spec.axes == "HK" else value
+    return (value.transpose(1, 0, 2) if spec.axes == "HDK" else value).reshape(flat_shape(spec))
 
 
-def by_heads(value: np.ndarray, spec: ParameterSpec, config: ModelConfig) -> np.ndarray:
+def by_heads(value: np.ndarray, spec: ParameterSpec) -> np.ndarray:
     """The way back."""
     if spec.axes == "HDK":
-        return value.reshape(config.d_model, config.n_heads, config.d_head).transpose(1, 0, 2)
-    return value.reshape(spec.shape)
+        heads, width, head = spec.shape
+        value = value.reshape(width, heads, head).transpose(1, 0, 2)
+    return np.ascontiguousarray(value.reshape(spec.shape), np.float32)
 
 
 def flat_shape(spec: ParameterSpec) -> tuple[int, ...]:
@@ -86,7 +84,7 @@ def flat_shape(spec: ParameterSpec) -> tuple[int, ...]:
     if spec.axes == "HDK":
         heads, width, head = spec.shape
         return (width, heads * head)
-    return (int(np.prod(spec.shape)),) if spec.axes == "HK" else spec.shape
+    return (math.prod(spec.shape),) if spec.axes == "HK" else spec.shape
 
 
 def is_turned(axes: str) -> bool:

@@ -1,5 +1,6 @@
 """The little of protocol buffers that a SentencePiece model needs: fields by number, nested in one another."""
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,8 +50,6 @@ def field(number: int, value: int | bytes) -> bytes:
 
 
 def float_field(number: int, value: float) -> bytes:
-    import struct
-
     return written(number << 3 | FOUR_BYTES) + struct.pack("<f", value)
 
 

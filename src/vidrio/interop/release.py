@@ -6,22 +6,24 @@ source.spm  target.spm   what texts are split by
 *.vocab.yml              the pieces' ids; where a vocabulary is a SentencePiece model itself, its own ids
 """
 
+import math
 import shutil
 import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from functools import partial
+from operator import sub
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from vidrio.errors import ModelError
-from vidrio.interop.foreign import Foreign, Side, check_pieces, need
+from vidrio.interop.foreign import Foreign, Side, check_pieces, need, read_array, read_limited
 from vidrio.interop.names import by_heads, flat_shape, marian_name
 from vidrio.interop.protobuf import piece_names
 from vidrio.interop.tensors import Stored, open_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
-from vidrio.model.parameters import ParameterSpec, parameter_specs
+from vidrio.model.parameters import ParameterSpec
 
 SETTINGS = "special:model.yml"
 LARGEST_SETTINGS = 8 * 1024 * 1024  # bytes of YAML
@@ -54,19 +56,6 @@ IN_WORDS = {"rnn": "an SSRU decoder", "average-attention": "a decoder of average
 PADDING = "<pad>"  # a row of zeros stands before every target; Marian has no token for it
 
 
-@dataclass(frozen=True)
-class Release:
-    """The files of a release, opened."""
-
-    weights: Path
-    tensors: Mapping[str, Stored]
-    settings: Mapping[str, Any]
-    decoder: Mapping[str, Any]
-
-    def need(self, name: str, default: int) -> int:
-        return need(self.settings, name, int, f"{SETTINGS} of {self.weights}", default)
-
-
 def settings_file(folder: Path) -> Path | None:
     """What tells the files of a release."""
     return next((path for path in (folder / "decoder.yml", folder / "config.yml") if path.is_file()), None)
@@ -74,89 +63,82 @@ def settings_file(folder: Path) -> Path | None:
 
 def read_folder(folder: Path, path: Path) -> Foreign:
     """Everything of a release that makes a model; of the numbers only the settings are read."""
-    decoder = yaml_object(path.read_bytes() if path.stat().st_size <= LARGEST_SETTINGS else b"", path)
+    decoder = yaml_object(read_limited(path, LARGEST_SETTINGS), path)
     models = strings(decoder.get("models"), path)
     if len(models) != 1:
         raise ModelError(f"{path} names {len(models)} models", found="an ensemble is not supported")
     weights = inside(folder, models[0])
     tensors = open_tensors(weights)
     stored = tensors.get(SETTINGS)
-    if stored is None or np.prod(stored.shape) > LARGEST_SETTINGS:
+    if stored is None or math.prod(stored.shape) > LARGEST_SETTINGS:
         raise ModelError(f"{weights} does not tell its settings", found=f"no {SETTINGS}", do="copy it again")
-    release = Release(weights, tensors, yaml_object(stored.read().tobytes().rstrip(b"\0"), weights), decoder)
-    refuse_unsupported(release)
+    settings = yaml_object(stored.read().tobytes().rstrip(b"\0"), weights)
+    if problems := dict.fromkeys(obstacles(settings, tensors)):
+        raise ModelError(f"{weights} is of an unsupported kind", found="; ".join(problems), do="see docs/interop.md")
     vocabularies = [inside(folder, name) for name in strings(decoder.get("vocabs"), path)]
     if len(vocabularies) != 2:
         raise ModelError(f"{path} names {len(vocabularies)} vocabularies, not two")
     lists = [pieces_of(vocabulary) for vocabulary in vocabularies]
-    config = config_of(release, lists[1].get("</s>", 0))
-    for pieces in lists:
-        pieces[PADDING] = config.special.pad
-    spm = [
-        vocabulary if vocabulary.suffix == ".spm" else folder / f"{side}.spm"
-        for vocabulary, side in zip(vocabularies, ("source", "target"), strict=True)
-    ]
+    config = config_of(settings, decoder, tensors, lists[1].get("</s>", 0), weights)
+    sides = []
+    for vocabulary, pieces, side in zip(vocabularies, lists, ("source", "target"), strict=True):
+        spm = vocabulary if vocabulary.suffix == ".spm" else folder / f"{side}.spm"
+        sides.append(Side(spm, {**pieces, PADDING: config.special.pad}))
     return Foreign(
         config=config,
-        source=Side(spm[0], lists[0], config.source_vocabulary),
-        target=Side(spm[1], lists[1], config.target_vocabulary),
-        parameters=lambda: {
-            name: parameter(name, spec, release, config) for name, spec in parameter_specs(config).items()
-        },
-        files=[weights, path, *dict.fromkeys([*vocabularies, *spm])],
+        source=sides[0],
+        target=sides[1],
+        parameter=partial(parameter, tensors, f"{weights} does not fit its settings"),
+        files=[weights, path, *dict.fromkeys([*vocabularies, *(side.spm for side in sides)])],
     )
 
 
-def refuse_unsupported(release: Release) -> None:
+def obstacles(settings: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Iterator[str]:
     """What we have no word for, by its name."""
-    settings = release.settings
-    problems = []
     for name, values in SUPPORTED.items():
         value = settings.get(name, values[0])
         if value not in values:
-            problems.append(IN_WORDS.get(str(value), f"{name} {value!r:.60}"))
-    if any("_rnn_" in name for name in release.tensors) and IN_WORDS["rnn"] not in problems:
-        problems.append(IN_WORDS["rnn"])
-    if any("factor" in name.lower() for name in release.tensors) or "factors-dim-emb" in settings:
-        problems.append("a factored vocabulary")
-    if any("QuantMult" in name or name.endswith("_QScale") for name in release.tensors):
-        problems.append("parameters in eight bits")
+            yield IN_WORDS.get(str(value), f"{name} {value!r:.60}")
+    if any("_rnn_" in name for name in tensors):
+        yield IN_WORDS["rnn"]
+    if any("factor" in name.lower() for name in tensors) or "factors-dim-emb" in settings:
+        yield "a factored vocabulary"
+    if any("QuantMult" in name or name.endswith("_QScale") for name in tensors):
+        yield "parameters in eight bits"
     for name in ("transformer-dim-ffn", "transformer-ffn-activation"):
         own = settings.get(name.replace("transformer-", "transformer-decoder-"), 0)
         if own not in (0, None, "", settings.get(name)):
-            problems.append(f"another {name} in the decoder")
-    if problems:
-        raise ModelError(
-            f"{release.weights} is of an unsupported kind", found="; ".join(problems), do="see docs/interop.md"
-        )
+            yield f"another {name} in the decoder"
 
 
-def config_of(release: Release, end: int) -> ModelConfig:
+def config_of(
+    settings: Mapping[str, Any], decoder: Mapping[str, Any], tensors: Mapping[str, Stored], end: int, weights: Path
+) -> ModelConfig:
     """Sizes and choices in our words."""
-    tensors, settings, need_ = release.tensors, release.settings, release.need
+
+    def size(name: str, default: int) -> int:
+        return need(settings, name, int, f"{SETTINGS} of {weights}", default)
+
     shared = "Wemb" in tensors
-    tables = ["Wemb", "Wemb"] if shared else ["encoder_Wemb", "decoder_Wemb"]
+    tables = ["Wemb"] if shared else ["encoder_Wemb", "decoder_Wemb"]
     missing = [name for name in tables if name not in tensors or len(tensors[name].shape) != 2]
     if missing:
-        raise ModelError(f"{release.weights} has no {missing[0]}", found=", ".join(list(tensors)[:8])[:200])
-    rows = [tensors[name].shape[0] for name in tables]
-    start = min(rows)  # the row of zeros, the same in both: after the last of the shorter
-    if not shared and rows[0] != rows[1]:
-        raise ModelError(
-            f"{release.weights} is of an unsupported kind", found=f"vocabularies of {rows[0]} and {rows[1]} pieces"
-        )
-    heads, width = need_("transformer-heads", 8), tensors[tables[0]].shape[1]
+        raise ModelError(f"{weights} has no {missing[0]}", found=", ".join(list(tensors)[:8])[:200])
+    (pieces, width), (others, _) = tensors[tables[0]].shape, tensors[tables[-1]].shape
+    if pieces != others:
+        raise ModelError(f"{weights} is of an unsupported kind", found=f"vocabularies of {pieces} and {others} pieces")
+    heads = size("transformer-heads", 8)
     if heads < 1 or width % heads:
-        raise ModelError(f"{release.weights} has {heads} heads in a width of {width}")
+        raise ModelError(f"{weights} has {heads} heads in a width of {width}")
     return ModelConfig(
-        source_vocabulary=rows[0] + 1,
-        target_vocabulary=rows[1] + 1,
+        source_vocabulary=pieces + 1,
+        target_vocabulary=pieces + 1,
         d_model=width,
         n_heads=heads,
         d_head=width // heads,
-        d_ff=need_("transformer-dim-ffn", 2048),
-        n_encoder_layers=need_("enc-depth", 6),
-        n_decoder_layers=need_("dec-depth", 6),
+        d_ff=size("transformer-dim-ffn", 2048),
+        n_encoder_layers=size("enc-depth", 6),
+        n_decoder_layers=size("dec-depth", 6),
         max_positions=POSITIONS,
         norm="post",
         norm_epsilon=EPSILON,
@@ -166,32 +148,22 @@ def config_of(release: Release, end: int) -> ModelConfig:
         scale_embeddings=True,
         attention_bias=True,
         output_bias=True,
-        special=SpecialIds(pad=start, unk=-1, start=start, end=end),
+        special=SpecialIds(pad=pieces, unk=-1, start=pieces, end=end),  # the row of zeros stands after the pieces'
         decoding=DecodingDefaults(
-            beam=min(max(1, need(release.decoder, "beam-size", int, "decoder.yml", 4)), LARGEST_BEAM),
-            length_penalty=need(release.decoder, "normalize", float, "decoder.yml", 0.0),
+            beam=min(max(1, need(decoder, "beam-size", int, "decoder.yml", 4)), LARGEST_BEAM),
+            length_penalty=need(decoder, "normalize", float, "decoder.yml", 0.0),
             max_length=256,
         ),
     )
 
 
-def parameter(name: str, spec: ParameterSpec, release: Release, config: ModelConfig) -> np.ndarray:
+def parameter(tensors: Mapping[str, Stored], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
     """One parameter, out of the file and turned as ours stand; the tables get their row of zeros."""
-    foreign, tensors = marian_name(name), release.tensors
-    if foreign not in tensors and name in ("src.embed", "tgt.embed"):
-        foreign = "Wemb"
-    new_row = spec.axes in ("VD", "DV", "V")
+    names = [marian_name(name), *(["Wemb"] if name.endswith("embed") else [])]
     shape = flat_shape(spec)
-    axis = spec.axes.index("V") if new_row else 0
-    expected = tuple(n - (new_row and i == axis) for i, n in enumerate(shape))
-    stored = tensors.get(foreign)
-    if stored is None or tuple(n for n in stored.shape if n != 1) != tuple(n for n in expected if n != 1):
-        found = "it is not there" if stored is None else f"it has the shape {stored.shape}, not {expected}"
-        raise ModelError(f"{release.weights} does not fit its settings", found=f"{foreign}: {found}")
-    value = stored.read().astype(np.float32).reshape(expected)
-    if new_row:
-        value = np.concatenate([value, np.zeros((*expected[:axis], 1, *expected[axis + 1 :]), np.float32)], axis)
-    return np.ascontiguousarray(by_heads(value, spec, config))
+    more = [int(axis == "V") for axis in spec.axes[: len(shape)]]
+    value = read_array(tensors, names, tuple(map(sub, shape, more)), misfit)
+    return by_heads(np.pad(value.astype(np.float32), [(0, n) for n in more]), spec)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -199,11 +171,10 @@ def parameter(name: str, spec: ParameterSpec, release: Release, config: ModelCon
 
 def pieces_of(path: Path) -> dict[str, int]:
     """The ids of pieces: of a list in YAML, or a SentencePiece model's own."""
-    if path.stat().st_size > 2 * LARGEST_SETTINGS:
-        raise ModelError(f"{path} is too large", found=f"{path.stat().st_size:,} bytes")
+    data = read_limited(path, 2 * LARGEST_SETTINGS)
     if path.suffix == ".spm":
-        return {piece: i for i, piece in enumerate(piece_names(path.read_bytes(), path))}
-    return check_pieces(yaml_object(path.read_bytes(), path), path)
+        return {piece: i for i, piece in enumerate(piece_names(data, path))}
+    return check_pieces(yaml_object(data, path), path)
 
 
 def yaml_object(data: bytes, path: Path) -> dict[str, Any]:

@@ -10,23 +10,21 @@ import tempfile
 import zipfile
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from vidrio._version import __version__
 from vidrio.errors import ModelError
-from vidrio.interop.protobuf import field, float_field
+from vidrio.interop.protobuf import MODEL_TYPE, PIECE, PIECES, TRAINER, field, float_field
 from vidrio.interop.to_ctranslate2 import write_engine
 from vidrio.model.files import write_output
 from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
-# Fields of SentencePiece's ModelProto, by number, and its kinds of pieces.
-PIECES, TRAINER, NORMALIZER = 1, 2, 3
-PIECE, SCORE, KIND = 1, 2, 3
-NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
-MODEL_TYPE, VOCAB_SIZE, BYTE_FALLBACK, BPE = 3, 4, 35, 2
+# Fields of SentencePiece's ModelProto, by number, beside those of protobuf.py; and its kinds of pieces.
+NORMALIZER, SCORE, KIND, VOCAB_SIZE, BYTE_FALLBACK = 3, 2, 3, 4, 35
 NORMALIZER_NAME, ADD_PREFIX, REMOVE_SPACES = 1, 3, 4
+NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
+BPE = 2  # of models
 ARGOS = "1.9.0"  # whose form of a package it is
 
 
@@ -34,7 +32,7 @@ def export_argos(folder: Path, to: Path) -> None:
     """Write the package."""
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
-    if about.source_language == "" or about.target_language == "":
+    if not (about.source_language and about.target_language):
         raise ModelError(f"{folder} does not tell its languages", do="write them into its config.json, part about")
     if source.opening:
         raise ModelError(
@@ -49,8 +47,8 @@ def export_argos(folder: Path, to: Path) -> None:
     metadata = {
         "package_version": __version__,
         "argos_version": ARGOS,
-        **{"from_code": about.source_language, "from_name": about.source_language},
-        **{"to_code": about.target_language, "to_name": about.target_language},
+        **dict.fromkeys(("from_code", "from_name"), about.source_language),
+        **dict.fromkeys(("to_code", "to_name"), about.target_language),
     }
     package = BytesIO()
     with tempfile.TemporaryDirectory() as temporary, zipfile.ZipFile(package, "w") as archive:
@@ -74,18 +72,16 @@ def sentence_piece_model(tokenizer: Tokenizer) -> bytes:
     rank: dict[str, int] = {}
     for place, (left, right) in enumerate(tokenizer.ranks):
         rank.setdefault(left + right, place)
-    special = tokenizer.special
+    special, pieces = tokenizer.special, tokenizer.vocabulary()
     control = {special.pad, special.start, special.end}
 
     def kind(i: int) -> int:
         return UNKNOWN if i == special.unk else CONTROL if i in control else BYTE if i in tokenizer.byte_ids else NORMAL
 
-    pieces = tokenizer.vocabulary()
     written = [
         field(PIECE, piece.encode()) + float_field(SCORE, -rank.get(piece, len(rank))) + field(KIND, kind(i))
         for i, piece in enumerate(pieces)
     ]
     trainer = field(MODEL_TYPE, BPE) + field(VOCAB_SIZE, len(pieces)) + field(BYTE_FALLBACK, 1)
     normalizer = field(NORMALIZER_NAME, b"identity") + field(ADD_PREFIX, 1) + field(REMOVE_SPACES, 0)
-    parts: list[tuple[int, Any]] = [*((PIECES, one) for one in written), (TRAINER, trainer), (NORMALIZER, normalizer)]
-    return b"".join(field(number, part) for number, part in parts)
+    return b"".join([*(field(PIECES, one) for one in written), field(TRAINER, trainer), field(NORMALIZER, normalizer)])

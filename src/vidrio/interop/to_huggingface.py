@@ -7,6 +7,7 @@ another order: every sum stays the same sum.
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 EPSILON = 1e-5  # of their layer norms
 
 
-def export_huggingface(folder: Path, to: Path) -> None:
-    """Write the folder `to`, its config last."""
+def export_huggingface(folder: Path, to: Path) -> dict[str, bytes]:
+    """Write the numbers into the folder `to`; the other files, the config last."""
     config, about = read_config(folder)
     problems = list(obstacles(config))
     source, target = read_tokenizers(folder, config)
@@ -40,12 +41,15 @@ def export_huggingface(folder: Path, to: Path) -> None:
 
     tensors = dict(foreign_parameters(config, read_parameters(folder)))
     write_atomically(to / TENSORS, save(tensors, metadata={"format": "pt"}))
-    files = (
-        marian_tokenizer(config, about, source, target) if source.sentence_pieces else fast_tokenizer(config, source)
-    )
-    for name, data in {**files, "generation_config.json": object_bytes(search_of(config, target))}.items():
-        write_atomically(to / name, data)
-    write_atomically(to / "config.json", object_bytes(config_of(config)))
+    return {
+        **(
+            marian_tokenizer(config, about, source, target)
+            if source.sentence_pieces
+            else fast_tokenizer(config, source)
+        ),
+        "generation_config.json": object_bytes(search_of(config, target)),
+        "config.json": object_bytes(config_of(config)),
+    }
 
 
 def obstacles(config: ModelConfig) -> Iterator[str]:
@@ -69,19 +73,13 @@ def foreign_parameters(config: ModelConfig, parameters: Mapping[str, np.ndarray]
     """The parameters under their names, turned as they turn them; the biases that ours may lack are zeros."""
     width = np.arange(config.d_model)
     halves = np.concatenate([width[0::2], width[1::2]]) if config.positions == "sinusoidal" else width
-    specs = parameter_specs(config)
-    for name, spec in specs.items():
-        value = np.asarray(parameters[name], dtype=np.float32)
+    for name, spec in parameter_specs(replace(config, attention_bias=True, output_bias=True)).items():
+        value = np.asarray(parameters[name] if name in parameters else np.zeros(spec.shape), dtype=np.float32)
         for axis, letter in enumerate(spec.axes):
             value = value.take(halves, axis) if letter == "D" else value
         value = side_by_side(value, spec)
         value = value[None] if name == "out.b" else value.T if is_turned(spec.axes) else value
         yield hf_name(name), np.ascontiguousarray(value)
-        stem, _, last = name.rpartition(".")
-        if last in ("WQ", "WK", "WV", "WO") and not config.attention_bias:
-            yield hf_name(f"{stem}.b{last[1]}"), np.zeros(config.d_model, np.float32)
-    if not config.output_bias:
-        yield hf_name("out.b"), np.zeros((1, config.target_vocabulary), np.float32)
 
 
 def config_of(config: ModelConfig) -> dict[str, Any]:
@@ -136,15 +134,14 @@ def search_of(config: ModelConfig, target: Tokenizer) -> dict[str, Any]:
 def fast_tokenizer(config: ModelConfig, tokenizer: Tokenizer) -> dict[str, bytes]:
     """Our file as it is, but for what stands around a source: nothing before it, the end after it."""
     data = json.loads(tokenizer.file_text())
-    special = config.special
-    names = {name: tokenizer.token(i) for name, i in vars(special).items() if i >= 0}
-    template = [{"Sequence": {"id": "A", "type_id": 0}}]
-    end = {"id": names["end"], "ids": [special.end], "tokens": [names["end"]]}
+    names = {name: tokenizer.token(i) for name, i in vars(config.special).items() if i >= 0}
+    end = names["end"]
+    first, second = ({"Sequence": {"id": letter, "type_id": 0}} for letter in "AB")
     data["post_processor"] = {
         "type": "TemplateProcessing",
-        "single": [*template, *([{"SpecialToken": {"id": names["end"], "type_id": 0}}] * config.source_end)],
-        "pair": [*template, {"Sequence": {"id": "B", "type_id": 0}}],
-        "special_tokens": {names["end"]: end},
+        "single": [first, *([{"SpecialToken": {"id": end, "type_id": 0}}] * config.source_end)],
+        "pair": [first, second],
+        "special_tokens": {end: {"id": end, "ids": [config.special.end], "tokens": [end]}},
     }
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",

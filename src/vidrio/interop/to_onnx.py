@@ -11,7 +11,6 @@ scores are `enc.0.self.scores`, with the heads as an axis.
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +27,12 @@ from vidrio.model.folder import TENSORS, TOKENIZERS, read_config, read_parameter
 from vidrio.model.parameters import output_is_tied, parameter_specs, source_table, target_table
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-POSITIONS = {"src": "src.pos", "tgt": "tgt.pos"}
-SubLayer = Callable[[str], str]
+SubLayer = Callable[[Graph, str, str], str]  # the graph, what goes in, its name → what comes out
+SEEN = "mask of heads"
 
 
-def export_onnx(folder: Path, to: Path) -> None:
-    """Fill the new folder `to`."""
+def export_onnx(folder: Path, to: Path) -> dict[str, bytes]:
+    """Write the graphs and their numbers into the folder `to`; the files beside them."""
     config, about = read_config(folder)
     if problems := obstacles(config):
         raise ModelError(f"{folder} cannot be exported for ONNX", found="; ".join(problems))
@@ -47,17 +46,17 @@ def export_onnx(folder: Path, to: Path) -> None:
     if source.sentence_pieces:
         files = marian_tokenizer(config, about, source, target)
     else:
-        sides = dict(zip(TOKENIZERS, (source, target)[: 1 + (source is not target)], strict=False))
-        files = {name: fast_tokenizer(config, side)["tokenizer.json"] for name, side in sides.items()}
-    for name, data in {**files, "generation_config.json": object_bytes(search_of(config, target))}.items():
-        write_atomically(to / name, data)
+        sides = [source] if source is target else [source, target]
+        tokenizers = zip(TOKENIZERS, sides, strict=False)
+        files = {name: fast_tokenizer(config, side)["tokenizer.json"] for name, side in tokenizers}
+    return {**files, "generation_config.json": object_bytes(search_of(config, target))}
 
 
 def arrays(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The parameters with the heads side by side, and the tables of positions, whether they are learned or not."""
     specs = parameter_specs(config)
     flat = {name: side_by_side(parameters[name], spec) for name, spec in specs.items()}
-    tables = {name: position_table(config, parameters, name) for name in POSITIONS.values()}
+    tables = {name: position_table(config, parameters, name) for name in ("src.pos", "tgt.pos")}
     return {name: np.ascontiguousarray(value, np.float32) for name, value in {**flat, **tables}.items()}
 
 
@@ -66,15 +65,9 @@ def arrays(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> dict[st
 
 def write_encoder(graph: Graph, path: Path) -> None:
     length = graph.step("Shape", ["ids"], "src.length", start=1)
-    rows = graph.step("Slice", [POSITIONS["src"], graph.sizes(0), length], "src.positions")
+    rows = graph.step("Slice", ["src.pos", graph.sizes(0), length], "src.positions")
     x = embed(graph, "src", source_table(graph.config), rows)
-    seen = graph.step("Unsqueeze", ["mask", graph.sizes(1, 2)], "mask of heads")
-    for n in range(graph.config.n_encoder_layers):
-        itself, ffn = (f"enc.{n}.{part}" for part in ("self", "ffn"))
-        x = around(graph, x, itself, partial(to_itself, graph, name=itself, seen=seen))
-        x = around(graph, x, ffn, partial(feed_forward, graph, name=ffn))
-    if graph.config.norm == "pre":
-        x = norm(graph, x, "enc.norm")
+    x = layers(graph, x, "enc", {"self": to_itself, "ffn": feed_forward})
     for n in range(graph.config.n_decoder_layers):
         for letter in "KV":
             heads(graph, x, f"dec.{n}.cross", letter)
@@ -83,16 +76,9 @@ def write_encoder(graph: Graph, path: Path) -> None:
 
 def write_decoder(graph: Graph, path: Path) -> None:
     length = graph.step("Shape", ["kept.dec.0.self.K"], "tgt.length", start=2, end=3)
-    row = graph.step("Gather", [POSITIONS["tgt"], length], "tgt.positions")
+    row = graph.step("Gather", ["tgt.pos", length], "tgt.positions")
     x = embed(graph, "tgt", target_table(graph.config), row)
-    seen = graph.step("Unsqueeze", ["mask", graph.sizes(1, 2)], "mask of heads")
-    for n in range(graph.config.n_decoder_layers):
-        itself, cross, ffn = (f"dec.{n}.{part}" for part in ("self", "cross", "ffn"))
-        x = around(graph, x, itself, partial(to_those_before, graph, name=itself))
-        x = around(graph, x, cross, partial(across, graph, name=cross, seen=seen))
-        x = around(graph, x, ffn, partial(feed_forward, graph, name=ffn))
-    if graph.config.norm == "pre":
-        x = norm(graph, x, "dec.norm")
+    x = layers(graph, x, "dec", {"self": to_those_before, "cross": across, "ffn": feed_forward})
     x = graph.step("Reshape", [x, graph.sizes(-1, graph.config.d_model)], "dec.out")
     table = target_table(graph.config) if output_is_tied(graph.config) else "out.W"
     bias = ["out.b"] if graph.config.output_bias else []
@@ -125,11 +111,17 @@ def embed(graph: Graph, side: str, table: str, positions: str) -> str:
     return graph.step("Add", [x, positions], {"src": "enc.in", "tgt": "dec.in"}[side])
 
 
-def around(graph: Graph, x: str, name: str, sub_layer: SubLayer) -> str:
-    """A sub-layer with its residual and its norm."""
-    if graph.config.norm == "pre":
-        return graph.step("Add", [x, sub_layer(norm(graph, x, f"{name}.norm"))], f"{name}.sum")
-    return norm(graph, graph.step("Add", [x, sub_layer(x)], f"{name}.sum"), f"{name}.norm")
+def layers(graph: Graph, x: str, side: str, parts: Mapping[str, SubLayer]) -> str:
+    """The layers of a side: each sub-layer with its residual and its norm."""
+    graph.step("Unsqueeze", ["mask", graph.sizes(1, 2)], SEEN)
+    before = graph.config.norm == "pre"
+    for n in range(graph.config.n_encoder_layers if side == "enc" else graph.config.n_decoder_layers):
+        for part, sub_layer in parts.items():
+            name = f"{side}.{n}.{part}"
+            found = sub_layer(graph, norm(graph, x, f"{name}.norm") if before else x, name)
+            x = graph.step("Add", [x, found], f"{name}.sum")
+            x = x if before else norm(graph, x, f"{name}.norm")
+    return norm(graph, x, f"{side}.norm") if before else x
 
 
 def norm(graph: Graph, x: str, name: str) -> str:
@@ -163,31 +155,24 @@ def heads(graph: Graph, x: str, name: str, letter: str, result: str = "") -> str
     return graph.step("Transpose", [apart], result or f"{name}.{letter}", perm=[0, 2, 1, 3])
 
 
-def to_itself(graph: Graph, x: str, name: str, seen: str) -> str:
+def to_itself(graph: Graph, x: str, name: str) -> str:
     """In the encoder."""
     Q, K, V = (heads(graph, x, name, letter) for letter in "QKV")
-    return attend(graph, name, Q, K, V, seen)
+    return attend(graph, name, Q, K, V, SEEN)
 
 
 def to_those_before(graph: Graph, x: str, name: str) -> str:
     """In the decoder: the latest token asks itself and those before, so nothing is masked."""
     Q = heads(graph, x, name, "Q")
-    K, V = (
-        graph.step(
-            "Concat",
-            [f"kept.{name}.{letter}", heads(graph, x, name, letter, f"{name}.{letter}.latest")],
-            f"{name}.{letter}",
-            axis=2,
-        )
-        for letter in "KV"
-    )
-    return attend(graph, name, Q, K, V)
+    for letter in "KV":
+        latest = heads(graph, x, name, letter, f"{name}.{letter}.latest")
+        graph.step("Concat", [f"kept.{name}.{letter}", latest], f"{name}.{letter}", axis=2)
+    return attend(graph, name, Q, f"{name}.K", f"{name}.V")
 
 
-def across(graph: Graph, x: str, name: str, seen: str) -> str:
+def across(graph: Graph, x: str, name: str) -> str:
     """The source's keys and values were made by the encoder's graph."""
-    Q = heads(graph, x, name, "Q")
-    return attend(graph, name, Q, f"{name}.K", f"{name}.V", seen)
+    return attend(graph, name, heads(graph, x, name, "Q"), f"{name}.K", f"{name}.V", SEEN)
 
 
 def attend(graph: Graph, name: str, Q: str, K: str, V: str, seen: str = "") -> str:

@@ -14,24 +14,28 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 LARGEST_PICKLE = 8 * 1024 * 1024  # bytes; it holds names and shapes, no numbers
 OLD_MAGIC = 0x1950A86A20F9469CFC6C
+BFLOAT16 = "<u2"  # NumPy has no such type: it is the upper half of a float32
 STORAGES = {
-    "DoubleStorage": ("<f8", 8),
-    "FloatStorage": ("<f4", 4),
-    "HalfStorage": ("<f2", 2),
-    "BFloat16Storage": ("bfloat16", 2),
-    "LongStorage": ("<i8", 8),
+    "torch DoubleStorage": "<f8",
+    "torch FloatStorage": "<f4",
+    "torch HalfStorage": "<f2",
+    "torch BFloat16Storage": BFLOAT16,
+    "torch LongStorage": "<i8",
 }
 ALLOWED = {
     "collections OrderedDict",
     "torch._utils _rebuild_tensor_v2",
     "torch._utils _rebuild_parameter",
-    *(f"torch {name}" for name in STORAGES),
+    *STORAGES,
 }
 
 
@@ -46,11 +50,14 @@ class Name:
 class Storage:
     """Numbers side by side in the file."""
 
-    key: str
     kind: str
-    size: int  # of one number
     count: int
     read: Callable[[], bytes] = bytes
+
+    @property
+    def length(self) -> int:
+        """In bytes."""
+        return self.count * np.dtype(self.kind).itemsize
 
 
 @dataclass(frozen=True)
@@ -63,58 +70,54 @@ class Tensor:
     strides: tuple[int, ...]
 
 
+def read_place(path: Path, begin: int, length: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(begin)
+        return file.read(length)
+
+
+def read_entry(path: Path, name: str) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name)
+
+
 def open_torch(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name; ValueError for what is none, or more than tensors."""
-    with path.open("rb") as file:
-        magic = file.read(4)
-    storages: dict[str, Storage] = {}
-    state = _open_zip(path, storages) if magic == b"PK\x03\x04" else _open_old(path, storages)
+    state = (_open_zip if read_place(path, 0, 4) == b"PK\x03\x04" else _open_old)(path)
     if not isinstance(state, dict):
         raise ValueError("it holds no dictionary of tensors")
     return {name: value for name, value in state.items() if isinstance(name, str) and isinstance(value, Tensor)}
 
 
-def _open_zip(path: Path, storages: dict[str, Storage]) -> object:
+def _open_zip(path: Path) -> object:
+    storages: dict[str, Storage] = {}
     with zipfile.ZipFile(path) as archive:
-        [pickle] = [entry for entry in archive.infolist() if entry.filename.endswith("/data.pkl")]
-        folder = pickle.filename.removesuffix("data.pkl")
         entries = {entry.filename: entry for entry in archive.infolist()}
-        if pickle.file_size > LARGEST_PICKLE:
-            raise ValueError(f"a pickle of {pickle.file_size:,} bytes")
+        [pickle] = [name for name in entries if name.endswith("/data.pkl")]
+        if entries[pickle].file_size > LARGEST_PICKLE:
+            raise ValueError(f"a pickle of {entries[pickle].file_size:,} bytes")
         [state] = run(BytesIO(archive.read(pickle)), 1, storages)
     for key, storage in storages.items():
-        name = f"{folder}data/{key}"
-        entry = entries[name]
-        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != storage.count * storage.size:
-            raise ValueError(f"{entry.file_size:,} bytes for {storage.count:,} numbers of {storage.size} bytes")
-
-        def read(name: str = name) -> bytes:
-            with zipfile.ZipFile(path) as archive:
-                return archive.read(name)
-
-        storage.read = read
+        entry = entries[f"{pickle.removesuffix('data.pkl')}data/{key}"]
+        if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != storage.length:
+            raise ValueError(f"{entry.file_size:,} bytes where {storage.length:,} are told")
+        storage.read = partial(read_entry, path, entry.filename)
     return state
 
 
-def _open_old(path: Path, storages: dict[str, Storage]) -> object:
+def _open_old(path: Path) -> object:
+    storages: dict[str, Storage] = {}
     size = path.stat().st_size
     with path.open("rb") as file:
         magic, _, _, state, keys = run(file, 5, storages)
         if magic != OLD_MAGIC or not isinstance(keys, list) or set(keys) != set(storages):
             raise ValueError("it is no file of PyTorch's")
-        for key in keys:
-            storage = storages[key]
-            count, begin = struct.unpack("<q", file.read(8))[0], file.tell()
-            if count != storage.count or begin + count * storage.size > size:
+        for storage in map(storages.__getitem__, keys):
+            [count], begin = struct.unpack("<q", file.read(8)), file.tell()
+            if count != storage.count or begin + storage.length > size:
                 raise ValueError(f"{count:,} numbers where {storage.count:,} are told, in {size:,} bytes")
-
-            def read(begin: int = begin, length: int = count * storage.size) -> bytes:
-                with path.open("rb") as file:
-                    file.seek(begin)
-                    return file.read(length)
-
-            storage.read = read
-            file.seek(begin + count * storage.size)
+            storage.read = partial(read_place, path, begin, storage.length)
+            file.seek(begin + storage.length)
     return state
 
 
@@ -201,8 +204,7 @@ def _storage(told: Any, storages: dict[str, Storage]) -> Storage:
     word, kind, key, _, count, *_ = told
     if word != "storage" or not isinstance(kind, Name) or not isinstance(key, str) or not isinstance(count, int):
         raise ValueError(f"a storage told as {told!r:.80}")
-    dtype, size = STORAGES[kind.text.removeprefix("torch ")]
-    return storages.setdefault(key, Storage(key, dtype, size, count))
+    return storages.setdefault(key, Storage(STORAGES[kind.text], count))
 
 
 def _made(called: Any, arguments: Any) -> Any:
