@@ -10,7 +10,7 @@ import click
 from vidrio.commands._progress import bar
 from vidrio.documents.aligned import Aligned, Ask, answers
 from vidrio.documents.formats import plan_file, suffix_of
-from vidrio.documents.terms import Terms, reveal_aligned, with_terms
+from vidrio.documents.terms import Terms, with_terms
 from vidrio.model.files import write_output
 
 if TYPE_CHECKING:
@@ -22,17 +22,16 @@ AT_ONCE = 200  # texts, between two steps of the progress bar
 
 def translated(translator: "Translator", name: str, data: bytes, terms: Terms) -> bytes:
     """A file's translation."""
-    plan = plan_file(name, data, translator.about.target_language)
-    asks, hidden = with_terms(plan.asks, terms)
+    plan = with_terms(plan_file(name, data, translator.about.target_language), terms)
     found: list[Aligned] = []
-    with bar("translating", sum(len(ask.text) for ask in asks)) as show:
+    with bar("translating", sum(len(ask.text) for ask in plan.asks)) as show:
         done = 0
-        for start in range(0, len(asks), AT_ONCE):
-            some: Sequence[Ask] = asks[start : start + AT_ONCE]
+        for start in range(0, len(plan.asks), AT_ONCE):
+            some: Sequence[Ask] = plan.asks[start : start + AT_ONCE]
             found += answers(translator, some)
             done += sum(len(ask.text) for ask in some)
             show(done)
-    return plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
+    return plan.render(found)
 
 
 def translate_document(translator: "Translator", source: Path, target: Path | None, terms: Terms, form: str) -> None:

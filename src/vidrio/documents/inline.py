@@ -8,7 +8,6 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned
@@ -39,7 +38,6 @@ class Inline(NamedTuple):
 
     pieces: tuple[Piece, ...]
     elements: tuple[Element, ...]
-    raw: str = ""  # as it is written in the source
 
     @property
     def text(self) -> str:
@@ -55,13 +53,18 @@ def carry(source: Inline, found: Aligned) -> list[Piece]:
     """The translation in pieces."""
     if not source.marked:
         return [Piece((), found.text)]
-    starts = list(accumulate((len(piece.text) for piece in source.pieces), initial=0))
     placed = [*_placed(source, found)]
     if not placed:
         return list(source.pieces)
-    fit = _Fit({piece.path for piece in source.pieces if piece.text})
+    with_text = {piece.path for piece in source.pieces if piece.text}
+
+    def fit(one: Path, other: Path, otherwise: Path) -> Path:
+        """What two paths have in common, if text may stand there (DOCX has none between runs)."""
+        same = _common(one, other)
+        return same if same in with_text else otherwise
+
     paths = _complete([*_paths(source, placed, fit)], source, placed)
-    things = _things(source.pieces, starts, placed)
+    things = _things(source, placed)
     pieces: list[Piece] = []
     at, before = 0, source.pieces[0].path
     for number, (place, path) in enumerate(zip(placed, paths, strict=True)):
@@ -72,18 +75,6 @@ def carry(source: Inline, found: Aligned) -> list[Piece]:
         at, before = place.end, path
     pieces.append(Piece(fit(before, source.pieces[-1].path, before), found.text[at:]))
     return [piece for piece in (*pieces, *things.get(len(placed), ())) if piece.text or piece.raw]
-
-
-class _Fit:
-    """Where text may stand: in the elements that hold some in the source (DOCX has none between runs)."""
-
-    def __init__(self, paths: set[Path]) -> None:
-        self._paths = paths
-
-    def __call__(self, one: Path, other: Path, otherwise: Path) -> Path:
-        """What two paths have in common, if text may stand there."""
-        same = _common(one, other)
-        return same if same in self._paths else otherwise
 
 
 class _Placed(NamedTuple):
@@ -121,7 +112,7 @@ def _placed(source: Inline, found: Aligned) -> Iterator[_Placed]:
         yield _Placed(start, end, at, piece_of[at] if 0 <= at < len(piece_of) else -1)
 
 
-def _paths(source: Inline, placed: Sequence[_Placed], fit: _Fit) -> Iterator[Path]:
+def _paths(source: Inline, placed: Sequence[_Placed], fit: Callable[[Path, Path, Path], Path]) -> Iterator[Path]:
     """The elements around each word; those of a word that came from nowhere are what its neighbours have in common."""
     known = [source.pieces[place.piece].path if place.piece >= 0 else None for place in placed]
     following: list[Path] = []
@@ -148,14 +139,16 @@ def _complete(paths: list[Path], source: Inline, placed: Sequence[_Placed]) -> l
     return paths
 
 
-def _things(pieces: Sequence[Piece], starts: Sequence[int], placed: Sequence[_Placed]) -> dict[int, list[Piece]]:
+def _things(source: Inline, placed: Sequence[_Placed]) -> dict[int, list[Piece]]:
     """Things without a placeholder, by the number of the word that they stand before: the one that came from what
     followed them."""
     found: dict[int, list[Piece]] = defaultdict(list)
-    for piece, start in zip(pieces, starts, strict=False):
+    start = 0
+    for piece in source.pieces:
         if piece.raw and not piece.text:
             after = [(place.source, number) for number, place in enumerate(placed) if place.source >= start]
             found[min(after)[1] if after else len(placed)].append(piece)
+        start += len(piece.text)
     return found
 
 

@@ -64,12 +64,8 @@ def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
     """The text of a block; `line_start` is what its further lines begin with."""
     tokens = list(_tokens(found))
     plain = "".join(token.raw for token in tokens if token.kind == "text" and token.raw == token.text)
-    special = {sign: f"\\{sign}" for sign in SPECIAL if sign not in plain or (in_cell and sign == "|")}
-
-    def escape(text: str) -> str:
-        return "".join(special.get(sign, sign) for sign in text)
-
-    inner = plan(tokens, replace(MARKDOWN, escape=escape))
+    special = str.maketrans({sign: f"\\{sign}" for sign in SPECIAL if sign not in plain or (in_cell and sign == "|")})
+    inner = plan(tokens, replace(MARKDOWN, escape=lambda text: text.translate(special)))
 
     def render(answers: Sequence[Aligned]) -> str:
         text = inner.render(answers)

@@ -6,18 +6,18 @@ their elements mean (a `Dialect`); the rest is here. What is not translated come
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from vidrio.documents.aligned import Aligned, Ask
 from vidrio.documents.inline import Element, Inline, Piece, carry, written
 
 Kind = Literal["text", "start", "end", "thing"]  # a thing: a comment, an image, whatever has no text within
 SPACES = re.compile(r"[ \t\r\n\f]+")
-INSET = re.compile("\x01(\\d+)\x01")
-MARKER = re.compile("\x00(\\d+)\x00")  # where the translation of an attribute goes
+MARKER = re.compile("\x00(\\d+)\x00")  # where goes what is planned by itself
+T = TypeVar("T")
 
 
 class Token(NamedTuple):
@@ -63,102 +63,85 @@ class Dialect:
         return token.kind == "text" or token.name in self.inline or token.name in self.things or not token.name
 
 
-class Plan(NamedTuple):
+class Planned(NamedTuple, Generic[T]):
     """The texts of a document, and the document made from their translations."""
 
     asks: list[Ask]
-    render: Callable[[Sequence[Aligned]], str]
+    render: Callable[[Sequence[Aligned]], T]
 
 
-class FilePlan(NamedTuple):
-    """The same for a file."""
+Plan = Planned[str]
+FilePlan = Planned[bytes]
 
-    asks: list[Ask]
-    render: Callable[[Sequence[Aligned]], bytes]
+
+def render_each(plans: Iterable[Planned[T]], found: Sequence[Aligned]) -> list[T]:
+    """Several documents whose texts were translated one after the other."""
+    answers = iter(found)
+    return [one.render(list(islice(answers, len(one.asks)))) for one in plans]
+
+
+def joined(parts: Sequence[str | Plan]) -> Plan:
+    """A document of several parts; what is no plan comes out as it is."""
+    plans = [part for part in parts if not isinstance(part, str)]
+
+    def render(found: Sequence[Aligned]) -> str:
+        texts = iter(render_each(plans, found))
+        return "".join(part if isinstance(part, str) else next(texts) for part in parts)
+
+    return Plan([ask for one in plans for ask in one.asks], render)
 
 
 def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    """What to translate of a document. What is set into it, a footnote or a text in a picture, is planned by itself."""
+    """What to translate of a document. What is set into it, a footnote, a text in a picture or an attribute's value, is
+    planned by itself."""
     insets: list[Plan] = []
-    outer = _plan(list(_outside(tokens, dialect, insets)), dialect)
-    inner = joined(insets)
+    parts: list[str | Plan] = []
+    for run in _runs(list(_outside(tokens, dialect, insets)), dialect):
+        parts += [run] if isinstance(run, str) else _parts(run, dialect)
+    outer = joined(parts)
     if not insets:
         return outer
 
     def render(found: Sequence[Aligned]) -> str:
-        texts, at = [], len(outer.asks)
-        for inset in insets:
-            texts.append(inset.render(found[at : at + len(inset.asks)]))
-            at += len(inset.asks)
-        return INSET.sub(lambda match: texts[int(match[1])], outer.render(found[: len(outer.asks)]))
+        whole, *texts = render_each([outer, *insets], found)
+        return MARKER.sub(lambda match: texts[int(match[1])], whole)
 
-    return Plan([*outer.asks, *inner.asks], render)
+    return Plan([ask for one in (outer, *insets) for ask in one.asks], render)
 
 
 def _outside(tokens: Sequence[Token], dialect: Dialect, insets: list[Plan]) -> Iterator[Token]:
-    """The tokens with things in place of what is set into the document."""
+    """The tokens with markers in place of what is set into the document."""
     at = 0
     while at < len(tokens):
         token, end = tokens[at], at
         if token.kind == "start" and token.name in dialect.insets:
             end = _end_of(tokens, at)
             insets.append(joined([token.raw, plan(tokens[at + 1 : end], dialect), tokens[end].raw]))
-            token = Token("thing", f"\x01{len(insets) - 1}\x01")
-        yield token
+            yield Token("thing", f"\x00{len(insets) - 1}\x00")
+        else:
+            yield _with_markers(token, dialect, insets)
         at = end + 1
-
-
-def _plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
-    attributes: list[str] = []
-    parts: list[str | Inline] = []
-    for run in _runs([_with_markers(token, dialect, attributes) for token in tokens], dialect):
-        parts += [run] if isinstance(run, str) else _parts(run, dialect)
-    segments = [part for part in parts if isinstance(part, Inline)]
-    asks = [Ask(segment.text, segment.marked) for segment in segments]
-
-    def render(found: Sequence[Aligned]) -> str:
-        texts, values = iter(found[: len(segments)]), found[len(segments) :]
-        whole = "".join(part if isinstance(part, str) else _rendered(part, next(texts), dialect) for part in parts)
-        return MARKER.sub(lambda match: dialect.escape(values[int(match[1])].text).replace('"', "&quot;"), whole)
-
-    return Plan([*asks, *map(Ask, attributes)], render)
-
-
-def _rendered(source: Inline, found: Aligned, dialect: Dialect) -> str:
-    if found.text == source.text:
-        return source.raw
-    return written(carry(source, found), source.elements, dialect.escape)
-
-
-def joined(parts: Sequence[str | Plan]) -> Plan:
-    """A document of several parts; what is no plan comes out as it is."""
-    asks = [ask for part in parts if isinstance(part, Plan) for ask in part.asks]
-
-    def render(found: Sequence[Aligned]) -> str:
-        answers = iter(found)
-        return "".join(
-            part if isinstance(part, str) else part.render(list(islice(answers, len(part.asks)))) for part in parts
-        )
-
-    return Plan(asks, render)
 
 
 ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>]+))?""")
 
 
-def _with_markers(token: Token, dialect: Dialect, found: list[str]) -> Token:
+def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
     """With a marker in place of each attribute that is translated."""
     wanted = dialect.attributes & token.attributes.keys()
     if not wanted or token.kind == "end" or dialect.is_kept(token):
         return token
+
+    def quoted(found: Sequence[Aligned]) -> str:
+        return dialect.escape(found[0].text).replace('"', "&quot;")
 
     def marked(match: re.Match[str]) -> str:
         name, written_value = match[1].lower(), match[2]
         value = token.attributes.get(name, "")
         if name not in wanted or not written_value or not any(map(str.isalpha, value)):
             return match[0]
-        found.append(value)
-        return f'{match[0][: match.start(2) - match.start()]}"\x00{len(found) - 1}\x00"'
+        insets.append(Plan([Ask(value)], quoted))
+        return f'{match[0][: match.start(2) - match.start()]}"\x00{len(insets) - 1}\x00"'
 
     name_end = len(token.name) + 1
     return token._replace(raw=token.raw[:name_end] + ATTRIBUTE.sub(marked, token.raw[name_end:]))
@@ -200,7 +183,7 @@ def _end_of(tokens: Sequence[Token], at: int) -> int:
     return len(tokens) - 1
 
 
-def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Inline]:
+def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
     """The segments of a block, cut where an element begins or ends that does not do both in it."""
     lone = _unmatched(run)
     if lone:
@@ -213,7 +196,7 @@ def _parts(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Inline]:
     if not any(map(str.isalpha, "".join(token.text for token in run if token.kind == "text"))):
         yield "".join(token.raw for token in run)
         return
-    yield from _segment(run)
+    yield from _segment(run, dialect)
 
 
 def _unmatched(run: Sequence[Token]) -> set[int]:
@@ -237,7 +220,7 @@ def _unmatched(run: Sequence[Token]) -> set[int]:
     return lone | {number for _, number in opened}
 
 
-def _segment(run: Sequence[Token]) -> Iterator[str | Inline]:
+def _segment(run: Sequence[Token], dialect: Dialect) -> Iterator[str | Plan]:
     """A run whose elements all end in it. What has no text stands around it as it is."""
     run = _without_empty(run)
     after: list[str] = []
@@ -271,7 +254,13 @@ def _segment(run: Sequence[Token]) -> Iterator[str | Inline]:
             pieces.append(Piece(path, token.text))
         else:
             pieces.append(Piece(path, f"{{{name}{len(pieces)}}}" if token.text else "", token.raw))
-    yield Inline(tuple(pieces), tuple(elements), "".join(token.raw for token in run))
+    source = Inline(tuple(pieces), tuple(elements))
+    raw = "".join(token.raw for token in run)
+
+    def render(found: Sequence[Aligned]) -> str:
+        return raw if found[0].text == source.text else written(carry(source, found[0]), elements, dialect.escape)
+
+    yield Plan([Ask(source.text, source.marked)], render)
     yield "".join(reversed(after))
 
 

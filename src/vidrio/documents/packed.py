@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from vidrio.documents.aligned import Aligned
 from vidrio.documents.html import HTML
-from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, plan
+from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, plan, render_each
 from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
 
@@ -168,17 +168,12 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 
 def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
     """The archive with the parts that have plans written anew."""
-    inner = joined(list(plans.values()))
 
     def render(answers: Sequence[Aligned]) -> bytes:
-        at, out = 0, BytesIO()
-        texts: dict[str, bytes] = {}
-        for name, one in plans.items():
-            texts[name] = one.render(answers[at : at + len(one.asks)]).encode()
-            at += len(one.asks)
+        texts, out = dict(zip(plans, render_each(plans.values(), answers), strict=True)), BytesIO()
         with zipfile.ZipFile(BytesIO(data)) as source, zipfile.ZipFile(out, "w") as archive:
             for info in source.infolist():  # in the same order: the first part of a book tells what it is
                 archive.writestr(info, texts.get(info.filename) or source.read(info))
         return out.getvalue()
 
-    return FilePlan(inner.asks, render)
+    return FilePlan([ask for one in plans.values() for ask in one.asks], render)

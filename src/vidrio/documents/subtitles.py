@@ -1,9 +1,7 @@
 """Subtitles (SRT, VTT): times, numbers, notes and styles come through as they are; a cue is one text."""
 
 import re
-from collections.abc import Sequence
 
-from vidrio.documents.aligned import Aligned
 from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
 
 BLOCKS = re.compile(r"(\n[ \t]*(?:\n[ \t]*)+)")
@@ -32,11 +30,7 @@ def _cue(text: str) -> Plan:
     if any(line.lstrip().startswith(("-", "–", "♪")) for line in lines):
         return joined([part for line in lines for part in (_cue(line) if len(lines) > 1 else _line(line), "\n")][:-1])
     inner = _line(text)
-
-    def render(found: Sequence[Aligned]) -> str:
-        return wrapped(inner.render(found), len(lines))
-
-    return Plan(inner.asks, render)
+    return Plan(inner.asks, lambda found: wrapped(inner.render(found), len(lines)))
 
 
 def _line(text: str) -> Plan:

@@ -6,12 +6,13 @@ term's translation is put there. Whether the words around are inflected to fit i
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned, Ask, Link
+from vidrio.documents.markup import Planned, T
 from vidrio.errors import DataError
 from vidrio.text.reading.protect import spans
 
@@ -88,28 +89,26 @@ def reveal_aligned(found: Aligned, hidden: Hidden) -> Aligned:
     """The same, and the places of its words moved along."""
     if not hidden.places:
         return found
-    source = _moves(found.source, [(placeholder, term) for placeholder, term, _ in hidden.places])
-    target = _moves(found.text, [(placeholder, term) for placeholder, _, term in hidden.places])
-    links = tuple(
-        Link(_moved(link.start, target), _moved(link.end, target), _moved(link.source, source)) for link in found.links
-    )
-    whole = found.source
-    for placeholder, term, _ in hidden.places:
-        whole = whole.replace(placeholder, term)
-    return Aligned(whole, reveal(found.text, hidden), links)
+    source, in_source = _replaced(found.source, [(placeholder, term) for placeholder, term, _ in hidden.places])
+    text, in_text = _replaced(found.text, [(placeholder, target) for placeholder, _, target in hidden.places])
+    links = (Link(in_text(link.start), in_text(link.end), in_source(link.source)) for link in found.links)
+    return Aligned(source, text, tuple(links))
 
 
-def with_terms(asks: Sequence[Ask], terms: Terms) -> tuple[list[Ask], list[Hidden]]:
-    """The texts of a document with placeholders for the terms."""
-    hidden = [hide(ask.text, terms) for ask in asks]
-    return [Ask(one.text, ask.aligned) for ask, one in zip(asks, hidden, strict=True)], hidden
+def _replaced(text: str, instead: Sequence[tuple[str, str]]) -> tuple[str, Callable[[int], int]]:
+    """The text with something else for each placeholder, and where a place of it is then."""
+    moves = [(text.find(old) + len(old), len(new) - len(old)) for old, new in instead if old in text]
+    for old, new in instead:
+        text = text.replace(old, new)
+    return text, lambda place: place + sum(longer for end, longer in moves if end <= place)
 
 
-def _moves(text: str, instead: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
-    """The end of each placeholder, and how much longer what stands for it is; in order."""
-    places = sorted((text.find(placeholder), placeholder, term) for placeholder, term in instead)
-    return [(at + len(placeholder), len(term) - len(placeholder)) for at, placeholder, term in places if at >= 0]
+def with_terms(plan: Planned[T], terms: Terms) -> Planned[T]:
+    """A document whose texts have placeholders for the terms."""
+    hidden = [hide(ask.text, terms) for ask in plan.asks]
+    asks = [Ask(one.text, ask.aligned) for ask, one in zip(plan.asks, hidden, strict=True)]
 
+    def render(found: Sequence[Aligned]) -> T:
+        return plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
 
-def _moved(place: int, moves: Sequence[tuple[int, int]]) -> int:
-    return place + sum(longer for end, longer in moves if end <= place)
+    return Planned(asks, render)

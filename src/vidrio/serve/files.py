@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from vidrio.documents.aligned import Aligned, Ask
 from vidrio.documents.formats import plan_file
-from vidrio.documents.terms import Terms, reveal_aligned, with_terms
+from vidrio.documents.terms import Terms, with_terms
 from vidrio.errors import ModelError, VidrioError
 from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
@@ -136,13 +136,12 @@ class Files:
         terms = tuple((term, target) for term, target in description["terms"])
         for number, pair in enumerate(way):
             plan = await asyncio.to_thread(plan_file, description["name"], data, pair[1])
-            asks, hidden = with_terms(plan.asks, terms if number == len(way) - 1 else ())
+            plan = with_terms(plan, terms if number == len(way) - 1 else ())
             translated: list[Aligned] = []
-            for portion in _portions(asks):
+            for portion in _portions(plan.asks):
                 translated += await self._patiently(pair, portion)
-                self._progress[job] = (number + len(translated) / max(1, len(asks))) / len(way)
-            revealed = [reveal_aligned(*both) for both in zip(translated, hidden, strict=True)]
-            data = await asyncio.to_thread(plan.render, revealed)
+                self._progress[job] = (number + len(translated) / max(1, len(plan.asks))) / len(way)
+            data = await asyncio.to_thread(plan.render, translated)
         await asyncio.to_thread(write_atomically, folder / "translated", data)
         (folder / "upload").unlink(missing_ok=True)
 

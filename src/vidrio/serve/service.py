@@ -10,7 +10,7 @@ from typing import NamedTuple
 from vidrio.documents.aligned import Aligned, Ask, answer
 from vidrio.documents.markup import Plan
 from vidrio.documents.plain import pieces
-from vidrio.documents.terms import Terms, hide, reveal, reveal_aligned, with_terms
+from vidrio.documents.terms import Terms, hide, reveal, with_terms
 from vidrio.hypothesis import Options
 from vidrio.serve.gather import Gatherer
 from vidrio.serve.languages import Pair, known, languages, route
@@ -102,10 +102,8 @@ class Service:
     async def document(self, way: Sequence[Pair], text: str, planned: Callable[[str], Plan], terms: Terms = ()) -> str:
         """A marked-up text through all models of the way; terms are put in by the last one."""
         for number, pair in enumerate(way):
-            plan = planned(text)
-            asks, hidden = with_terms(plan.asks, terms if number == len(way) - 1 else ())
-            found = await self.answers(pair, asks)
-            text = plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])
+            plan = with_terms(planned(text), terms if number == len(way) - 1 else ())
+            text = plan.render(await self.answers(pair, plan.asks))
         return text
 
     async def answers(self, pair: Pair, asks: Sequence[Ask]) -> list[Aligned]:
