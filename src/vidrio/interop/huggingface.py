@@ -87,10 +87,8 @@ def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) 
         )
     shared = need(told, "share_encoder_decoder_embeddings", bool, where, True)
     tied = need(told, "tie_word_embeddings", bool, where, True)
-    rows = size("vocab_size")
-    end = size("eos_token_id", 0)
-    beam = need(search, "num_beams", int, where, DecodingDefaults.beam)
-    longest = size("max_position_embeddings", 512)
+    rows, pad, longest = size("vocab_size"), size("pad_token_id"), size("max_position_embeddings", 512)
+    start = size("decoder_start_token_id", pad)  # what stands before a target is the row of padding
     return ModelConfig(
         source_vocabulary=rows,
         target_vocabulary=rows if shared else size("decoder_vocab_size", rows),
@@ -109,12 +107,9 @@ def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) 
         scale_embeddings=need(told, "scale_embedding", bool, where, False),
         attention_bias=True,
         output_bias=True,
-        # What stands before a target is the row of padding.
-        special=SpecialIds(
-            pad=size("pad_token_id"), unk=-1, start=size("decoder_start_token_id", size("pad_token_id")), end=end
-        ),
+        special=SpecialIds(pad=pad, unk=-1, start=start, end=size("eos_token_id", 0)),
         decoding=DecodingDefaults(
-            beam=min(max(1, beam), LARGEST_BEAM),
+            beam=min(max(1, need(search, "num_beams", int, where, DecodingDefaults.beam)), LARGEST_BEAM),
             length_penalty=float(need(search, "length_penalty", float, where, 1.0)),
             max_length=min(max(1, need(search, "max_length", int, where, 512)), max(1, longest - 1)),
         ),

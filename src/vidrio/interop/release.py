@@ -64,7 +64,7 @@ def settings_file(folder: Path) -> Path | None:
 def read_folder(folder: Path, path: Path) -> Foreign:
     """Everything of a release that makes a model; of the numbers only the settings are read."""
     decoder = yaml_object(read_limited(path, LARGEST_SETTINGS), path)
-    models = strings(decoder.get("models"), path)
+    models = need(decoder, "models", list[str], str(path))
     if len(models) != 1:
         raise ModelError(f"{path} names {len(models)} models", found="an ensemble is not supported")
     weights = inside(folder, models[0])
@@ -75,7 +75,7 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     settings = yaml_object(stored.read().tobytes().rstrip(b"\0"), weights)
     if problems := dict.fromkeys(obstacles(settings, tensors)):
         raise ModelError(f"{weights} is of an unsupported kind", found="; ".join(problems), do="see docs/interop.md")
-    vocabularies = [inside(folder, name) for name in strings(decoder.get("vocabs"), path)]
+    vocabularies = [inside(folder, name) for name in need(decoder, "vocabs", list[str], str(path))]
     if len(vocabularies) != 2:
         raise ModelError(f"{path} names {len(vocabularies)} vocabularies, not two")
     lists = [pieces_of(vocabulary) for vocabulary in vocabularies]
@@ -189,12 +189,6 @@ def yaml_object(data: bytes, path: Path) -> dict[str, Any]:
     if not isinstance(told, dict):
         raise ModelError(f"{path} holds no settings", found=f"a {type(told).__name__}", do="copy it again")
     return {str(name): value for name, value in told.items()}
-
-
-def strings(value: object, path: Path) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise ModelError(f"{path} names no files", found=f"{value!r:.80}")
-    return value
 
 
 def inside(folder: Path, name: str) -> Path:

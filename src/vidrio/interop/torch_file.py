@@ -31,12 +31,6 @@ STORAGES = {
     "torch BFloat16Storage": BFLOAT16,
     "torch LongStorage": "<i8",
 }
-ALLOWED = {
-    "collections OrderedDict",
-    "torch._utils _rebuild_tensor_v2",
-    "torch._utils _rebuild_parameter",
-    *STORAGES,
-}
 
 
 @dataclass(frozen=True)
@@ -185,14 +179,16 @@ def _said(instructions: Iterator[tuple[str, Any]], storages: dict[str, Storage])
                 raise ValueError("a pair is put into what is no dictionary")
             stack[-1].update(zip(items[::2], items[1::2], strict=True))
         elif name == "GLOBAL":
-            if argument not in ALLOWED:
+            if argument not in (*CALLS, *STORAGES):
                 raise ValueError(f"it wants to call {argument!r:.80}, and only tensors are read")
             stack.append(Name(argument))
         elif name == "BINPERSID":
             stack.append(_storage(stack.pop(), storages))
         elif name == "REDUCE":
-            arguments = stack.pop()
-            stack.append(_made(stack.pop(), arguments))
+            arguments, called = stack.pop(), stack.pop()
+            if not isinstance(called, Name) or called.text not in CALLS or not isinstance(arguments, tuple):
+                raise ValueError("it calls what is no function")
+            stack.append(CALLS[called.text](*arguments))
         elif name == "BUILD":  # what an OrderedDict carries besides: the versions of modules
             stack.pop()
         elif name not in IGNORED:
@@ -207,18 +203,19 @@ def _storage(told: Any, storages: dict[str, Storage]) -> Storage:
     return storages.setdefault(key, Storage(STORAGES[kind.text], count))
 
 
-def _made(called: Any, arguments: Any) -> Any:
-    if not isinstance(called, Name) or not isinstance(arguments, tuple):
-        raise ValueError("it calls what is no function")
-    if called.text == "collections OrderedDict":
-        return {}
-    if called.text == "torch._utils _rebuild_parameter":
-        return arguments[0]
-    storage, offset, shape, strides, *_ = arguments
+def _tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> Tensor:
     numbers = [offset, *shape, *strides]
     if not isinstance(storage, Storage) or not all(type(n) is int and n >= 0 for n in numbers):
-        raise ValueError(f"a tensor told as {arguments!r:.80}")
+        raise ValueError(f"a tensor told as {(storage, *numbers)!r:.80}")
     last = offset + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
     if len(shape) > 4 or math.prod(shape) > storage.count or (math.prod(shape) and last >= storage.count):
         raise ValueError(f"a tensor of the shape {shape} in {storage.count:,} numbers")
     return Tensor(storage, offset, tuple(shape), tuple(strides))
+
+
+# What stands for what a program may call.
+CALLS: dict[str, Callable[..., Any]] = {
+    "collections OrderedDict": lambda *_: {},
+    "torch._utils _rebuild_tensor_v2": _tensor,
+    "torch._utils _rebuild_parameter": lambda data, *_: data,
+}
