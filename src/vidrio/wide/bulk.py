@@ -43,8 +43,6 @@ class Answered(NamedTuple):
 
 # The file's name, its lines, the number of the first, whether they are JSON → their answers.
 Answer = Callable[[str, Sequence[bytes], int, bool], Answered]
-
-
 # A title and a total → what is told how much of it is done.
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
@@ -115,12 +113,12 @@ def _answered(files: Sequence[File], asked: Asked, bar: Bar) -> Summary:
     summary = Summary(files=len(files))
     threads = ThreadPoolExecutor(THREADS)
     try:
-        cutting = [threads.submit(_cut, file) for file in files]
-        cuts = list(map(waited_for, cutting))
+        cuts = list(map(waited_for, [threads.submit(_cut, file) for file in files]))
         left = [_left(file, cut, asked) for file, cut in zip(files, cuts, strict=True)]
-        summary.there = sum(parts is None for parts in left)
+        summary.there = left.count(None)
+        todo = [part._replace(file=number) for number, parts in enumerate(left) for part in parts or ()]
+        waiting = {number: len(parts) for number, parts in enumerate(left) if parts is not None}
         joining: list[Future[int]] = []
-        waiting = {n: {part.number for part in parts} for n, parts in enumerate(left) if parts is not None}
 
         def end_file(number: int) -> None:
             join = partial(join_rows, columns=asked.columns) if files[number].parquet else join_lines
@@ -129,14 +127,13 @@ def _answered(files: Sequence[File], asked: Asked, bar: Bar) -> Summary:
         for number, parts in waiting.items():
             if not parts:
                 end_file(number)
-        todo = [part._replace(file=number) for number, parts in enumerate(left) for part in parts or ()]
         total = sum(cut.bytes for cut in cuts)
         done = total - sum(part.bytes for part in todo)
         if todo:
             with cluster(asked.address), bar("translating", total) as show:
                 summary.pool = pool = share_out(asked.cores)
                 for part in _tried(todo, files, asked, pool, summary):
-                    waiting[part.file].remove(part.number)
+                    waiting[part.file] -= 1
                     done += part.bytes
                     show(done)
                     if not waiting[part.file]:

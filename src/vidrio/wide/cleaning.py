@@ -8,8 +8,9 @@ judging     a part again, now that it is known which pairs are new and which are
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,12 +37,13 @@ from vidrio.data.prepare import (
     suited_to,
     too_many_near,
     within,
+    write_pairs,
 )  # fmt: skip
 from vidrio.data.progress import Progress, Work
 from vidrio.data.split import TRAIN, Apart, first_of_each, held_out
 from vidrio.errors import DataError
 from vidrio.wide.cluster import Failed, Pool, cluster, results, share_out
-from vidrio.wide.held_out import CHOSEN, EXACT, NEAR, REASONS, repeated, write_held_out
+from vidrio.wide.held_out import CHOSEN, EXACT, NEAR, REASONS, repeated, saved, write_held_out
 from vidrio.wide.parts import cut_lines
 from vidrio.wide.places import Place
 
@@ -118,9 +120,10 @@ class Reading:
                 samples[at] = replace(sample, place=f"{names[name]}:{int(place) + part.first - 1}")
         exact, sources, targets = np.array(keys, dtype=np.uint64).reshape(-1, 3).T
         pairs = pair_keys(sources, targets)
-        order = np.argsort(pairs % np.uint64(self.buckets), kind="stable")
-        ends = np.cumsum(np.bincount((pairs % np.uint64(self.buckets)).astype(np.int64), minlength=self.buckets))
-        there = {"exact": exact[order], "pairs": pairs[order], "order": order, "ends": np.array([0, *ends])}
+        bucket = (pairs % np.uint64(self.buckets)).astype(np.int64)
+        order = np.argsort(bucket, kind="stable")
+        ends = np.cumsum([0, *np.bincount(bucket, minlength=self.buckets)])
+        there = {"exact": exact[order], "pairs": pairs[order], "order": order, "ends": ends}
         for name, values in {**there, "sources": sources, "targets": targets, "offsets": np.array(offsets)}.items():
             np.save(self.folder / f"{number}.{name}.npy", values)
         return len(keys), tally
@@ -135,27 +138,18 @@ class Reading:
         return replace(corpus, paths=paths, layout=layout)
 
 
-@dataclass(frozen=True)
-class Finding:
+def find_old(folder: Path, parts: int, bucket: int) -> int:
     """Which pairs of a bucket stood before: the number of the part, the number in it, whether they are the same."""
-
-    folder: Path
-    parts: int
-
-    def __call__(self, bucket: int) -> int:
-        found: dict[str, list[NDArray[Any]]] = {"pairs": [], "exact": [], "order": []}
-        lengths = []
-        for part in range(self.parts):
-            begin, end = np.load(self.folder / f"{part}.ends.npy", mmap_mode="r")[bucket : bucket + 2]
-            lengths.append(end - begin)
-            for name, arrays in found.items():
-                arrays.append(np.load(self.folder / f"{part}.{name}.npy", mmap_mode="r")[begin:end])
-        pairs, exact, order = map(np.concatenate, found.values())
-        old = ~first_of_each(pairs)
-        ends = np.concatenate([[0], np.cumsum(old)])[np.cumsum([0, *lengths])]
-        np.save(self.folder / f"old-{bucket}.ends.npy", ends)
-        np.save(self.folder / f"old-{bucket}.npy", np.stack([order[old], ~first_of_each(exact)[old]]))
-        return int(old.sum())
+    places = [saved(folder, f"{part}.ends")[bucket : bucket + 2].tolist() for part in range(parts)]
+    pairs, exact, order = (
+        np.concatenate([saved(folder, f"{part}.{name}")[begin:end] for part, (begin, end) in enumerate(places)])
+        for name in ("pairs", "exact", "order")
+    )
+    old = ~first_of_each(pairs)
+    ends = np.concatenate([[0], np.cumsum(old)])[np.cumsum([0, *(end - begin for begin, end in places)])]
+    np.save(folder / f"old-{bucket}.ends.npy", ends)
+    np.save(folder / f"old-{bucket}.npy", np.stack([order[old], ~first_of_each(exact)[old]]))
+    return int(old.sum())
 
 
 @dataclass(frozen=True)
@@ -173,7 +167,7 @@ class Judging:
     def __call__(self, number: int) -> tuple[list[int], Tally]:
         begin, end = self.before[number : number + 2]
         new, same = flags_of(self.folder, self.buckets, number, end - begin)
-        part = np.load(self.folder / "part.npy", mmap_mode="r")[begin:end] if self.held else np.zeros_like(new, np.int8)
+        part = saved(self.folder, "part")[begin:end] if self.held else np.zeros_like(new, np.int8)
         with (self.folder / f"{number}.pairs").open(encoding="utf-8", newline="\n") as lines:
             repeats = repeated(self.folder, (Passed.of(line)[2:] for line in lines), self.near)
         judge = Judge(
@@ -182,22 +176,19 @@ class Judging:
             lambda n, _: REASONS[repeats[n] >> CHOSEN],
             self.many_are_near,
         )
-        tally, counts = Tally(), [0] * (self.held + 1)
+        tally = Tally()
         paths = [self.folder / f"{number}.kept-{n}" for n in range(self.held + 1)]
-        lines = (self.folder / f"{number}.pairs").open(encoding="utf-8", newline="\n")
-        with lines, all_or_none(paths) as files:
-            for kept in judge.kept(map(Passed.of, lines), Flags(new, same, part), tally):
-                files[kept.part].write(f"{kept.source}\t{kept.target}\n")
-                counts[kept.part] += 1
-        return counts, tally
+        with (self.folder / f"{number}.pairs").open(encoding="utf-8", newline="\n") as lines:
+            kept = judge.kept(map(Passed.of, lines), Flags(new, same, part), tally)
+            return write_pairs(paths, kept), tally
 
 
 def flags_of(folder: Path, buckets: int, part: int, pairs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Of a part's pairs, which are new, and which were there as they are."""
     new, same = np.ones(pairs, dtype=bool), np.zeros(pairs, dtype=bool)
     for bucket in range(buckets):
-        begin, end = np.load(folder / f"old-{bucket}.ends.npy", mmap_mode="r")[part : part + 2]
-        which, is_same = np.load(folder / f"old-{bucket}.npy", mmap_mode="r")[:, begin:end]
+        begin, end = saved(folder, f"old-{bucket}.ends")[part : part + 2]
+        which, is_same = saved(folder, f"old-{bucket}")[:, begin:end]
         new[which], same[which] = False, is_same
     return new, same
 
@@ -239,11 +230,11 @@ def _cleaned(
         buckets = 0
     else:
         shares = [f"share {n} of {buckets} of all pairs" for n in range(1, buckets + 1)]
-        old = sum(_step("comparing", Finding(folder, len(parts)), shares, pool, progress))
+        old = sum(_step("comparing", partial(find_old, folder, len(parts)), shares, pool, progress))
     refuse_few(before[-1] - old, wishes, tally)
     many_are_near = _hold_out(folder, buckets, before, wishes)
-    corpora_names = [corpus.name for corpus in corpora]
-    judging = Judging(folder, buckets, corpora_names, wishes.near, many_are_near, before, len(paths) - 1)
+    titles = [corpus.name for corpus in corpora]
+    judging = Judging(folder, buckets, titles, wishes.near, many_are_near, before, len(paths) - 1)
     judged = _step("comparing pairs", judging, names, pool, progress)
     for _, of_part in judged:
         tally.add(of_part)
@@ -262,7 +253,7 @@ def _hold_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes)
         return False
     count = range(len(before) - 1)
     new = np.concatenate([flags_of(folder, buckets, n, before[n + 1] - before[n])[0] for n in count])
-    sides = [np.concatenate([np.load(folder / f"{n}.{side}.npy") for n in count]) for side in ("sources", "targets")]
+    sides = [np.concatenate([saved(folder, f"{n}.{side}") for n in count]) for side in ("sources", "targets")]
     part = np.full(len(new), TRAIN, dtype=np.int8)
     part[new] = held_out(sides[0][new], sides[1][new], within(wishes.held_out, int(new.sum())))
     np.save(folder / "part.npy", part)
@@ -271,7 +262,7 @@ def _hold_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes)
         found = []
         for number in numbers.tolist():
             n = int(np.searchsorted(before, number, side="right")) - 1
-            start, end = np.load(folder / f"{n}.offsets.npy", mmap_mode="r")[number - before[n] :][:2].tolist()
+            start, end = saved(folder, f"{n}.offsets")[number - before[n] :][:2].tolist()
             found.append(Passed.of(Place.of(str(folder / f"{n}.pairs")).read(start, end - start).decode()))
         return found
 
@@ -282,16 +273,14 @@ def _hold_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes)
     return too_many_near(pairs(near_sample(new & (part == TRAIN))), apart)
 
 
-def _step(
-    title: str, do: Reading | Finding | Judging, names: Sequence[str], pool: Pool, progress: Progress
-) -> list[Any]:
+def _step(title: str, do: Callable[[int], Any], names: Sequence[str], pool: Pool, progress: Progress) -> list[Any]:
     """What each piece of a step says, in their order."""
     work = progress.work = Work(title, len(names))
-    outcomes: dict[int, Any] = {}
+    outcomes: list[Any] = [None] * len(names)
     for number, outcome, _ in results(lambda: do, range(len(names)), pool):
         if isinstance(outcome, Failed):
             found = f"{names[number]}: {outcome.why}"
             raise DataError(f"{title} failed", found=found, do="mend it and begin again")
         outcomes[number] = outcome
         work.done += 1
-    return [outcomes[number] for number in range(len(names))]
+    return outcomes

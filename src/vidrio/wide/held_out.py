@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,15 @@ def write_held_out(folder: Path, given: Iterable[Sides], chosen: Iterable[Sides]
     np.save(folder / "held.kinds.npy", together)
 
 
+def saved(folder: Path, name: str) -> NDArray[Any]:
+    """An array in the folder, of which only what is asked for is read."""
+    array: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
+    return array
+
+
 def repeated(folder: Path, pairs: Iterator[Sides], near: bool) -> NDArray[np.uint8]:
     """Of each pair, which kinds of held-out pairs it repeats."""
-    held = np.load(folder / "held.npy", mmap_mode="r")
-    kinds = np.load(folder / "held.kinds.npy", mmap_mode="r")
+    held, kinds = saved(folder, "held"), saved(folder, "held.kinds")
     repeats = [np.zeros(0, np.uint8)]
     while some := list(islice(pairs, PAIRS)):
         mine, ends = array("Q"), [0]

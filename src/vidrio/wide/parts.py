@@ -43,8 +43,8 @@ class File:
     folder: Place
     parquet: bool
 
-    def place(self, part: Part, suffix: str = "") -> Place:
-        return self.folder / f"{part.number:06}{suffix}"
+    def place(self, part: Part) -> Place:
+        return self.folder / f"{part.number:06}"
 
     def answers(self, part: Part) -> bytes:
         """What was written of a part, if it is whole."""
