@@ -79,50 +79,45 @@ def _inline(found: Found, line_start: str, *, in_cell: bool) -> Plan:
 def _tokens(found: Found) -> Iterator[Token]:
     """The inlines of a block, each as it is written."""
     content, at, auto = found.content, 0, False
+
+    def passed(raw: str) -> str:
+        """What is written next, or soon after."""
+        nonlocal at
+        at = content.index(raw, at) + len(raw)
+        return raw
+
     for child in found.children or ():
         kind, markup = child.type, child.markup
         if kind == "link_open" and markup == "autolink":
-            end = content.index(">", content.index("<", at)) + 1
-            yield Token("thing", content[content.index("<", at) : end], text=" ")
-            at, auto = end, True
+            start = content.index("<", at)
+            yield Token("thing", passed(content[start : content.index(">", start) + 1]), text=" ")
+            auto = True
         elif auto:
             auto = kind != "link_close"
         elif kind == "text" and child.content:
-            at = content.index(child.content, at) + len(child.content)
-            yield Token("text", child.content, text=child.content)
+            yield Token("text", passed(child.content), text=child.content)
         elif kind == "text_special":
-            at = content.index(markup, at) + len(markup)
-            yield Token("text", markup, text=child.content)
+            yield Token("text", passed(markup), text=child.content)
         elif kind == "softbreak":
-            at = content.index("\n", at) + 1
-            yield Token("text", "\n", text=" ")
+            yield Token("text", passed("\n"), text=" ")
         elif kind == "hardbreak":
-            end = content.index("\n", at) + 1
-            yield Token("thing", content[at:end], "br")
-            at = end
+            yield Token("thing", passed(content[at : content.index("\n", at) + 1]), "br")
         elif kind == "code_inline":
-            opened = content.index(markup, at)
-            closed = re.compile(rf"(?<!`){markup}(?!`)").search(content, opened + len(markup))
-            end = closed.end() if closed else len(content)
-            yield Token("thing", content[opened:end], text=" ")
-            at = end
+            start = content.index(markup, at)
+            closed = re.compile(rf"(?<!`){markup}(?!`)").search(content, start + len(markup))
+            yield Token("thing", passed(content[start : closed.end() if closed else None]), text=" ")
         elif kind == "image":
             start = content.index("![", at)
-            at = _link_end(content, start + 2 + len(child.content))
-            yield Token("thing", content[start:at], text=" ")
+            yield Token("thing", passed(content[start : _link_end(content, start + 2 + len(child.content))]), text=" ")
         elif kind == "link_open":
-            at = content.index("[", at) + 1
-            yield Token("start", "[", "link")
+            yield Token("start", passed("["), "link")
         elif kind == "link_close":
             start = content.index("]", at)
-            at = _link_end(content, start)
-            yield Token("end", content[start:at], "link")
+            yield Token("end", passed(content[start : _link_end(content, start)]), "link")
         elif kind == "html_inline":
-            at = content.index(child.content, at) + len(child.content)
-            yield _tag(child.content)
+            yield _tag(passed(child.content))
         elif markup and kind.endswith(("_open", "_close")):
-            at = content.index(markup, at) + len(markup)
-            yield Token("start" if kind.endswith("_open") else "end", markup, kind.partition("_")[0])
+            yield Token("start" if kind.endswith("_open") else "end", passed(markup), kind.partition("_")[0])
 
 
 def _link_end(content: str, at: int) -> int:

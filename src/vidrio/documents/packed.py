@@ -49,7 +49,7 @@ ODT = Dialect(
     insets=_names("text:note office:annotation draw:frame draw:custom-shape draw:g"),
     only_in=_names("text:p text:h"),
 )
-NCX = Dialect(only_in=frozenset(("text",)))
+PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only_in=_names("text"))}  # of a book
 
 
 def plan_docx(data: bytes, target: str) -> FilePlan:
@@ -63,18 +63,14 @@ def _runs(found: Sequence[Token]) -> Iterator[Token]:
     """A run begins with its properties; text in it may begin and end with a space."""
     at = 0
     while at < len(found):
-        token = found[at]
-        following = found[at + 1 : at + 2]
-        if (token.kind, token.name) == ("start", "w:r") and following and following[0].name == "w:rPr":
-            ends = (n for n in range(at + 1, len(found)) if found[n].name == "w:rPr" and found[n].kind != "start")
-            end = next(ends)
-            yield token._replace(raw="".join(one.raw for one in found[at : end + 1]))
-            at = end + 1
-            continue
-        if token.name == "w:t" and token.kind == "start":
+        token, end = found[at], at
+        if (token.kind, token.name) == ("start", "w:r") and [one.name for one in found[at + 1 : at + 2]] == ["w:rPr"]:
+            end = next(n for n in range(at + 1, len(found)) if found[n].name == "w:rPr" and found[n].kind != "start")
+            token = token._replace(raw="".join(one.raw for one in found[at : end + 1]))
+        elif (token.kind, token.name) == ("start", "w:t"):
             token = token._replace(raw='<w:t xml:space="preserve">')
         yield token
-        at += 1
+        at = end + 1
 
 
 def plan_odt(data: bytes, target: str) -> FilePlan:
@@ -95,24 +91,17 @@ def plan_epub(data: bytes, target: str) -> FilePlan:
     parts = unpacked(data)
     if "META-INF/encryption.xml" in parts and b"EncryptedData" in parts["META-INF/encryption.xml"]:
         raise DataError("this book is encrypted", do="give one without copy protection")
-    container = _part(parts, "META-INF/container.xml")
-    roots = [
-        token.attributes.get("full-path", "")
-        for token in tokens(container, "container.xml")
-        if token.name == "rootfile"
-    ]
+    container = tokens(_part(parts, "META-INF/container.xml"), "container.xml")
+    roots = [token.attributes.get("full-path") for token in container if token.name == "rootfile"]
     plans: dict[str, Plan] = {}
     for root in filter(None, roots):
         package = tokens(_part(parts, root), root)
         plans[root] = _package(package, target)
         for item in package:
-            kind, where = item.attributes.get("media-type", ""), item.attributes.get("href", "")
-            name = normpath(join(dirname(root), unquote(where)))
-            if item.name.endswith("item") and name in parts and name not in plans:
-                if kind == "application/xhtml+xml":
-                    plans[name] = plan(tokens(parts[name], name), HTML)
-                elif kind == "application/x-dtbncx+xml":
-                    plans[name] = plan(tokens(parts[name], name), NCX)
+            dialect = PAGES.get(item.attributes.get("media-type", ""))
+            name = normpath(join(dirname(root), unquote(item.attributes.get("href", ""))))
+            if dialect and item.name.endswith("item") and name in parts and name not in plans:
+                plans[name] = plan(tokens(parts[name], name), dialect)
     return packed(data, plans)
 
 
@@ -121,16 +110,13 @@ def _package(found: Sequence[Token], target: str) -> Plan:
     parts: list[str | Plan] = []
     inside = ""
     for token in found:
-        name = token.name.rpartition(":")[2]
-        inside = (
-            name if token.kind == "start" and name in ("title", "language") else inside if token.kind == "text" else ""
-        )
-        if token.kind == "text" and inside == "language":
-            parts.append(escape(target))
-        elif token.kind == "text" and inside == "title":
-            parts.append(plan([token], Dialect()))
-        else:
+        if token.kind != "text":
+            inside = token.name.rpartition(":")[2] if token.kind == "start" else ""
             parts.append(token.raw)
+        elif inside == "language":
+            parts.append(escape(target))
+        else:
+            parts.append(plan([token], Dialect()) if inside == "title" else token.raw)
     return joined(parts)
 
 

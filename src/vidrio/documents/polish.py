@@ -1,7 +1,6 @@
 """A translation that looks as its source does: what LibreTranslate's clients rely on."""
 
 MARKS = ".!?…。！？"
-OPENING = {"¿": "?", "¡": "!"}
 
 
 def as_source(source: str, translation: str) -> str:

@@ -6,8 +6,9 @@ from vidrio.documents.markup import Dialect, Plan, Token, joined, plan
 
 BLOCKS = re.compile(r"(\n[ \t]*(?:\n[ \t]*)+)")
 TIMES = re.compile(r".*-->.*\n?")
-TAG = re.compile(r"<(/?)(b|i|u|s|c|v|font|lang|ruby|rt)\b[^>\n]*>|<[\d:.]+>|\{\\[^}\n]*\}", re.IGNORECASE)
-SUBTITLES = Dialect(inline=frozenset(("b", "i", "u", "s", "c", "v", "font", "lang", "ruby", "rt")), escape=str)
+NAMES = ("b", "i", "u", "s", "c", "v", "font", "lang", "ruby", "rt")
+TAG = re.compile(rf"<(/?)({'|'.join(NAMES)})\b[^>\n]*>|<[\d:.]+>|\{{\\[^}}\n]*\}}", re.IGNORECASE)
+SUBTITLES = Dialect(inline=frozenset(NAMES), escape=str)
 
 
 def plan_subtitles(source: str) -> Plan:

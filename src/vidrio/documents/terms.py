@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from vidrio.documents.aligned import Aligned, Ask, Link
+from vidrio.documents.aligned import Aligned, Link
 from vidrio.documents.markup import Planned, T
 from vidrio.errors import DataError
 from vidrio.text.reading.protect import spans
@@ -66,10 +66,9 @@ def hide(text: str, terms: Terms) -> Hidden:
     at = 0
     for match in pattern.finditer(text):
         start, end = match.span()
-        before = taken[: bisect_right(starts, start)][-1:]
-        after = taken[bisect_right(starts, start) :][:1]
-        inside = any(span.end > start and (span.start, span.end) != (start, end) for span in before)
-        if inside or any(span.start < end < span.end for span in after):
+        after = bisect_right(starts, start)
+        inside = any(s.end > start and (s.start, s.end) != (start, end) for s in taken[max(0, after - 1) : after])
+        if inside or any(s.start < end < s.end for s in taken[after : after + 1]):
             continue
         placeholder = f"{{{name}{len(places)}}}"
         places.append((placeholder, match[0], known.get(match[0]) or known[match[0].lower()]))
@@ -106,7 +105,7 @@ def _replaced(text: str, instead: Sequence[tuple[str, str]]) -> tuple[str, Calla
 def with_terms(plan: Planned[T], terms: Terms) -> Planned[T]:
     """A document whose texts have placeholders for the terms."""
     hidden = [hide(ask.text, terms) for ask in plan.asks]
-    asks = [Ask(one.text, ask.aligned) for ask, one in zip(plan.asks, hidden, strict=True)]
+    asks = [ask._replace(text=one.text) for ask, one in zip(plan.asks, hidden, strict=True)]
 
     def render(found: Sequence[Aligned]) -> T:
         return plan.render([reveal_aligned(*both) for both in zip(found, hidden, strict=True)])

@@ -8,7 +8,7 @@ from xml.parsers import expat
 from vidrio.documents.markup import Token
 from vidrio.errors import DataError
 
-Event = tuple[int, str, str, dict[str, str]]  # where it begins in the bytes, its kind, its name, its attributes
+Event = tuple[int, str, str, Any]  # where it begins in the bytes, its kind, its name, an element's attributes
 
 
 def tokens(data: bytes, what: str) -> list[Token]:
@@ -18,9 +18,8 @@ def tokens(data: bytes, what: str) -> list[Token]:
     parser.buffer_text = False
 
     def noting(kind: str) -> Callable[..., None]:
-        def note(name: Any = "", attributes: Any = None, *more: Any) -> None:
-            named = kind in ("start", "end")
-            events.append((parser.CurrentByteIndex, kind, name if named else "", attributes if kind == "start" else {}))
+        def note(name: str = "", attributes: Any = None, *more: Any) -> None:
+            events.append((parser.CurrentByteIndex, kind, name, attributes))
 
         return note
 
