@@ -92,8 +92,8 @@ def name_of(part: Slice, corpora: Sequence[Corpus]) -> str:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """First pass over a part."""
+class Cleaning:
+    """What every machine knows of the work, and what it does."""
 
     corpora: Sequence[Corpus]  # as every machine finds them
     given: Sequence[Corpus]  # as the user calls them
@@ -101,18 +101,19 @@ class Reading:
     slices: Sequence[Slice]
     folder: Path
     buckets: int
+    near: bool
 
-    def __call__(self, number: int) -> tuple[int, Tally]:
+    def read(self, number: int) -> tuple[int, Tally]:
+        """First pass over a part."""
         part, tally = self.slices[number], Tally()
-        corpus = self.corpora[part.corpus]
+        corpus, given = self.corpora[part.corpus], self.given[part.corpus]
         with TemporaryDirectory() as temporary, (self.folder / f"{number}.pairs").open("wb") as file:
-            mine = self._as_corpus(part, Path(temporary)) if part.places else corpus
+            mine = as_corpus(corpus, part, Path(temporary)) if part.places else corpus
             offsets, keys = [0], []
             for passed in passing(mine, part.corpus, self.limits[part.corpus], tally):
                 line = passed._replace(line=passed.line + part.first - 1).written.encode()
                 offsets.append(offsets[-1] + file.write(line))
                 keys.append(passed.keys)
-        given = self.given[part.corpus]
         names = {mine.name: given.name} | {str(a): str(b) for a, b in zip(mine.paths, given.paths, strict=True)}
         for samples in tally.samples.values():
             for at, sample in enumerate(samples):
@@ -128,69 +129,55 @@ class Reading:
             np.save(self.folder / f"{number}.{name}.npy", values)
         return len(keys), tally
 
-    def _as_corpus(self, part: Slice, folder: Path) -> Corpus:
-        """The part as a corpus of its own. It begins as the file does, or with a mark that is removed from it again."""
-        corpus = self.corpora[part.corpus]
-        paths = tuple(folder / f"{n}{path.suffix}" for n, path in enumerate(corpus.paths))
-        for path, own, (start, length) in zip(corpus.paths, paths, part.places, strict=True):
-            own.write_bytes((b"" if part.first == 1 else BOM) + Place.of(str(path)).read(start, length))
-        layout = corpus.layout if part.first == 1 else corpus.layout._replace(header=False)
-        return replace(corpus, paths=paths, layout=layout)
+    def find(self, bucket: int) -> int:
+        """Which pairs of a bucket stood before: the number of the part, the number in it, whether they are the same."""
+        parts = range(len(self.slices))
+        places = [saved(self.folder, f"{part}.ends")[bucket : bucket + 2].tolist() for part in parts]
+        pairs, exact, order = (
+            np.concatenate([saved(self.folder, f"{part}.{name}")[slice(*places[part])] for part in parts])
+            for name in ("pairs", "exact", "order")
+        )
+        old = ~first_of_each(pairs)
+        ends = np.concatenate([[0], np.cumsum(old)])[np.cumsum([0, *(end - begin for begin, end in places)])]
+        np.save(self.folder / f"old-{bucket}.ends.npy", ends)
+        np.save(self.folder / f"old-{bucket}.npy", np.stack([order[old], ~first_of_each(exact)[old]]))
+        return int(old.sum())
 
+    def flags(self, part: int, pairs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Of a part's pairs, which are new, and which were there as they are."""
+        new, same = np.ones(pairs, dtype=bool), np.zeros(pairs, dtype=bool)
+        for bucket in range(self.buckets):
+            begin, end = saved(self.folder, f"old-{bucket}.ends")[part : part + 2]
+            which, is_same = saved(self.folder, f"old-{bucket}")[:, begin:end]
+            new[which], same[which] = False, is_same
+        return new, same
 
-def find_old(folder: Path, parts: int, bucket: int) -> int:
-    """Which pairs of a bucket stood before: the number of the part, the number in it, whether they are the same."""
-    places = [saved(folder, f"{part}.ends")[bucket : bucket + 2].tolist() for part in range(parts)]
-    pairs, exact, order = (
-        np.concatenate([saved(folder, f"{part}.{name}")[begin:end] for part, (begin, end) in enumerate(places)])
-        for name in ("pairs", "exact", "order")
-    )
-    old = ~first_of_each(pairs)
-    ends = np.concatenate([[0], np.cumsum(old)])[np.cumsum([0, *(end - begin for begin, end in places)])]
-    np.save(folder / f"old-{bucket}.ends.npy", ends)
-    np.save(folder / f"old-{bucket}.npy", np.stack([order[old], ~first_of_each(exact)[old]]))
-    return int(old.sum())
-
-
-@dataclass(frozen=True)
-class Judging:
-    """Second pass over a part."""
-
-    folder: Path
-    buckets: int
-    names: Sequence[str]  # of the corpora
-    near: bool
-    many_are_near: bool
-    before: Sequence[int]  # pairs before each part
-    held: int  # parts that are held out
-
-    def __call__(self, number: int) -> tuple[list[int], Tally]:
-        begin, end = self.before[number : number + 2]
-        new, same = flags_of(self.folder, self.buckets, number, end - begin)
-        part = saved(self.folder, "part")[begin:end] if self.held else np.zeros_like(new, np.int8)
+    def judge(self, before: Sequence[int], many_are_near: bool, held: int, number: int) -> tuple[list[int], Tally]:
+        """Second pass over a part. Before each part there are so many pairs; so many parts are held out."""
+        begin, end = before[number : number + 2]
+        new, same = self.flags(number, end - begin)
+        part = saved(self.folder, "part")[begin:end] if held else np.zeros_like(new, np.int8)
         with (self.folder / f"{number}.pairs").open(encoding="utf-8", newline="\n") as lines:
             repeats = repeated(self.folder, (Passed.of(line)[2:] for line in lines), self.near)
         judge = Judge(
-            self.names,
+            [corpus.name for corpus in self.given],
             lambda n, _: REASONS[repeats[n] & (EXACT | NEAR)],
             lambda n, _: REASONS[repeats[n] >> CHOSEN],
-            self.many_are_near,
+            many_are_near,
         )
         tally = Tally()
-        paths = [self.folder / f"{number}.kept-{n}" for n in range(self.held + 1)]
+        paths = [self.folder / f"{number}.kept-{n}" for n in range(held + 1)]
         with (self.folder / f"{number}.pairs").open(encoding="utf-8", newline="\n") as lines:
-            kept = judge.kept(map(Passed.of, lines), Flags(new, same, part), tally)
-            return write_pairs(paths, kept), tally
+            return write_pairs(paths, judge.kept(map(Passed.of, lines), Flags(new, same, part), tally)), tally
 
 
-def flags_of(folder: Path, buckets: int, part: int, pairs: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of a part's pairs, which are new, and which were there as they are."""
-    new, same = np.ones(pairs, dtype=bool), np.zeros(pairs, dtype=bool)
-    for bucket in range(buckets):
-        begin, end = saved(folder, f"old-{bucket}.ends")[part : part + 2]
-        which, is_same = saved(folder, f"old-{bucket}")[:, begin:end]
-        new[which], same[which] = False, is_same
-    return new, same
+def as_corpus(corpus: Corpus, part: Slice, folder: Path) -> Corpus:
+    """The part as a corpus of its own. It begins as the file does, or with a mark that is removed from it again."""
+    paths = tuple(folder / f"{n}{path.suffix}" for n, path in enumerate(corpus.paths))
+    for path, own, (start, length) in zip(corpus.paths, paths, part.places, strict=True):
+        own.write_bytes((b"" if part.first == 1 else BOM) + Place.of(str(path)).read(start, length))
+    layout = corpus.layout if part.first == 1 else corpus.layout._replace(header=False)
+    return replace(corpus, paths=paths, layout=layout)
 
 
 def clean_on_cluster(
@@ -221,20 +208,19 @@ def _cleaned(
     buckets = max(pool.workers, -(-sum(corpus.bytes for corpus in corpora) // BUCKET))
     limits = [suited_to(corpus, wishes) for corpus in corpora]
     names = [name_of(part, corpora) for part in parts]
-    read = _step("reading pairs", Reading(found, corpora, limits, parts, folder, buckets), names, pool, progress)
+    work = Cleaning(found, corpora, limits, parts, folder, buckets, wishes.near)
+    read = _step("reading pairs", work.read, names, pool, progress)
+    before = np.cumsum([0, *(pairs for pairs, _ in read)]).tolist()
     for _, of_part in read:
         tally.add(of_part)
-    before = np.cumsum([0, *(pairs for pairs, _ in read)]).tolist()
     old = 0
     if wishes.duplicates:
-        buckets = 0
+        work = replace(work, buckets=0)
     else:
         shares = [f"share {n} of {buckets} of all pairs" for n in range(1, buckets + 1)]
-        old = sum(_step("comparing", partial(find_old, folder, len(parts)), shares, pool, progress))
+        old = sum(_step("comparing", work.find, shares, pool, progress))
     refuse_few(before[-1] - old, wishes, tally)
-    many_are_near = _hold_out(folder, buckets, before, wishes)
-    titles = [corpus.name for corpus in corpora]
-    judging = Judging(folder, buckets, titles, wishes.near, many_are_near, before, len(paths) - 1)
+    judging = partial(work.judge, before, _hold_out(work, before, wishes), len(paths) - 1)
     judged = _step("comparing pairs", judging, names, pool, progress)
     for _, of_part in judged:
         tally.add(of_part)
@@ -246,13 +232,14 @@ def _cleaned(
     return [sum(counts) for counts in zip(*(counts for counts, _ in judged), strict=True)]
 
 
-def _hold_out(folder: Path, buckets: int, before: Sequence[int], wishes: Wishes) -> bool:
+def _hold_out(work: Cleaning, before: Sequence[int], wishes: Wishes) -> bool:
     """Choose what is held out, and write down what must not repeat it; whether too much nearly does."""
+    folder = work.folder
     if not sum(wishes.held_out):
         write_held_out(folder, pairs_apart(wishes), (), wishes.near)
         return False
     count = range(len(before) - 1)
-    new = np.concatenate([flags_of(folder, buckets, n, before[n + 1] - before[n])[0] for n in count])
+    new = np.concatenate([work.flags(n, before[n + 1] - before[n])[0] for n in count])
     sides = [np.concatenate([saved(folder, f"{n}.{side}") for n in count]) for side in ("sources", "targets")]
     part = np.full(len(new), TRAIN, dtype=np.int8)
     part[new] = held_out(sides[0][new], sides[1][new], within(wishes.held_out, int(new.sum())))
