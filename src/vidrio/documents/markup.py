@@ -6,7 +6,7 @@ their elements mean (a `Dialect`); the rest is here. What is not translated come
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, Literal, NamedTuple, TypeVar
@@ -74,21 +74,24 @@ Plan = Planned[str]
 FilePlan = Planned[bytes]
 
 
-def render_each(plans: Iterable[Planned[T]], found: Sequence[Aligned]) -> list[T]:
-    """Several documents whose texts were translated one after the other."""
-    answers = iter(found)
-    return [one.render(list(islice(answers, len(one.asks)))) for one in plans]
+def together(plans: Sequence[Planned[str]], put: Callable[[list[str]], T]) -> Planned[T]:
+    """Several documents as one: what is put together of what each of them became."""
+
+    def render(found: Sequence[Aligned]) -> T:
+        answers = iter(found)
+        return put([one.render(list(islice(answers, len(one.asks)))) for one in plans])
+
+    return Planned([ask for one in plans for ask in one.asks], render)
 
 
 def joined(parts: Sequence[str | Plan]) -> Plan:
     """A document of several parts; what is no plan comes out as it is."""
-    plans = [part for part in parts if not isinstance(part, str)]
 
-    def render(found: Sequence[Aligned]) -> str:
-        texts = iter(render_each(plans, found))
-        return "".join(part if isinstance(part, str) else next(texts) for part in parts)
+    def put(texts: list[str]) -> str:
+        rest = iter(texts)
+        return "".join(part if isinstance(part, str) else next(rest) for part in parts)
 
-    return Plan([ask for one in plans for ask in one.asks], render)
+    return together([part for part in parts if not isinstance(part, str)], put)
 
 
 def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
@@ -98,15 +101,12 @@ def plan(tokens: Sequence[Token], dialect: Dialect) -> Plan:
     parts: list[str | Plan] = []
     for run in _runs(list(_outside(tokens, dialect, insets)), dialect):
         parts += [run] if isinstance(run, str) else _parts(run, dialect)
-    outer = joined(parts)
-    if not insets:
-        return outer
 
-    def render(found: Sequence[Aligned]) -> str:
-        whole, *texts = render_each([outer, *insets], found)
-        return MARKER.sub(lambda match: texts[int(match[1])], whole)
+    def put(texts: list[str]) -> str:
+        whole, *inner = texts
+        return MARKER.sub(lambda match: inner[int(match[1])], whole) if inner else whole
 
-    return Plan([ask for one in (outer, *insets) for ask in one.asks], render)
+    return together([joined(parts), *insets], put)
 
 
 def _outside(tokens: Sequence[Token], dialect: Dialect, insets: list[Plan]) -> Iterator[Token]:

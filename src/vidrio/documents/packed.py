@@ -9,9 +9,8 @@ from io import BytesIO
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
-from vidrio.documents.aligned import Aligned
 from vidrio.documents.html import HTML
-from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, plan, render_each
+from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, plan, together
 from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
 
@@ -155,11 +154,11 @@ def unpacked(data: bytes) -> dict[str, bytes]:
 def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
     """The archive with the parts that have plans written anew."""
 
-    def render(answers: Sequence[Aligned]) -> bytes:
-        texts, out = dict(zip(plans, render_each(plans.values(), answers), strict=True)), BytesIO()
+    def put(texts: list[str]) -> bytes:
+        new, out = dict(zip(plans, texts, strict=True)), BytesIO()
         with zipfile.ZipFile(BytesIO(data)) as source, zipfile.ZipFile(out, "w") as archive:
             for info in source.infolist():  # in the same order: the first part of a book tells what it is
-                archive.writestr(info, texts.get(info.filename) or source.read(info))
+                archive.writestr(info, new.get(info.filename) or source.read(info))
         return out.getvalue()
 
-    return FilePlan([ask for one in plans.values() for ask in one.asks], render)
+    return together(list(plans.values()), put)

@@ -43,7 +43,7 @@ class Foreign:
     target: Side
     parameter: Callable[[str, ParameterSpec], np.ndarray]  # reads one, turned as ours stand
     files: Sequence[Path]  # that it was read from
-    languages: tuple[str, str] = ("", "")
+    languages: tuple[str, str] = ("", "")  # as it calls them
 
 
 def need(told: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
@@ -87,9 +87,9 @@ def read_array(tensors: Mapping[str, Stored], names: Sequence[str], shape: tuple
     return stored.read().reshape(shape)
 
 
-def make_folder(foreign: Foreign, to: Path, *, name: str, opening: str, origin: str) -> About:
+def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, languages: tuple[str, str]) -> About:
     """Write a model folder, the config last. `opening` stands before every source."""
-    config = foreign.config
+    config, name = foreign.config, Path(origin).resolve().name
     splits = [
         tokenizer(foreign.source, config.source_vocabulary, opening),
         tokenizer(foreign.target, config.target_vocabulary, ""),
@@ -97,8 +97,7 @@ def make_folder(foreign: Foreign, to: Path, *, name: str, opening: str, origin: 
     config = replace(config, special=replace(config.special, unk=foreign.source.pieces[UNKNOWN]))
     if foreign.target.pieces.get(UNKNOWN) != config.special.unk:
         raise ModelError("the two vocabularies do not agree", found=f"{UNKNOWN} has another id in each")
-    problems = list(config._problems_of_special())
-    if problems:
+    if problems := list(config._problems_of_special()):
         raise ModelError(f"{name} cannot be imported", found="; ".join(problems), do="use an undamaged model")
     parameters = {name: foreign.parameter(name, spec) for name, spec in parameter_specs(config).items()}
     check_parameters(parameters, config, where=name)
@@ -108,15 +107,12 @@ def make_folder(foreign: Foreign, to: Path, *, name: str, opening: str, origin: 
     for file, of in zip(TOKENIZERS, different.values(), strict=False):
         of.save(to / file)
     card, licence = card_of(foreign, name, origin)
+    files = {path.name: sha256(path) for path in foreign.files}
     about = About(
         name=to.resolve().name,
-        source_language=foreign.languages[0],
-        target_language=foreign.languages[1],
-        provenance={
-            "imported": origin,
-            "files": {path.name: sha256(path) for path in foreign.files},
-            "licence": licence,
-        },
+        source_language=languages[0],
+        target_language=languages[1],
+        provenance={"imported": origin, "files": files, "licence": licence},
     )
     write_atomically(to / "README.md", card.encode())
     write_config(to, config, about)

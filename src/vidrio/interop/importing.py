@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from vidrio.data.progress import Progress
@@ -31,10 +30,9 @@ def import_model(
         elif not path.exists():
             path = hub.fetched(source, beside / "fetched", progress or Progress(), mirror=mirror)
         foreign = opened(path)
-        opening = opening_of(foreign, target)
         own, into = foreign.languages
-        foreign = replace(foreign, languages=languages or (own, target or into))
-        return make_folder(foreign, made, name=Path(source).resolve().name, opening=opening, origin=source)
+        languages = languages or (own, target or into)
+        return make_folder(foreign, made, source, opening=opening_of(foreign, target), languages=languages)
 
 
 def opened(folder: Path) -> Foreign:
