@@ -6,12 +6,7 @@ from html import unescape
 
 from justhtml import JustHTML
 
-from vidrio.documents.markup import Dialect, Kind, Plan, Token, plan
-
-INLINE = """
-a abbr acronym b bdi bdo big cite data del dfn em font i ins mark nobr q ruby rb rt rp s small span strike strong sub
-sup time tt u
-"""
+from vidrio.documents.markup import Dialect, Kind, Plan, Token, names, plan
 
 
 def _is_kept(token: Token) -> bool:
@@ -21,14 +16,17 @@ def _is_kept(token: Token) -> bool:
 
 
 HTML = Dialect(
-    inline=frozenset(INLINE.split()),
-    things=frozenset(("img", "wbr", "input")),
-    kept=frozenset(("code", "kbd", "samp", "var")),
-    untouched=frozenset(
-        ("script", "style", "textarea", "template", "svg", "math", "iframe", "object", "noscript", "xmp", "plaintext")
+    inline=names(
+        """
+        a abbr acronym b bdi bdo big cite data del dfn em font i ins mark nobr q ruby rb rt rp s small span strike
+        strong sub sup time tt u
+        """
     ),
-    spaced=frozenset(("pre",)),
-    attributes=frozenset(("alt", "title", "placeholder", "aria-label")),
+    things=names("img wbr input"),
+    kept=names("code kbd samp var"),
+    untouched=names("script style textarea template svg math iframe object noscript xmp plaintext"),
+    spaced=names("pre"),
+    attributes=names("alt title placeholder aria-label"),
     is_kept=_is_kept,
 )
 RAW_TEXT = ("script", "style", "textarea", "title")  # nothing in them is a tag

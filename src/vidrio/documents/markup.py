@@ -28,6 +28,10 @@ class Token(NamedTuple):
     attributes: Mapping[str, str] = {}
 
 
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 def escape(text: str) -> str:
     """Text as markup has it: nothing in a translation becomes a tag."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\u00a0", "&#160;")

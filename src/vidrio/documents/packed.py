@@ -10,7 +10,7 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 from vidrio.documents.html import HTML
-from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, plan, together
+from vidrio.documents.markup import Dialect, FilePlan, Plan, Token, joined, names, plan, together
 from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
 
@@ -19,36 +19,32 @@ MOST_PARTS, LARGEST, MOST_TIMES = 20_000, 256 << 20, 200  # parts, expanded byte
 DOCX_PARTS = re.compile(r"word/(?:document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 DOCX = Dialect(
-    inline=_names("w:r w:t w:hyperlink w:smartTag w:ins"),
-    things=_names(
+    inline=names("w:r w:t w:hyperlink w:smartTag w:ins"),
+    things=names(
         """
         w:bookmarkStart w:bookmarkEnd w:proofErr w:lastRenderedPageBreak w:commentRangeStart w:commentRangeEnd
         w:footnoteReference w:endnoteReference w:commentReference w:softHyphen
         """
     ),
-    untouched=_names("w:pPr w:del w:instrText w:sdtPr"),
-    insets=_names("w:drawing w:pict w:object mc:AlternateContent"),
-    spaced=_names("w:t"),
-    only_in=_names("w:t"),
+    untouched=names("w:pPr w:del w:instrText w:sdtPr"),
+    insets=names("w:drawing w:pict w:object mc:AlternateContent"),
+    spaced=names("w:t"),
+    only_in=names("w:t"),
 )
 ODT = Dialect(
-    inline=_names("text:span text:a text:meta"),
-    things=_names(
+    inline=names("text:span text:a text:meta"),
+    things=names(
         """
         text:bookmark text:bookmark-start text:bookmark-end text:soft-page-break text:reference-mark
         text:reference-mark-start text:reference-mark-end text:change office:annotation-end
         """
     ),
-    untouched=_names("text:note-citation text:tracked-changes text:sequence text:page-number"),
-    insets=_names("text:note office:annotation draw:frame draw:custom-shape draw:g"),
-    only_in=_names("text:p text:h"),
+    untouched=names("text:note-citation text:tracked-changes text:sequence text:page-number"),
+    insets=names("text:note office:annotation draw:frame draw:custom-shape draw:g"),
+    only_in=names("text:p text:h"),
 )
-PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only_in=_names("text"))}  # of a book
+PAGES = {"application/xhtml+xml": HTML, "application/x-dtbncx+xml": Dialect(only_in=names("text"))}  # of a book
 
 
 def plan_docx(data: bytes, target: str) -> FilePlan:
