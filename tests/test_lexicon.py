@@ -214,8 +214,8 @@ def test_the_model_is_asked_only_where_there_is_doubt(translator: Translator, mo
     [[gap]] = words._gaps([doubt])
     assert before.text[gap.start : gap.end] == "momento"
     assert sum(translator.engine.score([(before.source_ids, ids)])[0][gap.tokens]) < UNSURE
-    assert words.put_right([before])[0].text == "¿Cómo se pronuncia tu apellido?"
-    assert words.put_right([]) == []
+    assert words.put_right({7: before})[7].text == "¿Cómo se pronuncia tu apellido?"
+    assert words.put_right({}) == {}
 
 
 FORMS = {("asked", "ask"), ("cry", "crying"), ("speaks", "speak"), ("casa", "caso"), ("ir", "ir"), ("momento", "mom")}

@@ -8,7 +8,7 @@ import pytest
 from vidrio.hypothesis import Options
 from vidrio.look.run import open_model
 from vidrio.model import find as models
-from vidrio.text.reading.prepared import Prepared, Reader, Way, knows_capitals
+from vidrio.text.reading.prepared import Prepared, Reader, Way
 from vidrio.text.reading.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate import attempts
@@ -96,12 +96,12 @@ def test_what_is_written_otherwise_is_told(run):
 def test_only_a_model_that_has_learned_from_sentences_is_given_sentences():
     small = Tokenizer.learn(["see the old sea"] * 3, "bpe", 300)
     cased = Tokenizer.learn(["The Old Man Sees The Sea In London Today, And He Is There: the old sea"] * 30, "bpe", 500)
-    assert not knows_capitals(small)
-    assert knows_capitals(cased)
+    assert not Reader(small).knows_forms
+    assert Reader(cased).knows_forms
     assert read(Reader(small)).given == "see the old sea"
     assert read(Reader(cased)).given == "See the old sea."
     assert read(Reader(cased), forms=False).given == "see the old sea"
-    assert knows_capitals(open_model().source_tokenizer)
+    assert Reader(open_model().source_tokenizer).knows_forms
 
 
 def test_a_name_that_the_model_translates_is_not_hidden():

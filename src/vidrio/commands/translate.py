@@ -304,7 +304,7 @@ class Request:
         from vidrio.translate.translator import Translator  # while the engine is loaded
 
         tell = lambda message: click.echo(f"vidrio: {message}", err=True)  # noqa: E731
-        translator = Translator.opened(opening, self.engine, workers=workers, tell=tell)
+        translator = Translator.opened(opening, tell)
         if self.model_name is None and translator.folder == models.packaged().get(models.LESSON):
             click.echo("vidrio: translating with the lesson's model, which knows a handful of words", err=True)
         return translator

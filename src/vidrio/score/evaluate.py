@@ -103,7 +103,7 @@ def calibrate(
     for translation in translator.stream(sources, options):
         plain.append(translation)
         measuring.done += 1
-    translations = translator.annotator.with_token_scores(plain)
+    translations = translator.with_token_scores(plain)
     pairs = zip(translations, references, strict=True)
     single = [(translation, reference) for translation, reference in pairs if len(translation.sentences) == 1]
     qualities = chrf_of_each([translation.text for translation, _ in single], [reference for _, reference in single])
@@ -111,7 +111,7 @@ def calibrate(
     for (translation, reference), quality in zip(single, qualities, strict=True):
         sentence = translation.sentences[0]
         sentences.append((sentence_feature(sentence.best.token_log_probs), quality / 100))
-        features = translator.annotator.word_features(sentence)
+        features = translator.word_features(sentence)
         right = in_reference([word.text for word, _ in features], reference)
         words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
     on = {**(about or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": chrf_signature()}

@@ -80,6 +80,8 @@ class Opening(NamedTuple):
     folder: Path
     config: ModelConfig
     about: About
+    wish: str
+    workers: int
     ready: "Future[Engine | None]"  # none: another is wished for, or its files have to be made first
 
 
@@ -92,7 +94,7 @@ def begin(name: str | Path | None = None, wish: str = "auto", workers: int = 1) 
     pool.shutdown(wait=False)
     if _is_fast(folder, config, wish):
         import_module("vidrio.fast.engine")  # what that thread will wait for, while it looks at the files
-    return Opening(folder, config, about, ready)
+    return Opening(folder, config, about, wish, workers, ready)
 
 
 def _is_fast(folder: Path, config: ModelConfig, wish: str) -> bool:

@@ -1,8 +1,9 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from vidrio.errors import InputError
@@ -75,13 +76,18 @@ class Sentence(NamedTuple):
 Pieces = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
 
 
+Look = Callable[[Path, "Translation", int], Any]  # a model's folder, a translation, which sentence → the run
+
+
 class Annotator(Protocol):
     """What can tell more of a translation than it holds: what costs another pass through the model, and the glass."""
+
+    folder: Path
+    look: Look
 
     def with_alignment(self, translations: Sequence["Translation"]) -> list["Translation"]: ...
     def with_confidence(self, translations: Sequence["Translation"]) -> list["Translation"]: ...
     def token_names(self, hypothesis: Hypothesis) -> list[str]: ...
-    def look(self, translation: "Translation", sentence: int) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -224,7 +230,7 @@ class Translation:
 
     def look(self, sentence: int = 0) -> Any:
         """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""
-        return self.annotator.look(self, sentence)
+        return self.annotator.look(self.annotator.folder, self, sentence)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from vidrio.errors import InputError
-from vidrio.hypothesis import Hypothesis, Options, SearchAll, default_options, diverging
+from vidrio.hypothesis import Hypothesis, Options, Pair, SearchAll, default_options, diverging
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About
 from vidrio.text.reading.lexicon import Lexicon
@@ -29,15 +29,15 @@ from vidrio.text.reading.prepared import Reader
 from vidrio.text.reading.protect import Protected, protected
 from vidrio.text.reading.sentences import splitter
 from vidrio.text.reading.word_list import WordList
+from vidrio.text.reading.words import Place
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.allocator import give_back
-from vidrio.translate.annotate import Look, ModelAnnotator
 from vidrio.translate.attempts import Attempts, fit_in
 from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
 from vidrio.translate.live import Live
 from vidrio.translate.stream import CHUNKS, FIRST, REMEMBERED, Memory, answered, in_chunks, size_at, waited_for
-from vidrio.translate.translation import Pieces, Scored, Sentence, Translation, put_back
+from vidrio.translate.translation import Look, Pieces, Scored, Sentence, Translation, Word, put_back
 from vidrio.translate.unknown_words import SURE_ON_AVERAGE, UnknownWords
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Translator:
         self.words, self.lexicon = WordList.of(folder), Lexicon.of(folder)
         self.options = default_options(config)
         self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
-        self.look: Look | None = None  # how `Translation.look` looks; given by vidrio.load
+        self.look: Look = without_glass  # how `Translation.look` looks; given by vidrio.load
         self._opened_as: tuple[str, int | None] | None = None  # engine and workers, where `load` has opened it
         self._source, self._target = tokenizers
         self._split = splitter(about.source_language)
@@ -76,21 +76,18 @@ class Translator:
         tell: Callable[[str], None] | None = None,
     ) -> "Translator":
         """A model by name or folder; `workers` batches are worked on at the same time, by default one for each core."""
-        translator = Translator.opened(
-            begin(name, engine, workers or cores()), engine, workers=workers or cores(), tell=tell
-        )
+        translator = Translator.opened(begin(name, engine, workers or cores()), tell)
         translator._opened_as = engine, workers
         return translator
 
     @staticmethod
-    def opened(
-        opening: Opening, engine: str = "auto", *, workers: int = 1, tell: Callable[[str], None] | None = None
-    ) -> "Translator":
+    def opened(opening: Opening, tell: Callable[[str], None] | None = None) -> "Translator":
         """The same, once it has begun to open."""
-        folder, config, about, ready = opening
+        folder, config = opening.folder, opening.config
         tokenizers = read_tokenizers(folder, config)
-        opened = ready.result() or open_engine(folder, config, engine, workers=workers, tell=tell)
-        return Translator(folder, config, about, tokenizers, opened)
+        ready = opening.ready.result()
+        engine = ready or open_engine(folder, config, opening.wish, workers=opening.workers, tell=tell)
+        return Translator(folder, config, opening.about, tokenizers, engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled, it is its folder and options: it is opened anew where it is needed."""
@@ -142,7 +139,7 @@ class Translator:
         attempts = self._attempts(options, search=differing if count > 1 else None)
         [pieces] = attempts.translate([source], hide_names=not start)
         pieces = tuple(distinct(sentence, count) for sentence in pieces)
-        return Translation(text, *put_back(text, [(first, pieces)]), self.annotator)
+        return Translation(text, *put_back(text, [(first, pieces)]), self)
 
     def given(self, text: str) -> list[str]:
         """What the model is given first for each sentence of a text. If it loses a name, another attempt follows;
@@ -198,28 +195,69 @@ class Translator:
         if text[at:]:
             yield text[at:]
 
-    @cached_property
-    def annotator(self) -> ModelAnnotator:
-        """What tells more of a translation than it holds."""
-        end, tokenizers = self.config.special.end, (self._source, self._target)
-        return ModelAnnotator(self.folder, end, tokenizers, self.engine, self.look)
-
-    @property
-    def calibration(self) -> "Confidence":
-        """What the model's folder tells of its confidence."""
-        return self.annotator.calibration
+    # What costs another pass through the model. Alignment and confidence need NumPy, which is imported only for them.
 
     def with_token_scores(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same, every token with its log-probability (the fast engine's search leaves them out)."""
-        return self.annotator.with_token_scores(translations)
+        log_probs = iter(self.engine.score(pairs_of(translations)))
+
+        def scored(sentence: Sentence) -> Sentence:
+            taken = len(sentence.best.ids) + sentence.best.ended  # a hypothesis that was cut took no end token
+            best = sentence.best._replace(token_log_probs=tuple(next(log_probs)[:taken]))
+            return sentence._replace(hypotheses=(best, *sentence.hypotheses[1:]))
+
+        return each(translations, scored)
 
     def with_alignment(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same, with the words of each sentence aligned."""
-        return self.annotator.with_alignment(translations)
+        from vidrio.translate.alignment import links, source_tokens
+
+        attention = iter(self.engine.attend(pairs_of(translations)))
+
+        def aligned(sentence: Sentence) -> Sentence:
+            source = source_tokens(sentence.prepared, self._source)
+            found = links((sentence.source, source), (sentence.text, self._target_tokens(sentence)), next(attention))
+            return sentence._replace(alignment=found)
+
+        return each(translations, aligned)
 
     def with_confidence(self, translations: Sequence[Translation]) -> list[Translation]:
         """The same, each sentence and word with the confidence that the model's folder tells how to judge."""
-        return self.annotator.with_confidence(translations)
+        from vidrio.translate.confidence import sentence_feature
+
+        confidence = self.calibration
+
+        def judged(sentence: Sentence) -> Sentence:
+            words = tuple(
+                word._replace(confidence=confidence.word(probability))
+                for word, probability in self.word_features(sentence)
+            )
+            feature = sentence_feature(sentence.best.token_log_probs)
+            return sentence._replace(confidence=confidence.sentence(feature), words=words)
+
+        return each(self.with_token_scores(translations), judged)
+
+    @cached_property
+    def calibration(self) -> "Confidence":
+        """What the model's folder tells of its confidence."""
+        from vidrio.translate.confidence import read
+
+        return read(self.folder)
+
+    def word_features(self, sentence: Sentence) -> list[tuple[Word, float]]:
+        """The words of a translation whose tokens have scores, each with its probability."""
+        from vidrio.translate.confidence import word_features
+
+        return word_features(sentence.text, self._target_tokens(sentence), sentence.best.token_log_probs)
+
+    def _target_tokens(self, sentence: Sentence) -> list[Place]:
+        from vidrio.translate.alignment import target_tokens
+
+        return target_tokens(sentence.best.ids, sentence.prepared, self._target)
+
+    def token_names(self, hypothesis: Hypothesis) -> list[str]:
+        """The tokens of a translation, the end token included if it ended."""
+        return list(map(self._target.token, (*hypothesis.ids, *[self.config.special.end] * hypothesis.ended)))
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
@@ -259,27 +297,26 @@ class Translator:
 
         def translated(new: Iterable[str]) -> list[Pieces]:
             pieces = attempts.translate([wanted[sentence] for sentence in new])
-            if self.lexicon is None or not searched:
-                return pieces
-            unsure = {
-                at: sentence
-                for at, of_it in enumerate(pieces)
-                for sentence in of_it
-                for best in sentence.hypotheses[:1]
-                if len(of_it) == 1 and best.log_prob < SURE_ON_AVERAGE * (len(best.ids) + best.ended)
-            }
-            return self._in_known_words(self.lexicon, pieces, unsure) if unsure else pieces
+            unsure: dict[int, Sentence] = {}
+            for at, of_it in enumerate(pieces if self.lexicon and searched else ()):
+                best = of_it[0].hypotheses[0] if len(of_it) == 1 else None
+                if best and best.log_prob < SURE_ON_AVERAGE * (len(best.ids) + best.ended):
+                    unsure[at] = of_it[0]
+            if self.lexicon and unsure:
+                words = UnknownWords(self.lexicon, self.words, self._source, self._target, self.engine)
+                for at, sentence in words.put_right(unsure).items():
+                    pieces[at] = (sentence,)
+            return pieces
 
         pieces_of = memory.share(wanted, translated) if memory else dict(zip(wanted, translated(wanted), strict=True))
-        annotator = self.annotator
         translations = []
         for text, plan in zip(texts, plans, strict=True):
             pieces = pieces_of[plan[0][1].text] if len(plan) == 1 else ()
             if len(pieces) == 1 and len(pieces[0].source) == len(text):  # true of most: the text is one sentence
-                translations.append(Translation(text, pieces[0].alternatives[0], pieces, annotator))
+                translations.append(Translation(text, pieces[0].alternatives[0], pieces, self))
             else:
                 found = [(start, after_dash(text, start, of, pieces_of[of.text])) for start, of in plan]
-                translations.append(Translation(text, *put_back(text, found), annotator))
+                translations.append(Translation(text, *put_back(text, found), self))
         return translations
 
     def _sentences(self, text: str, stopped: Callable[[], bool] = never) -> list[tuple[int, Protected]]:
@@ -318,18 +355,27 @@ class Translator:
             words=self.words,
         )
 
-    def _in_known_words(self, lexicon: Lexicon, translated: list[Pieces], unsure: dict[int, Sentence]) -> list[Pieces]:
-        """The same; those of which the model was not sure (each with its place) with the lexicon's help."""
-        words = UnknownWords(lexicon, self.words, self._source, self._target, self.engine)
-        right = dict(zip(unsure, words.put_right(list(unsure.values())), strict=True))
-        return [(right[at],) if at in right else pieces for at, pieces in enumerate(translated)]
 
-
-def _reopened(folder: Path, engine: str, workers: int | None, options: Options, look: Look | None) -> Translator:
+def _reopened(folder: Path, engine: str, workers: int | None, options: Options, look: Look) -> Translator:
     """A translator that was pickled."""
     translator = Translator.load(folder, engine=engine, workers=workers)
     translator.options, translator.look = options, look
     return translator
+
+
+def without_glass(folder: Path, translation: Translation, sentence: int) -> Any:
+    """In the place of the glass, which is above."""
+    raise InputError("this translator was loaded without the glass", do="load it by vidrio.load")
+
+
+def pairs_of(translations: Iterable[Translation]) -> list[Pair]:
+    """The ids of all sentences and of their best translations."""
+    return [(one.source_ids, one.best.ids) for translation in translations for one in translation.sentences]
+
+
+def each(translations: Iterable[Translation], change: Callable[[Sentence], Sentence]) -> list[Translation]:
+    """The translations with all their sentences changed."""
+    return [replace(one, sentences=tuple(map(change, one.sentences))) for one in translations]
 
 
 def after_dash(text: str, start: int, source: Protected, pieces: Pieces) -> Pieces:

@@ -8,7 +8,7 @@ model and lexicon say together, by log p of the sentence + log p of the word (Ar
 The result is a hypothesis like any other, and less likely than the one before: the model knows no better.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
@@ -64,17 +64,15 @@ class UnknownWords:
     target: Tokenizer
     engine: Engine
 
-    def put_right(self, sentences: Sequence[Sentence]) -> list[Sentence]:
-        """The same, in words that exist and translate theirs."""
-        found = {at: doubt for at, sentence in enumerate(sentences) if (doubt := self._doubt(sentence))}
-        right = list(sentences)
-        if not found:
-            return right
-        gaps = dict(zip(found, self._gaps(list(found.values())), strict=True))
-        changed = {at: (found[at], of_it) for at, of_it in gaps.items() if of_it}
-        for at, hypothesis in zip(changed, self._filled(list(changed.values())), strict=True):
-            right[at] = self._with(right[at], hypothesis)
-        return right
+    def put_right(self, sentences: Mapping[int, Sentence]) -> dict[int, Sentence]:
+        """Those that change, each by its number, in words that exist and translate theirs."""
+        doubts = {at: doubt for at, sentence in sentences.items() if (doubt := self._doubt(sentence))}
+        if not doubts:
+            return {}
+        found = zip(doubts.items(), self._gaps(list(doubts.values())), strict=True)
+        changed = {at: (doubt, gaps) for (at, doubt), gaps in found if gaps}
+        hypotheses = self._filled(list(changed.values()))
+        return {at: self._with(sentences[at], best) for at, best in zip(changed, hypotheses, strict=True)}
 
     def _doubt(self, sentence: Sentence) -> Doubt | None:
         text, given, ids = sentence.alternatives[0], sentence.prepared.given, sentence.hypotheses[0].ids
@@ -130,13 +128,8 @@ class UnknownWords:
 
     def _filled(self, doubts: Sequence[tuple[Doubt, list[Gap]]]) -> list[Hypothesis]:
         """What was written with the best words in its gaps: each gap by itself, with what is the sentence likeliest?"""
-        tried = [
-            (doubt, gap, word)
-            for doubt, gaps in doubts
-            for gap in gaps
-            for word in gap.candidates
-            if len(gap.candidates) > 1
-        ]
+        several = [(doubt, gap) for doubt, gaps in doubts for gap in gaps if len(gap.candidates) > 1]
+        tried = [(doubt, gap, word) for doubt, gap in several for word in gap.candidates]
         found = self._hypotheses([(doubt, [(gap, word)]) for doubt, gap, word in tried])
         known = {(id(gap), word): one for (_, gap, word), one in zip(tried, found, strict=True)}
 

@@ -53,10 +53,12 @@ EMPHASIS = word_set("not no you all any muy")  # short, and shouted more often t
 SHORT = 2  # tokens; with more a word may well be a name
 
 
-def read(source: Protected, tokens: Tokens, *, otherwise: bool = False) -> tuple[str, Form]:
+def read(source: Protected, tokens: Tokens, *, forms: bool = True, otherwise: bool = False) -> tuple[str, Form]:
     """The text as it is read, and how it looked. Places stay what they are. What has an `other_form` may be read
-    `otherwise`, in that."""
+    `otherwise`, in that. Without `forms` only capitals are read as small letters."""
     text = source.text
+    if not forms:
+        return (lowered(source), Form.CAPITALS) if shouted(source) else (text, Form.PLAIN)
     other = other_form(source) if otherwise else Form.PLAIN
     if other is Form.ENTRY:
         return as_entry(text, tokens), Form.CAPITALS if shouted(source) else Form.ENTRY

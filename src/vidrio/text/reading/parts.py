@@ -11,7 +11,7 @@ from vidrio.text.reading import protect
 from vidrio.text.reading.prepared import touches
 from vidrio.text.reading.protect import Protected
 from vidrio.text.reading.quotes import MARK
-from vidrio.text.reading.sentences import split
+from vidrio.text.reading.sentences import split, trimmed
 from vidrio.text.reading.signs import IS_UNSEEN, is_unread
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -65,7 +65,7 @@ def translatable(
     text, protected = source
     # Emoji that touch a word are signs, too; others are hidden (prepared.py). Within addresses nothing is apart.
     whole = [span for span in protected if span.kind != "emoji" or not touches(text, span)]
-    strange = [span for span in apart(text, tokenizer) if not reaches(whole, span)]
+    strange = [span for span in apart(text, tokenizer) if not reaches(whole, span.start, span.end)]
     for first, end in undivided(split(text), protected):
         start = unmarked(text, first, end, within(protected, first, end))
         taken = within(strange, start, end)
@@ -115,18 +115,17 @@ def unread(text: str, tokenizer: Tokenizer) -> Iterator[tuple[int, int]]:
         yield start, len(text)
 
 
-def reaches(protected: Sequence[protect.Span], span: protect.Span) -> bool:
-    """Whether one of the protected places (in order) reaches into the span."""
-    before = bisect_left(protected, (span.end,))
-    return before > 0 and protected[before - 1].end > span.start
+def reaches(places: Sequence[protect.Span], start: int, end: int) -> bool:
+    """Whether one of the places (in order) reaches into what stands from start to end, or over it."""
+    before = bisect_left(places, (end,))
+    return before > 0 and places[before - 1].end > start
 
 
 def undivided(sentences: Iterable[Span], protected: Sequence[protect.Span]) -> list[Span]:
     """The sentences; neighbours as one, if something protected (a tag with a text in it) reaches over their border."""
     whole: list[Span] = []
     for start, end in sentences:
-        before = bisect_left(protected, (whole[-1][1],)) if whole else 0
-        if before and protected[before - 1].end > whole[-1][1]:
+        if whole and reaches(protected, whole[-1][1], whole[-1][1]):
             whole[-1] = (whole[-1][0], end)
         else:
             whole.append((start, end))
@@ -166,9 +165,7 @@ def worded(text: str, start: int, end: int, *, touches: bool = False) -> Iterato
 def unmarked(text: str, start: int, end: int, inside: Sequence[protect.Span]) -> int:
     """Where text[start:end] begins without the bullet or number of a list, which is copied."""
     mark = MARKER.match(text, start, end)
-    if not mark or any(place.start < mark.end() < place.end for place in inside):
-        return start
-    return mark.end()
+    return mark.end() if mark and not reaches(inside, mark.end(), mark.end()) else start
 
 
 def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int) -> Iterator[Span]:
@@ -180,7 +177,7 @@ def in_parts(text: str, start: int, end: int, tokenizer: Tokenizer, longest: int
             size = cut_place(window, tokenizer, longest)
             while size > 1 and len(tokenizer.encode(window[:size])) > longest:
                 size //= 2  # by itself a part may need a token or two more
-        yield from stripped(text, start, start + size)
+        yield from trimmed(text, start, start + size)
         start += size
 
 
@@ -204,14 +201,6 @@ def in_halves(sentence: str) -> list[Span] | None:
     return [*worded(sentence, 0, place), *worded(sentence, place, len(sentence))]
 
 
-def stripped(text: str, start: int, end: int) -> Iterator[Span]:
-    """The span without white space at its ends, if anything is left of it."""
-    part = text[start:end]
-    if kept := part.strip():
-        first = start + len(part) - len(part.lstrip())
-        yield first, first + len(kept)
-
-
 def without_lost(source: Protected, translation: str) -> list[Span] | None:
     """What to translate by itself so that the rest can be copied: the words around everything protected that the
     translation has lost, or around all of it, where there is more than there should be, or nothing else. None if all
@@ -221,10 +210,7 @@ def without_lost(source: Protected, translation: str) -> list[Span] | None:
     written, end = protect.protected(translation), len(source.text)
     if protect.added(source, written):
         return list(around(source.text, 0, end, source.spans))
-    lost = [
-        protect.Span(missing.start, missing.start + len(missing.text), missing.kind)
-        for missing in protect.check(source, written)
-    ]
+    lost = protect.check(source, written)
     if not lost and has_words(source) and not has_words(written):  # what is left are the things alone
         lost = list(source.spans)
     return list(around(source.text, 0, end, lost)) if lost else None
@@ -236,27 +222,18 @@ def has_words(text: Protected) -> bool:
 
 
 def without_brackets(source: Protected, translation: str) -> list[Span] | None:
-    """What stands within and around the brackets of a sentence, to be translated by itself so that they can be copied;
-    None if the translation has as many, or if they come in no pairs."""
-    sentence = source.text
-    if not BRACKET.search(sentence):
-        return None
-    if Counter(BRACKET.findall(sentence)) == Counter(BRACKET.findall(translation)) or not paired(sentence):
-        return None
-    return between(source, BRACKET)
+    """What stands within and around the brackets of a sentence; None also if they come in no pairs."""
+    return without_signs(source, translation, BRACKET) if paired(source.text) else None
 
 
-def without_signs(source: Protected, translation: str) -> list[Span] | None:
+def without_signs(source: Protected, translation: str, signs: re.Pattern[str] = SIGN) -> list[Span] | None:
     """What stands between signs that no language has, to be translated by itself so that they can be copied; None if
-    the translation has the same ones."""
-    signs = SIGN.findall(source.text)
-    return between(source, SIGN) if signs and Counter(signs) != Counter(SIGN.findall(translation)) else None
-
-
-def between(source: Protected, signs: re.Pattern[str]) -> list[Span] | None:
-    """What stands between signs, but for those within what is protected; None if there are no others."""
+    the translation has the same ones, or all are part of what is protected."""
+    here = signs.findall(source.text)
+    if not here or Counter(here) == Counter(signs.findall(translation)):
+        return None
     places = [protect.Span(*sign.span(), "sign") for sign in signs.finditer(source.text)]
-    free = [place for place in places if not reaches(source.spans, place)]
+    free = [place for place in places if not reaches(source.spans, place.start, place.end)]
     return list(around(source.text, 0, len(source.text), free)) if free else None
 
 
@@ -270,7 +247,7 @@ def without_quotes(source: Protected, translation: str) -> list[Span] | None:
     if len(MARK.findall(translation)) >= 2 * len(quoted):
         return None
     marks = [at for quote in quoted for at in (quote.start(), quote.end() - 1)]
-    free = [at for at in marks if not reaches(source.spans, protect.Span(at, at + 1, "quote"))]
+    free = [at for at in marks if not reaches(source.spans, at, at + 1)]
     between = zip([0, *(at + 1 for at in free)], [*free, len(sentence)], strict=True)
     return [part for start, end in between for part in worded(sentence, start, end)] if free else None
 

@@ -21,9 +21,7 @@ from vidrio.text.reading.capitals import (
     begun_as,
     capital_first,
     is_rather_a_name,
-    lowered,
     read,
-    shouted,
     written,
 )
 from vidrio.text.reading.mending import ACCENTED, mended
@@ -36,7 +34,6 @@ from vidrio.text.reading.signs import (
     MONEY,
     SET_OTHERWISE,
     UNUSUAL_BLANKS,
-    Each,
     knows,
     less_known_money,
     plain_signs,
@@ -90,15 +87,6 @@ class Prepared(NamedTuple):
     usual: bool = False  # at first sight there was nothing to prepare, and there is nothing to reveal
 
 
-class Vocabulary(NamedTuple):
-    """How a model's vocabulary takes what it is given."""
-
-    tokens: Tokens  # how many a word has
-    forms: Each  # each sign as it is read
-    money: str = ""  # signs of money that are read as $
-    opening: str = ""  # the mark before a question, in a language that has one
-
-
 class Way(NamedTuple):
     """How a sentence is read."""
 
@@ -117,29 +105,35 @@ class Reader:
 
     def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "", language: str = "") -> None:
         self.symbols = symbols
-        self._tokenizer = tokenizer
-        forms = plainer(tokenizer)
-        known = frozenset(translated.split())
-        self._tokens = lru_cache(REMEMBERED)(
-            lambda word: (
-                1
-                if word in known
-                else tokenizer.count(plain)
-                if tokenizer.spells(plain := SET_OTHERWISE.sub(plain_signs, word).translate(forms))
-                else UNSPELLABLE
-            )
-        )
         self.accents = ACCENTED.get(language, {})
-        mark = OPENING_MARK if language == "es" and knows(OPENING_MARK, tokenizer) else ""
-        self._vocabulary = Vocabulary(self._tokens, forms, less_known_money(tokenizer), mark)
+        self._tokenizer = tokenizer
+        self._translated = frozenset(translated.split())
+        self._tokens = lru_cache(REMEMBERED)(self._count)
+        self._forms = plainer(tokenizer)  # each sign as it is read
+        self._money = less_known_money(tokenizer)  # signs that are read as $
+        # The mark before a question, in a language that has one.
+        self._opening = OPENING_MARK if language == "es" and knows(OPENING_MARK, tokenizer) else ""
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
         self._small: set[str] = set()
 
+    def _count(self, word: str) -> int:
+        """How many tokens it has."""
+        if word in self._translated:
+            return 1
+        plain = self._plain(word)
+        return self._tokenizer.count(plain) if self._tokenizer.spells(plain) else UNSPELLABLE
+
+    def _plain(self, text: str) -> str:
+        return SET_OTHERWISE.sub(plain_signs, text).translate(self._forms)
+
     @cached_property
     def knows_forms(self) -> bool:
-        """Whether the model tells capital letters from small ones."""
-        return knows_capitals(self._tokenizer)
+        """Whether the model tells capital letters from small ones, having learned from text with both: some tokens are
+        words that begin with a capital one."""
+        beginnings = (token[1:3] for token in self._tokenizer.vocabulary() if token.startswith(SPACE))
+        titles = sum(two[:1].isupper() and two[1:].islower() for two in beginnings)
+        return titles >= CAPITALS * self._tokenizer.size
 
     def prepare(self, source: Protected, way: Way = USUAL_WAY) -> Prepared:
         """What the model is given for a sentence."""
@@ -152,19 +146,17 @@ class Reader:
         mended_sources = [self.mended(source) if way.otherwise else source for source, way in pairs]
         looks = [
             None
-            if not (source.spans or way.otherwise)
-            and source.text[:1].isupper()
-            and not (source.text[-1].isalnum() and SURELY.match(source.text))
-            and self._is_usual(source.text.split(), source.text)
-            else (*read(as_meant, self._tokens, otherwise=way.otherwise), begins_large(source.text))
-            if has_forms
-            else (*shouting(source), False)
+            if not way.otherwise and self._is_usual(source)
+            else (
+                *read(as_meant, self._tokens, forms=has_forms, otherwise=way.otherwise),
+                has_forms and begins_large(source.text),
+            )
             for source, as_meant, way, has_forms in zip(sources, mended_sources, ways, forms, strict=True)
         ]
         return [
             Prepared(source, source.text, source.text, capital=has_forms and " " in source.text, usual=True)
             if look is None
-            else hide(source, look, self.symbols, self._vocabulary, hide_names=way.hide_names)
+            else self._hide(source, look, hide_names=way.hide_names)
             for source, way, look, has_forms in zip(sources, ways, looks, forms, strict=True)
         ]
 
@@ -176,11 +168,15 @@ class Reader:
         """Whether one or two words can be read as they stand in a dictionary; names cannot."""
         return as_entry(text, self._tokens) != text and not is_rather_a_name(text, translation, self._tokens)
 
-    def _is_usual(self, words: list[str], text: str) -> bool:
-        """Whether all words of a sentence that begins with a capital letter are usual ones, on one line, and it is no
-        title: then it is read as it stands, whichever way is asked for."""
-        if self._vocabulary.opening and UNOPENED.fullmatch(text):
+    def _is_usual(self, source: Protected) -> bool:
+        """Whether it begins with a capital letter, all its words are usual ones, on one line, and it is no title: then
+        it is read as it stands, whether forms are told or not."""
+        text = source.text
+        if source.spans or not text[:1].isupper() or (text[-1].isalnum() and SURELY.match(text)):
             return False
+        if self._opening and UNOPENED.fullmatch(text):
+            return False
+        words = text.split()
         if not self._usual.issuperset(words) and not all(map(self._is_usual_word, words)):
             return False
         return (len(words) == 1 or not self._small.isdisjoint(words)) and not UNUSUAL_BLANKS.search(text)
@@ -205,59 +201,45 @@ class Reader:
             self._usual.add(word)
         return True
 
+    def _hide(self, source: Protected, look: tuple[str, Form, bool], *, hide_names: bool) -> Prepared:
+        """The sentence as it looks (its letters, their form, whether it begins with a capital one), with symbols for
+        what must be copied; unless one of them stands in it already, and would stay.
 
-def knows_capitals(tokenizer: Tokenizer) -> bool:
-    """Whether it was learned from text with capital letters: some tokens are words that begin with one."""
-    beginnings = (token.removeprefix(SPACE)[:2] for token in tokenizer.vocabulary() if token.startswith(SPACE))
-    return sum(two[:1].isupper() and two[1:].islower() for two in beginnings) >= CAPITALS * tokenizer.size
-
-
-def hide(
-    source: Protected,
-    looks: tuple[str, Form, bool],
-    symbols: str,
-    vocabulary: Vocabulary,
-    *,
-    hide_names: bool = True,
-) -> Prepared:
-    """The sentence as it `looks` (its letters, their form, whether it begins with a capital one), with symbols for what
-    must be copied; unless one of them stands in it already, and would stay.
-
-    What touches a word stays: with a symbol in its place the word would be split into other tokens. Names that have
-    many tokens are hidden, too, and every word that cannot be spelled.
-    """
-    sentence, (text, form, is_large), tokens = source.text, looks, vocabulary.tokens
-    is_open = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
-    marks = before, after = (
-        (opening(text), "?")
-        if form is Form.QUESTION
-        else (vocabulary.opening if UNOPENED.fullmatch(text) else "", "." * is_open)
-    )
-    places: list[Span] = []
-    if symbols:
-        # Where all words began alike the letter of the first one tells nothing.
-        first = RARE_FIRST if form in (Form.PLAIN, Form.SMALL, Form.QUESTION) else UNSPELLABLE
-        hidden = joined(span for span in source.spans if span.kind in HIDDEN)
-        spelled = unspellable(text, source.spans, tokens)
-        places = [span for span in hidden if not touches(sentence, span)] + spelled
-        if hide_names:
-            places += names(text, [*source.spans, *spelled], tokens, first)
-        places = sorted(places[: len(symbols)])  # more places than symbols: the last ones stay
-        if any(symbol in symbols and is_free(at, at + 1, places) for at, symbol in enumerate(sentence)):
-            places = []
-    pieces = [before]
-    at = 0
-    for symbol, place in zip(symbols, places, strict=False):
-        pieces += (text[at : place.start], symbol)
-        at = place.end
-    shown = "".join((*pieces, text[at:], after))
-    given = SET_OTHERWISE.sub(plain_signs, shown).translate(vocabulary.forms)
-    sign = priced_in(source, given, vocabulary.money)
-    if sign:
-        given = given.replace(sign, DOLLAR)
-    is_named = any(place.kind == NAMED for place in places)
-    capital = is_large and form is Form.PLAIN  # the other forms tell themselves how a translation begins
-    return Prepared(source, shown, given, symbols[: len(places)], tuple(places), form, marks, is_named, sign, capital)
+        What touches a word stays: with a symbol in its place the word would be split into other tokens. Names that have
+        many tokens are hidden, too, and every word that cannot be spelled.
+        """
+        sentence, (text, form, is_large), symbols = source.text, look, self.symbols
+        is_open = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
+        marks = before, after = (
+            (opening(text), "?")
+            if form is Form.QUESTION
+            else (self._opening if UNOPENED.fullmatch(text) else "", "." * is_open)
+        )
+        places: list[Span] = []
+        if symbols:
+            # Where all words began alike the letter of the first one tells nothing.
+            first = RARE_FIRST if form in (Form.PLAIN, Form.SMALL, Form.QUESTION) else UNSPELLABLE
+            hidden = joined(span for span in source.spans if span.kind in HIDDEN)
+            spelled = unspellable(text, source.spans, self._tokens)
+            places = [span for span in hidden if not touches(sentence, span)] + spelled
+            if hide_names:
+                places += names(text, [*source.spans, *spelled], self._tokens, first)
+            places = sorted(places[: len(symbols)])  # more places than symbols: the last ones stay
+            if any(symbol in symbols and is_free(at, at + 1, places) for at, symbol in enumerate(sentence)):
+                places = []
+        pieces = [before]
+        at = 0
+        for symbol, place in zip(symbols, places, strict=False):
+            pieces += (text[at : place.start], symbol)
+            at = place.end
+        shown = "".join((*pieces, text[at:], after))
+        given = self._plain(shown)
+        sign = priced_in(source, given, self._money)
+        if sign:
+            given = given.replace(sign, DOLLAR)
+        used, named = symbols[: len(places)], any(place.kind == NAMED for place in places)
+        capital = is_large and form is Form.PLAIN  # the other forms tell themselves how a translation begins
+        return Prepared(source, shown, given, used, tuple(places), form, marks, named, sign, capital)
 
 
 def priced_in(source: Protected, given: str, money: str) -> str:
@@ -266,10 +248,6 @@ def priced_in(source: Protected, given: str, money: str) -> str:
     prices = [sign for start, end, _ in source.spans for sign in source.text[start:end] if sign in money]
     is_one = len(set(prices)) == 1 and given.count(prices[0]) == len(prices) and not DOLLARS.search(given)
     return prices[0] if is_one else ""
-
-
-def shouting(source: Protected) -> tuple[str, Form]:
-    return (lowered(source), Form.CAPITALS) if shouted(source) else (source.text, Form.PLAIN)
 
 
 def unspellable(sentence: str, taken: Sequence[Span], tokens: Tokens) -> list[Span]:

@@ -136,14 +136,6 @@ class Span(NamedTuple):
     kind: str
 
 
-class Missing(NamedTuple):
-    """What stands in the source and not in the translation."""
-
-    text: str
-    kind: str
-    start: int  # in the source
-
-
 class Protected(NamedTuple):
     """A text, and what of it must come through whole."""
 
@@ -175,8 +167,8 @@ def _pattern(signs: str) -> re.Pattern[str]:
     return re.compile(f"{_BEGINS}(?:{'|'.join(kinds) or '(?!)'})")
 
 
-def check(source: Protected, translation: Protected) -> list[Missing]:
-    """What a translation has lost of the source, each thing as often as it is lost."""
+def check(source: Protected, translation: Protected) -> list[Span]:
+    """What of the source a translation has lost, each thing as often as it is lost."""
     if not source.spans:
         return []
     text = translation.text
@@ -184,13 +176,14 @@ def check(source: Protected, translation: Protected) -> list[Missing]:
     values = Counter(_value(number) for number, kind in numbers if kind == "number")
     values.update(_value(number) + unit for number, _ in numbers if (unit := _unit(number)))
     digits = Counter(_digits(number) for number, _ in numbers)  # 9:30 may become 9.30
-    lost: list[Missing] = []
+    lost: list[Span] = []
     taken: Counter[str] = Counter()
     apart: Counter[str] = Counter()
-    for start, end, kind in source.spans:
+    for span in source.spans:
+        start, end, kind = span
         thing = source.text[start:end]
         key = _key(thing, kind) + (_unit(thing) if kind == "number" else "")
-        copied = kind != "number" and kind not in _BY_DIGITS
+        copied = kind not in _BY_DIGITS
         there = text.count(thing) if copied else (values if kind == "number" else digits)[key]
         taken[key] += 1
         currency = next((sign for sign in thing if sign in _MONEY), "") if kind == "number" else ""
@@ -201,7 +194,7 @@ def check(source: Protected, translation: Protected) -> list[Missing]:
             apart[alike] += 1
             missing = apart[alike] > len(re.findall(alike, text))
         if missing:
-            lost.append(Missing(thing, kind, start))
+            lost.append(span)
     return lost
 
 

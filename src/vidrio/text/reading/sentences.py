@@ -98,9 +98,9 @@ def _paragraphs(text: str) -> Iterator[Span]:
     start = 0
     for space in _SPACE.finditer(text):
         if not _wrapped(text, start, space) if _BREAK.search(space[0]) else "\t" in space[0]:
-            yield from _trimmed(text, start, space.start())
+            yield from trimmed(text, start, space.start())
             start = space.end()
-    yield from _trimmed(text, start, len(text))
+    yield from trimmed(text, start, len(text))
 
 
 def _wrapped(text: str, start: int, space: re.Match[str]) -> bool:
@@ -116,16 +116,16 @@ def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
     small = text[paragraph.start : paragraph.end].islower()
     for end in _END.finditer(text, paragraph.start, paragraph.end):
         if end.start() >= start and _ends(text, start, end, paragraph.end, small=small):
-            yield from _trimmed(text, start, end.end())
+            yield from trimmed(text, start, end.end())
             start = end.end()
-    yield from _trimmed(text, start, paragraph.end)
+    yield from trimmed(text, start, paragraph.end)
 
 
 def _by_library(language: str, text: str, paragraph: Span) -> Iterator[Span]:
     from sentencex import get_sentence_boundaries
 
     for found in get_sentence_boundaries(language, text[paragraph.start : paragraph.end]):
-        yield from _trimmed(text, paragraph.start + found["start_index"], paragraph.start + found["end_index"])
+        yield from trimmed(text, paragraph.start + found["start_index"], paragraph.start + found["end_index"])
 
 
 def _ends(text: str, start: int, end: re.Match[str], limit: int, *, small: bool) -> bool:
@@ -183,7 +183,7 @@ def _shortened(text: str, span: Span, longest: int) -> Iterator[Span]:
     start = span.start
     while span.end - start > longest:
         cut = _cut(text, start, longest)
-        yield from _trimmed(text, start, cut)
+        yield from trimmed(text, start, cut)
         start = cut
         while text[start].isspace():
             start += 1
@@ -216,7 +216,7 @@ def _joined(character: str) -> bool:
     )
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
     """The span without white space at its ends; none if nothing is left."""
     while start < end and text[start].isspace():
         start += 1
