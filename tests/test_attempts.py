@@ -60,7 +60,7 @@ def test_what_is_tried_next(attempt: Attempt, outcome: Outcome, following: list[
 
 
 def tried(outcomes: dict[Attempt, Outcome]) -> Tried:
-    return Tried(outcomes, {a: next_attempts(a, outcome) for a, outcome in outcomes.items() if not outcome.done})
+    return {a: (outcome, next_attempts(a, outcome)) for a, outcome in outcomes.items()}
 
 
 def text_of(pieces: tuple[Sentence, ...]) -> list[tuple[int, str, str]]:

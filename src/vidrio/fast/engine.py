@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ _reloading = threading.Lock()
 
 
 class Engine:
-    """An exported model, loaded. Safe to use from many threads at once.
+    """An exported model, loaded, as the Engine of translate/engines.py. Safe to use from many threads at once.
 
     `workers` batches are worked on at the same time, each by one thread: on sentences of usual length a second thread
     inside an operation waits more than it works.
@@ -84,26 +85,23 @@ class Engine:
     def search(
         self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
     ) -> list[list[Hypothesis]]:
-        """For each source (its end token included, if the model wants one) the best hypotheses, best first.
-
-        Token log-probabilities are left out: `score` tells them.
-        """
+        """The best hypotheses, without the log-probabilities of their tokens: `score` tells them."""
         self._check_lengths(sources, options.max_length)
         if options.sampling is not None and options.sampling.min_p > 0:
             from vidrio.search import search
 
             special = self._config.special
             return [search(self._stepper(ids), special.start, special.end, options) for ids in sources]
-        (translator, batches), named = self._ready(), self._source_tokens.__getitem__
+        translator, batches = self._ready()
         if options.sampling is not None:  # draws depend on the batch, so there are no others in it
             translator, batches = self._seeded(options.sampling.seed), Batches(1)
-        prefix = [self._target_tokens[i] for i in options.prefix]
+        [prefix] = self._named([options.prefix], self._target_tokens)
         told = self._told(options)
         asked = options.scores or options.beam > 1  # a beam knows them anyway; greedy search saves a tenth of its time
 
         def submit(batch: Sequence[Sequence[int]]) -> Any:
             return translator.translate_batch(
-                [list(map(named, source)) for source in batch],
+                self._named(batch, self._source_tokens),
                 target_prefix=[prefix] * len(batch) if prefix else None,
                 return_scores=asked,
                 asynchronous=True,
@@ -112,55 +110,45 @@ class Engine:
 
         lengths = [(len(ids), options.beam) for ids in sources]
         results = batches.ask(("search", options), sources, lengths, submit, stopped)
-        id_of, longest, penalty = self._target_ids.__getitem__, options.max_length, options.length_penalty
         unknown = [math.nan] * options.n_best
-
-        def hypothesis(tokens: list[str], score: float) -> Hypothesis:
-            # The end token takes the last step of those that end, so only a hypothesis that was cut is this long.
-            ended = len(tokens) < longest
-            return Hypothesis(tuple(map(id_of, tokens)), score * (len(tokens) + ended) ** penalty, score, (), ended)
-
-        return [list(map(hypothesis, result.hypotheses, result.scores if asked else unknown)) for result in results]
+        return [
+            list(map(self._hypothesis, result.hypotheses, result.scores if asked else unknown, repeat(options)))
+            for result in results
+        ]
 
     def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:
-        """The greedy translation of one source; `tell` hears every token as it is chosen, and says whether to stop."""
         self._check_lengths([source], options.max_length)
         end, hearing = self._config.special.end, [tell]
         try:
             [result] = self._ready()[0].translate_batch(
-                [[self._source_tokens[i] for i in source]],
+                self._named([source], self._source_tokens),
                 return_scores=True,
                 callback=lambda step: step.token_id != end and hearing[0](step.token_id),
                 **self._told(replace(options, beam=1, n_best=1)),
             )
         finally:  # CTranslate2's thread drops the callback later, and must not be the last to hold this engine: it
             hearing.clear()  # would have to wait for its own end
-        ids, score = tuple(self._target_ids[token] for token in result.hypotheses[0]), result.scores[0]
-        ended = len(ids) < options.max_length
-        return Hypothesis(ids, score * (len(ids) + ended) ** options.length_penalty, score, (), ended)
+        return self._hypothesis(result.hypotheses[0], result.scores[0], options)
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
-        """For each pair the log-probability of every target token and of the end token after them."""
         self._check_lengths([source for source, _ in pairs], 1 + max((len(target) for _, target in pairs), default=0))
 
         translator, batches = self._ready()
 
         def submit(batch: Sequence[Pair]) -> Any:
             return translator.score_batch(
-                [[self._source_tokens[i] for i in source] for source, _ in batch],
-                [[self._target_tokens[i] for i in target] for _, target in batch],
+                self._named([source for source, _ in batch], self._source_tokens),
+                self._named([target for _, target in batch], self._target_tokens),
                 max_input_length=0,
                 asynchronous=True,
             )
 
-        results = batches.ask("score", pairs, _lengths(pairs), submit)
+        lengths = [(len(source), len(target)) for source, target in pairs]
+        results = batches.ask("score", pairs, lengths, submit)
         return [list(result.log_probs) for result in results]
 
     def attend(self, pairs: Sequence[Pair]) -> "list[np.ndarray]":
-        """For each pair what the decoder looked at when it chose each target token, T × S: the last layer's
-        cross-attention, the mean over its heads.
-
-        The target is forced. What a search returns is of no use: with a beam and several sentences in a batch,
+        """The target is forced. What a search returns is of no use: with a beam and several sentences in a batch,
         CTranslate2 (4.8.5) hands out the attention of others.
         """
         import numpy as np
@@ -171,8 +159,8 @@ class Engine:
 
         def submit(batch: Sequence[Pair]) -> Any:
             return translator.translate_batch(
-                [[self._source_tokens[i] for i in source] for source, _ in batch],
-                target_prefix=[[self._target_tokens[i] for i in target] for _, target in batch],
+                self._named([source for source, _ in batch], self._source_tokens),
+                target_prefix=self._named([target for _, target in batch], self._target_tokens),
                 beam_size=1,
                 max_input_length=0,
                 max_decoding_length=max(len(target) for _, target in batch),  # the shorter ones go on, to no harm
@@ -186,6 +174,17 @@ class Engine:
             np.array(next(results).attention[0][: len(target)]) if target else np.zeros((0, len(source)))
             for source, target in pairs
         ]
+
+    @staticmethod
+    def _named(many: Sequence[Sequence[int]], tokens: Sequence[str]) -> list[list[str]]:
+        """The tokens of ids."""
+        return [list(map(tokens.__getitem__, ids)) for ids in many]
+
+    def _hypothesis(self, tokens: Sequence[str], score: float, options: Options) -> Hypothesis:
+        # The end token takes the last step of those that end, so only a hypothesis that was cut is this long.
+        ended = len(tokens) < options.max_length
+        log_prob = score * (len(tokens) + ended) ** options.length_penalty
+        return Hypothesis(tuple(map(self._target_ids.__getitem__, tokens)), log_prob, score, (), ended)
 
     def _told(self, options: Options) -> dict[str, Any]:
         """Our options in CTranslate2's words; every one that matters, since its defaults are not ours."""
@@ -212,12 +211,12 @@ class Engine:
         the source and what stands there already being read again."""
         import numpy as np
 
-        read = [self._source_tokens[i] for i in source]
+        read = self._named([source], self._source_tokens)
 
         def logits(prefix: Ids) -> "np.ndarray":
             [result] = self._ready()[0].translate_batch(
-                [read],
-                target_prefix=[[self._target_tokens[i] for i in prefix]],
+                read,
+                target_prefix=self._named([prefix], self._target_tokens),
                 beam_size=1,
                 max_input_length=0,
                 min_decoding_length=0,
@@ -243,10 +242,6 @@ class Engine:
         with _seeding:
             ctranslate2.set_random_seed(seed)
             return self._load(workers=1)
-
-
-def _lengths(pairs: Sequence[Pair]) -> list[tuple[int, ...]]:
-    return [(len(source), len(target)) for source, target in pairs]
 
 
 def _vocabularies(fast: Path, source: int, target: int) -> tuple[list[str], list[str]]:

@@ -144,11 +144,11 @@ def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
     encoder.position_encodings.encodings = position_table(config, p, "src.pos")
     decoder.position_encodings.encodings = position_table(config, p, "tgt.pos")
     for n, layer in enumerate(encoder.layer):
-        fill_self_attention(layer.self_attention, p, f"enc.{n}.self")
+        fill_attention(layer.self_attention, p, f"enc.{n}.self", ["QKV"])
         fill_feed_forward(layer.ffn, p, f"enc.{n}.ffn")
     for n, layer in enumerate(decoder.layer):
-        fill_self_attention(layer.self_attention, p, f"dec.{n}.self")
-        fill_cross_attention(layer.attention, p, f"dec.{n}.cross")
+        fill_attention(layer.self_attention, p, f"dec.{n}.self", ["QKV"])
+        fill_attention(layer.attention, p, f"dec.{n}.cross", ["Q", "KV"])
         fill_feed_forward(layer.ffn, p, f"dec.{n}.ffn")
     if config.norm == "pre":
         fill_norm(encoder.layer_norm, p, "enc.norm")
@@ -167,18 +167,14 @@ def position_table(config: ModelConfig, p: Mapping[str, np.ndarray], learned: st
     return table_PD.astype(np.float32)
 
 
-def fill_self_attention(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
-    """Q, K and V in one matrix, then O."""
-    fill_fused(spec.linear[0], p, name, "QKV")
-    fill_output(spec.linear[1], p, name)
-    fill_norm(spec.layer_norm, p, f"{name}.norm")
-
-
-def fill_cross_attention(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
-    """Q by itself, K and V in one matrix, then O."""
-    fill_fused(spec.linear[0], p, name, "Q")
-    fill_fused(spec.linear[1], p, name, "KV")
-    fill_output(spec.linear[2], p, name)
+def fill_attention(spec: Any, p: Mapping[str, np.ndarray], name: str, matrices: Sequence[str]) -> None:
+    """The projections, those of each matrix side by side, then O."""
+    for linear, letters in zip(spec.linear, matrices, strict=False):
+        fill_fused(linear, p, name, letters)
+    output = spec.linear[-1]
+    output.weight = transposed(p[f"{name}.WO"])
+    if f"{name}.bO" in p:
+        output.bias = p[f"{name}.bO"]
     fill_norm(spec.layer_norm, p, f"{name}.norm")
 
 
@@ -188,12 +184,6 @@ def fill_fused(spec: Any, p: Mapping[str, np.ndarray], name: str, letters: str) 
     spec.weight = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
     if f"{name}.bQ" in p:
         spec.bias = np.concatenate([p[f"{name}.b{letter}"].ravel() for letter in letters])
-
-
-def fill_output(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
-    spec.weight = transposed(p[f"{name}.WO"])
-    if f"{name}.bO" in p:
-        spec.bias = p[f"{name}.bO"]
 
 
 def fill_feed_forward(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:

@@ -72,28 +72,26 @@ def check_whole(fast: Path) -> Manifest:
 
 def promised(folder: Path, made_from: dict[str, str] | None = None) -> Manifest | None:
     """What the files of a model come to, if its manifest tells; a packaged model has nothing else in its `fast/`."""
+    manifest = _manifest(folder / "fast")
+    return manifest if manifest and manifest.made_from == (made_from or checksums(folder, SOURCES)) else None
+
+
+def _manifest(fast: Path) -> Manifest | None:
     try:
-        manifest = read_manifest(folder / "fast")
+        return read_manifest(fast)
     except ModelError:  # none there, or of another version
         return None
-    return manifest if manifest.made_from == (made_from or checksums(folder, SOURCES)) else None
 
 
 def is_current(folder: Path, fast: Path) -> bool:
     """Whether an export exists and was made from just this model."""
-    try:
-        made_from = read_manifest(fast).made_from
-    except ModelError:  # none there, or of another version
-        return False
-    if not (fast / "model.bin").is_file():
-        return False
-    present = [name for name in SOURCES if (folder / name).is_file()]
-    if not set(present) <= set(made_from):
+    manifest, present = _manifest(fast), [name for name in SOURCES if (folder / name).is_file()]
+    if not manifest or not (fast / "model.bin").is_file() or not set(present) <= set(manifest.made_from):
         return False
     # A big file that is older than the export has not changed since; hashing it would cost more than translating.
     written = (fast / MANIFEST).stat().st_mtime_ns
     changed = [name for name in present if (folder / name).stat().st_mtime_ns > written or name == "config.json"]
-    return all(sha256(folder / name) == made_from[name] for name in changed)
+    return all(sha256(folder / name) == manifest.made_from[name] for name in changed)
 
 
 def move_into_place(new: Path, place: Path) -> None:

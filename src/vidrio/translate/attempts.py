@@ -78,26 +78,21 @@ def next_attempts(attempt: Attempt, outcome: Outcome) -> list[Attempt]:
     return [Attempt(protected(attempt.source.text[start:end]), part=True) for start, end in outcome.parts]
 
 
-class Tried(NamedTuple):
-    """All attempts so far: what came of each, and what was tried next."""
-
-    outcomes: dict[Attempt, Outcome]
-    following: dict[Attempt, list[Attempt]]  # of those that had to go on
+Tried = dict[Attempt, tuple[Outcome, list[Attempt]]]  # all attempts so far: what came of each, and what is tried next
 
 
 def assemble(attempt: Attempt, tried: Tried) -> Pieces:
     """What a sentence became: itself, or its parts with what stands between them to be copied."""
-    outcome = tried.outcomes[attempt]
+    outcome, following = tried[attempt]
     if outcome.done and outcome.sentence is not None:
         return (outcome.sentence,)
-    following = tried.following[attempt]
     if outcome.parts is not None and not outcome.named and not outcome.avoid:
         parts = [(start, attempt.source.text[start:end]) for start, end in outcome.parts]
         pieces = [assemble(part, tried) for part in following]
         placed = [(start, fit_in(part, of)) for (start, part), of in zip(parts, pieces, strict=True)]
         return put_back(attempt.source.text, placed)[1]
     other = assemble(following[0], tried)
-    if outcome.sentence is None or outcome.parts is not None or outcome.avoid:
+    if outcome.sentence is None or outcome.broken:
         return other
     # The same read otherwise: the likelier one; of a word or two if it is that clearly.
     text, rivals = attempt.source.text, ((outcome.sentence,), other)
@@ -140,12 +135,12 @@ def with_all_found(options: Options) -> Options:
 class Searched(NamedTuple):
     """What the search found for a sentence."""
 
+    attempt: Attempt
     prepared: Prepared
     ids: Ids
     hypotheses: Sequence[Hypothesis]
     texts: Sequence[str]
     options: Options
-    avoided: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,16 +163,14 @@ class Attempts:
         """What becomes of each sentence."""
         whole = bool(self.options.prefix or self.search)
         firsts = [Attempt(sentence, whole, hide_names) for sentence in sentences]
-        tried = Tried({}, {})
+        tried: Tried = {}
         waiting = firsts
         while waiting:
             outcomes = self.try_all(waiting)
-            tried.outcomes.update(outcomes)
-            unfinished = [(attempt, outcome) for attempt, outcome in outcomes.items() if not outcome.done]
-            following = {attempt: next_attempts(attempt, outcome) for attempt, outcome in unfinished}
-            tried.following.update(following)
-            new = dict.fromkeys(attempt for attempts in following.values() for attempt in attempts)
-            waiting = [attempt for attempt in new if attempt not in tried.outcomes]
+            found = {attempt: (outcome, next_attempts(attempt, outcome)) for attempt, outcome in outcomes.items()}
+            tried |= found
+            new = dict.fromkeys(attempt for _, following in found.values() for attempt in following)
+            waiting = [attempt for attempt in new if attempt not in tried]
         return [assemble(attempt, tried) for attempt in firsts]
 
     def try_all(self, attempts: Iterable[Attempt]) -> dict[Attempt, Outcome]:
@@ -221,9 +214,8 @@ class Attempts:
             )
             texts = [[next(decoded) for _ in hypotheses] for hypotheses in of_some]
             avoid = [""] * len(of_some) if own or attempts[0].avoid else self._to_avoid(sources[some], of_some, texts)
-            how = repeat(options), repeat(attempts[0].avoid)
-            all_found = [*map(Searched, prepared[some], sources[some], of_some, texts, *how)]
-            judged = self._judged(attempts[some], avoid, all_found)
+            all_found = [*map(Searched, attempts[some], prepared[some], sources[some], of_some, texts, repeat(options))]
+            judged = self._judged(all_found, avoid)
             if wide.n_best > 1:
                 judged = [
                     (self._may_be_better(outcome) and self._next_best(found, all_of_it, outcome)) or outcome
@@ -294,7 +286,7 @@ class Attempts:
             for source, (best, *_), (text, *_) in zip(sources, searched, texts, strict=True)
         ]
 
-    def _judged(self, attempts: Sequence[Attempt], avoid: Sequence[str], searched: Sequence[Searched]) -> list[Outcome]:
+    def _judged(self, searched: Sequence[Searched], avoid: Sequence[str]) -> list[Outcome]:
         """Each sentence with its translations; or what to do about it, if it did not come through."""
         texts = [
             of.texts
@@ -306,14 +298,12 @@ class Attempts:
             None if of.prepared.usual or best is None else broken(of.prepared.source, best)
             for of, (best, *_) in zip(searched, texts, strict=True)
         ]
-        free = not (attempts[0].whole and self.options.prefix)
         doubted = [
-            free
-            and best is not None
+            best is not None
             and at is None
-            and not (attempt.otherwise or attempt.part)
-            and self._is_doubted(attempt.source, of.hypotheses[0], best)
-            for attempt, of, (best, *_), at in zip(attempts, searched, texts, parts, strict=True)
+            and not (of.options.prefix or of.attempt.otherwise or of.attempt.part)
+            and self._is_doubted(of.attempt.source, of.hypotheses[0], best)
+            for of, (best, *_), at in zip(searched, texts, parts, strict=True)
         ]
         return [
             Outcome(avoid=what) if what else self._outcome(of, of_it, at, doubted=doubt)
@@ -340,13 +330,14 @@ class Attempts:
         text = read.source.text
         if texts[0] is None:
             return Outcome(None, tuple(around(text, 0, len(text), read.places)), read.named)
-        unknown = self._unknown(read.given, searched.ids) if self.unknown in searched.ids else ()
+        pieces = self.source.pieces(read.given) if self.unknown in searched.ids else ()
+        unknown = tuple(read.given[piece.start : piece.end] for piece in pieces if piece.unknown)
         first: dict[str, Hypothesis] = {}  # of those that read alike
         for hypothesis, revealed in zip(hypotheses, texts, strict=True):
             if revealed is not None:
                 first.setdefault(revealed, hypothesis)
         found = tuple(first), tuple(first.values())
-        sentence = Sentence(text, *found, searched.ids, read, searched.options, unknown, searched.avoided)
+        sentence = Sentence(text, *found, searched.ids, read, searched.options, unknown, searched.attempt.avoid)
         if parts is None and not hypotheses[0].ended:
             parts = in_halves(text)
         return Outcome(sentence, parts, read.named, "", doubted and parts is None)
@@ -372,6 +363,3 @@ class Attempts:
             return hypothesis._replace(log_prob=log_prob, score=score_of(log_prob, steps, self.options))
 
         return [best_first(list(map(rescored, hypotheses))) for hypotheses in searched]
-
-    def _unknown(self, given: str, ids: Sequence[int]) -> tuple[str, ...]:
-        return tuple(given[piece.start : piece.end] for piece in self.source.pieces(given) if piece.unknown)

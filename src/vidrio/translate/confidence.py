@@ -228,7 +228,11 @@ def read(folder: Path) -> Confidence:
         raise ModelError("this model does not tell how far it can be trusted", found=f"there is no {path}", do=do)
     data = read_json(path, what="the confidence")
     try:
-        confidence = _checked(data)
+        if data.pop("format") != FORMAT:
+            raise ValueError(f"not of format {FORMAT}")
+        confidence = record(Confidence, data)
+        if min(confidence.sentence.slope, confidence.word.slope) < 0:
+            raise ValueError("a curve that falls")
     except (TypeError, KeyError, ValueError) as error:
         raise ModelError(f"{path} cannot be used", found=f"{type(error).__name__}: {error}", do=do) from None
     weights = folder / "model.safetensors"
@@ -238,13 +242,4 @@ def read(folder: Path) -> Confidence:
             found=f"it was measured on weights with the sha256 {confidence.weights[:16]}…",
             do=do,
         )
-    return confidence
-
-
-def _checked(data: dict[str, Any]) -> Confidence:
-    if data.pop("format") != FORMAT:
-        raise ValueError(f"not of format {FORMAT}")
-    confidence = record(Confidence, data)
-    if min(confidence.sentence.slope, confidence.word.slope) < 0:
-        raise ValueError("a curve that falls")
     return confidence

@@ -66,12 +66,12 @@ def read(source: Protected, tokens: Tokens, *, forms: bool = True, otherwise: bo
         return capital_first(as_question(with_large_i(source))), Form.QUESTION
     if shouted(source):
         quieter = protected(lowered(source))
-        return outside(quieter, lambda part: WORD.sub(lambda word: named(word[0], tokens), part)), Form.CAPITALS
+        return each_word(quieter, lambda word: named(word, tokens)), Form.CAPITALS
     if begins_small(text, 1 if otherwise else SEVERAL):
         return begun(with_large_i(source), tokens), Form.SMALL
     if (title := is_title(source, tokens)) is not None:
         names = title == "with names"
-        small = outside(source, lambda part: WORD.sub(lambda word: untitled(word[0], tokens, names=names), part))
+        small = each_word(source, lambda word: untitled(word, tokens, names=names))
         return begun(small, tokens), Form.TITLE
     if LOUD.search(text):
         softer = outside(source, lambda part: LOUD.sub(lambda word: quiet(word[0], tokens), part))
@@ -292,6 +292,11 @@ def outside(source: Protected, change: Callable[[str], str], inside: str | None 
         changed += (change(text[at : span.start]), text[span.start : span.end] if inside is None else inside)
         at = span.end
     return "".join((*changed, change(text[at:])))
+
+
+def each_word(source: Protected, change: Callable[[str], str]) -> str:
+    """The text with each word changed, but for what must come through whole."""
+    return outside(source, lambda part: WORD.sub(lambda word: change(word[0]), part))
 
 
 def letter_by_letter(text: str, change: Callable[[str], str]) -> str:

@@ -2,31 +2,23 @@
 with it, a word has fewer tokens. A text that has none is read with them, too, and the likelier translation is taken
 (attempts.py)."""
 
-from collections.abc import Callable
-
-from vidrio.text.reading.capitals import WORD, letter_by_letter, named, outside
+from vidrio.text.reading.capitals import WORD, Tokens, each_word, letter_by_letter, named
 from vidrio.text.reading.protect import Protected
 
 ACCENTED = {"es": dict(zip("aeioun", "áéíóúñ", strict=True))}  # by language: the letter that is typed, the one meant
-Tokens = Callable[[str], int]
 
 
 def mended(source: Protected, accents: dict[str, str], tokens: Tokens) -> Protected:
     """The text with the accents that it lacks, if it has none, and with the capital letters of names, if it has none.
     Places stay what they are."""
-    text = source.text
-    if accents and set(text.lower()).isdisjoint(accents.values()):
-        text = words_changed(source, text, lambda word: with_accent(word, accents, tokens))
-    if text.islower():  # the first word gets one anyway
-        first = WORD.search(text)
+    if accents and set(source.text.lower()).isdisjoint(accents.values()):
+        source = source._replace(text=each_word(source, lambda word: with_accent(word, accents, tokens)))
+    if source.text.islower():  # the first word gets one anyway
+        first = WORD.search(source.text)
         start = first.end() if first else 0
-        text = text[:start] + words_changed(source, text, lambda word: with_capital(word, tokens))[start:]
-    return source._replace(text=text)
-
-
-def words_changed(source: Protected, text: str, change: Callable[[str], str]) -> str:
-    """Each word, but for what must come through whole."""
-    return outside(source._replace(text=text), lambda part: WORD.sub(lambda word: change(word[0]), part))
+        capitals = each_word(source, lambda word: with_capital(word, tokens))
+        source = source._replace(text=source.text[:start] + capitals[start:])
+    return source
 
 
 def with_accent(word: str, accents: dict[str, str], tokens: Tokens) -> str:

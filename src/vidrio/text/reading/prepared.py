@@ -107,25 +107,23 @@ class Reader:
         self.symbols = symbols
         self.accents = ACCENTED.get(language, {})
         self._tokenizer = tokenizer
-        self._translated = frozenset(translated.split())
-        self._tokens = lru_cache(REMEMBERED)(self._count)
-        self._forms = plainer(tokenizer)  # each sign as it is read
+        forms = self._forms = plainer(tokenizer)  # each sign as it is read
+        known = frozenset(translated.split())
+        self._tokens = lru_cache(REMEMBERED)(
+            lambda word: (
+                1
+                if word in known
+                else tokenizer.count(plain)
+                if tokenizer.spells(plain := SET_OTHERWISE.sub(plain_signs, word).translate(forms))
+                else UNSPELLABLE
+            )
+        )
         self._money = less_known_money(tokenizer)  # signs that are read as $
         # The mark before a question, in a language that has one.
         self._opening = OPENING_MARK if language == "es" and knows(OPENING_MARK, tokenizer) else ""
         # Words (with the signs that touch them) that need no closer look, and those of them that stand in no title.
         self._usual: set[str] = set()
         self._small: set[str] = set()
-
-    def _count(self, word: str) -> int:
-        """How many tokens it has."""
-        if word in self._translated:
-            return 1
-        plain = self._plain(word)
-        return self._tokenizer.count(plain) if self._tokenizer.spells(plain) else UNSPELLABLE
-
-    def _plain(self, text: str) -> str:
-        return SET_OTHERWISE.sub(plain_signs, text).translate(self._forms)
 
     @cached_property
     def knows_forms(self) -> bool:
@@ -142,16 +140,17 @@ class Reader:
     def prepare_all(self, sources: Sequence[Protected], ways: Sequence[Way]) -> list[Prepared]:
         """What the model is given for each sentence, read in its way."""
         forms = [way.forms and self.knows_forms for way in ways]
+        usual = [not way.otherwise and self._is_usual(source) for source, way in zip(sources, ways, strict=True)]
         pairs = zip(sources, ways, strict=True)
         mended_sources = [self.mended(source) if way.otherwise else source for source, way in pairs]
         looks = [
             None
-            if not way.otherwise and self._is_usual(source)
+            if is_usual
             else (
                 *read(as_meant, self._tokens, forms=has_forms, otherwise=way.otherwise),
-                has_forms and begins_large(source.text),
+                has_forms and begins_large(as_meant.text),
             )
-            for source, as_meant, way, has_forms in zip(sources, mended_sources, ways, forms, strict=True)
+            for is_usual, as_meant, way, has_forms in zip(usual, mended_sources, ways, forms, strict=True)
         ]
         return [
             Prepared(source, source.text, source.text, capital=has_forms and " " in source.text, usual=True)
@@ -233,7 +232,7 @@ class Reader:
             pieces += (text[at : place.start], symbol)
             at = place.end
         shown = "".join((*pieces, text[at:], after))
-        given = self._plain(shown)
+        given = SET_OTHERWISE.sub(plain_signs, shown).translate(self._forms)
         sign = priced_in(source, given, self._money)
         if sign:
             given = given.replace(sign, DOLLAR)

@@ -156,8 +156,7 @@ def _ends_small(text: str, start: int, end: re.Match[str]) -> bool:
         return False
     if end["mark"] != ".":
         return True
-    before = _WORD_BEFORE.search(text, max(start, end.start() - _LONGEST_ABBREVIATION), end.start())
-    word = before[0] if before else ""
+    word = _word_before(text, start, end.start())
     return word[-1:].isalpha() and not (word in _ABBREVIATIONS or _INITIALS.fullmatch(word) or _LIST_MARK.match(word))
 
 
@@ -165,8 +164,8 @@ def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[s
     """Does one full stop end the sentence, though what follows could begin one?"""
     if end["close"]:
         return True
-    before = _WORD_BEFORE.search(text, max(start, end.start() - _LONGEST_ABBREVIATION), end.start())
-    word, at = (before[0], before.start()) if before else ("", start)
+    word = _word_before(text, start, end.start())
+    at = end.start() - len(word)
     if _LIST_MARK.match(word) and at - start < 5 and not text[start:at].strip(_OPENING + " \t¿¡"):
         return False  # "1. Open the door."
     lower = word.lower()
@@ -176,6 +175,12 @@ def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[s
     if lower in _MAY_END or _INITIALS.fullmatch(word):
         return begins
     return lower not in _BEFORE_WORDS
+
+
+def _word_before(text: str, start: int, end: int) -> str:
+    """What stands right before a mark."""
+    found = _WORD_BEFORE.search(text, max(start, end - _LONGEST_ABBREVIATION), end)
+    return found[0] if found else ""
 
 
 def _shortened(text: str, span: Span, longest: int) -> Iterator[Span]:

@@ -147,15 +147,12 @@ class Tokenizer:
             return True
         names = [str(engine.id_to_token(i)) for i in self._specials]
         mine = [part and part.__getstate__() for part in (engine.normalizer, engine.pre_tokenizer, engine.decoder)]
-        return any(
-            mine
-            == [
-                part.__getstate__()
-                for part in (normalizer(kind, names, lowercase=small), pre_tokenizer(kind), decoder(kind))
-            ]
+        ours = (
+            (normalizer(kind, names, lowercase=small), pre_tokenizer(kind), decoder(kind))
             for kind in ("bpe", "char", "word")
             for small in (False, True)
         )
+        return any(mine == [part.__getstate__() for part in parts] for parts in ours)
 
     @cached_property
     def model(self) -> dict[str, Any]:
