@@ -86,8 +86,7 @@ def sentence_feature(token_log_probs: Sequence[float]) -> float:
 
 
 def word_features(text: str, tokens: Sequence[Place], token_log_probs: Sequence[float]) -> list[tuple[Word, float]]:
-    """The words that have a letter or a digit, each with its probability, that of all its tokens; `tokens` tells where
-    they stand."""
+    """The words that have a letter or a digit, each with the probability of its tokens, whose places are `tokens`."""
     places = words(text)
     log_probs = [0.0] * (len(places) + 1)  # the last for what comes after the last word, −1
     for number, log_prob in zip(word_of_each(tokens, places), token_log_probs, strict=False):  # the end token is left

@@ -67,7 +67,7 @@ def open_engine(
             found=f"its shape is {config.shape!r}",
             do="use vidrio translate or vidrio look, which know such models; or another model",
         )
-    if wish == "glass" or (wish == "auto" and is_tiny(folder)):
+    if not _is_fast(folder, config, wish):
         from vidrio.translate.glass_engine import Glass
 
         return Glass.load(folder, config)

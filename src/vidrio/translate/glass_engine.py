@@ -56,18 +56,17 @@ class Glass:
         return scores
 
     def attend(self, pairs: Sequence[Pair]) -> list[np.ndarray]:
-        config = self._machine.config
+        return [self._attended(*pair) for pair in pairs]
+
+    def _attended(self, source: Sequence[int], target: Sequence[int]) -> np.ndarray:
+        config, heads = self._machine.config, list[np.ndarray]()
         layer = f"dec.{config.n_decoder_layers - 1}.cross.weights."
-        means = []
-        for source, target in pairs:
-            heads: list[np.ndarray] = []
 
-            def tap(name: str, value: np.ndarray, heads: list[np.ndarray] = heads) -> np.ndarray:
-                if name.startswith(layer):
-                    heads.append(value)
-                return value
+        def tap(name: str, value: np.ndarray) -> np.ndarray:
+            if name.startswith(layer):
+                heads.append(value)
+            return value
 
-            if target:
-                translate_forced(self._machine, source, [config.special.start, *target[:-1]], tap)
-            means.append(np.mean(heads, axis=0) if heads else np.zeros((0, len(source))))
-        return means
+        if target:
+            translate_forced(self._machine, source, [config.special.start, *target[:-1]], tap)
+        return np.mean(heads, axis=0) if heads else np.zeros((0, len(source)))

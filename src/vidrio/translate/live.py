@@ -51,6 +51,5 @@ class Live:
         return self.stopped
 
     def _shown(self, text: str) -> str:
-        """What is there of a translation, with what its symbols stand for; of money without the word that is not at its
-        end yet: dólar may become dólares."""
+        """What is there of a translation as it is written; of money without its last word: dólar may become dólares."""
         return as_written(text.rstrip(ascii_letters + "ó") if self.prepared.money else text, self.prepared)

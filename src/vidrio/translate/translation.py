@@ -161,8 +161,7 @@ class Translation:
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words that were translated, each with the chance that it stands in a reference; places are those in the
-        translation."""
+        """The words of the translation, each with the chance that it stands in a reference."""
         return tuple(
             word.moved(sentence.target_start) for sentence in self._judged.sentences for word in sentence.words or ()
         )

@@ -141,11 +141,6 @@ class Translator:
         pieces = tuple(distinct(sentence, count) for sentence in pieces)
         return Translation(text, *put_back(text, [(first, pieces)]), self)
 
-    def given(self, text: str) -> list[str]:
-        """What the model is given first for each sentence of a text. If it loses a name, another attempt follows;
-        `Sentence.given` is the one that counted."""
-        return [self.reader.prepare(source).given for _, source in self._sentences(text)]
-
     async def translate_async(self, text: str, options: Options | None = None) -> Translation:
         """`translate` for an event loop: it works in another thread."""
         import asyncio
@@ -153,8 +148,7 @@ class Translator:
         return await asyncio.to_thread(self.translate, text, options)
 
     def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
-        """A translation for each text, in order; texts are read as they are needed, and answered soon if they come
-        slowly."""
+        """A translation for each text, in order; texts are read as needed, and answered soon if they come slowly."""
         if isinstance(texts, str):
             raise InputError(
                 "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"

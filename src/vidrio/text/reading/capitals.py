@@ -134,8 +134,7 @@ def quiet(word: str, tokens: Tokens) -> str:
 
 
 def is_title(source: Protected, tokens: Tokens) -> str | None:
-    """Whether the words of a text begin with a capital letter because it is a title: "surely", or "with names"; None if
-    they may all be names."""
+    """Whether its words have capital letters as a title: "surely", or "with names"; None if all may be names."""
     if has_small_words(source.text):
         return None  # true of nearly every text, and quick
     words = WORD.findall(outside(source, lambda part: part, " "))
@@ -227,8 +226,7 @@ def begun(text: str, tokens: Tokens) -> str:
 
 
 def put_after(translation: str, closed: str) -> list[int]:
-    """Where in the translation stands what the text does not have: the mark at its end, and the one that opens a
-    question."""
+    """Where a translation has what the text has not: the mark at its end, and the one that opens a question."""
     if not (closed and translation.endswith(closed)) or translation.endswith(".."):
         return []
     opened = [at for at, letter in enumerate(translation) if letter == "¿"] if closed == "?" else []

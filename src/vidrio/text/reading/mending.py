@@ -9,8 +9,7 @@ ACCENTED = {"es": dict(zip("aeioun", "áéíóúñ", strict=True))}  # by langua
 
 
 def mended(source: Protected, accents: dict[str, str], tokens: Tokens) -> Protected:
-    """The text with the accents that it lacks, if it has none, and with the capital letters of names, if it has none.
-    Places stay what they are."""
+    """The text with accents, if it has none, and with the capital letters of names, if it has none; places stay."""
     if accents and set(source.text.lower()).isdisjoint(accents.values()):
         source = source._replace(text=each_word(source, lambda word: with_accent(word, accents, tokens)))
     if source.text.islower():  # the first word gets one anyway

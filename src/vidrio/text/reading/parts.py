@@ -12,7 +12,7 @@ from vidrio.text.reading.prepared import touches
 from vidrio.text.reading.protect import Protected
 from vidrio.text.reading.quotes import MARK
 from vidrio.text.reading.sentences import split, trimmed
-from vidrio.text.reading.signs import IS_UNSEEN, is_unread
+from vidrio.text.reading.signs import UNSEEN, is_unread
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 Span = tuple[int, int]
@@ -95,24 +95,16 @@ def apart(text: str, tokenizer: Tokenizer) -> list[protect.Span]:
 
 
 def unread(text: str, tokenizer: Tokenizer) -> Iterator[tuple[int, int]]:
-    """Where signs stand that are part of no word and would be read byte by byte; neighbours together. A vocabulary of
-    whole words has other means."""
-    if text.isascii() or tokenizer.of_whole_words:
+    """Where signs stand that are part of no word and would be read byte by byte; neighbours together."""
+    if text.isascii() or tokenizer.of_whole_words:  # which has other means
         return
     looked_up = UNREAD.setdefault(tokenizer, {})
     strange = {sign for sign in set(text) if not sign.isascii()}
     if new := strange - looked_up.keys():
         looked_up |= {sign: is_unread(sign, tokenizer) for sign in new}
-    signs = {sign for sign in strange if looked_up[sign]}
-    start = None
-    for at, sign in enumerate(text) if signs else ():
-        if sign in signs and start is None:
-            start = at
-        elif start is not None and not (sign in signs or IS_UNSEEN.match(sign)):
-            yield start, at
-            start = None
-    if start is not None:
-        yield start, len(text)
+    signs = "".join(re.escape(sign) for sign in sorted(strange) if looked_up[sign])
+    for found in re.finditer(f"[{signs}][{signs}{UNSEEN}]*", text) if signs else ():
+        yield found.span()
 
 
 def reaches(places: Sequence[protect.Span], start: int, end: int) -> bool:
@@ -138,8 +130,7 @@ def within(protected: Sequence[protect.Span], start: int, end: int) -> Sequence[
 
 
 def around(text: str, start: int, end: int, taken: Iterable[protect.Span]) -> Iterator[Span]:
-    """What of text[start:end] has words, but for the places that are taken, and for quotes, brackets, dashes that
-    touch them."""
+    """What of text[start:end] has words, but for the places that are taken and the quotes and brackets at them."""
     at = start
     for place in taken:
         yield from worded(text, at, place.start, touches=True)
@@ -191,8 +182,7 @@ def cut_place(window: str, tokenizer: Tokenizer, longest: int) -> int:
 
 
 def in_halves(sentence: str) -> list[Span] | None:
-    """Its two halves, cut at the white space nearest to the middle; one without words is left out. None if there is
-    no white space."""
+    """Its two halves, cut at the white space nearest to the middle, if there is any; one without words is left out."""
     middle = len(sentence) / 2
     spaces = [i for i, character in enumerate(sentence) if character.isspace()]
     if not spaces:
@@ -201,10 +191,12 @@ def in_halves(sentence: str) -> list[Span] | None:
     return [*worded(sentence, 0, place), *worded(sentence, place, len(sentence))]
 
 
+# --- what of a sentence to translate by itself, so that the rest can be copied; None if its translation is well -------
+
+
 def without_lost(source: Protected, translation: str) -> list[Span] | None:
-    """What to translate by itself so that the rest can be copied: the words around everything protected that the
-    translation has lost, or around all of it, where there is more than there should be, or nothing else. None if all
-    is well."""
+    """The words around everything protected that the translation has lost, or around all of it, where there is more
+    than there should be, or nothing else."""
     if not source.spans:
         return None
     written, end = protect.protected(translation), len(source.text)
@@ -222,13 +214,12 @@ def has_words(text: Protected) -> bool:
 
 
 def without_brackets(source: Protected, translation: str) -> list[Span] | None:
-    """What stands within and around the brackets of a sentence; None also if they come in no pairs."""
+    """What stands within and around brackets; None also if they come in no pairs."""
     return without_signs(source, translation, BRACKET) if paired(source.text) else None
 
 
 def without_signs(source: Protected, translation: str, signs: re.Pattern[str] = SIGN) -> list[Span] | None:
-    """What stands between signs that no language has, to be translated by itself so that they can be copied; None if
-    the translation has the same ones, or all are part of what is protected."""
+    """What stands between signs that no language has, but for those within what is protected."""
     here = signs.findall(source.text)
     if not here or Counter(here) == Counter(signs.findall(translation)):
         return None
@@ -238,11 +229,8 @@ def without_signs(source: Protected, translation: str, signs: re.Pattern[str] = 
 
 
 def without_quotes(source: Protected, translation: str) -> list[Span] | None:
-    """What stands within and around quotation marks, to be translated by itself so that they can be copied; None if the
-    translation has as many, of whatever kind."""
+    """What stands within and around quotation marks; None if the translation has as many, of whatever kind."""
     sentence = source.text
-    if not MARK.search(sentence):
-        return None
     quoted = list(QUOTED.finditer(sentence))
     if len(MARK.findall(translation)) >= 2 * len(quoted):
         return None
@@ -254,7 +242,7 @@ def without_quotes(source: Protected, translation: str) -> list[Span] | None:
 
 def without_early_end(source: Protected, translation: str) -> list[Span] | None:
     """What stands before the end of an abbreviation, and after it, where the translation ends at one and the sentence
-    does not: models take its full stop for that of the sentence. Else None."""
+    does not: models take its full stop for that of the sentence."""
     text = source.text
     if not ENDS_SHORTENED.search(translation) or ENDS_SHORTENED.search(text):
         return None
@@ -263,7 +251,7 @@ def without_early_end(source: Protected, translation: str) -> list[Span] | None:
 
 
 def broken(source: Protected, translation: str) -> list[Span] | None:
-    """What of a sentence to translate by itself, because something that should have come through did not; or None."""
+    """The first that something was lost of which should have come through."""
     for without in (without_brackets, without_signs, without_quotes, without_early_end, without_lost):
         if (spans := without(source, translation)) is not None:
             return spans

@@ -242,16 +242,14 @@ class Reader:
 
 
 def priced_in(source: Protected, given: str, money: str) -> str:
-    """The sign of the prices of a sentence, if it is in `money` and stands at numbers only. Of two kinds nobody could
-    tell in the translation which is which."""
+    """The sign of the prices of a sentence, if it is in `money`, at numbers only, and the only one: it is put back."""
     prices = [sign for start, end, _ in source.spans for sign in source.text[start:end] if sign in money]
     is_one = len(set(prices)) == 1 and given.count(prices[0]) == len(prices) and not DOLLARS.search(given)
     return prices[0] if is_one else ""
 
 
 def unspellable(sentence: str, taken: Sequence[Span], tokens: Tokens) -> list[Span]:
-    """Words that cannot be spelled, with letters that the model does not know or one letter again and again; neighbours
-    are one."""
+    """Words that cannot be spelled, with strange letters or one letter again and again; neighbours are one."""
     places: list[Span] = []
     if sentence.isascii() and not DRAWN_OUT.search(sentence):
         return places
@@ -342,8 +340,7 @@ def reveal(translation: str, prepared: Prepared) -> str | None:
 
 
 def as_written(translation: str, prepared: Prepared) -> str:
-    """What the model wrote, or has written so far, with what its symbols stand for, in the letters and money of the
-    sentence."""
+    """What the model wrote, or has so far, with what its symbols stand for, in the sentence's letters and money."""
     sentence, money = prepared.source.text, prepared.money
     if money:
         translation = DOLLARS.sub(lambda dollars: in_money(dollars[0], money), translation)

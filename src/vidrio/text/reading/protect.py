@@ -183,13 +183,14 @@ def check(source: Protected, translation: Protected) -> list[Span]:
         start, end, kind = span
         thing = source.text[start:end]
         key = _key(thing, kind) + (_unit(thing) if kind == "number" else "")
-        copied = kind not in _BY_DIGITS
-        there = text.count(thing) if copied else (values if kind == "number" else digits)[key]
         taken[key] += 1
-        currency = next((sign for sign in thing if sign in _MONEY), "") if kind == "number" else ""
-        taken[currency] += 1
-        missing = taken[key] > there or (currency and taken[currency] > _mentions(currency, text))
-        if copied and not missing:
+        if kind == "number":
+            currency = next((sign for sign in thing if sign in _MONEY), "")
+            taken[currency] += 1
+            missing = taken[key] > values[key] or (currency != "" and taken[currency] > _mentions(currency, text))
+        elif kind in _BY_DIGITS:
+            missing = taken[key] > digits[key]
+        elif not (missing := taken[key] > text.count(thing)):
             alike = _copies_of(source.text, start, end)
             apart[alike] += 1
             missing = apart[alike] > len(re.findall(alike, text))

@@ -77,8 +77,7 @@ class Span(NamedTuple):
 
 
 def split(text: str, language: str = "", *, longest: int = LONGEST) -> list[Span]:
-    """The sentences of a text, in order; white space alone has none. `language` is the code of another language than
-    those whose rules stand here."""
+    """The sentences of a text, in order. `language`: the code of another one than those whose rules stand here."""
     sentences = partial(_by_library, language) if language else _sentences
     spans: list[Span] = []
     for paragraph in _paragraphs(text):
