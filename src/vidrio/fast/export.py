@@ -251,8 +251,8 @@ def differences(machine: Machine, engine: Engine, pairs: Sequence[Pair]) -> list
     distances = []
     for (source_ids, target_ids), log_probs in zip(pairs, engine.score(pairs), strict=True):
         log_probs_TV = glass_log_probs(machine, source_ids, target_ids)
-        distances += [abs(log_probs_TV[t, token] - log_probs[t]) for t, token in enumerate([*target_ids, end])]
-    return [float(difference) for difference in distances]
+        distances += [float(abs(log_probs_TV[t, token] - log_probs[t])) for t, token in enumerate([*target_ids, end])]
+    return distances
 
 
 def glass_log_probs(machine: Machine, source_ids: Sequence[int], target_ids: Sequence[int]) -> np.ndarray:

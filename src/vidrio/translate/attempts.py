@@ -213,13 +213,13 @@ class Attempts:
                 self.target.decode_batch([hypothesis.ids for hypotheses in of_some for hypothesis in hypotheses])
             )
             texts = [[next(decoded) for _ in hypotheses] for hypotheses in of_some]
-            avoid = [""] * len(of_some) if own or attempts[0].avoid else self._to_avoid(sources[some], of_some, texts)
-            all_found = [*map(Searched, attempts[some], prepared[some], sources[some], of_some, texts, repeat(options))]
-            judged = self._judged(all_found, avoid)
+            found = [*map(Searched, attempts[some], prepared[some], sources[some], of_some, texts, repeat(options))]
+            avoid = [""] * len(found) if own or attempts[0].avoid else self._to_avoid(found)
+            judged = self._judged(found, avoid)
             if wide.n_best > 1:
                 judged = [
-                    (self._may_be_better(outcome) and self._next_best(found, all_of_it, outcome)) or outcome
-                    for outcome, found, all_of_it in zip(judged, all_found, searched[some], strict=True)
+                    self._next_best(of, all_of_it, outcome) if self._may_be_better(outcome) else outcome
+                    for outcome, of, all_of_it in zip(judged, found, searched[some], strict=True)
                 ]
             outcomes += judged
         return outcomes
@@ -239,9 +239,9 @@ class Attempts:
             return 0
         return len(self.words.invented(f"{read.source.text} {read.given}", translation))
 
-    def _next_best(self, searched: Searched, hypotheses: Sequence[Hypothesis], best: Outcome) -> Outcome | None:
+    def _next_best(self, searched: Searched, hypotheses: Sequence[Hypothesis], best: Outcome) -> Outcome:
         """Of the translations with which everything came through the likeliest, or one that is nearly as likely and has
-        fewer invented words, where it is not the search's best; if there is one."""
+        fewer invented words; what came of the search's best, if it is that or there is none."""
         source = searched.prepared.source
         texts = self.target.decode_batch([hypothesis.ids for hypothesis in hypotheses])
         revealed = [reveal(text, searched.prepared) for text in texts]
@@ -251,10 +251,10 @@ class Attempts:
             if hypothesis.ended
             and shown is not None
             and broken(source, shown) is None
-            and not any(self._to_avoid([searched.ids], [[hypothesis]], [[text]]))
+            and not any(self._to_avoid([searched._replace(hypotheses=[hypothesis], texts=[text])]))
         ]
         if not right:
-            return None
+            return best
         (likeliest, whole), *_ = right
         # One that is shorter may leave out what the likeliest has no word for.
         shortest = len(whole.split()) - 1
@@ -262,28 +262,26 @@ class Attempts:
         # The first of the fewest is the likeliest.
         chosen, text = min(near, key=lambda one: self._invented(searched.prepared, one[1], one[0].ids))
         if chosen is hypotheses[0]:
-            return None
+            return best
         others = [both for both in zip(hypotheses, revealed, strict=True) if both[0] is not chosen]
         kept, kept_texts = zip(*[(chosen, text), *others][: searched.options.n_best], strict=True)
         outcome = self._outcome(searched._replace(hypotheses=kept), kept_texts, None, doubted=best.doubted)
         assert outcome.sentence
         return outcome._replace(sentence=outcome.sentence._replace(passed_over=revealed[0] or texts[0]))
 
-    def _to_avoid(
-        self, sources: Sequence[Ids], searched: Sequence[Sequence[Hypothesis]], texts: Sequence[Sequence[str]]
-    ) -> list[str]:
+    def _to_avoid(self, searched: Sequence[Searched]) -> list[str]:
         """What repeats itself is searched again, and may not say the same twice; so is what is no text, because the
         bytes in it make no characters. Unless the options have something to say on it."""
         of_bytes = self.target.byte_ids
         may_spell = not of_bytes.isdisjoint(self.options.suppressed)
         may_repeat = bool(self.options.no_repeat_ngram)
         return [
-            (NO_CHARACTERS if GARBLED in text else "")
-            if not (may_spell or of_bytes.isdisjoint(best.ids))
+            (NO_CHARACTERS if GARBLED in of.texts[0] else "")
+            if not (may_spell or of_bytes.isdisjoint(of.hypotheses[0].ids))
             else REPETITION
-            if not may_repeat and repeats(source, best.ids)
+            if not may_repeat and repeats(of.ids, of.hypotheses[0].ids)
             else ""
-            for source, (best, *_), (text, *_) in zip(sources, searched, texts, strict=True)
+            for of in searched
         ]
 
     def _judged(self, searched: Sequence[Searched], avoid: Sequence[str]) -> list[Outcome]:

@@ -121,7 +121,7 @@ def _newton(X: np.ndarray, truth_N: np.ndarray) -> np.ndarray:
     """The weights w that make 1 / (1 + e^−Xw) most like the truth. Steps that would overshoot are halved."""
     w = np.zeros(X.shape[1])
     for _ in range(100):
-        p_N = _logistic(X @ w)
+        p_N = 0.5 * (1 + np.tanh((X @ w) / 2))  # the same curve, and it cannot overflow
         gradient = X.T @ (p_N - truth_N) + PRIOR * w
         curvature = X.T @ (X * (p_N * (1 - p_N))[:, None]) + PRIOR * np.eye(len(w))
         step = np.linalg.solve(curvature, gradient)
@@ -131,10 +131,6 @@ def _newton(X: np.ndarray, truth_N: np.ndarray) -> np.ndarray:
         if np.abs(step).max() <= NEAR:
             break
     return w
-
-
-def _logistic(odds: np.ndarray) -> np.ndarray:
-    return 0.5 * (1 + np.tanh(odds / 2))  # the same, and it cannot overflow
 
 
 def _loss(X: np.ndarray, truth_N: np.ndarray, w: np.ndarray) -> float:

@@ -3,6 +3,8 @@ letters, another language) may say the same again and again."""
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
+from operator import eq
 
 from vidrio.text.pattern import pattern
 
@@ -24,11 +26,6 @@ def repetitions(ids: Sequence[int]) -> int:
     """How many times the same few tokens stand one after the other, at most."""
     most = min(1, len(ids))
     for length in range(1, min(LONGEST, len(ids) // 2) + 1):
-        same = longest = 0
-        for token, later in zip(ids, ids[length:], strict=False):
-            if token != later:
-                same = 0
-            elif (same := same + 1) > longest:
-                longest = same
-        most = max(most, 1 + longest // length)
+        runs = [len(list(run)) for same, run in groupby(map(eq, ids, ids[length:])) if same]
+        most = max(most, 1 + max(runs, default=0) // length)
     return most

@@ -103,9 +103,7 @@ def is_unread(sign: str, tokenizer: Tokenizer) -> bool:
     return not knows(sign, tokenizer) and _plainer(sign, tokenizer) == sign
 
 
-def _mark_as_letter(sign: str) -> str:
-    return "x" if unicodedata.category(sign)[0] == "M" and not IS_UNSEEN.match(sign) else sign
-
-
 # Combining marks belong to the letters before them: as if they were letters, too.
-MARKS_AS_LETTERS = Each(_mark_as_letter)
+MARKS_AS_LETTERS = Each(
+    lambda sign: "x" if unicodedata.category(sign)[0] == "M" and not IS_UNSEEN.match(sign) else sign
+)

@@ -56,11 +56,11 @@ def _word(tokenizer: Tokenizer, text: str, pieces: tuple[Piece, ...]) -> Word:
     tokens = tuple(piece.token for piece in pieces)
     if tokenizer.kind == "word":
         return Word(text, (text,), (), (), pieces)
+    symbols = _symbols(tokenizer, text)
     if tokenizer.kind == "unigram":
         scored = tokenizer.model["vocab"]
         scores = tuple(None if p.token in BYTES else scored[p.id][1] for p in pieces)
-        return Word(text, _symbols(tokenizer, text), (), scores, pieces)
-    symbols = _symbols(tokenizer, text)
+        return Word(text, symbols, (), scores, pieces)
     merges = _merges(tokenizer.ranks, symbols)
     end = merges[-1].symbols if merges else symbols
     if end != tokens:

@@ -11,7 +11,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tokenizers
 from tokenizers import AddedToken, Regex, models, normalizers, processors, trainers
@@ -51,8 +51,8 @@ def learn(
     engine.pre_tokenizer = pre_tokenizer(kind)
     if kind == "word":
         trainer = trainers.WordLevelTrainer(vocab_size=size, show_progress=False)
-        places = _train(engine, models.WordLevel(), trainer, sample).get_vocab()
-        frequent = sorted(places, key=lambda word: places[word])
+        places = _learned(engine, models.WordLevel(), trainer, sample)["vocab"]
+        frequent = sorted(places, key=places.__getitem__)
         return of_words([*names.given(), *frequent][:size], names, lowercase=lowercase)
 
     room = size - len(names.given()) - len(BYTES)
@@ -68,11 +68,13 @@ def learn(
         engine.model = _bpe([*base, *letters[:room]], [], names.unk)
     elif kind == "bpe":
         bpe = trainers.BpeTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
-        merges = _merges(_train(engine, models.BPE(), bpe, sample, rare))
+        merges = [(a, b) for a, b in _learned(engine, models.BPE(), bpe, sample, rare)["merges"]]
         engine.model = _bpe([*base, *letters, *dict.fromkeys(a + b for a, b in merges)], merges, names.unk)
     else:
         unigram = trainers.UnigramTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
-        pieces = _scores(_train(engine, models.Unigram(), unigram, sample, rare))
+        vocabulary = _learned(engine, models.Unigram(), unigram, sample, rare)["vocab"]
+        # Log-probabilities, rounded so that they read back from a file as what they were.
+        pieces = {piece: round(score, 6) for piece, score in vocabulary}
         missing = [(letter, min(pieces.values())) for letter in letters if letter not in pieces]
         scored = [*((name, 0.0) for name in base), *pieces.items(), *missing]
         engine.model = models.Unigram(scored, names.given().index(names.unk or ""), True)
@@ -153,10 +155,10 @@ def alphabet(texts: list[str], *, lowercase: bool, coverage: float) -> tuple[lis
     return ordered, ""
 
 
-def _train(
+def _learned(
     engine: tokenizers.Tokenizer, model: models.Model, trainer: trainers.Trainer, texts: list[str], rare: str = ""
-) -> tokenizers.Tokenizer:
-    """A model learned from the texts; a space stands for each rare character, so that nothing joins across it."""
+) -> dict[str, Any]:
+    """What a model learns from the texts; a space stands for each rare character, so that nothing joins across it."""
     learner = tokenizers.Tokenizer(model)
     learner.pre_tokenizer = engine.pre_tokenizer
     learner.normalizer = engine.normalizer
@@ -164,18 +166,10 @@ def _train(
         letters = normalizers.Replace(Regex(f"[{''.join(map(literal, rare))}]"), SPACE)
         learner.normalizer = normalizers.Sequence([engine.normalizer, letters])
     learner.train_from_iterator(texts, trainer)
-    return learner
+    learned: dict[str, Any] = json.loads(learner.to_str())["model"]
+    return learned
 
 
 def _bpe(vocabulary: list[str], merges: list[tuple[str, str]], unk: str | None) -> models.BPE:
     ids = {token: i for i, token in enumerate(vocabulary)}
     return models.BPE(ids, merges, unk_token=unk, byte_fallback=True, fuse_unk=False)
-
-
-def _merges(engine: tokenizers.Tokenizer) -> list[tuple[str, str]]:
-    return [(a, b) for a, b in json.loads(engine.to_str())["model"]["merges"]]
-
-
-def _scores(engine: tokenizers.Tokenizer) -> dict[str, float]:
-    """Log-probabilities, rounded so that they read back from a file as what they were."""
-    return {piece: round(score, 6) for piece, score in json.loads(engine.to_str())["model"]["vocab"]}
