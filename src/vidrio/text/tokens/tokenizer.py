@@ -58,6 +58,9 @@ class Tokenizer:
             engine.no_padding()
             engine.no_truncation()
         self._engine = engine
+        self.sentence_pieces = engine if isinstance(engine, SentencePieces) else None  # what splits, if it is that
+        # What stands before every text: >>spa<<, where a model translates into several languages.
+        self.opening: tuple[str, ...] = self.sentence_pieces.openings if self.sentence_pieces else ()
         self._specials = {i for i in (special.pad, special.unk, special.start, special.end) if i != NONE}
         self._hidden = self._specials - {special.unk}
         self.special = special
@@ -173,16 +176,6 @@ class Tokenizer:
         """Whether it is of the kind word; `kind` takes longer to tell, for a large vocabulary."""
         return not isinstance(self._engine.model, models.BPE | models.Unigram)
 
-    @property
-    def opening(self) -> tuple[str, ...]:
-        """What stands before every text: >>spa<<, where a model translates into several languages."""
-        return self._engine.openings if isinstance(self._engine, SentencePieces) else ()
-
-    @property
-    def sentence_pieces(self) -> SentencePieces | None:
-        """The SentencePiece model that splits, if it is one."""
-        return self._engine if isinstance(self._engine, SentencePieces) else None
-
     @cached_property
     def byte_ids(self) -> frozenset[int]:
         """The tokens that stand for one byte each."""
@@ -205,8 +198,8 @@ class Tokenizer:
 
     def words(self, text: str) -> list[tuple[str, int]]:
         """What tokens never reach across: each part of the prepared text, with the number of its tokens."""
-        if isinstance(self._engine, SentencePieces):
-            return self._engine.words(text)
+        if self.sentence_pieces:
+            return self.sentence_pieces.words(text)
         encoding = self._encode(text)
         assert isinstance(encoding, tokenizers.Encoding)
         counts = Counter(encoding.word_ids)
