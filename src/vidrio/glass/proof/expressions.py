@@ -112,8 +112,8 @@ class Long(Expression):
     other: Row | Number | None = None  # a second row, or what is taken off every number
 
     @cached_property
-    def known(self) -> dict[Any, Any]:
-        """What has been worked out, however often it is asked for."""
+    def known(self) -> dict[Precision, tuple[float, float]]:
+        """Its value and bound, once they have been worked out: every number of a softmax asks for them."""
         return {}
 
     def term(self, of: Callable[[Row], Number]) -> Expression:
@@ -167,7 +167,7 @@ def leaves(node: Expression) -> Iterator[Number]:
         yield from leaves(child)
 
 
-# --- what it comes to -------------------------------------------------------------------------------------------------
+# --- what it comes to, and how far rounding can carry -----------------------------------------------------------------
 # Python stops at 1/0, at exp(1000) and at log(0), where a machine goes on with ∞ and NaN. So does this.
 
 
@@ -221,46 +221,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
 
 def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
     """The value in float64; what is beyond the precision's largest number is ∞, as it is for the model."""
-    value = _evaluate(node, precision)
-    return math.copysign(math.inf, value) if abs(value) > precision.largest else value
-
-
-def _evaluate(node: Expression, precision: Precision) -> float:
-    match node:
-        case Number(value):
-            return value
-        case Long():
-            return _evaluate_long(node, precision)
-        case Apply("float64", (inside,)):
-            return evaluate(inside)
-        case Apply("/", (Long("plain" | "square") as sum_, n)) if precision.name == "float16":
-            return divided(_evaluate_long(sum_, precision), evaluate(n, precision))  # NumPy's mean is in float32
-        case Apply(function, parts):
-            return FUNCTIONS[function](*[evaluate(part, precision) for part in parts])
-    raise TypeError(f"{node} is no expression")
-
-
-def _evaluate_long(node: Long, precision: Precision) -> float:
-    match node:
-        case Long("product", a, Row() as b):
-            return total(list(map(mul, a.values, b.values)))
-        case Long("plain", x):
-            return total(x.values)
-        case Long("square", x, Number(mean)):
-            squares = ((v - mean) * (v - mean) for v in x.values)
-            return total([s if s <= precision.largest else s * math.inf for s in squares])
-    if precision not in node.known:
-        exps = map(_exp, _shifted(node))
-        node.known[precision] = total([e if e <= precision.largest else e * math.inf for e in exps])
-    return float(node.known[precision])
-
-
-def _shifted(node: Long) -> list[float]:
-    """The numbers that a sum of exponentials takes them of."""
-    return [v - node.other.value for v in node.x.values] if isinstance(node.other, Number) else node.x.values
-
-
-# --- how far rounding can carry ---------------------------------------------------------------------------------------
+    return bounded(node, precision)[0]
 
 
 def bounded(node: Expression, precision: Precision) -> tuple[float, float]:
@@ -268,16 +229,24 @@ def bounded(node: Expression, precision: Precision) -> tuple[float, float]:
     eps, tiny = precision.epsilon, precision.tiny
     match node:
         case Number(value):
-            return value, eps * abs(value) + tiny if node.rounded else 0.0
+            error = eps * abs(value) + tiny if node.rounded else 0.0
+        case Long("plain" | "square") if precision.name == "float16":
+            return _bounded_long(node, precision)  # NumPy adds up in float32 what it takes the mean of
         case Long():
-            return _bounded_long(node, precision)
+            value, error = _bounded_long(node, precision)
         case Apply("float64", (inside,)):
             value, error = bounded(inside, FLOAT64)
-            return value, error + eps * abs(value) + tiny
+            error += eps * abs(value) + tiny
         case Apply(function, parts):
-            pairs = [bounded(part, precision) for part in parts]
-            return _bounded_function(function, pairs, precision)
-    raise TypeError(f"{node} is no expression")
+            value, error = _bounded_function(function, [bounded(part, precision) for part in parts], precision)
+        case _:
+            raise TypeError(f"{node} is no expression")
+    value = _limited(value, precision)
+    return value, 0.0 if math.isinf(value) else error  # rounding makes no other number of ∞
+
+
+def _limited(value: float, precision: Precision) -> float:
+    return math.copysign(math.inf, value) if abs(value) > precision.largest else value
 
 
 def _bounded_long(node: Long, precision: Precision) -> tuple[float, float]:
@@ -288,16 +257,17 @@ def _bounded_long(node: Long, precision: Precision) -> tuple[float, float]:
         case Long("product", a, Row() as b):
             products = list(map(mul, a.values, b.values))
             return total(products), n * (eps * total(list(map(abs, products))) + tiny)
-        case Long("square"):
-            value = _evaluate_long(node, precision)
+        case Long("square", x, Number(mean)):
+            value = total([_limited((v - mean) * (v - mean), precision) for v in x.values])
             return value, (n + 3) * (eps * value + tiny)
-    if (precision, "bound") not in node.known:
-        shifted = _shifted(node)
-        away = [0.0 if node.other is None or v == -math.inf else abs(v) for v in shifted]
-        error = total([_exp(v) * (d + FUNCTION + n) * eps for v, d in zip(shifted, away, strict=True)]) + n * tiny
-        node.known[precision, "bound"] = _evaluate_long(node, precision), error
-    known: tuple[float, float] = node.known[precision, "bound"]
-    return known
+    if precision not in node.known:
+        shift = node.other.value if isinstance(node.other, Number) else None
+        shifted = node.x.values if shift is None else [v - shift for v in node.x.values]
+        exps = [_limited(_exp(v), precision) for v in shifted]
+        away = [0.0 if shift is None or v == -math.inf else abs(v) for v in shifted]
+        error = total([e * (d + FUNCTION + n) * eps for e, d in zip(exps, away, strict=True)]) + n * tiny
+        node.known[precision] = total(exps), error
+    return node.known[precision]
 
 
 def _bounded_function(function: str, parts: Sequence[tuple[float, float]], precision: Precision) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.proof.cells import Cells, Making, Place, inputs_of
-from vidrio.glass.proof.expressions import FLOAT64, Expression, bounded, evaluate
+from vidrio.glass.proof.expressions import Expression, bounded
 from vidrio.glass.proof.operations import OPERATIONS, Operation
 
 
@@ -56,14 +56,8 @@ class Compared:
 
 def compared(cells: Cells, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
     """Model and recomputation of one number, as it was computed: before a what-if put another in its place."""
-    precision = cells.precision
     node = node or expression(cells, stage, place)
     before = cells.trace.computed.get(stage.address)
     model = float((cells.array(stage.address) if before is None else before)[place])
-    if precision is FLOAT64:  # where nothing overflows that the bound does not tell
-        recomputed, tolerance = bounded(node, precision)
-        return Compared(model, recomputed, 0.0 if model == recomputed else tolerance)
-    recomputed = evaluate(node, precision)
-    if model == recomputed:
-        return Compared(model, recomputed, 0.0)
-    return Compared(model, recomputed, bounded(node, precision)[1])
+    recomputed, tolerance = bounded(node, cells.precision)
+    return Compared(model, recomputed, 0.0 if model == recomputed else tolerance)
