@@ -27,8 +27,8 @@ from vidrio.glass.proof.expressions import (
     leaves,
 )
 from vidrio.glass.proof.notations import COPIES, copy_of
-from vidrio.glass.proof.receipts import At, locate, made_from, receipt, used_by, walk
-from vidrio.glass.proof.recompute import Compared, compared, expression
+from vidrio.glass.proof.operations import expression
+from vidrio.glass.proof.receipts import At, Compared, compared, locate, made_from, receipt, used_by, walk
 from vidrio.glass.whatif.changes import with_mask
 from vidrio.look.receipt import digits
 from vidrio.look.writing import number

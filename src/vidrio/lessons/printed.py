@@ -15,8 +15,8 @@ from vidrio.glass.paper.transformer import Machine
 from vidrio.glass.paper.variants import naive_softmax, slipped_sinusoidal
 from vidrio.glass.proof.cells import Cells, Place
 from vidrio.glass.proof.expressions import Expression, Number, apply
-from vidrio.glass.proof.receipts import At, Receipt, receipt
-from vidrio.glass.proof.recompute import compared, expression
+from vidrio.glass.proof.operations import expression
+from vidrio.glass.proof.receipts import At, Receipt, compared, receipt
 from vidrio.lessons.pages import pages
 
 # What the two documents print, and the post goes on with or contradicts; data/printed.toml says what each is.

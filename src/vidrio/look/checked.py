@@ -21,8 +21,7 @@ from vidrio.glass.proof.checking import (
     under,
     usual,
 )
-from vidrio.glass.proof.receipts import At
-from vidrio.glass.proof.recompute import Compared
+from vidrio.glass.proof.receipts import At, Compared
 from vidrio.glass.proof.stored import FileChecked, check_file
 from vidrio.look.blocks import Block, Note
 from vidrio.look.changed import BeforeAfter

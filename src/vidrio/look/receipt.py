@@ -12,8 +12,7 @@ from vidrio.glass.numbers.stages import without_head
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.expressions import Number
 from vidrio.glass.proof.notations import COPIES
-from vidrio.glass.proof.receipts import Line, Receipt, locate, made_from, receipt, walk
-from vidrio.glass.proof.recompute import Compared
+from vidrio.glass.proof.receipts import Compared, Line, Receipt, locate, made_from, receipt, walk
 from vidrio.glass.proof.stored import stored
 from vidrio.look.blocks import Block, Note, Table
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width, visible
@@ -97,7 +96,7 @@ def _tight(line: str) -> str:
 def _verdict(bill: Receipt, precision: int) -> Iterator[Block]:
     """Model and recomputation side by side, and whether rounding explains the difference."""
     result, show = bill.compared, digits(precision)
-    yield f"  model       {bill.dtype:8} {result.model!r}"
+    yield f"  model       {bill.precision.name:8} {result.model!r}"
     yield f"  recomputed  float64  {result.recomputed!r}"
     if result.difference == 0:
         yield "  difference  0"
@@ -148,7 +147,7 @@ def _in_file(bill: Receipt, file: Path | None) -> Iterator[Block]:
     yield f"    {found['sha256']}"
     if found["value"] != bill.value:
         changed = float(bill.value)
-        yield Note(f"Here it is {changed!r}: rounded to {bill.dtype}, or changed by a what-if.", indent=2)
+        yield Note(f"Here it is {changed!r}: rounded to {bill.precision.name}, or changed by a what-if.", indent=2)
 
 
 def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
@@ -257,7 +256,7 @@ def described(bill: Receipt, inputs: int | None = None) -> dict[str, Any]:
         "names": {short: name for name, short in bill.short_names.items()},
         "working": bill.working() if inputs is None or len(bill.inputs) <= inputs else [],
         "value": bill.value,
-        "dtype": bill.dtype,
+        "dtype": bill.precision.name,
         **compared_data(bill.compared),
         "agrees": bill.compared.agrees,
         "edited": bill.edited,

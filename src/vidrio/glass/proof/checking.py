@@ -12,8 +12,8 @@ from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import Kept, decode_step
 from vidrio.glass.paper.transformer import encode
 from vidrio.glass.proof.cells import Cells
-from vidrio.glass.proof.receipts import At, locate, step_of
-from vidrio.glass.proof.recompute import Compared, compared, operation_of
+from vidrio.glass.proof.operations import OPERATIONS
+from vidrio.glass.proof.receipts import At, Compared, compared, locate, same, step_of
 
 MOST_OUTPUTS = 20_000  # a usual check recomputes all of out.* up to this many numbers, and else this many of them
 USUAL = 1_000  # and this many of everything else, spread evenly over all quantities
@@ -38,12 +38,11 @@ class Checked:
         difference = result.difference
         if difference == 0.0:
             return
-        agrees = difference <= result.tolerance
-        if not agrees:
-            self.exceptions.append((at, result))
         if math.isfinite(difference) and difference > self.largest:
             self.largest, self.largest_at = difference, at
-        if agrees and difference > self.share * result.tolerance:
+        if not result.agrees:
+            self.exceptions.append((at, result))
+        elif difference > self.share * result.tolerance:
             self.share, self.share_at = difference / result.tolerance, at
 
     def worst(self, count: int) -> list[tuple[At, Compared]]:
@@ -68,13 +67,9 @@ def check(trace: Trace, numbers: Iterable[At]) -> Checked:
         stage = cells.trace.stages[at.name]
         checked.add(at, compared(cells, stage, at.place))
         before = cells.trace.computed.get(at.name)
-        if before is not None and not _same(before[at.place], cells.array(at.name)[at.place]):
+        if before is not None and not same(before[at.place], cells.array(at.name)[at.place]):
             checked.edited += 1
     return checked
-
-
-def _same(a: float, b: float) -> bool:
-    return bool(a == b or (a != a and b != b))
 
 
 def recomputed_names(trace: Trace, prefix: str = "") -> list[str]:
@@ -109,7 +104,7 @@ def under(trace: Trace, address: Address) -> list[At]:
 def every(trace: Trace, names: Sequence[str]) -> Iterator[At]:
     """Every number of these quantities; where each step was computed by itself, at every step."""
     for name in names:
-        by_row = operation_of(trace.stages[name]).by_row  # a row is worked out once for all its numbers
+        by_row = OPERATIONS[trace.stages[name].operation].by_row  # a row is worked out once for all its numbers
         for step in _steps_of(trace, name):
             shape = trace.as_of(step).array(name).shape
             if by_row:

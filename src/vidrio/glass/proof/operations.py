@@ -1,49 +1,39 @@
 """One table of operations: for every small step that makes a number from others, all that is to be said of it.
 
-How the arithmetic of one number is written down, from the paper's formula and with nothing of the maths that it checks;
-which numbers of its inputs it is made from; and what a receipt tells besides. To add a step: a line here, and stages
-that name it.
+How the arithmetic of one number is written down; which numbers of its inputs it is made from; and what a receipt tells
+besides. To add a step: a line here, and stages that name it.
+
+This is a second, independent implementation, from the paper's formulas. It shares nothing with the maths that it
+checks: no NumPy arithmetic, no matrix product, each number by itself.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array
-from vidrio.glass.proof.cells import Making, Place, letters
-from vidrio.glass.proof.expressions import Expression, Long, Number, apply, exponential
-from vidrio.glass.proof.facts import (
-    Facts,
-    facts_of_choice,
-    facts_of_gain_and_bias,
-    facts_of_naive_softmax,
-    facts_of_normalise,
-    facts_of_softmax,
-    facts_of_variance,
-    no_facts,
-)
+from vidrio.glass.proof.cells import Cells, Making, Place, inputs_of, letters
+from vidrio.glass.proof.expressions import Expression, Long, Number, apply, evaluate, exponential
 
-Used = Iterator[tuple[int | None, ...]]  # places; None: every index of that axis
-Needed = Iterator[tuple[str, Array]]
+Facts = Iterator[tuple[str, float]]
+
+
+def no_facts(m: Making) -> Facts:
+    yield from ()
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One small step. Where `indices` tell it all, `uses` and `needs` follow from them."""
+    """One small step."""
 
-    express: Callable[[Making], Expression]
-    indices: str = ""  # cells.letters
-    facts: Callable[[Making], Facts] = no_facts
-    # Which numbers of a stage are made from number `place` of its input `slot`.
-    uses: "Callable[[Trace, Stage, int, Place], Used] | None" = None
-    # For the wanted numbers of a stage: which numbers of its inputs they need.
-    needs: "Callable[[Trace, Stage, Array], Needed] | None" = None
+    express: Callable[[Making], Expression]  # how one number is made
+    indices: str = ""  # which numbers meet which: cells.letters
+    facts: Callable[[Making], Facts] = no_facts  # numbers on the way that the formula alone does not show
     causal: bool = False  # what is right of the diagonal is made from nothing
     by_row: bool = False  # a whole row is worked out at once
 
@@ -51,6 +41,16 @@ class Operation:
     def picks(self) -> bool:
         """Whether its second input says which numbers of the first one enter: ids, choices."""
         return "p" in self.indices
+
+
+def making(cells: Cells, stage: Stage, place: Place) -> Making:
+    """One number, with what it is made from."""
+    return Making(cells, stage, place, inputs_of(cells, stage, OPERATIONS[stage.operation].indices, place))
+
+
+def expression(cells: Cells, stage: Stage, place: Place) -> Expression:
+    """How one number is made."""
+    return OPERATIONS[stage.operation].express(making(cells, stage, place))
 
 
 # --- how one number is made -------------------------------------------------------------------------------------------
@@ -177,26 +177,77 @@ def restore(m: Making) -> Expression:
     return y if len(m.inputs) == 3 else y + m.number(3)
 
 
+# --- what a receipt tells besides -------------------------------------------------------------------------------------
+
+
+def facts_of_softmax(m: Making) -> Facts:
+    row = m.row()
+    # A row with a NaN has no maximum in it.
+    where = m.token_at(row.values.index(row.maximum)) if row.maximum in row.values else ""
+    yield f"max x{where}", row.maximum
+    yield from _terms(m, shifted=True)
+
+
+def facts_of_naive_softmax(m: Making) -> Facts:
+    yield from _terms(m, shifted=False)
+
+
+def _terms(m: Making, *, shifted: bool) -> Facts:
+    row = m.row()
+    hidden = sum(value == -math.inf for value in row.values)
+    if hidden:
+        yield "hidden by the mask: terms that are exp(−∞) = 0", hidden
+    exps = m.cells.exps(row.name, row.place, shifted=shifted)
+    yield f"the sum of the {len(row)} terms", evaluate(exps, m.cells.precision)
+
+
+def facts_of_variance(m: Making) -> Facts:
+    yield from _spread(m.cells, m.stage.inputs[0], m.stage.inputs[1], m.place)
+
+
+def facts_of_normalise(m: Making) -> Facts:
+    yield from _norm(m.cells, m.stage.inputs, m.place[:1])
+
+
+def facts_of_gain_and_bias(m: Making) -> Facts:
+    yield from _norm(m.cells, m.cells.trace.stages[m.stage.inputs[0]].inputs, m.place[:1])
+    yield "normed = (x − mean) / √(var + ε)", m.number(0).value
+    yield "gain γ", m.number(1).value
+    yield "bias β", m.number(2).value
+
+
+def _norm(cells: Cells, inputs: tuple[str, ...], row: Place) -> Facts:
+    x, mean, var = inputs
+    yield "mean", cells.number(mean, row).value
+    yield from _spread(cells, x, mean, row)
+    variance, epsilon = cells.number(var, row).value, cells.trace.machine.config.norm_epsilon
+    yield "var", variance
+    yield "ε, inside the root", epsilon
+    yield "√(var + ε)", math.sqrt(variance + epsilon) if variance + epsilon >= 0 else math.nan
+
+
+def _spread(cells: Cells, x: str, mean: str, place: Place) -> Facts:
+    row = cells.row(x, (*place, None))
+    yield "Σ (x − mean)²", evaluate(Long("square", row, cells.number(mean, place)), cells.precision)
+    yield "N, which divides it (not N − 1)", len(row)
+
+
+def facts_of_choice(m: Making) -> Facts:
+    token, row = int(m.cells.array(m.stage.address)[m.place]), m.cells.row(m.stage.inputs[0], (*m.place, None))
+    yield "its probability", row.values[token]
+    yield "its rank by probability, 1 being the likeliest", 1 + sum(p > row.values[token] for p in row.values)
+
+
 # --- which numbers meet which -----------------------------------------------------------------------------------------
 
 
-def uses_of_concat(trace: Trace, stage: Stage, slot: int, place: Place) -> Used:
-    yield place[0], slot * trace.machine.config.d_head + place[1]
-
-
-def needs_of_concat(trace: Trace, stage: Stage, wanted: Array) -> Needed:
-    yield from zip(stage.inputs, np.split(wanted, len(stage.inputs), axis=1), strict=True)
-
-
-def uses_of_choice(trace: Trace, stage: Stage, slot: int, place: Place) -> Used:
-    yield place[:1]
-
-
-def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Used:
-    """Which numbers of a stage are made from number `place` of its input `slot`."""
+def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
+    """Which numbers of a stage are made from number `place` of its input `slot`; None: every index of that axis."""
     operation = OPERATIONS[stage.operation]
-    if operation.uses is not None:
-        yield from operation.uses(trace, stage, slot, place)
+    if stage.operation == "concat":
+        yield place[0], slot * trace.machine.config.d_head + place[1]
+    elif stage.operation == "choice":
+        yield place[:1]
     elif operation.indices and not (operation.causal and place[1] > place[0]):
         inputs, made = letters(operation.indices, len(stage.axes))
         bound = dict(zip(inputs[slot], place, strict=True))
@@ -211,30 +262,24 @@ def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Used:
                 yield index
 
 
-def needs_of(trace: Trace, stage: Stage, wanted: Array) -> Needed:
+def needs_of(trace: Trace, stage: Stage, wanted: Array) -> Iterator[tuple[str, Array]]:
     """For the wanted numbers of a stage: which numbers of its inputs they need."""
     operation = OPERATIONS[stage.operation]
-    if operation.needs is not None:
-        yield from operation.needs(trace, stage, wanted)
+    if stage.operation == "concat":
+        yield from zip(stage.inputs, np.split(wanted, len(stage.inputs), axis=1), strict=True)
     elif operation.indices:
         inputs, made = letters(operation.indices, wanted.ndim)
         wanted = np.tril(wanted) if operation.causal else wanted
         for name, axes in zip(stage.inputs, inputs, strict=False):
-            of_rows = axes.replace("p", "" if "i" in axes else "i")  # each row picks one number
-            left = [axis for axis in made if axis in of_rows]
-            gone = tuple(i for i, axis in enumerate(made) if axis not in of_rows)
-            rows: Array = np.asarray(np.any(wanted, axis=gone))
-            rows = rows.transpose([left.index(axis) for axis in of_rows if axis in left])
-            spread = rows[tuple(slice(None) if axis in left else None for axis in of_rows)]
-            needed = np.zeros(trace.array(name).shape, dtype=bool)
-            if "p" in axes:
-                picked = trace.array(stage.inputs[1])
-                at: dict[str, Any] = {"p": picked, "i": np.arange(len(picked))}
-                places: Any = tuple(at.get(axis, slice(None)) for axis in axes)
-                np.logical_or.at(needed, places, spread)
-            else:
-                lengths = zip(axes, spread.shape, strict=True)
-                needed[tuple(slice(length if axis in left else None) for axis, length in lengths)] = spread
+            shape = trace.array(name).shape
+            free = {axis: np.ones(length, bool) for axis, length in zip(axes, shape, strict=True) if axis not in made}
+            if "p" in axes:  # of each row that number which it picks
+                free = {"ip": trace.array(stage.inputs[1])[:, None] == np.arange(shape[axes.index("p")])}
+            kept = "".join(axis for axis in made if axis in axes or axis in "".join(free))
+            rows = np.einsum(f"{made}->{kept}", wanted)  # of true and false: whether any is true
+            found = np.einsum(f"{','.join([kept, *free])}->{axes}", rows, *free.values())
+            needed = np.zeros(shape, dtype=bool)  # may be longer than what is made of it: a table of positions
+            needed[tuple(map(slice, found.shape))] = found
             yield name, needed
 
 
@@ -263,7 +308,7 @@ OPERATIONS = {
     "softmax": Operation(partial(share, shifted=True), "ik->ij", facts_of_softmax, by_row=True),
     "naive_softmax": Operation(partial(share, shifted=False), "ik->ij", facts_of_naive_softmax, by_row=True),
     "rows_dot_columns": Operation(dot, "ik,kj->ij"),
-    "concat": Operation(concat, uses=uses_of_concat, needs=needs_of_concat),
+    "concat": Operation(concat),
     "mean": Operation(mean, "ij->i"),
     "variance": Operation(variance, "ij,i->i", facts_of_variance),
     "variance_by_squares": Operation(variance_by_squares, "ij,i->i", facts_of_variance),
@@ -274,7 +319,7 @@ OPERATIONS = {
     "swish": Operation(swish, "ij->ij"),
     "copy": Operation(Making.number, "ij->ij"),
     "column_mean": Operation(mean, "ij->j"),
-    "choice": Operation(itself, facts=facts_of_choice, uses=uses_of_choice),
+    "choice": Operation(itself, facts=facts_of_choice),
     "log_of_choice": Operation(lambda m: apply("log", m.number()), "ip,i->i"),
     "factor_of_rows": Operation(factor, "ik->i"),
     "factor_of_columns": Operation(factor, "kj->j"),

@@ -14,14 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
-from vidrio.glass.numbers.stages import Stage
+from vidrio.glass.numbers.stages import Stage, without_head
 from vidrio.glass.numbers.trace import Address, Trace, written
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof import expressions, notations
 from vidrio.glass.proof.cells import Cells, Place
-from vidrio.glass.proof.expressions import Cell, Expression, Number, Precision, evaluate, leaves, replaced
-from vidrio.glass.proof.operations import needs_of, uses_of
-from vidrio.glass.proof.recompute import Compared, compared, expression, making, operation_of
+from vidrio.glass.proof.expressions import Expression, Number, Precision, bounded, evaluate, leaves, replaced
+from vidrio.glass.proof.operations import OPERATIONS, expression, making, needs_of, uses_of
 
 ANY = ":"  # in an address: every index of that axis
 
@@ -52,6 +51,41 @@ def step_of(trace: Trace, at: At) -> int | None:
     return at.step
 
 
+def same(a: float, b: float) -> bool:
+    """NaN is the same as NaN here."""
+    return a == b or (math.isnan(a) and math.isnan(b))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What the model has, what comes out again, and how far apart they may be."""
+
+    model: float
+    recomputed: float
+    tolerance: float  # the most that rounding can explain
+
+    @property
+    def difference(self) -> float:
+        """0 where both are NaN, or the same infinity."""
+        if same(self.model, self.recomputed):
+            return 0.0
+        difference = abs(self.model - self.recomputed)
+        return math.inf if math.isnan(difference) else difference
+
+    @property
+    def agrees(self) -> bool:
+        return self.difference == 0.0 or self.difference <= self.tolerance
+
+
+def compared(cells: Cells, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
+    """Model and recomputation of one number, as it was computed: before a what-if put another in its place."""
+    node = node or expression(cells, stage, place)
+    before = cells.trace.computed.get(stage.address)
+    model = float((cells.array(stage.address) if before is None else before)[place])
+    recomputed, tolerance = bounded(node, cells.precision)
+    return Compared(model, recomputed, 0.0 if model == recomputed else tolerance)
+
+
 @dataclass(frozen=True)
 class Receipt:
     """Everything that can be said of one number."""
@@ -61,7 +95,7 @@ class Receipt:
     tokens: tuple[str, ...]  # of its indices, "" where there is none
     value: float  # what went on from here
     compared: Compared
-    dtype: str
+    precision: Precision
     expression: Expression
     inputs: tuple[tuple[At, float], ...]  # the numbers it is made from, each once
     used_by: tuple[str, ...]
@@ -70,17 +104,13 @@ class Receipt:
     @property
     def edited(self) -> bool:
         """A what-if put another number in the place of the computed one."""
-        return self.value != self.compared.model and not (math.isnan(self.value) and math.isnan(self.compared.model))
-
-    @property
-    def precision(self) -> Precision:
-        return expressions.PRECISIONS[self.dtype]
+        return not same(self.value, self.compared.model)
 
     @cached_property
     def short_names(self) -> dict[str, str]:
         """A short name in formulas for each quantity: its last part, or more of it where two would be the same."""
         names = list(dict.fromkeys(n.cell[0] for n in leaves(self.expression) if n.cell is not None))
-        parts = {name: [p for p in name.split(".") if not (p[0] == "h" and p[1:].isdigit())] for name in names}
+        parts = {name: without_head(name)[0].split(".") for name in names}
         for count in range(1, 8):
             short = {name: ".".join(parts[name][-count:]) for name in names}
             if len(set(short.values())) == len(names):
@@ -124,9 +154,11 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
     cells = cells or Cells(trace.as_of(step))
     here = cells.trace
     stage = here.stages[at.name]
-    node = expression(cells, stage, at.place)
+    made, operation = making(cells, stage, at.place), OPERATIONS[stage.operation]
+    node = operation.express(made)
     sources = dict.fromkeys(n.cell for n in leaves(node) if n.cell is not None)
-    sources |= dict.fromkeys(picked_by(stage, at.place))
+    if operation.picks:
+        sources[stage.inputs[1], at.place[:1]] = None
     sources.pop((at.name, at.place), None)
     return Receipt(
         at=at,
@@ -134,14 +166,14 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
         tokens=tokens_of(here, at),
         value=here.array(at.name)[at.place].item(),
         compared=compared(cells, stage, at.place, node),
-        dtype=cells.precision.name,
+        precision=cells.precision,
         expression=node,
         inputs=tuple(
             (At(*cell, step if "T" in here.stages[cell[0]].axes else None), cells.number(*cell).value)
             for cell in sources
         ),
         used_by=tuple(used_by(here, at, alone=bool(trace.steps))),
-        facts=tuple(operation_of(stage).facts(making(cells, stage, at.place))),
+        facts=tuple(operation.facts(made)),
     )
 
 
@@ -152,11 +184,6 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
         tokens = trace.axis_tokens(at.name, axis)
         found.append(tokens[i] if i < len(tokens) else "")
     return tuple(found)
-
-
-def picked_by(stage: Stage, place: Place) -> list[Cell]:
-    """Numbers that do not enter the formula, but say which numbers do: the id of a looked-up row, the chosen token."""
-    return [(stage.inputs[1], place[:1])] if operation_of(stage).picks else []
 
 
 # --- where it goes ----------------------------------------------------------------------------------------------------
