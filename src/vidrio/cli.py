@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
     _replace_closed_streams()
     try:
         result = vidrio.main(args=arguments, prog_name="vidrio", standalone_mode=False)
-        _flush_stdout()
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except VidrioError as error:
         click.echo(f"vidrio: {error}", err=True)
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
         if arguments is None:
             _leave_at_once(130)
         return 130
-    except ReaderLeft:
+    except (ReaderLeft, BrokenPipeError):
         _drop_what_is_left()
         return 0
     except OSError as error:
@@ -125,13 +125,6 @@ def _leave_at_once(code: int) -> NoReturn:
     with suppress(OSError):
         sys.stderr.flush()
     os._exit(code)
-
-
-def _flush_stdout() -> None:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise ReaderLeft from None
 
 
 def _stdout_is_writable() -> bool:

@@ -1,17 +1,6 @@
-"""What can go wrong for a user, as one small tree.
+"""What can go wrong for a user.
 
-Every message has the same three parts: what is wrong, what was found, what to do.
-
-    VidrioError                 exit code 1
-      DataError                 sentence pairs, text files, encodings
-      TokenizerError            a tokenizer file, or a text that it cannot hold
-      ModelError                a model folder: missing, damaged, of another format
-      ConfigError               an impossible choice of sizes or options
-      AddressError              an address that names no number
-      LessonError               the user's own values for a lesson
-      RunError                  a training run: cannot start, resume or go on
-      InputError                the text to work on
-
+Every message has the same three parts: what is wrong, what was found, what to do. The exit code is 1.
 A mistake in *how a command was typed* is click's `UsageError`, exit code 2. A programming mistake stays a Python error.
 """
 
@@ -34,11 +23,11 @@ class VidrioError(Exception):
 
 
 class DataError(VidrioError):
-    """Sentence pairs or text files that cannot be used."""
+    """Sentence pairs or text files that cannot be used, or their encoding."""
 
 
 class TokenizerError(VidrioError):
-    """A tokenizer that cannot be learned, read or used."""
+    """A tokenizer that cannot be learned or read, or a text that it cannot hold."""
 
 
 class ModelError(VidrioError):
@@ -54,7 +43,7 @@ class AddressError(VidrioError):
 
 
 class LessonError(VidrioError):
-    """A lesson's values that do not fit."""
+    """A user's own values for a lesson that do not fit."""
 
 
 class RunError(VidrioError):

@@ -58,20 +58,15 @@ class _Alive:
     token_log_probs: tuple[float, ...]
     place: int = -1  # in the tree
 
-    def extended(self, token: int, total: float, log_prob: float, place: int) -> "_Alive":
-        return _Alive((*self.ids, token), total, (*self.token_log_probs, log_prob), place)
-
 
 def search(step: Step, start: int, end: int, options: Options, tree: Tree | None = None) -> list[Hypothesis]:
     """The best hypotheses, best first; with sampling, the draws, likeliest first."""
-    if options.sampling is None:
-        return (
-            beam_search(step, start, end, options, tree)
-            if options.beam > 1 or tree
-            else [greedy(step, start, end, options)]
-        )
-    generator = np.random.default_rng(options.sampling.seed)
-    return best_first([sample(step, start, end, options, generator) for _ in range(options.n_best)])
+    if options.sampling is not None:
+        generator = np.random.default_rng(options.sampling.seed)
+        return best_first([sample(step, start, end, options, generator) for _ in range(options.n_best)])
+    if options.beam > 1 or tree:
+        return beam_search(step, start, end, options, tree)
+    return [greedy(step, start, end, options)]
 
 
 def greedy(step: Step, start: int, end: int, options: Options) -> Hypothesis:
@@ -98,7 +93,7 @@ def _follow(step: Step, start: int, end: int, options: Options, choose: Callable
 
 def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree | None = None) -> list[Hypothesis]:
     """The `beam` best hypotheses of every step go on, until as many have ended as the beam is wide."""
-    record = tree if tree is not None else Tree()
+    record = tree or Tree()
     record.prefix = options.prefix
     beam = [_Alive(options.prefix, 0.0, (0.0,) * len(options.prefix))]
     finished: list[tuple[Hypothesis, int]] = []
@@ -139,10 +134,11 @@ def expand(step: Step, start: int, end: int, options: Options, beam: list[_Alive
     candidates = []
     for rank, flat in enumerate(largest(totals_NV.ravel(), 2 * options.beam), start=1):
         n, token = divmod(int(flat), totals_NV.shape[1])
+        old = beam[n]
         total, log_prob = float(totals_NV[n, token]), float(log_probs_NV[n, token])
         score = score_of(total, depth + 1, options)
-        candidates.append(beam[n].extended(token, total, log_prob, len(record.nodes)))
-        record.nodes.append(Node(beam[n].place, depth, token, log_prob, total, score, rank))
+        candidates.append(_Alive((*old.ids, token), total, (*old.token_log_probs, log_prob), len(record.nodes)))
+        record.nodes.append(Node(old.place, depth, token, log_prob, total, score, rank))
     return candidates
 
 

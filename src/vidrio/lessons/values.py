@@ -58,7 +58,7 @@ class Values:
         """The same machine, with the second table of embeddings if there is one."""
         if self.generation_VD is None:
             return self.machine()
-        tables = {name: self.generation_VD for name, _ in embedding_tables(self.config)}
+        tables = dict.fromkeys(embedding_tables(self.config), self.generation_VD)
         return replace(self, parameters={**self.parameters, **tables}).machine()
 
     def write_model(self, folder: Path) -> None:

@@ -113,7 +113,7 @@ def lines(values: Values) -> Iterator[str]:
         value = getattr(c, key)
         yield f"{key} = {_text(value) if isinstance(value, str) else str(value).lower()}"
     yield f"score_divisor = {values.score_divisor!r} # the paper divides by √d_head"
-    tables = [(name, values.parameters[name]) for name, _ in embedding_tables(c)]
+    tables = [(name, values.parameters[name]) for name in embedding_tables(c)]
     if all(np.array_equal(array, tables[0][1]) for _, array in tables):
         tables = [("embeddings", tables[0][1])]
     if values.generation_VD is not None:

@@ -186,7 +186,7 @@ class Reader:
 
     def given_numbers(self, config: ModelConfig, vocabulary: Sequence[str]) -> dict[str, Array]:
         """What the file names, by address; heads apart, embeddings word by word."""
-        tables = [name for name, _ in embedding_tables(config)]
+        tables = list(embedding_tables(config))
         shapes = {address: at.shape for address, at in places(config, vocabulary).items() if at.name not in tables}
         given: dict[str, Array | None] = {}
         for table in ("src", "tgt", "enc", "dec", "out"):
@@ -265,7 +265,7 @@ class Place(NamedTuple):
 
 def places(config: ModelConfig, vocabulary: Sequence[str]) -> dict[str, Place]:
     """The place of every number's address, in the order of `parameter_specs`."""
-    tables = {name for name, _ in embedding_tables(config)}
+    tables = set(embedding_tables(config))
     by_address: dict[str, Place] = {}
     for name, (axes, shape) in parameter_specs(config).items():
         if name in tables:

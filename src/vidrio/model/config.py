@@ -96,22 +96,15 @@ class ModelConfig:
                 yield f"{name} is {getattr(self, name)!r}, not one of {', '.join(valid)}"
         for name, least, most in (
             *((name, 1, LARGEST_SIZE) for name in ("d_model", "n_heads", "d_head", "d_ff", "max_positions")),
-            *((name, 0, LARGEST_SIZE) for name in ("source_vocabulary", "target_vocabulary", "n_classes")),
-            *((name, 0, LARGEST_LAYERS) for name in ("n_encoder_layers", "n_decoder_layers")),
+            ("source_vocabulary", int(self.has_encoder), LARGEST_SIZE),
+            ("target_vocabulary", int(self.has_decoder), LARGEST_SIZE),
+            ("n_classes", 0 if self.has_decoder else 2, LARGEST_SIZE),
+            ("n_encoder_layers", int(self.has_encoder), LARGEST_LAYERS),
+            ("n_decoder_layers", int(self.has_decoder), LARGEST_LAYERS),
         ):
             if not least <= getattr(self, name) <= most:
                 yield f"{name} is {getattr(self, name)}, not a whole number from {least} to {most:,}"
-        if self.has_encoder and self.n_encoder_layers < 1:
-            yield f"n_encoder_layers is {self.n_encoder_layers} in a model with an encoder"
-        if self.has_decoder and self.n_decoder_layers < 1:
-            yield f"n_decoder_layers is {self.n_decoder_layers} in a model with a decoder"
-        if self.has_encoder and self.source_vocabulary < 1:
-            yield f"source_vocabulary is {self.source_vocabulary}"
-        if self.has_decoder and self.target_vocabulary < 1:
-            yield f"target_vocabulary is {self.target_vocabulary}"
-        if self.shape == "encoder" and self.n_classes < 2:
-            yield f"n_classes is {self.n_classes}, a classifier has 2 or more"
-        if self.tying == "all" and self.shape == "encoder-decoder" and self.source_vocabulary != self.target_vocabulary:
+        if self.one_table and self.source_vocabulary != self.target_vocabulary:
             yield f"tying is 'all' with vocabularies of {self.source_vocabulary} and {self.target_vocabulary} tokens"
         if self.positions.startswith("sinusoidal") and self.d_model % 2:
             yield f"d_model is {self.d_model}: sine and cosine come in pairs, so it must be even"
@@ -119,7 +112,13 @@ class ModelConfig:
             yield f"d_model is {self.d_model}: Marian's waves need 4 or more"
         if not 0 < self.norm_epsilon <= 1:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
-        yield from self._problems_of_decoding()
+        own, most = self.decoding, LARGEST_LENGTH_PENALTY
+        if not 1 <= own.beam <= LARGEST_BEAM:
+            yield f"beam is {own.beam}, not from 1 to {LARGEST_BEAM}"
+        if not 1 <= own.max_length <= LARGEST_SIZE:
+            yield f"max_length is {own.max_length}, not from 1 to {LARGEST_SIZE:,}"
+        if not abs(own.length_penalty) <= most:
+            yield f"length_penalty is {own.length_penalty}, not from {-most} to {most}"
 
     def _problems_of_special(self) -> Iterator[str]:
         """Of a file; a lesson's machine of a few words may have none of these tokens."""
@@ -128,16 +127,6 @@ class ModelConfig:
             if not -1 <= token < rows:
                 yield f"the {name} token is {token}, not one of 0 to {rows - 1} (or -1: none)"
 
-    def _problems_of_decoding(self) -> Iterator[str]:
-        own = self.decoding
-        if not 1 <= own.beam <= LARGEST_BEAM:
-            yield f"beam is {own.beam}, not from 1 to {LARGEST_BEAM}"
-        if not 1 <= own.max_length <= LARGEST_SIZE:
-            yield f"max_length is {own.max_length}, not from 1 to {LARGEST_SIZE:,}"
-        most = LARGEST_LENGTH_PENALTY
-        if not abs(own.length_penalty) <= most:
-            yield f"length_penalty is {own.length_penalty}, not from {-most} to {most}"
-
     @property
     def has_encoder(self) -> bool:
         return self.shape != "decoder"
@@ -145,6 +134,11 @@ class ModelConfig:
     @property
     def has_decoder(self) -> bool:
         return self.shape != "encoder"
+
+    @property
+    def one_table(self) -> bool:
+        """Whether source and target tokens are looked up in the same embedding."""
+        return self.shape == "encoder-decoder" and self.tying == "all"
 
     @property
     def layers_in_words(self) -> str:

@@ -16,13 +16,15 @@ there, `config.json` last: a kill at any moment leaves the last good model or no
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vidrio._version import __version__
 from vidrio.errors import ModelError
 from vidrio.model.config import FORMAT, ModelConfig
 from vidrio.model.files import read_json, sha256, write_atomically
+from vidrio.model.header import check_header
 from vidrio.model.json_record import fitted, record, shown
 from vidrio.model.json_text import json_text
 
@@ -77,8 +79,6 @@ def _check_sizes(folder: Path, config: ModelConfig) -> None:
         )
     path = folder / TENSORS
     if path.is_file():  # else it is missed when it is needed
-        from vidrio.model.header import check_header
-
         try:
             check_header(path, config)
         except (ValueError, RecursionError) as error:
@@ -87,10 +87,6 @@ def _check_sizes(folder: Path, config: ModelConfig) -> None:
 
 def write_config(folder: Path, config: ModelConfig, about: About) -> None:
     """Write `config.json`; it is what makes a folder a model, so it is written last, with the checksums of the rest."""
-    from dataclasses import asdict
-
-    from vidrio._version import __version__
-
     files = {name: sha256(folder / name) for name in (TENSORS, *TOKENIZERS) if (folder / name).is_file()}
     data = {
         "format": FORMAT,

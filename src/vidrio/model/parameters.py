@@ -8,7 +8,7 @@ Every sub-layer (`self`, `cross`, `ffn`) owns the layer norm that belongs to it.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from vidrio.errors import ModelError
@@ -57,7 +57,7 @@ def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
         add(f"{name}.b2", "D")
         add_norm(f"{name}.norm")
 
-    for table, vocabulary in embedding_tables(c):
+    for table, vocabulary in embedding_tables(c).items():
         add(table, "VD", vocabulary)
     if c.positions == "learned":
         if c.has_encoder:
@@ -89,25 +89,21 @@ def parameter_specs(config: ModelConfig) -> dict[str, ParameterSpec]:
     return specs
 
 
-def embedding_tables(config: ModelConfig) -> Iterator[tuple[str, int]]:
+def embedding_tables(config: ModelConfig) -> dict[str, int]:
     """The embedding tables that this config stores, each with its number of rows."""
-    if config.shape == "encoder-decoder" and config.tying == "all":
-        yield "embed", config.source_vocabulary
-        return
-    if config.has_encoder:
-        yield "src.embed", config.source_vocabulary
-    if config.has_decoder:
-        yield "tgt.embed", config.target_vocabulary
+    source = {source_table(config): config.source_vocabulary} if config.has_encoder else {}
+    target = {target_table(config): config.target_vocabulary} if config.has_decoder else {}
+    return source | target
 
 
 def source_table(config: ModelConfig) -> str:
     """The name of the table that source tokens are looked up in."""
-    return "embed" if config.shape == "encoder-decoder" and config.tying == "all" else "src.embed"
+    return "embed" if config.one_table else "src.embed"
 
 
 def target_table(config: ModelConfig) -> str:
     """The name of the table that target tokens are looked up in."""
-    return "embed" if config.shape == "encoder-decoder" and config.tying == "all" else "tgt.embed"
+    return "embed" if config.one_table else "tgt.embed"
 
 
 def output_is_tied(config: ModelConfig) -> bool:

@@ -2,28 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from vidrio.errors import ConfigError
 from vidrio.glass.numbers.stages import without_head
 from vidrio.glass.paper import attention, positions, variants
-from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic
+from vidrio.glass.paper.arithmetic import FLOAT
 from vidrio.glass.paper.eight_bits import eight_bits
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine
-
-
-def with_arithmetic(machine: Machine, arithmetic: Arithmetic) -> Machine:
-    """Floating point, or eight bits; what another what-if has put in the place of its functions stays there."""
-    was = machine.arithmetic
-    return replace(
-        machine,
-        arithmetic=arithmetic,
-        softmax=arithmetic.softmax if machine.softmax is was.softmax else machine.softmax,
-        normalise=arithmetic.normalise if machine.normalise is was.normalise else machine.normalise,
-    )
 
 
 def with_softmax(machine: Machine, kind: str) -> Machine:
@@ -49,17 +37,13 @@ def with_divisor(machine: Machine, divisor: float) -> Machine:
     return replace(machine, score_divisor=divisor)
 
 
-def with_config(machine: Machine, **fields: Any) -> Machine:
-    """A choice of the closed set made otherwise; ConfigError if it cannot be."""
-    return replace(machine, config=replace(machine.config, **fields))
-
-
 def without_embedding_scale(machine: Machine) -> Machine:
-    return replace(with_config(machine, scale_embeddings=False), embedding_scale=1.0)
+    return replace(machine, config=replace(machine.config, scale_embeddings=False), embedding_scale=1.0)
 
 
 def with_norm_epsilon(machine: Machine, epsilon: float) -> Machine:
-    return with_config(machine, norm_epsilon=epsilon)
+    """ConfigError if no model may have it."""
+    return replace(machine, config=replace(machine.config, norm_epsilon=epsilon))
 
 
 def with_positions(machine: Machine, kind: str) -> Machine:
@@ -72,7 +56,7 @@ def with_positions(machine: Machine, kind: str) -> Machine:
         )
     config = replace(machine.config, positions="sinusoidal" if kind == "seed" else kind)
     make = variants.slipped_sinusoidal if kind == "seed" else positions.TABLES[kind]
-    table_PD = make(config.max_positions, config.d_model).astype(_dtype(machine))
+    table_PD = make(config.max_positions, config.d_model).astype(machine.source_positions_PD.dtype)
     return replace(
         machine,
         config=config,
@@ -83,15 +67,18 @@ def with_positions(machine: Machine, kind: str) -> Machine:
 
 
 def with_dtype(machine: Machine, dtype: type) -> Machine:
-    """Everything in floating point of this kind; np.int8 is the arithmetic of the fast engine."""
-    arithmetic = FLOAT
+    """Everything in floating point of this kind; np.int8 is the arithmetic of the fast engine. What another what-if has
+    put in the place of the arithmetic's functions stays there."""
+    was, arithmetic = machine.arithmetic, FLOAT
     if dtype is np.int8:
         dtype, arithmetic = np.float32, eight_bits(machine.config.decoding.beam)
-    machine = with_arithmetic(machine, arithmetic)
     with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
         return replace(
             machine,
-            parameters={name: np.asarray(p).astype(dtype) for name, p in machine.parameters.items()},
+            arithmetic=arithmetic,
+            softmax=arithmetic.softmax if machine.softmax is was.softmax else machine.softmax,
+            normalise=arithmetic.normalise if machine.normalise is was.normalise else machine.normalise,
+            parameters={name: p.astype(dtype) for name, p in machine.parameters.items()},
             source_positions_PD=machine.source_positions_PD.astype(dtype),
             target_positions_PD=machine.target_positions_PD.astype(dtype),
         )
@@ -100,24 +87,14 @@ def with_dtype(machine: Machine, dtype: type) -> Machine:
 def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]) -> Machine:
     """One parameter (one head of it, where its address says so) altered in a copy."""
     whole, head = without_head(name)
+    if whole not in machine.parameters:
+        return machine  # learned positions, in whose place another what-if has put others
     array = machine.parameters[whole].copy()
-    if head:
-        h = int(head.removeprefix(".h"))
-        array[h] = change(array[h])
-    else:
-        array = change(array)
-    return replace(machine, parameters={**machine.parameters, whole: array})
-
-
-def with_learned_positions_of_parameters(machine: Machine) -> Machine:
-    """The positions taken afresh from the parameters, after these were changed."""
-    p = machine.parameters
+    part = int(head.removeprefix(".h")) if head else ...
+    array[part] = change(array[part])
     return replace(
         machine,
-        source_positions_PD=p.get("src.pos", machine.source_positions_PD),
-        target_positions_PD=p.get("tgt.pos", machine.target_positions_PD),
+        parameters={**machine.parameters, whole: array},
+        source_positions_PD=array if whole == "src.pos" else machine.source_positions_PD,
+        target_positions_PD=array if whole == "tgt.pos" else machine.target_positions_PD,
     )
-
-
-def _dtype(machine: Machine) -> np.dtype[Any]:
-    return next(iter(machine.parameters.values())).dtype

@@ -1,13 +1,12 @@
 """Two runs on the same text, number by number: what a what-if changed, how much, and where NaN begins."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from vidrio.glass.numbers.stages import Stage
-from vidrio.glass.numbers.trace import Trace, parameter_array, written
+from vidrio.glass.numbers.trace import Trace, written
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.whatif.whatif import WhatIf
 
@@ -46,12 +45,9 @@ class Comparison:
 def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
     """Two runs on the same text, number by number."""
     shared = _shared(before.target_tokens, after.target_tokens)
-    pairs = _pairs(before, after, shared)
-    at = {name: shared - 1 for name, stage in before.stages.items() if after.steps and "T" in stage.axes}
+    step = shared - 1 if shared else None  # the last one that saw the same words
     noise = ROUNDING if bool(before.steps) != bool(after.steps) else 0
-    quantities = tuple(
-        _changed(name, a, b, None if before.stages[name].per_step else at.get(name), noise) for name, a, b in pairs
-    )
+    quantities = tuple(_quantities(before.as_of(step), after.as_of(step), step if after.steps else None, noise))
     kl: tuple[float, ...] = ()
     if "out.prob" in before and "out.prob" in after:
         p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
@@ -78,21 +74,12 @@ def _shared(a: Sequence[str], b: Sequence[str]) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
-def _pairs(before: Trace, after: Trace, shared: int) -> list[tuple[str, Array, Array]]:
-    """What both runs have: parameters, then numbers as they stood at the last step that saw the same words."""
-    step = shared - 1 if shared else None
-    a, b = before.as_of(step).values, after.as_of(step).values
-    stages = [stage for name, stage in before.stages.items() if name in after.stages]
-    parameters = [stage.address for stage in stages if stage.kind == "parameter"]
-    return [
-        *((name, parameter_array(before.machine, name), parameter_array(after.machine, name)) for name in parameters),
-        *((stage.address, a[stage.address], b[stage.address]) for stage in stages if _both_have(stage, a, b)),
-    ]
-
-
-def _both_have(stage: Stage, a: Mapping[str, Array], b: Mapping[str, Array]) -> bool:
-    """Ids are left out: how far one is from another says nothing."""
-    return stage.kind not in ("input", "choice") and stage.address in a and stage.address in b
+def _quantities(before: Trace, after: Trace, step: int | None, noise: int) -> Iterator[Changed]:
+    """Of what both have: parameters first. Ids are left out: how far one is from another says nothing."""
+    for name, stage in before.stages.items():
+        if stage.kind in ("parameter", "value", "aggregate") and name in before and name in after:
+            own_step = step if "T" in stage.axes and not stage.per_step else None
+            yield _changed(name, before.array(name), after.array(name), own_step, noise)
 
 
 def _changed(name: str, before: Array, after: Array, step: int | None, noise: int) -> Changed:

@@ -190,19 +190,13 @@ def _zero(names: set[str]) -> Tap:
 
 def _heads_off(words: str, before: Trace) -> Change:
     """Heads are named enc.1.self.h0; their outputs become 0."""
-    heads = {
-        name.replace(".head.", "."): name for name, stage in before.stages.items() if stage.operation == _HEAD_OPERATION
-    }
-    wanted = [word.strip() for word in words.split(",") if word.strip()]
-    unknown = [word for word in wanted if word not in heads]
-    if unknown or not wanted:
-        word = unknown[0] if unknown else words
-        raise AddressError(f"there is no head {word!r}", found=f"the nearest: {nearest(word, list(heads))}")
+    heads = {name.replace(".head.", "."): name for name in before.stages if ".head." in name}
+    wanted = [word.strip() for word in words.split(",") if word.strip()] or [words]
+    for word in wanted:
+        if word not in heads:
+            raise AddressError(f"there is no head {word!r}", found=f"the nearest: {nearest(word, list(heads))}")
     says = "this head gives out zeros" if len(wanted) == 1 else "these heads give out zeros"
     return Change(says, tap=_zero({heads[word] for word in wanted}))
-
-
-_HEAD_OPERATION = "rows_dot_columns"  # the last step of a head: weights V
 
 
 def _edit(option: str, words: str, before: Trace) -> Change:
@@ -218,9 +212,13 @@ def _edit(option: str, words: str, before: Trace) -> Change:
         raise AddressError(f"{address.name} cannot be changed", found="it follows from the text and the search")
     place = _place(address, stage, before)
 
+    def is_inside(array: Array) -> bool:
+        """Fewer words now, and there may be no such row."""
+        return all(isinstance(i, slice) or i < length for i, length in zip(place, array.shape, strict=True))
+
     def altered(array: Array) -> Array:
-        if any(isinstance(i, int) and i >= length for i, length in zip(place, array.shape, strict=True)):
-            return array  # fewer words now: there is no such row
+        if not is_inside(array):
+            return array
         array = array.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             array[place] = array[place] * value if option == "scale" else value
@@ -228,22 +226,12 @@ def _edit(option: str, words: str, before: Trace) -> Change:
 
     says = f"{'a parameter' if stage.kind == 'parameter' else 'a number on the way'}: {stage.says}"
     if stage.kind == "parameter":
-        return Change(says, lambda machine: _with_edited(machine, address.name, altered))
-
-    def reaches(after: Trace) -> bool:
-        array = after.values.get(address.name)
-        return array is not None and all(
-            not isinstance(i, int) or i < length for i, length in zip(place, array.shape, strict=True)
-        )
-
-    return Change(says, tap=lambda name, value: altered(value) if name == address.name else value, reaches=reaches)
-
-
-def _with_edited(machine: Machine, name: str, altered: Callable[[Array], Array]) -> Machine:
-    if name.rpartition(".")[2] == "pos" and name not in machine.parameters:
-        return machine  # another what-if has put other positions in its place
-    machine = changes.with_parameter(machine, name, altered)
-    return changes.with_learned_positions_of_parameters(machine) if name.endswith(".pos") else machine
+        return Change(says, lambda machine: changes.with_parameter(machine, address.name, altered))
+    return Change(
+        says,
+        tap=lambda name, value: altered(value) if name == address.name else value,
+        reaches=lambda after: address.name in after.values and is_inside(after.values[address.name]),
+    )
 
 
 def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, ...]:
