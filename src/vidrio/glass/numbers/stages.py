@@ -182,9 +182,8 @@ class _Way:
             how = how._replace(operation="lookup_whole", plain=f"row ids of {table}.whole / its factor")
             inputs = (f"{table}.whole", ids, f"{table}.factor")
         embedding = self.add(f"{side}.embedding", axes, how, inputs)
-        scaled = self.add(
-            f"{side}.scaled", axes, formulas.SCALED if self.config.scale_embeddings else formulas.UNSCALED, (embedding,)
-        )
+        how = formulas.SCALED if self.config.scale_embeddings else formulas.UNSCALED
+        scaled = self.add(f"{side}.scaled", axes, how, (embedding,))
         how = formulas.SLIPPED if self.choices.slipped_positions else formulas.POSITIONS[self.config.positions]
         learned = (f"{side}.pos",) if self.config.positions == "learned" else ()
         where = self.add(f"{side}.positions", axes, how, learned)
@@ -210,24 +209,22 @@ class _Way:
         concat = self.add(f"{name}.concat", f"{axes[0]}E", formulas.CONCAT, heads)
         concat = self.rows(concat, concat, f"{axes[0]}E")
         says = "the heads, mixed back to width D"
-        return self.project(f"{name}.out", f"{axes[0]}D", concat, self.with_bias(f"{name}.WO"), "§3.2.2", says)
+        return self.project(f"{name}.out", f"{axes[0]}D", concat, self.with_bias(name, "O"), "§3.2.2", says)
 
-    def with_bias(self, W: str) -> tuple[str, ...]:
-        """A matrix of attention, and its bias where the model has them."""
-        name, dot, rest = W.rpartition(".W")
-        return (W, f"{name}.b{rest}") if self.config.attention_bias and dot else (W,)
+    def with_bias(self, name: str, letter: str) -> tuple[str, ...]:
+        """A matrix of an attention, and its bias where the model has them."""
+        return tuple(f"{name}.{kind}{letter}" for kind in ("Wb" if self.config.attention_bias else "W"))
 
     def head(self, name: str, h: int, x: str, y: str, axes: str) -> str:
         def at(quantity: str) -> str:
             return f"{name}.{quantity}.h{h}"
 
         for (letter, says), axis, rows in zip(formulas.PROJECTED, (axes[0], axes[1], axes[1]), (x, y, y), strict=True):
-            self.project(at(letter), f"{axis}K", rows, self.with_bias(at(f"W{letter}")), "§3.2.2", says)
+            self.project(at(letter), f"{axis}K", rows, self.with_bias(name, f"{letter}.h{h}"), "§3.2.2", says)
         scores = self.add(at("scores"), axes, formulas.SCORES, (at("Q"), at("K")))
         divisor = self.choices.divisor
-        visible = self.add(
-            at("scaled"), axes, formulas.DIVIDED if divisor is None else formulas.divided_by(f"{divisor:g}"), (scores,)
-        )
+        divided = formulas.DIVIDED if divisor is None else formulas.divided_by(f"{divisor:g}")
+        visible = self.add(at("scaled"), axes, divided, (scores,))
         if axes == "TT":
             visible = self.add(at("masked"), axes, formulas.MASKS.get(self.choices.mask, formulas.MASK), (visible,))
         weights = self.softmax(at("weights"), axes, visible, "Eq. 1", "shares taken from each row; sum 1")
@@ -246,12 +243,8 @@ class _Way:
         if self.choices.normalise is variants.unnormalised:
             return self.add(f"{name}.out", axes, formulas.copy(x, formulas.SAYS_NORM, formulas.WHAT_IF), (x,))
         mean = self.add(f"{name}.mean", rows, formulas.MEAN, (x,))
-        var = self.add(
-            f"{name}.var",
-            rows,
-            formulas.VARIANCE_BY_SQUARES if self.choices.eight_bits else formulas.VARIANCE,
-            (x, mean),
-        )
+        how = formulas.VARIANCE_BY_SQUARES if self.choices.eight_bits else formulas.VARIANCE
+        var = self.add(f"{name}.var", rows, how, (x, mean))
         normed = self.add(f"{name}.normed", axes, formulas.NORMED, (x, mean, var))
         return self.add(f"{name}.out", axes, formulas.GAIN_AND_BIAS, (normed, f"{name}.gain", f"{name}.bias"))
 

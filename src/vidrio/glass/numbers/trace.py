@@ -51,15 +51,9 @@ def parse_address(text: str) -> Address:
         raise AddressError(
             f"{text!r} is not an address", do="write it like enc.0.self.weights.h1[1,0] or out.prob[hola]@0"
         )
-    index = match["index"]
-    return Address(
-        match["name"], tuple(_split_index(index)) if index else (), int(match["step"]) if match["step"] else None
-    )
-
-
-def _split_index(inside: str) -> list[str]:
-    """At commas; a token that is or holds a comma, or that looks like a number, is written in quotes."""
-    return [part.strip() for part in re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', inside)]
+    # At commas; a token that is or holds a comma, or that looks like a number, is written in quotes.
+    index = re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', match["index"] or "")
+    return Address(match["name"], tuple(part.strip() for part in index), int(match["step"]) if match["step"] else None)
 
 
 @dataclass(repr=False)
@@ -147,7 +141,7 @@ class Trace:
 
     def addresses(self, prefix: str = "") -> list[str]:
         """The quantities of this run, parameters too, whose address is or lies under `prefix`."""
-        return [name for name in self.stages if name in self and _lies_under(name, prefix)]
+        return [name for name in self.stages if name in self and (not prefix or f"{name}.".startswith(f"{prefix}."))]
 
     def stage(self, name: str) -> Stage:
         """What the table says of a quantity; an unknown name is answered with the nearest ones."""
@@ -235,7 +229,3 @@ def parameter_array(machine: Machine, name: str) -> Array:
 def parameter_addresses(machine: Machine) -> list[str]:
     """Every parameter's address, heads apart."""
     return [name for name, stage in stages(machine.config).items() if stage.kind == "parameter"]
-
-
-def _lies_under(name: str, prefix: str) -> bool:
-    return not prefix or name == prefix or name.startswith(prefix + ".")

@@ -7,19 +7,12 @@ from functools import lru_cache
 from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array
-from vidrio.glass.proof.expressions import PRECISIONS, Long, Number, Precision, Row
+from vidrio.glass.proof.expressions import PRECISIONS, Long, Number, Row
 
 Place = tuple[int, ...]
 Pattern = tuple[int | None, ...]  # a place with an axis left free
 
 MOST_HELD = 4_000_000  # numbers kept as Python floats: a large model's columns must not fill the memory
-MAXIMUM = "max"
-
-
-def precision_of(trace: Trace) -> Precision:
-    """What the machine computes with."""
-    array = next(iter(trace.machine.parameters.values()))
-    return PRECISIONS[array.dtype.name]
 
 
 @dataclass
@@ -33,7 +26,8 @@ class Cells:
     held: int = 0
 
     def __post_init__(self) -> None:
-        self.precision = precision_of(self.trace)
+        of_a_parameter = next(iter(self.trace.machine.parameters.values())).dtype
+        self.precision = PRECISIONS[of_a_parameter.name]
 
     def array(self, name: str) -> Array:
         if name not in self.arrays:
@@ -58,7 +52,7 @@ class Cells:
     def exps(self, name: str, pattern: Pattern, *, shifted: bool) -> Long:
         if (name, pattern) not in self.sums:
             row = self.row(name, pattern)
-            maximum = Number(row.maximum, symbol=MAXIMUM)
+            maximum = Number(row.maximum, symbol="max")
             self.sums[name, pattern] = Long("exp", row, maximum if shifted else None)
         return self.sums[name, pattern]
 

@@ -9,9 +9,8 @@ from vidrio.glass.proof.expressions import Apply, Expression, Long, Number, Row,
 SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is too long to read
 LONGEST_SUM = 8
 
-# How tightly an operation binds; what binds less needs brackets.
 ANYTHING, SUM, PRODUCT, POWER, ATOM = 0, 1, 2, 3, 4
-# How tightly an operation binds, and how tightly its operands must; all others have brackets of their own.
+# How tightly an operation binds, and how tightly its operands must, or they need brackets; all others have their own.
 BINDING = {
     "-": (SUM, SUM, PRODUCT),
     "*": (PRODUCT, PRODUCT, POWER),
@@ -113,7 +112,7 @@ def _write(node: Expression, notation: Notation) -> tuple[str, int]:
         case Apply("float64", (inside,)):
             return _write(inside, notation)
         case Apply("+", parts):
-            return _sum([write(part, notation) for part in _shown(parts, notation)], len(parts), notation), SUM
+            return _sum(parts, notation), SUM
         case Apply("^", (a, Number(2.0))):
             return notation.functions["squared"].format(_in(a, ATOM, notation)), POWER
         case Apply(function, parts):
@@ -128,18 +127,13 @@ def _in(node: Expression, least: int, notation: Notation) -> str:
     return text if binds >= least else notation.bracketed.format(text)
 
 
-def _shown(parts: tuple[Expression, ...], notation: Notation) -> tuple[Expression, ...]:
-    if not notation.left_out or len(parts) <= LONGEST_SUM:
-        return parts
-    return (*parts[:SHOWN_FIRST], *parts[-SHOWN_LAST:])
-
-
-def _sum(written: list[str], length: int, notation: Notation) -> str:
-    pieces = []
-    for i, text in enumerate(written):
-        if len(written) < length and i == SHOWN_FIRST:
-            pieces.append("+ " + notation.left_out.format(length - len(written)))
-        pieces.append(text if i == 0 else f"- {text[1:]}" if text.startswith("-") else f"+ {text}")
+def _sum(parts: tuple[Expression, ...], notation: Notation) -> str:
+    is_cut = notation.left_out and len(parts) > LONGEST_SUM
+    shown = (*parts[:SHOWN_FIRST], *parts[-SHOWN_LAST:]) if is_cut else parts
+    first, *rest = [write(part, notation) for part in shown]
+    pieces = [first, *(f"- {text[1:]}" if text.startswith("-") else f"+ {text}" for text in rest)]
+    if is_cut:
+        pieces.insert(SHOWN_FIRST, "+ " + notation.left_out.format(len(parts) - len(shown)))
     return " ".join(pieces)
 
 

@@ -110,7 +110,7 @@ def hidden(m: Making, by: Number) -> Expression:
 
 
 def share(m: Making, *, shifted: bool) -> Expression:
-    """Softmax, with the row's maximum taken off first or not."""
+    """Of a softmax: exp(x) / Σ exp(x)."""
     row = m.row()
     exps = m.cells.exps(row.name, row.place, shifted=shifted)
     shift = exps.other if isinstance(exps.other, Number) else None
@@ -180,20 +180,11 @@ def restore(m: Making) -> Expression:
 # --- what a receipt tells besides -------------------------------------------------------------------------------------
 
 
-def facts_of_softmax(m: Making) -> Facts:
+def facts_of_softmax(m: Making, *, shifted: bool) -> Facts:
     row = m.row()
-    # A row with a NaN has no maximum in it.
-    where = m.token_at(row.values.index(row.maximum)) if row.maximum in row.values else ""
-    yield f"max x{where}", row.maximum
-    yield from _terms(m, shifted=True)
-
-
-def facts_of_naive_softmax(m: Making) -> Facts:
-    yield from _terms(m, shifted=False)
-
-
-def _terms(m: Making, *, shifted: bool) -> Facts:
-    row = m.row()
+    if shifted:  # a row with a NaN has no maximum in it
+        where = m.token_at(row.values.index(row.maximum)) if row.maximum in row.values else ""
+        yield f"max x{where}", row.maximum
     hidden = sum(value == -math.inf for value in row.values)
     if hidden:
         yield "hidden by the mask: terms that are exp(−∞) = 0", hidden
@@ -285,6 +276,13 @@ def needs_of(trace: Trace, stage: Stage, wanted: Array) -> Iterator[tuple[str, A
 
 # --- the table --------------------------------------------------------------------------------------------------------
 
+
+def softmax(*, shifted: bool) -> Operation:
+    """With the row's maximum taken off first or not."""
+    facts = partial(facts_of_softmax, shifted=shifted)
+    return Operation(partial(share, shifted=shifted), "ik->ij", facts, by_row=True)
+
+
 OPERATIONS = {
     "parameter": Operation(itself),
     "input": Operation(itself),
@@ -305,8 +303,8 @@ OPERATIONS = {
     "divide_by": Operation(divide_by, "ij->ij"),
     "mask": Operation(partial(hidden, by=Number(-math.inf, symbol="−∞")), "ij->ij", causal=True),
     "zero_scores": Operation(partial(hidden, by=Number(0.0)), "ij->ij", causal=True),
-    "softmax": Operation(partial(share, shifted=True), "ik->ij", facts_of_softmax, by_row=True),
-    "naive_softmax": Operation(partial(share, shifted=False), "ik->ij", facts_of_naive_softmax, by_row=True),
+    "softmax": softmax(shifted=True),
+    "naive_softmax": softmax(shifted=False),
     "rows_dot_columns": Operation(dot, "ik,kj->ij"),
     "concat": Operation(concat),
     "mean": Operation(mean, "ij->i"),
