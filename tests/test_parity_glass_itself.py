@@ -8,7 +8,8 @@ import pytest
 from parity_models import SOURCE, TARGET, make_config, make_parameters
 from tolerances import SAME_CODE
 from vidrio.glass.paper import transformer
-from vidrio.glass.paper.decoding import Kept, decode_step, stepper
+from vidrio.glass.paper.attention import Kept
+from vidrio.glass.paper.decoding import decode_step, stepper
 from vidrio.glass.paper.transformer import Machine
 
 SHAPES = ["encoder-decoder", "decoder"]

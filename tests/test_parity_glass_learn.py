@@ -11,7 +11,8 @@ from tolerances import FLOAT64
 from vidrio.glass.paper import attention as glass_attention
 from vidrio.glass.paper import positions as glass_positions
 from vidrio.glass.paper import transformer as glass
-from vidrio.glass.paper.decoding import Kept, decode_step
+from vidrio.glass.paper.attention import Kept
+from vidrio.glass.paper.decoding import decode_step
 from vidrio.glass.paper.maths import no_tap
 from vidrio.learn.net import model as learn
 from vidrio.learn.net.parameters import Parameters

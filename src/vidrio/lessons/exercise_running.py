@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vidrio.glass.paper.decoding import Kept, decode_step
+from vidrio.glass.paper.attention import Kept
+from vidrio.glass.paper.decoding import decode_step
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine, decode, encode, encoder_layer, logits
 from vidrio.glass.whatif.changes import without_layer_norm, without_residual

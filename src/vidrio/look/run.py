@@ -22,8 +22,8 @@ from vidrio.errors import InputError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.arithmetic import FLOAT
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.paper.decoding import Kept, decode_step, stepper
+from vidrio.glass.paper.attention import Kept, causal
+from vidrio.glass.paper.decoding import decode_step, stepper
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, for_beam, logits, translate_forced
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options

@@ -26,8 +26,8 @@ class WholeNumbers(NamedTuple):
 Rows = Array | WholeNumbers  # what a projection multiplies
 
 
-class Calculator(Protocol):
-    """What the arithmetic needs of a machine."""
+class Machine(Protocol):
+    """What arithmetic and attention need of the machine that they work in (transformer.py)."""
 
     @property
     def parameters(self) -> Mapping[str, Array]: ...
@@ -35,6 +35,10 @@ class Calculator(Protocol):
     def whole_parameters(self) -> Mapping[str, WholeNumbers]: ...
     @property
     def arithmetic(self) -> "Arithmetic": ...
+    @property
+    def score_divisor(self) -> float: ...
+    @property
+    def softmax(self) -> Callable[[Array], Array]: ...
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,8 @@ class Arithmetic:
 
     name: str
     rows: Callable[[Array, str, Tap], Rows]  # makes rows ready to be multiplied
-    project: Callable[[Calculator, Rows, Projection, Tap], Array]
-    look_up: Callable[[Calculator, str, Array], Array]  # rows of an embedding, by ids
+    project: Callable[[Machine, Rows, Projection, Tap], Array]
+    look_up: Callable[[Machine, str, Array], Array]  # rows of an embedding, by ids
     encoder_scores: Scores
     decoder_scores: Scores  # in self-attention
     cross_scores: Callable[[int], Scores]  # from the decoding step that the first query stands at
@@ -71,14 +75,14 @@ def as_they_are(x_LD: Array, name: str, tap: Tap) -> Rows:
     return x_LD
 
 
-def project(machine: Calculator, x: Rows, to: Projection, tap: Tap) -> Array:
+def project(machine: Machine, x: Rows, to: Projection, tap: Tap) -> Array:
     """x W + b, for each head where there is a matrix for each."""
     assert isinstance(x, np.ndarray)
     W, b = machine.parameters[to.weight], machine.parameters.get(to.bias)
     return maths.linear(x, W.T if to.transposed else W, b)
 
 
-def look_up(machine: Calculator, table: str, ids_L: Array) -> Array:
+def look_up(machine: Machine, table: str, ids_L: Array) -> Array:
     return machine.parameters[table][ids_L]
 
 

@@ -6,13 +6,12 @@ side by side along the first axis; the tap is told of each by itself.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
-from vidrio.glass.paper.arithmetic import Calculator, Projection, Rows, Scores, dot_products
+from vidrio.glass.paper.arithmetic import Machine, Projection, Rows, Scores, dot_products
 from vidrio.glass.paper.maths import Array, Tap, no_tap, tap_heads
 
 Make = Callable[[], Array]
@@ -22,34 +21,36 @@ Keep = Callable[[str, Make], Array]
 Mask = Callable[[Array, str, Tap], Array]
 
 
-class Keeping(Protocol):
-    """What the decoder keeps from one step to the next (decoding.py)."""
-
-    length: int  # target tokens so far
-
-    def grow(self, name: str, make: Make) -> Array:
-        """Self-attention: the kept rows, and under them those of the new tokens."""
-        ...
-
-    def once(self, name: str, make: Make) -> Array:
-        """Cross-attention: the memory stays, so its rows are made at the first step only."""
-        ...
-
-
 def all_new(name: str, make: Make) -> Array:
     """Nothing is kept: the new rows are all there are."""
     return make()
 
 
-class NothingKept:
-    """One pass over all rows."""
+@dataclass
+class Kept:
+    """What the decoder keeps from one step to the next: keys and values, all heads."""
 
-    length = 0
-    grow = staticmethod(all_new)
-    once = staticmethod(all_new)
+    length: int = 0  # target tokens so far
+    rows: dict[str, Array] = field(default_factory=dict)
+    reused: dict[str, int] = field(default_factory=dict)  # how many rows of each were there at the latest step
 
+    def grow(self, name: str, make: Make) -> Array:
+        """Self-attention: the kept rows, and under them those of the new tokens."""
+        old_rows, new_rows = self.rows.get(name), make()
+        self.reused[name] = 0 if old_rows is None else old_rows.shape[1]
+        self.rows[name] = new_rows if old_rows is None else np.concatenate([old_rows, new_rows], axis=1)
+        return self.rows[name]
 
-NOTHING_KEPT = NothingKept()
+    def once(self, name: str, make: Make) -> Array:
+        """Cross-attention: the memory stays, so its rows are made at the first step only."""
+        self.reused[name] = self.rows[name].shape[1] if name in self.rows else 0
+        if name not in self.rows:
+            self.rows[name] = make()
+        return self.rows[name]
+
+    def branch(self) -> "Kept":
+        """A copy to go on from; the arrays are shared, since nobody writes into them."""
+        return Kept(self.length, dict(self.rows), dict(self.reused))
 
 
 def see_all(scaled_HLM: Array, name: str, tap: Tap) -> Array:
@@ -66,15 +67,6 @@ def allowed_LM(n_queries: int, n_keys: int) -> Array:
     """True where the query row may see the key row; the queries are the last rows of the keys' sequence."""
     first = n_keys - n_queries
     return np.arange(n_keys)[None, :] <= first + np.arange(n_queries)[:, None]
-
-
-class Machine(Calculator, Protocol):
-    """What attention needs of the machine that it works in."""
-
-    @property
-    def score_divisor(self) -> float: ...
-    @property
-    def softmax(self) -> Callable[[Array], Array]: ...
 
 
 @dataclass(frozen=True)

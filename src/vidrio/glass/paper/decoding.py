@@ -1,38 +1,12 @@
-"""Step by step: what the decoder keeps from one step to the next, and the `step` function that search calls."""
+"""Step by step, with kept keys and values: the `step` function that search calls."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from vidrio.glass.paper.attention import Make
+from vidrio.glass.paper.attention import Kept
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, decode, encode, logits
-
-
-@dataclass
-class Kept:
-    """The keys and values of the steps so far, all heads; `reused`: how many rows of each were at the latest step."""
-
-    length: int = 0  # target tokens so far
-    rows: dict[str, Array] = field(default_factory=dict)
-    reused: dict[str, int] = field(default_factory=dict)
-
-    def grow(self, name: str, make: Make) -> Array:
-        old_rows, new_rows = self.rows.get(name), make()
-        self.reused[name] = 0 if old_rows is None else old_rows.shape[1]
-        self.rows[name] = new_rows if old_rows is None else np.concatenate([old_rows, new_rows], axis=1)
-        return self.rows[name]
-
-    def once(self, name: str, make: Make) -> Array:
-        self.reused[name] = self.rows[name].shape[1] if name in self.rows else 0
-        if name not in self.rows:
-            self.rows[name] = make()
-        return self.rows[name]
-
-    def branch(self) -> "Kept":
-        """A copy to go on from; the arrays are shared, since nobody writes into them."""
-        return Kept(self.length, dict(self.rows), dict(self.reused))
 
 
 def decode_step(

@@ -18,7 +18,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from vidrio.glass.paper.arithmetic import Arithmetic, Calculator, Projection, Rows, Scores, WholeNumbers
+from vidrio.glass.paper.arithmetic import Arithmetic, Machine, Projection, Rows, Scores, WholeNumbers
 from vidrio.glass.paper.maths import Array, Tap, no_tap, tap_heads
 from vidrio.model.quantised import LARGEST, SUMMED
 
@@ -53,7 +53,7 @@ def whole_parameters(parameters: Mapping[str, Array], axes: Mapping[str, str]) -
     return found
 
 
-def project(machine: Calculator, x: Rows, to: Projection, tap: Tap) -> Array:
+def project(machine: Machine, x: Rows, to: Projection, tap: Tap) -> Array:
     """x W + b by whole numbers, for each head where there is a matrix for each."""
     assert isinstance(x, WholeNumbers)
     (whole, factor), b = machine.whole_parameters[to.weight], machine.parameters.get(to.bias)
@@ -72,7 +72,7 @@ def whole_product(a: Array, b: Array) -> Array:
     return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
 
 
-def look_up(machine: Calculator, table: str, ids_L: Array) -> Array:
+def look_up(machine: Machine, table: str, ids_L: Array) -> Array:
     whole, factor = machine.whole_parameters[table]
     return whole[ids_L] * (1 / factor[ids_L, None])
 

@@ -17,7 +17,7 @@ import numpy as np
 from vidrio.errors import InputError
 from vidrio.glass.paper import attention, maths, positions
 from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic, Projection, WholeNumbers
-from vidrio.glass.paper.attention import NOTHING_KEPT, Attention, Keeping, Mask, multi_head, see_all
+from vidrio.glass.paper.attention import Attention, Kept, Mask, multi_head, see_all
 from vidrio.glass.paper.eight_bits import eight_bits, whole_parameters
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.model.config import ModelConfig
@@ -164,15 +164,16 @@ def decode(
     target_ids: Sequence[int],
     memory_SD: Array | None,
     tap: Tap = no_tap,
-    keep: Keeping = NOTHING_KEPT,
+    kept: Kept | None = None,
 ) -> Array:
     """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
 
-    With `keep`, `target_ids` are only the new ones; the earlier ones' keys and values are kept.
+    With `kept`, `target_ids` are only the new ones; the earlier ones' keys and values are kept.
     """
-    x_TD = tap("dec.in", embed(machine, "tgt", target_ids, keep.length, tap))
+    kept = kept or Kept()
+    x_TD = tap("dec.in", embed(machine, "tgt", target_ids, kept.length, tap))
     for n in range(machine.config.n_decoder_layers):
-        x_TD = decoder_layer(machine, x_TD, memory_SD, f"dec.{n}", tap, keep)
+        x_TD = decoder_layer(machine, x_TD, memory_SD, f"dec.{n}", tap, kept)
     if machine.config.norm == "pre":
         x_TD = norm(machine, x_TD, "dec.norm", tap)
     return tap("dec.out", x_TD)
@@ -184,14 +185,14 @@ def decoder_layer(
     memory_SD: Array | None,
     name: str,
     tap: Tap = no_tap,
-    keep: Keeping = NOTHING_KEPT,
+    kept: Kept | None = None,
 ) -> Array:
     """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
-    arithmetic = machine.arithmetic
-    to_itself = Attention(f"{name}.self", machine.mask, arithmetic.decoder_scores, keep.grow)
+    arithmetic, kept = machine.arithmetic, kept or Kept()
+    to_itself = Attention(f"{name}.self", machine.mask, arithmetic.decoder_scores, kept.grow)
     x_TD = machine.place_norm(machine, x_TD, lambda x: multi_head(machine, to_itself, x, x, tap), f"{name}.self", tap)
     if memory_SD is not None:
-        across = Attention(f"{name}.cross", see_all, arithmetic.cross_scores(keep.length), keep.once)
+        across = Attention(f"{name}.cross", see_all, arithmetic.cross_scores(kept.length), kept.once)
         attend = partial(multi_head, machine, across, y_MD=memory_SD, tap=tap)
         x_TD = machine.place_norm(machine, x_TD, attend, f"{name}.cross", tap)
     return machine.place_norm(machine, x_TD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)

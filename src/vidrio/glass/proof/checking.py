@@ -8,8 +8,8 @@ import numpy as np
 
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.trace import Address, Trace
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.paper.decoding import Kept, decode_step
+from vidrio.glass.paper.attention import Kept, causal
+from vidrio.glass.paper.decoding import decode_step
 from vidrio.glass.paper.transformer import encode
 from vidrio.glass.proof.cells import Cells
 from vidrio.glass.proof.operations import OPERATIONS
