@@ -79,7 +79,7 @@ def _pattern(trace: Trace, stage: Stage) -> tuple[str, Node] | None:
         else Number(1.0, (str(slot), ()))
         for slot, (name, axes) in enumerate(zip(stage.inputs, wanted, strict=False))
     ]
-    expression = operation.express(Making(Cells(trace), stage, (0,) * len(stage.axes), inputs))
+    expression = operation.express(Making(Cells(trace), stage, (0,) * len(stage.axes)), *inputs)
     return f"{','.join(wanted)}->{made}", _as_data(expression)
 
 

@@ -1,6 +1,5 @@
 """The numbers of a trace, read as Python floats: single ones, rows and columns, each fetched once."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -49,12 +48,12 @@ class Cells:
             self.held += len(row)
         return row
 
-    def exps(self, name: str, pattern: Pattern, *, shifted: bool) -> Long:
-        if (name, pattern) not in self.sums:
-            row = self.row(name, pattern)
-            maximum = Number(row.maximum, symbol="max")
-            self.sums[name, pattern] = Long("exp", row, maximum if shifted else None)
-        return self.sums[name, pattern]
+    def exps(self, row: Row, *, shifted: bool) -> Long:
+        """The sum of the exponentials of a row; `shifted`: with its maximum taken off first."""
+        if (row.name, row.place) not in self.sums:
+            shift = Number(row.maximum, symbol="max") if shifted else None
+            self.sums[row.name, row.place] = Long("exp", row, shift)
+        return self.sums[row.name, row.place]
 
 
 @lru_cache(maxsize=256)
@@ -73,22 +72,11 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
 
 @dataclass(frozen=True)
 class Making:
-    """What an operation needs to know to write down one number."""
+    """One number that is to be written down: where it stands, and where to read its inputs."""
 
     cells: Cells
     stage: Stage
     place: Place
-    inputs: Sequence[Number | Row]
-
-    def number(self, i: int = 0) -> Number:
-        number = self.inputs[i]
-        assert isinstance(number, Number)
-        return number
-
-    def row(self, i: int = 0) -> Row:
-        row = self.inputs[i]
-        assert isinstance(row, Row)
-        return row
 
     def token_at(self, i: int) -> str:
         """How to tell of index i of the last axis: with its token, if it stands for one."""
@@ -96,16 +84,16 @@ class Making:
         return f", at index {i}" + (f" {tokens[i]!r}" if i < len(tokens) else "")
 
 
-def inputs_of(cells: Cells, stage: Stage, indices: str, place: Place) -> list[Number | Row]:
+def inputs_of(m: Making, indices: str) -> list[Number | Row]:
     """The numbers, or rows of numbers, that one number is made from."""
     if not indices:
         return []
-    wanted, made = letters(indices, len(place))
-    at: dict[str, int] = dict(zip(made, place, strict=True))
+    wanted, made = letters(indices, len(m.place))
+    at: dict[str, int] = dict(zip(made, m.place, strict=True))
     if "p" in indices:
-        at["p"] = int(cells.array(stage.inputs[1])[at["i"]])
+        at["p"] = int(m.cells.array(m.stage.inputs[1])[at["i"]])
     found: list[Number | Row] = []
-    for name, axes in zip(stage.inputs, wanted, strict=False):  # a projection's bias may be missing
+    for name, axes in zip(m.stage.inputs, wanted, strict=False):  # a projection's bias may be missing
         pattern = tuple([at.get(axis) for axis in axes])
-        found.append(cells.row(name, pattern) if None in pattern else cells.number(name, pattern))  # type: ignore[arg-type]
+        found.append(m.cells.row(name, pattern) if None in pattern else m.cells.number(name, pattern))  # type: ignore[arg-type]
     return found

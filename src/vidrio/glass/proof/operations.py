@@ -18,12 +18,12 @@ from vidrio.glass.numbers.stages import Stage
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof.cells import Cells, Making, Place, inputs_of, letters
-from vidrio.glass.proof.expressions import Expression, Long, Number, apply, evaluate, exponential
+from vidrio.glass.proof.expressions import Expression, Long, Number, Row, apply, evaluate, exponential
 
 Facts = Iterator[tuple[str, float]]
 
 
-def no_facts(m: Making) -> Facts:
+def no_facts(m: Making, *inputs: Number | Row) -> Facts:
     yield from ()
 
 
@@ -31,9 +31,9 @@ def no_facts(m: Making) -> Facts:
 class Operation:
     """One small step."""
 
-    express: Callable[[Making], Expression]  # how one number is made
+    express: Callable[..., Expression]  # how one number is made
     indices: str = ""  # which numbers meet which: cells.letters
-    facts: Callable[[Making], Facts] = no_facts  # numbers on the way that the formula alone does not show
+    facts: Callable[..., Facts] = no_facts  # numbers on the way that the formula alone does not show
     causal: bool = False  # what is right of the diagonal is made from nothing
     by_row: bool = False  # a whole row is worked out at once
 
@@ -43,17 +43,14 @@ class Operation:
         return "p" in self.indices
 
 
-def making(cells: Cells, stage: Stage, place: Place) -> Making:
-    """One number, with what it is made from."""
-    return Making(cells, stage, place, inputs_of(cells, stage, OPERATIONS[stage.operation].indices, place))
-
-
 def expression(cells: Cells, stage: Stage, place: Place) -> Expression:
     """How one number is made."""
-    return OPERATIONS[stage.operation].express(making(cells, stage, place))
+    operation, m = OPERATIONS[stage.operation], Making(cells, stage, place)
+    return operation.express(m, *inputs_of(m, operation.indices))
 
 
 # --- how one number is made -------------------------------------------------------------------------------------------
+# Each function is given the numbers, or the rows of numbers, that `indices` picks from the inputs.
 
 
 def itself(m: Making) -> Expression:
@@ -61,11 +58,13 @@ def itself(m: Making) -> Expression:
     return m.cells.number(m.stage.address, m.place)
 
 
-def scale(m: Making) -> Expression:
+def copy(m: Making, x: Number) -> Expression:
+    return x
+
+
+def scale(m: Making, x: Number) -> Expression:
     config = m.cells.trace.machine.config
-    if not config.scale_embeddings:
-        return m.number()
-    return Number(math.sqrt(config.d_model), symbol="√D", rounded=True) * m.number()
+    return Number(math.sqrt(config.d_model), symbol="√D", rounded=True) * x if config.scale_embeddings else x
 
 
 def wave(m: Making, pair: int, function: str, columns: Expression) -> Expression:
@@ -87,67 +86,63 @@ def in_halves(m: Making, columns: Expression) -> Expression:
     return wave(m, column % half, "sin" if column < half else "cos", columns)
 
 
-def dot(m: Making) -> Expression:
-    return Long("product", m.row(0), m.row(1))
+def dot(m: Making, a: Row, b: Row) -> Expression:
+    return Long("product", a, b)
 
 
-def project(m: Making) -> Expression:
-    return dot(m) if len(m.inputs) == 2 else dot(m) + m.number(2)
+def project(m: Making, x: Row, W: Row, b: Number | None = None) -> Expression:
+    return dot(m, x, W) if b is None else dot(m, x, W) + b
 
 
-def divide(m: Making) -> Expression:
-    return m.number() / Number(math.sqrt(m.cells.trace.machine.config.d_head), symbol="√K", rounded=True)
+def divide(m: Making, x: Number) -> Expression:
+    return x / Number(math.sqrt(m.cells.trace.machine.config.d_head), symbol="√K", rounded=True)
 
 
-def divide_by(m: Making) -> Expression:
-    return m.number() / Number(float(m.cells.trace.machine.score_divisor), rounded=True)
+def divide_by(m: Making, x: Number) -> Expression:
+    return x / Number(float(m.cells.trace.machine.score_divisor), rounded=True)
 
 
-def hidden(m: Making, by: Number) -> Expression:
+def hidden(m: Making, x: Number, *, by: Number) -> Expression:
     """Right of the diagonal another number stands in the place."""
     row, column = m.place
-    return m.number() if column <= row else by
+    return x if column <= row else by
 
 
-def share(m: Making, *, shifted: bool) -> Expression:
+def share(m: Making, row: Row, *, shifted: bool) -> Expression:
     """Of a softmax: exp(x) / Σ exp(x)."""
-    row = m.row()
-    exps = m.cells.exps(row.name, row.place, shifted=shifted)
+    exps = m.cells.exps(row, shifted=shifted)
     shift = exps.other if isinstance(exps.other, Number) else None
     return exponential(row[m.place[-1]], shift) / exps
 
 
-def divided_by_length(m: Making, sum_: Expression) -> Expression:
-    return sum_ / Number(float(len(m.row())))
+def divided_by_length(row: Row, sum_: Expression) -> Expression:
+    return sum_ / Number(float(len(row)))
 
 
-def mean(m: Making) -> Expression:
-    return divided_by_length(m, Long("plain", m.row()))
+def mean(m: Making, row: Row) -> Expression:
+    return divided_by_length(row, Long("plain", row))
 
 
-def variance(m: Making) -> Expression:
-    return divided_by_length(m, Long("square", m.row(), m.number(1)))
+def variance(m: Making, row: Row, mean: Number) -> Expression:
+    return divided_by_length(row, Long("square", row, mean))
 
 
-def variance_by_squares(m: Making) -> Expression:
-    mean_of_squares = divided_by_length(m, Long("product", m.row(), m.row()))
-    return apply("max0", mean_of_squares - m.number(1).squared())
+def variance_by_squares(m: Making, row: Row, mean: Number) -> Expression:
+    return apply("max0", divided_by_length(row, Long("product", row, row)) - mean.squared())
 
 
-def normalise(m: Making) -> Expression:
+def normalise(m: Making, x: Number, mean: Number, variance: Number) -> Expression:
     epsilon = Number(m.cells.trace.machine.config.norm_epsilon, symbol="ε", rounded=True)
-    return (m.number(0) - m.number(1)) / apply("sqrt", m.number(2) + epsilon)
+    return (x - mean) / apply("sqrt", variance + epsilon)
 
 
-def gelu(m: Making) -> Expression:
-    x = m.number()
+def gelu(m: Making, x: Number) -> Expression:
     erf = apply("erf", x / Number(math.sqrt(2.0), symbol="√2", rounded=True))
     return x * (Number(0.5) * (Number(1.0) + erf))
 
 
-def swish(m: Making) -> Expression:
+def swish(m: Making, x: Number) -> Expression:
     """x / (1 + exp(−x)), written so that exp never overflows."""
-    x = m.number()
     e = apply("exp", Number(0.0) - apply("abs", x))
     return x * ((Number(1.0) if x.value >= 0 else e) / (Number(1.0) + e))
 
@@ -157,70 +152,66 @@ def concat(m: Making) -> Expression:
     return m.cells.number(m.stage.inputs[column // d_head], (row, column % d_head))
 
 
-def factor(m: Making) -> Expression:
+def factor(m: Making, row: Row) -> Expression:
     """127 / max |x|; 1 where all are 0."""
-    largest = max(m.row().numbers(), key=lambda number: abs(number.value))
+    largest = max(row.numbers(), key=lambda number: abs(number.value))
     return Number(127.0) / apply("abs", largest) if largest.value else Number(1.0)
 
 
-def whole_row(m: Making) -> Expression:
+def whole_row(m: Making, x: Number, factor: Number) -> Expression:
     """Rounded as the fast engine does, which adds 128 before it rounds, and takes it off again."""
-    return apply("round", m.number(0) * m.number(1) + Number(128.0)) - Number(128.0)
+    return apply("round", x * factor + Number(128.0)) - Number(128.0)
 
 
-def whole_weight(m: Making) -> Expression:
-    return apply("round", m.number(0) * m.number(1))
+def whole_weight(m: Making, x: Number, factor: Number) -> Expression:
+    return apply("round", x * factor)
 
 
-def restore(m: Making) -> Expression:
-    y = m.number(0) / m.number(1) / m.number(2)
-    return y if len(m.inputs) == 3 else y + m.number(3)
+def restore(m: Making, product: Number, x_factor: Number, W_factor: Number, b: Number | None = None) -> Expression:
+    y = product / x_factor / W_factor
+    return y if b is None else y + b
 
 
 # --- what a receipt tells besides -------------------------------------------------------------------------------------
 
 
-def facts_of_softmax(m: Making, *, shifted: bool) -> Facts:
-    row = m.row()
+def facts_of_softmax(m: Making, row: Row, *, shifted: bool) -> Facts:
     if shifted:  # a row with a NaN has no maximum in it
         where = m.token_at(row.values.index(row.maximum)) if row.maximum in row.values else ""
         yield f"max x{where}", row.maximum
     hidden = sum(value == -math.inf for value in row.values)
     if hidden:
         yield "hidden by the mask: terms that are exp(−∞) = 0", hidden
-    exps = m.cells.exps(row.name, row.place, shifted=shifted)
+    exps = m.cells.exps(row, shifted=shifted)
     yield f"the sum of the {len(row)} terms", evaluate(exps, m.cells.precision)
 
 
-def facts_of_variance(m: Making) -> Facts:
-    yield from _spread(m.cells, m.stage.inputs[0], m.stage.inputs[1], m.place)
+def facts_of_variance(m: Making, row: Row, mean: Number) -> Facts:
+    yield "Σ (x − mean)²", evaluate(Long("square", row, mean), m.cells.precision)
+    yield "N, which divides it (not N − 1)", len(row)
 
 
-def facts_of_normalise(m: Making) -> Facts:
-    yield from _norm(m.cells, m.stage.inputs, m.place[:1])
+def facts_of_normalise(m: Making, *inputs: Number) -> Facts:
+    yield from facts_of_norm(m, m.stage.inputs)
 
 
-def facts_of_gain_and_bias(m: Making) -> Facts:
-    yield from _norm(m.cells, m.cells.trace.stages[m.stage.inputs[0]].inputs, m.place[:1])
-    yield "normed = (x − mean) / √(var + ε)", m.number(0).value
-    yield "gain γ", m.number(1).value
-    yield "bias β", m.number(2).value
+def facts_of_gain_and_bias(m: Making, normed: Number, gain: Number, bias: Number) -> Facts:
+    yield from facts_of_norm(m, m.cells.trace.stages[m.stage.inputs[0]].inputs)
+    yield "normed = (x − mean) / √(var + ε)", normed.value
+    yield "gain γ", gain.value
+    yield "bias β", bias.value
 
 
-def _norm(cells: Cells, inputs: tuple[str, ...], row: Place) -> Facts:
-    x, mean, var = inputs
-    yield "mean", cells.number(mean, row).value
-    yield from _spread(cells, x, mean, row)
-    variance, epsilon = cells.number(var, row).value, cells.trace.machine.config.norm_epsilon
+def facts_of_norm(m: Making, inputs: tuple[str, ...]) -> Facts:
+    """Of the row that is normalised: the addresses of x, mean and var."""
+    (x, mean, var), row = inputs, m.place[:1]
+    mean_of_row = m.cells.number(mean, row)
+    yield "mean", mean_of_row.value
+    yield from facts_of_variance(m, m.cells.row(x, (*row, None)), mean_of_row)
+    variance, epsilon = m.cells.number(var, row).value, m.cells.trace.machine.config.norm_epsilon
     yield "var", variance
     yield "ε, inside the root", epsilon
     yield "√(var + ε)", math.sqrt(variance + epsilon) if variance + epsilon >= 0 else math.nan
-
-
-def _spread(cells: Cells, x: str, mean: str, place: Place) -> Facts:
-    row = cells.row(x, (*place, None))
-    yield "Σ (x − mean)²", evaluate(Long("square", row, cells.number(mean, place)), cells.precision)
-    yield "N, which divides it (not N − 1)", len(row)
 
 
 def facts_of_choice(m: Making) -> Facts:
@@ -286,16 +277,16 @@ def softmax(*, shifted: bool) -> Operation:
 OPERATIONS = {
     "parameter": Operation(itself),
     "input": Operation(itself),
-    "lookup": Operation(Making.number, "pj,i->ij"),
-    "lookup_whole": Operation(lambda m: m.number(0) / m.number(2), "pj,i,p->ij"),
+    "lookup": Operation(lambda m, x, token: x, "pj,i->ij"),
+    "lookup_whole": Operation(lambda m, whole, token, factor: whole / factor, "pj,i,p->ij"),
     "scale": Operation(scale, "ij->ij"),
     "sinusoidal_positions": Operation(lambda m: interleaved(m, m.place[1] // 2)),
     "sinusoidal_halves_positions": Operation(lambda m: in_halves(m, width(m))),
     "sinusoidal_marian_positions": Operation(lambda m: in_halves(m, width(m) - Number(2.0))),
     "slipped_positions": Operation(lambda m: interleaved(m, m.place[1])),
-    "learned_positions": Operation(Making.number, "ij->ij"),
+    "learned_positions": Operation(copy, "ij->ij"),
     "none_positions": Operation(lambda m: Number(0.0)),
-    "add": Operation(lambda m: m.number(0) + m.number(1), "ij,ij->ij"),
+    "add": Operation(lambda m, a, b: a + b, "ij,ij->ij"),
     "project": Operation(project, "ik,kj,j->ij"),
     "project_tied": Operation(project, "ik,jk,j->ij"),
     "rows_dot_rows": Operation(dot, "ik,jk->ij"),
@@ -311,14 +302,14 @@ OPERATIONS = {
     "variance": Operation(variance, "ij,i->i", facts_of_variance),
     "variance_by_squares": Operation(variance_by_squares, "ij,i->i", facts_of_variance),
     "normalise": Operation(normalise, "ij,i,i->ij", facts_of_normalise),
-    "gain_and_bias": Operation(lambda m: m.number(0) * m.number(1) + m.number(2), "ij,j,j->ij", facts_of_gain_and_bias),
-    "relu": Operation(lambda m: apply("max0", m.number()), "ij->ij"),
+    "gain_and_bias": Operation(lambda m, x, gain, bias: x * gain + bias, "ij,j,j->ij", facts_of_gain_and_bias),
+    "relu": Operation(lambda m, x: apply("max0", x), "ij->ij"),
     "gelu": Operation(gelu, "ij->ij"),
     "swish": Operation(swish, "ij->ij"),
-    "copy": Operation(Making.number, "ij->ij"),
+    "copy": Operation(copy, "ij->ij"),
     "column_mean": Operation(mean, "ij->j"),
     "choice": Operation(itself, facts=facts_of_choice),
-    "log_of_choice": Operation(lambda m: apply("log", m.number()), "ip,i->i"),
+    "log_of_choice": Operation(lambda m, prob, token: apply("log", prob), "ip,i->i"),
     "factor_of_rows": Operation(factor, "ik->i"),
     "factor_of_columns": Operation(factor, "kj->j"),
     "whole_by_rows": Operation(whole_row, "ij,i->ij"),

@@ -18,9 +18,9 @@ from vidrio.glass.numbers.stages import Stage, without_head
 from vidrio.glass.numbers.trace import Address, Trace, written
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof import expressions, notations
-from vidrio.glass.proof.cells import Cells, Place
+from vidrio.glass.proof.cells import Cells, Making, Place, inputs_of
 from vidrio.glass.proof.expressions import Expression, Number, Precision, bounded, evaluate, leaves, replaced
-from vidrio.glass.proof.operations import OPERATIONS, expression, making, needs_of, uses_of
+from vidrio.glass.proof.operations import OPERATIONS, expression, needs_of, uses_of
 
 ANY = ":"  # in an address: every index of that axis
 
@@ -154,8 +154,9 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
     cells = cells or Cells(trace.as_of(step))
     here = cells.trace
     stage = here.stages[at.name]
-    made, operation = making(cells, stage, at.place), OPERATIONS[stage.operation]
-    node = operation.express(made)
+    operation, making = OPERATIONS[stage.operation], Making(cells, stage, at.place)
+    made_of = inputs_of(making, operation.indices)
+    node = operation.express(making, *made_of)
     sources = dict.fromkeys(n.cell for n in leaves(node) if n.cell is not None)
     if operation.picks:
         sources[stage.inputs[1], at.place[:1]] = None
@@ -173,7 +174,7 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
             for cell in sources
         ),
         used_by=tuple(used_by(here, at, alone=bool(trace.steps))),
-        facts=tuple(operation.facts(made)),
+        facts=tuple(operation.facts(making, *made_of)),
     )
 
 
