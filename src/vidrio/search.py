@@ -213,17 +213,17 @@ def drawable(log_probs_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, n
 def explain_dropped(record: Tree, candidates: list[_Alive], beam: list[_Alive], end: int, options: Options) -> None:
     """Tell, for the candidates of this step that go no further, what was wrong with them."""
     last_kept = min((alive.total for alive in beam), default=None)
-    for alive in candidates:
-        node = record.nodes[alive.place]
-        if node.fate == "dropped" and node.token == end and node.rank <= options.beam:
+    for node in (record.nodes[alive.place] for alive in candidates):
+        if node.fate != "dropped":
+            continue
+        if node.token == end and node.rank <= options.beam:
             node.why = f"right after the forced prefix only the likeliest may end: rank {node.rank}"
-        elif node.fate == "dropped":
-            reason = f"outside the beam of {options.beam}: rank {node.rank}, log p {node.total:.3f}"
-            if node.token == end:
-                reason += "; a hypothesis ends only from inside the beam"
-            elif last_kept is not None:
-                reason += f", the last one kept has {last_kept:.3f}"
-            node.why = reason
+            continue
+        node.why = f"outside the beam of {options.beam}: rank {node.rank}, log p {node.total:.3f}"
+        if node.token == end:
+            node.why += "; a hypothesis ends only from inside the beam"
+        elif last_kept is not None:
+            node.why += f", the last one kept has {last_kept:.3f}"
 
 
 def explain_ends(record: Tree, finished: list[tuple[Hypothesis, int]], beam: list[_Alive], options: Options) -> None:

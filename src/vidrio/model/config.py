@@ -17,7 +17,6 @@ from typing import Any
 
 from vidrio.errors import ConfigError
 from vidrio.model.json_record import record, shown
-from vidrio.model.json_text import json_text
 
 FORMAT = 1  # of the model folder; another number is refused
 
@@ -174,6 +173,3 @@ class ModelConfig:
         if problems:
             raise ConfigError("this model cannot be built", found="; ".join(problems), do="change the values named")
         return config
-
-    def __str__(self) -> str:
-        return json_text(self.to_json())

@@ -46,17 +46,13 @@ class Stage:
         return self.kind in ("parameter", "constant")
 
     @property
-    def is_output(self) -> bool:
-        """Whether the model gives it out: words or classes, and their probabilities."""
-        return is_output(self.address)
-
-    @property
     def per_step(self) -> bool:
         """Whether each of its rows is given out at a decoding step of its own, and nothing of it before."""
-        return self.is_output and self.axes[:1] == "T"
+        return is_output(self.address) and self.axes[:1] == "T"
 
 
 def is_output(address: str) -> bool:
+    """Whether the model gives it out: words or classes, and their probabilities."""
     return address.startswith("out.")
 
 

@@ -207,17 +207,13 @@ def logits(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
 
 
 def predict(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
-    """Probabilities of the next word, after each row. §3.4."""
+    """Probabilities of the next word, after each row (of the classes, of one row). §3.4."""
     return tap("out.prob", machine.softmax(logits(machine, x_TD, tap)))
 
 
 def classify(machine: Machine, source_ids: Sequence[int], tap: Tap = no_tap) -> Array:
     """Encoder only: the mean row of the memory, and a linear layer on top → probabilities of the classes."""
-    pooled_D = tap("out.pooled", encode(machine, source_ids, tap).mean(axis=0))
-    x = machine.arithmetic.rows(pooled_D, "out.x", tap)
-    to = Projection("out.logits", "out.W", "out.b")
-    logits_C = tap("out.logits", machine.arithmetic.project(machine, x, to, tap))
-    return tap("out.prob", machine.softmax(logits_C))
+    return predict(machine, tap("out.pooled", encode(machine, source_ids, tap).mean(axis=0)), tap)
 
 
 def translate_forced(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vidrio.errors import AddressError
+from vidrio.glass.numbers.stages import is_output
 from vidrio.glass.numbers.trace import Address, Trace
 from vidrio.glass.paper.attention import Kept, causal
 from vidrio.glass.paper.decoding import decode_step
@@ -151,7 +152,7 @@ def spread(trace: Trace, names: Sequence[str], count: int, generator: np.random.
 def usual(trace: Trace, generator: np.random.Generator) -> list[At]:
     """What is checked unless told otherwise: all that came out, and some of everything on the way to it."""
     names = recomputed_names(trace)
-    outputs = [name for name in names if trace.stages[name].is_output]
+    outputs = [name for name in names if is_output(name)]
     size = sum(trace.array(name).size for name in outputs)
     first = list(every(trace, outputs)) if size <= MOST_OUTPUTS else spread(trace, outputs, MOST_OUTPUTS, generator)
     return [*first, *spread(trace, [name for name in names if name not in outputs], USUAL, generator)]
