@@ -86,9 +86,8 @@ SLIPPED = Formula(
     WHAT_IF,
     SAYS_POSITIONS,
 )
-SAYS_SCALED = "embeddings at the layers' scale"
-SCALED = Formula("scale", "√D · embedding", r"\sqrt{d_{model}}\,E", "§3.4", SAYS_SCALED)
-UNSCALED = Formula("scale", "1 · embedding", "E", "departs: §3.4 has √d_model", SAYS_SCALED)
+SCALED = Formula("scale", "√D · embedding", r"\sqrt{d_{model}}\,E", "§3.4", "embeddings at the layers' scale")
+UNSCALED = SCALED._replace(plain="1 · embedding", latex="E", place="departs: §3.4 has √d_model")
 
 # --- attention --------------------------------------------------------------------------------------------------------
 
@@ -98,36 +97,34 @@ PROJECTED = (
     ("V", "values: what each row passes on"),
 )
 SCORES = Formula("rows_dot_rows", "Q Kᵀ", r"QK^\top", "Eq. 1", "how well each query meets each key")
-SAYS_DIVIDED = "scores, small enough for softmax"
-DIVIDED = Formula("divide", "scores / √K", r"\frac{QK^\top}{\sqrt{d_k}}", "Eq. 1", SAYS_DIVIDED)
+DIVIDED = Formula("divide", "scores / √K", r"\frac{QK^\top}{\sqrt{d_k}}", "Eq. 1", "scores, small enough for softmax")
 
 
 def divided_by(number: str) -> Formula:
-    return Formula("divide_by", f"scores / {number}", rf"\frac{{QK^\top}}{{{number}}}", WHAT_IF, SAYS_DIVIDED)
+    plain, latex = f"scores / {number}", rf"\frac{{QK^\top}}{{{number}}}"
+    return DIVIDED._replace(operation="divide_by", plain=plain, latex=latex, place=WHAT_IF)
 
 
-SAYS_MASKED = "no row may see a later one"
 MASK = Formula(
     "mask",
     "scaled where column ≤ row, else −∞",
     r"\begin{cases}s_{ij}&j\le i\\-\infty&j>i\end{cases}",
     "§3.2.3",
-    SAYS_MASKED,
+    "no row may see a later one",
 )
 MASKS = {
-    variants.unmasked: Formula("copy", "scaled: nothing is hidden", "s_{ij}", WHAT_IF, SAYS_MASKED),
-    variants.zero_scores: Formula(
-        "zero_scores",
-        "scaled where column ≤ row, else 0",
-        r"\begin{cases}s_{ij}&j\le i\\0&j>i\end{cases}",
-        WHAT_IF,
-        SAYS_MASKED,
+    variants.unmasked: MASK._replace(
+        operation="copy", plain="scaled: nothing is hidden", latex="s_{ij}", place=WHAT_IF
+    ),
+    variants.zero_scores: MASK._replace(
+        operation="zero_scores",
+        plain="scaled where column ≤ row, else 0",
+        latex=r"\begin{cases}s_{ij}&j\le i\\0&j>i\end{cases}",
+        place=WHAT_IF,
     ),
 }
 SOFTMAX = Formula("softmax", "exp(x − max x) / Σ exp(x − max x)", r"\frac{e^{x_i-\max x}}{\sum_j e^{x_j-\max x}}", "")
-SOFTMAXES = {
-    variants.naive_softmax: Formula("naive_softmax", "exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}", "")
-}
+NAIVE_SOFTMAX = Formula("naive_softmax", "exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}", "")
 HEAD = Formula(
     "rows_dot_columns",
     "weights V",
@@ -152,11 +149,8 @@ ACTIVATIONS = {
     "swish": Formula("swish", "hidden · σ(hidden)", r"h\,\sigma(h)", "departs: Eq. 2 has max(0, x)", SAYS_ACTIVE),
 }
 MEAN = Formula("mean", "Σ x / D", r"\mu", LAYER_NORM, "each row's mean", "aggregate")
-SAYS_VARIANCE = "each row's variance"
-VARIANCE = Formula("variance", "Σ (x − mean)² / D", r"\sigma^2", LAYER_NORM, SAYS_VARIANCE, "aggregate")
-VARIANCE_BY_SQUARES = Formula(
-    "variance_by_squares", "Σ x² / D − mean²", r"\sigma^2", LAYER_NORM, SAYS_VARIANCE, "aggregate"
-)
+VARIANCE = Formula("variance", "Σ (x − mean)² / D", r"\sigma^2", LAYER_NORM, "each row's variance", "aggregate")
+VARIANCE_BY_SQUARES = VARIANCE._replace(operation="variance_by_squares", plain="Σ x² / D − mean²")
 NORMED = Formula(
     "normalise",
     "(x − mean) / √(var + ε)",

@@ -289,5 +289,5 @@ class _Way:
         return self.add(address, axes, how, (product, f"{x}.factor", f"{W}.factor{head}", *b))
 
     def softmax(self, address: str, axes: str, x: str, place: str, says: str) -> str:
-        how = formulas.SOFTMAXES.get(self.choices.softmax, formulas.SOFTMAX)
+        how = formulas.NAIVE_SOFTMAX if self.choices.softmax is variants.naive_softmax else formulas.SOFTMAX
         return self.add(address, axes, how._replace(place=place, says=says), (x,))
