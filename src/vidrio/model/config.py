@@ -111,13 +111,13 @@ class ModelConfig:
             yield f"d_model is {self.d_model}: Marian's waves need 4 or more"
         if not 0 < self.norm_epsilon <= 1:
             yield f"norm_epsilon is {self.norm_epsilon}, not above 0 and at most 1"
-        own, most = self.decoding, LARGEST_LENGTH_PENALTY
+        own, penalty = self.decoding, LARGEST_LENGTH_PENALTY
         if not 1 <= own.beam <= LARGEST_BEAM:
             yield f"beam is {own.beam}, not from 1 to {LARGEST_BEAM}"
         if not 1 <= own.max_length <= LARGEST_SIZE:
             yield f"max_length is {own.max_length}, not from 1 to {LARGEST_SIZE:,}"
-        if not abs(own.length_penalty) <= most:
-            yield f"length_penalty is {own.length_penalty}, not from {-most} to {most}"
+        if not abs(own.length_penalty) <= penalty:
+            yield f"length_penalty is {own.length_penalty}, not from {-penalty} to {penalty}"
 
     def _problems_of_special(self) -> Iterator[str]:
         """Of a file; a lesson's machine of a few words may have none of these tokens."""
