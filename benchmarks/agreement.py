@@ -116,7 +116,7 @@ def stepper_in_one_pass(machine: Machine, source: Sequence[int]) -> Step:
         before = list(prefixes)
         x_ND = np.concatenate([embed(machine, "tgt", prefix[-1:], kept.length, no_tap) for prefix in prefixes])
         for n in range(machine.config.n_decoder_layers):
-            x_ND = decoder_layer(machine, x_ND, memory_SD, f"dec.{n}", keep=kept)
+            x_ND = decoder_layer(machine, x_ND, memory_SD, f"dec.{n}", kept=kept)
         kept.length += 1
         if machine.config.norm == "pre":
             x_ND = norm(machine, x_ND, "dec.norm", no_tap)
