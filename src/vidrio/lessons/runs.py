@@ -9,23 +9,29 @@ Read next: steps.py.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
-from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine, decode, encode, predict, translate_forced
+from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.transformer import Machine, decode, encode, predict
 from vidrio.glass.paper.variants import unmasked
 from vidrio.glass.whatif.changes import with_divisor, with_positions, without_layer_norm, without_residual
 from vidrio.lessons import printed
 from vidrio.lessons.pages import pages
 from vidrio.lessons.printed import NUMBERS
 from vidrio.lessons.values import Values
+from vidrio.look.run import LoadedModel, look
+from vidrio.model.folder import About
 
 MODES = ("printed", "corrected", "trained")
 MOST_WORDS = 3  # the post's program stops there; a trained model stops by itself, or here
 MOST_TRAINED_WORDS = 12
+
+Given = Mapping[str, Array]
+NOTHING: Given = {}
+NOWHERE = Path()  # no folder holds these numbers
 
 
 @dataclass(frozen=True)
@@ -73,45 +79,20 @@ class Lesson:
 # --- how a run is made ------------------------------------------------------------------------------------------------
 
 
-def _trace(lesson: Lesson, machine: Machine, target_ids: Sequence[int]) -> Trace:
-    words = lesson.values.vocabulary
-    return Trace(
-        machine,
-        source_tokens=[words[i] for i in lesson.values.source_ids],
-        target_tokens=[words[i] for i in target_ids],
-        vocabulary=words,
-        source_vocabulary=words,
-    )
-
-
-def _encoded(lesson: Lesson, machine: Machine, given: Mapping[str, Array] | None = None) -> Trace:
-    """The encoder alone."""
-    trace = _trace(lesson, machine, ())
-    encode(machine, lesson.values.source_ids, trace.tap_through(_put(given or {})))
+def _encoded(lesson: Lesson, machine: Machine, given: Given = NOTHING) -> Trace:
+    """The encoder alone, with the numbers that are given in the place of those that were computed."""
+    values, words = lesson.values, lesson.values.vocabulary
+    tokens = [words[i] for i in values.source_ids]
+    trace = Trace(machine, source_tokens=tokens, vocabulary=words, source_vocabulary=words)
+    encode(machine, values.source_ids, trace.tap_through(lambda name, value: given.get(name, value)))
     return trace
 
 
-def _translated(
-    lesson: Lesson, machine: Machine, ids: Sequence[int], given: Mapping[str, Array] | None = None
-) -> Trace:
+def _translated(lesson: Lesson, machine: Machine, ids: Sequence[int], given: Given = NOTHING) -> Trace:
     """Encoder and decoder, over the start token and the words that came out after it; the last word ends the run."""
-    target_ids, choice_ids = ids[:-1], ids[1:]
-    trace = _trace(lesson, machine, target_ids)
-    trace.chosen_tokens = [lesson.values.vocabulary[i] for i in choice_ids]
-    if machine.mask is unmasked:
-        trace_steps(trace, lesson.values.source_ids, target_ids, choice_ids)
-        return trace
-    prob_TV = translate_forced(machine, lesson.values.source_ids, target_ids, trace.tap_through(_put(given or {})))
-    trace.tap("out.choice", np.array(choice_ids, dtype=np.int64))
-    trace.tap("out.score", np.log(prob_TV[np.arange(len(choice_ids)), choice_ids]))
-    return trace
-
-
-def _put(given: Mapping[str, Array]) -> Tap:
-    """A tap that puts these numbers in the place of those that were computed."""
-    if not given:
-        return no_tap
-    return lambda name, value: given.get(name, value)
+    values = lesson.values
+    model = LoadedModel(values.config, About(), machine, values.tokenizer, values.tokenizer, NOWHERE)
+    return look(model, values.sentence, change=lambda name, value: given.get(name, value), target=ids[1:]).trace
 
 
 def greedy(lesson: Lesson, machine: Machine) -> list[int]:
@@ -132,7 +113,7 @@ def greedy(lesson: Lesson, machine: Machine) -> list[int]:
 # --- the runs ---------------------------------------------------------------------------------------------------------
 
 
-def _at_sos(lesson: Lesson, given: Mapping[str, Array]) -> Trace:
+def _at_sos(lesson: Lesson, given: Given) -> Trace:
     """The first decoding step, with the post's numbers where it goes on from a draw of its own."""
     start = lesson.values.config.special.start
     first = _translated(lesson, lesson.machine, [start, start], given)
