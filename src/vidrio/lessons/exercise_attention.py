@@ -3,17 +3,17 @@
 `measure_…` runs an experiment, whose result the page tells. Nothing is written down beforehand.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.attention import Attention, multi_head
-from vidrio.glass.paper.maths import Array
+from vidrio.glass.paper.maths import no_tap
 from vidrio.glass.paper.transformer import decode, encode, feed_forward, predict, translate_forced
 from vidrio.glass.whatif.changes import with_positions
 from vidrio.lessons.as_data import Measured
-from vidrio.lessons.machines import Recorder, largest_difference, random_machine
+from vidrio.lessons.machines import largest_difference, random_machine
 from vidrio.lessons.runs import Lesson, greedy
 from vidrio.lessons.values import trained
 from vidrio.look.measures import entropy
@@ -22,28 +22,21 @@ from vidrio.look.writing import shape
 # --- 1: what is the positional encoding for? --------------------------------------------------------------------------
 
 DOG_BITES_MAN = ("dog", "bites", "man")
-MAN_BITES_DOG = (2, 1, 0)  # the same words, in the other order
+MAN_BITES_DOG = [2, 1, 0]  # the same words, in the other order
 
 
-@dataclass(frozen=True)
-class Swapped:
-    """The encoder's rows for a sentence and for the same words in another order, in the order of the words' ids."""
-
-    memory_SD: Array
-    swapped_SD: Array
-    first_word_change: float  # how far the next word's probabilities move
-
-    @property
-    def difference(self) -> float:
-        return largest_difference(self.memory_SD, self.swapped_SD)
-
-
-def measure_positions(kind: str, seed: int = 0) -> Swapped:
+def measure_positions(kind: str, seed: int = 0) -> Measured:
     """Encode `dog bites man` and `man bites dog` with these positions, and put the rows of the same words together."""
     machine = random_machine(DOG_BITES_MAN, seed, d_model=4, d_head=2, d_ff=8, positions=kind)
     memory_SD, other_SD = encode(machine, (0, 1, 2)), encode(machine, MAN_BITES_DOG)
     first, other = (predict(machine, decode(machine, (0,), rows)) for rows in (memory_SD, other_SD))
-    return Swapped(memory_SD, other_SD[list(MAN_BITES_DOG)], largest_difference(first, other))
+    swapped_SD = other_SD[MAN_BITES_DOG]
+    return Measured(
+        {"difference": largest_difference(memory_SD, swapped_SD)},
+        memory_SD=memory_SD,
+        swapped_SD=swapped_SD,
+        first_word_change=largest_difference(first, other),  # how far the next word's probabilities move
+    )
 
 
 TWO_ORDERS = ("hello world", "world hello")
@@ -134,11 +127,11 @@ def measure_width(d_head: int, seed: int = 0) -> Measured:
     machine = random_machine(["word"], d_model=d, n_heads=1, d_head=d_head, d_ff=1)
     drawn = {f"enc.0.self.W{letter}": generator.standard_normal((1, d, d_head)) / d**0.5 for letter in "QK"}
     machine = replace(machine, parameters={**machine.parameters, **drawn})
-    plain, scaled = Recorder(), Recorder()
-    multi_head(replace(machine, score_divisor=1.0), Attention("enc.0.self"), x_LD, x_LD, plain)
-    multi_head(machine, Attention("enc.0.self"), x_LD, x_LD, scaled)
-    scores_LL = plain["enc.0.self.scores.h0"]
-    weights_LL, calm_LL = plain["enc.0.self.weights.h0"], scaled["enc.0.self.weights.h0"]
+    plain, scaled = Trace(replace(machine, score_divisor=1.0)), Trace(machine)
+    for trace in (plain, scaled):
+        multi_head(trace.machine, Attention("enc.0.self"), x_LD, x_LD, trace.tap)
+    scores_LL = plain.array("enc.0.self.scores.h0")
+    weights_LL, calm_LL = plain.array("enc.0.self.weights.h0"), scaled.array("enc.0.self.weights.h0")
     queries, keys = generator.standard_normal((QUERIES, d_head)), generator.standard_normal((ORDERED_KEYS, d_head))
     return Measured(
         d_head=d_head,
@@ -168,25 +161,23 @@ def measure_feed_forward(seed: int = 0) -> Measured:
     machine = replace(machine, parameters=parameters)
     x_LD = generator.standard_normal((4, 4))
     x_LD[2] = x_LD[0]
-    recorder = Recorder()
-    out_LD = feed_forward(machine, x_LD, "enc.0.ffn", recorder)
+    trace = Trace(machine)
+    out_LD = feed_forward(machine, x_LD, "enc.0.ffn", trace.tap)
     changed_LD = x_LD.copy()
     changed_LD[3] += 1.0
-    moved_LD = feed_forward(machine, changed_LD, "enc.0.ffn", Recorder())
+    moved_LD = feed_forward(machine, changed_LD, "enc.0.ffn", no_tap)
 
     def bend(activate: object) -> float:
         """|f(a) + f(b) − f(a + b) − f(0)|: 0 only for a linear map with its bias."""
         bent = replace(machine, activate=activate)  # type: ignore[arg-type]
         a, b = x_LD[:1], x_LD[1:2]
-        f_a, f_b, f_ab, f_0 = (feed_forward(bent, x, "enc.0.ffn", Recorder()) for x in (a, b, a + b, 0 * a))
+        f_a, f_b, f_ab, f_0 = (feed_forward(bent, x, "enc.0.ffn", no_tap) for x in (a, b, a + b, 0 * a))
         return largest_difference(f_a + f_b, f_ab + f_0)
 
-    hidden_LF, active_LF = recorder["enc.0.ffn.hidden"], recorder["enc.0.ffn.active"]
-    names = ("x", "W1", "b1", "hidden", "active", "W2", "b2", "out")
-    arrays = {"x": x_LD, "hidden": hidden_LF, "active": active_LF, "out": out_LD}
-    shapes = {name: shape(arrays.get(name, parameters.get(f"enc.0.ffn.{name}"))) for name in names}
+    hidden_LF, active_LF = trace.array("enc.0.ffn.hidden"), trace.array("enc.0.ffn.active")
+    names = ("W1", "b1", "hidden", "active", "W2", "b2", "out")
     return Measured(
-        shapes=shapes,
+        shapes={"x": shape(x_LD), **{name: shape(trace.array(f"enc.0.ffn.{name}")) for name in names}},
         x_LD=x_LD,
         hidden_LF=hidden_LF,
         active_LF=active_LF,

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -106,28 +106,18 @@ def measure_missed(n_models: int = 60, length: int = 3) -> dict[int, float]:
     return {beam: count / n_models for beam, count in missed.items()}
 
 
-class Branch(NamedTuple):
-    """A hypothesis that went on or ended, or how many were dropped beside its like."""
-
-    indent: str
-    word: str = ""
-    p: float = 0.0
-    total: float = 0.0
-    best: bool = False
-    dropped: int = 0
-
-
-def branches(tree: Tree, words: Sequence[str], parent: int = -1, indent: str = "  ") -> Iterator[Branch]:
-    """The tree of a search, as lines."""
+def branches(tree: Tree, words: Sequence[str], parent: int = -1, indent: str = "  ") -> Iterator[dict[str, Any]]:
+    """The tree of a search: the hypotheses that went on or ended, and how many were dropped beside their like."""
     nodes = [(place, node) for place, node in enumerate(tree.nodes) if node.parent == parent]
     for place, node in nodes:
         if node.fate != "dropped":
-            p, total = float(np.exp(node.log_prob)), float(np.exp(node.total))
-            yield Branch(indent, words[node.token], p, total, place == tree.best)
+            p, total = np.exp(node.log_prob), np.exp(node.total)
+            word = {"word": words[node.token], "p": p, "total": total, "best": place == tree.best}
+            yield {"indent": indent, "dropped": 0, **word}
             yield from branches(tree, words, place, indent + "  ")
     dropped = sum(node.fate == "dropped" for _, node in nodes)
     if dropped:
-        yield Branch(indent, dropped=dropped)
+        yield {"indent": indent, "dropped": dropped}
 
 
 def measure_greedy() -> Measured:

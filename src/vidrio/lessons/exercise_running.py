@@ -5,7 +5,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from vidrio.glass.paper.attention import Kept
 from vidrio.glass.paper.decoding import decode_step
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine, decode, encode, encoder_layer, logits
-from vidrio.glass.whatif.changes import without_layer_norm, without_residual
 from vidrio.lessons import counting
 from vidrio.lessons.as_data import Measured
 from vidrio.lessons.machines import largest_difference, random_machine
@@ -88,27 +86,12 @@ WAYS = {
 }
 
 
-@dataclass(frozen=True)
-class Depth:
-    """At the measured layers, the size of what comes in and of the gradient of a loss at the top."""
-
-    values: Array
-    gradients: Array
-
-    @property
-    def reaches(self) -> float:
-        """Gradient at the lowest layer, as a share of that at the highest."""
-        return float(self.gradients[0] / self.gradients[-1])
-
-
-def measure_depth(residual: bool, layer_norm: bool, seeds: Sequence[int] = range(8)) -> Depth:
-    """Twelve encoder layers of Glorot-drawn matrices; gradients by central differences in float64, geometric mean of
-    some draws."""
+def measure_depth(recipe: Recipe, seeds: Sequence[int] = range(8)) -> Measured:
+    """At the measured ones of twelve encoder layers of Glorot-drawn matrices, the size of what comes in and of the
+    gradient of a loss at the top, by central differences in float64; geometric mean of some draws."""
     values, gradients = [], []
     for seed in seeds:
-        machine = random_machine(["word"], seed, n_encoder_layers=DEPTH)
-        machine = machine if residual else without_residual(machine)
-        machine = machine if layer_norm else without_layer_norm(machine)
+        machine = recipe.machine(random_machine(["word"], seed, n_encoder_layers=DEPTH))
         generator = np.random.default_rng(seed)
         inputs = [generator.standard_normal((2, machine.config.d_model))]
         for n in range(DEPTH):
@@ -116,7 +99,9 @@ def measure_depth(residual: bool, layer_norm: bool, seeds: Sequence[int] = range
         direction_LD = generator.standard_normal(inputs[0].shape)  # loss = Σ direction · output
         values.append([_size(inputs[n]) for n in MEASURED])
         gradients.append([_size(gradient(machine, n, inputs[n], direction_LD)) for n in MEASURED])
-    return Depth(np.exp(np.log(values).mean(axis=0)), np.exp(np.log(gradients).mean(axis=0)))
+    values_L, gradients_L = (np.exp(np.log(sizes).mean(axis=0)) for sizes in (values, gradients))
+    # of the gradient at the highest layer the share that reaches the lowest
+    return Measured({"reaches": gradients_L[0] / gradients_L[-1]}, values=values_L, gradients=gradients_L)
 
 
 def _size(x: Array) -> float:
@@ -148,7 +133,7 @@ def measure_depths() -> Measured:
         return {name: run(Recipe(softmax, *way), Draws(200)).nan_share for name, way in WAYS.items()}
 
     small = Draws(200, spread=0.25)
-    depths = {name: measure_depth(*way) for name, way in WAYS.items()}
+    depths = {name: measure_depth(Recipe("stable", *way)) for name, way in WAYS.items()}
     apart = {name: run(Recipe("stable", *way), small).medians("apart") for name, way in WAYS.items()}  # block by block
     page = {
         **{"n_layers": DEPTH, "top": MEASURED[-1]},

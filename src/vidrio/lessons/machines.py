@@ -18,20 +18,6 @@ def random_machine(words: Sequence[str], seed: int = 0, **sizes: Any) -> Machine
     return build(config, random_parameters(config, np.random.default_rng(seed)))
 
 
-class Recorder:
-    """A tap that keeps what it is told, without the checks of a `Trace`: for parts of a machine, run by themselves."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Array] = {}
-
-    def __call__(self, name: str, value: Array) -> Array:
-        self.values[name] = value
-        return value
-
-    def __getitem__(self, name: str) -> Array:
-        return self.values[name]
-
-
 def largest_difference(a: Array, b: Array) -> float:
     """The largest |a − b|."""
     return float(np.abs(a - b).max())

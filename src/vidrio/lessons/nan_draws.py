@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.paper.transformer import Machine, build, encode, encoder_layer
+from vidrio.glass.paper.maths import Array, no_tap
+from vidrio.glass.paper.transformer import Machine, build, embed, encoder_layer
 from vidrio.glass.whatif.changes import with_dtype, with_softmax, without_layer_norm, without_residual
-from vidrio.lessons.machines import Recorder
 from vidrio.lessons.values import trained
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs, random_parameters
@@ -112,9 +111,7 @@ class Learned:
 
     @cached_property
     def x_SD(self) -> Array:
-        recorder = Recorder()
-        encode(self.plain, trained().source_ids, recorder)
-        return recorder["enc.in"]
+        return embed(self.plain, "src", trained().source_ids, 0, no_tap)
 
     def __iter__(self) -> Iterator[dict[str, Array]]:
         yield dict(self.plain.parameters)

@@ -20,16 +20,15 @@ SECTIONS: dict[str, Callable[[], Any]] = {
     "heads": notes_attention.measure_heads,
     "mask": notes_attention.measure_mask,
     "tokens": notes_text.measure_tokens,
-    "structure": notes_text.first_step,
+    "structure": notes_text.measure_structure,
     "forcing": notes_text.measure_forcing,
 }
 
 
 def section_text(section: str, precision: int) -> str:
     """A section, measured and told."""
-    measured = SECTIONS[section]()
-    named = notes_text.named_of_first_step(measured) if section == "structure" else pages.public(measured)
-    return pages.text(pages.pages("notes")[section]["page"], named | {"cat": notes_positions.CAT_SENTENCE}, precision)
+    named = pages.public(SECTIONS[section]()) | {"cat": notes_positions.CAT_SENTENCE}
+    return pages.text(pages.pages("notes")[section]["page"], named, precision)
 
 
 @click.command("notes")

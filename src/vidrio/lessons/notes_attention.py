@@ -1,6 +1,6 @@
 """The second document on attention: how to hide the future, and what heads do with 512 numbers."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from vidrio.glass.paper.transformer import decode, predict
 from vidrio.glass.paper.variants import zero_after, zero_after_renormalised, zero_scores
 from vidrio.glass.whatif.changes import with_mask
 from vidrio.lessons.as_data import Measured
-from vidrio.lessons.machines import Recorder, largest_difference, random_machine
+from vidrio.lessons.machines import largest_difference, random_machine
 from vidrio.lessons.notes_positions import CAT_SENTENCE
 from vidrio.lessons.printed import NUMBERS
 
@@ -19,26 +19,16 @@ from vidrio.lessons.printed import NUMBERS
 PRINTED_WEIGHTS = NUMBERS["weights"]
 
 
-@dataclass(frozen=True)
-class Masked:
-    """The CAT table with the future hidden in four ways; rows are words, columns what they see."""
-
-    hidden: Array  # −∞ on the scores, before the softmax: right
-    zero_scores: Array  # zeros on the scores, before the softmax: as the document says
-    zero_weights: Array  # zeros on the weights, after the softmax
-    renormalised: Array  # the same, each row divided by its sum
-
-
-def masked(scores_LL: Array) -> Masked:
-    """Hide the future of these scores in four ways."""
+def masked(scores_LL: Array) -> Measured:
+    """Hide the future of these scores in four ways; rows are words, columns what they see."""
     weights_LL = softmax(scores_LL)
     with np.errstate(invalid="ignore"):  # 0 / 0 where nothing is left
-        renormalised = zero_after_renormalised(weights_LL)
-    return Masked(
-        softmax(causal(scores_LL, "masked", no_tap)),
-        softmax(zero_scores(scores_LL, "masked", no_tap)),
-        zero_after(weights_LL),
-        renormalised,
+        renormalised_LL = zero_after_renormalised(weights_LL)
+    return Measured(
+        hidden=softmax(causal(scores_LL, "masked", no_tap)),  # −∞ before the softmax: right
+        zero_scores=softmax(zero_scores(scores_LL, "masked", no_tap)),  # zeros before it: as the document says
+        zero_weights=zero_after(weights_LL),  # zeros after it
+        renormalised=renormalised_LL,  # the same, each row divided by its sum
     )
 
 
@@ -94,15 +84,15 @@ def measure_heads(seed: int = 0) -> Measured:
     changed_LD = x_LD.copy()
     changed_LD[2, 500] += 1.0
 
-    def run(parameters: dict[str, Array], rows: Array, change: str = "") -> Recorder:
-        recorder = Recorder()
+    def run(parameters: dict[str, Array], rows: Array, change: str = "") -> dict[str, Array]:
+        values: dict[str, Array] = {}
 
         def tap(name: str, value: Array) -> Array:
-            return recorder(name, value + 1.0 if name == change else value)
+            values[name] = value + 1.0 if name == change else value
+            return values[name]
 
-        ready = replace(machine, parameters={**machine.parameters, **parameters})
-        multi_head(ready, Attention("self"), rows, rows, tap)
-        return recorder
+        multi_head(replace(machine, parameters=parameters), Attention("self"), rows, rows, tap)
+        return values
 
     full = {f"self.{name}": machine.parameters[f"enc.0.self.{name}"] for name in ("WQ", "WK", "WV", "WO")}
     # Slicing is the special case in which head h reads its own quarter only, each number by itself.
@@ -126,7 +116,7 @@ def measure_heads(seed: int = 0) -> Measured:
     }
     return Measured(
         page,
-        values=before.values,
+        values=before,
         # how far each head's queries move when one number of x, in the last quarter, is changed
         moved=[largest_difference(before[name], moved[name]) for name in queries],
         moved_sliced=[largest_difference(cut[name], cut_moved[name]) for name in queries],

@@ -1,7 +1,7 @@
 """The second document on positions: the sine table and the learned one, and the sums in its picture."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,27 +34,14 @@ def rotation_error(table_PD: Array, distance: int) -> float:
     return max(largest_difference(rows[:-distance] @ R.T, rows[distance:]) for rows, R in pairs)
 
 
-@dataclass(frozen=True)
-class Orders:
-    """The encoder's rows for the CAT sentence, and for the same sentence with two words exchanged."""
-
-    memory_SD: Array
-    exchanged_SD: Array  # rows put back to their words
-
-    @property
-    def cats_differ(self) -> float:
-        return largest_difference(self.memory_SD[1], self.memory_SD[5])
-
-    @property
-    def moved(self) -> float:
-        return largest_difference(self.memory_SD, self.exchanged_SD)
-
-
-def measure_orders(kind: str, seed: int = 0) -> Orders:
+def measure_orders(kind: str, seed: int = 0) -> Measured:
     """Encode YOUR CAT IS A LOVELY CAT, then with YOUR and LOVELY exchanged, with these positions."""
     machine = random_machine(CAT_WORDS, seed, d_model=4, d_head=2, d_ff=8, positions=kind)
     exchange = [4, 1, 2, 3, 0, 5]
-    return Orders(encode(machine, CAT_IDS), encode(machine, [CAT_IDS[i] for i in exchange])[exchange])
+    memory_SD = encode(machine, CAT_IDS)
+    exchanged_SD = encode(machine, [CAT_IDS[i] for i in exchange])[exchange]  # rows put back to their words
+    cats_differ, moved = largest_difference(memory_SD[1], memory_SD[5]), largest_difference(memory_SD, exchanged_SD)
+    return Measured({"cats_differ": cats_differ, "moved": moved}, memory_SD=memory_SD, exchanged_SD=exchanged_SD)
 
 
 def beyond_the_table(kind: str, held: int = 6) -> str:

@@ -83,12 +83,13 @@ def first_step() -> Trace:
     return Lesson("trained", trained()).run("whole").as_of(0)
 
 
-def named_of_first_step(trace: Trace) -> dict[str, Any]:
-    """What the page tells of that step."""
+def measure_structure() -> Measured:
+    """All numbers of that step."""
+    trace = first_step()
     prob_V = trace.values["out.prob"][0]
     likeliest = np.argsort(-prob_V)[:5]
     best, parameters = int(likeliest[0]), trace.machine.parameters
-    return {
+    page = {
         "steps": list(_document_steps(trace)),
         "words": trace.vocabulary,
         "likeliest": likeliest,
@@ -100,6 +101,7 @@ def named_of_first_step(trace: Trace) -> dict[str, Any]:
         "column_D": parameters["out.W"][:, best],
         "bias": parameters["out.b"][best],
     }
+    return Measured(page, **trace.values)
 
 
 def _document_steps(trace: Trace) -> Iterator[dict[str, Any]]:

@@ -66,9 +66,9 @@ def blocks(page: str, values: Values, precision: int = writing.PRECISION) -> Ite
 
 
 def public(measured: Any) -> dict[str, Any]:
-    """What a page may name of an experiment's result: fields, properties, and what is for its page only."""
+    """What a page may name of an experiment's result."""
     named = {name: getattr(measured, name) for name in dir(measured) if not name.startswith("_")}
-    return named | named.get("page", {}) | {"measured": measured}
+    return named | {"measured": measured}
 
 
 # --- lines and parts --------------------------------------------------------------------------------------------------
