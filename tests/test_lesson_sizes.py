@@ -244,11 +244,11 @@ def test_the_glossary_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_resized_keeps_the_heads_inside_the_model() -> None:
-    config = resized(PRESETS["base"], {"d_model": 768, "heads": 12, "vocabulary": 100, "d_ff": None})
+    config = resized(PRESETS["base"], {"d_model": 768, "n_heads": 12, "vocabulary": 100, "d_ff": None})
     assert (config.d_model, config.n_heads, config.d_head, config.source_vocabulary) == (768, 12, 64, 100)
-    assert resized(LESSON, {"heads": 4, "d_head": 3}).d_head == 3
+    assert resized(LESSON, {"n_heads": 4, "d_head": 3}).d_head == 3
     with pytest.raises(ConfigError, match="do not share the model's width evenly"):
-        resized(PRESETS["base"], {"heads": 7})
+        resized(PRESETS["base"], {"n_heads": 7})
 
 
 @pytest.mark.parametrize(

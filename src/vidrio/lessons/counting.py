@@ -6,17 +6,16 @@ multiplications. Only matrix products are counted: softmax, norms and scaling ta
 matrix product hundreds.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from vidrio.glass.numbers.stages import Stage, stages
 from vidrio.glass.proof.cells import letters
 from vidrio.glass.proof.operations import OPERATIONS
 from vidrio.model.config import ModelConfig
-from vidrio.model.parameters import parameter_specs
+from vidrio.model.parameters import ParameterSpec, count, parameter_specs
 
 # The parts of a model, by the beginning of their addresses, in the order of the way of the data.
 PARTS = (
@@ -48,28 +47,22 @@ class Part:
 
 def parts(config: ModelConfig) -> list[Part]:
     """The parameters by part, in the order of the way."""
-    arrays: dict[str, Counter[tuple[str, tuple[int, ...]]]] = {}
-    layers: dict[str, set[str]] = {}
+    layers: dict[str, dict[str, Counter[ParameterSpec]]] = {}
     for name, spec in parameter_specs(config).items():
         key, layer = _part_of(name)
-        arrays.setdefault(key, Counter())[spec] += 1
-        layers.setdefault(key, set()).add(layer)
-    return [_part(key, arrays[key], len(layers[key])) for key in arrays]
+        layers.setdefault(key, {}).setdefault(layer, Counter())[spec] += 1
+    return [_part(key, next(iter(alike.values())), len(alike)) for key, alike in layers.items()]
 
 
-def _part(key: str, arrays: Counter[tuple[str, tuple[int, ...]]], times: int) -> Part:
-    arrays = Counter({spec: count // times for spec, count in arrays.items()})
-
+def _part(key: str, arrays: Counter[ParameterSpec], times: int) -> Part:
     def sum_of(texts: Iterator[str]) -> str:
-        return " + ".join(
-            f"{count}·{text}" if count > 1 else text for text, count in zip(texts, arrays.values(), strict=True)
-        )
+        return " + ".join(f"{n}·{text}" if n > 1 else text for text, n in zip(texts, arrays.values(), strict=True))
 
     return Part(
         key,
         sum_of("·".join(axes) for axes, _ in arrays),
         sum_of("·".join(map(str, shape)) for _, shape in arrays),
-        sum(int(np.prod(shape)) * count for (_, shape), count in arrays.items()),
+        sum(math.prod(shape) * n for (_, shape), n in arrays.items()),
         times,
     )
 
@@ -102,8 +95,7 @@ def products(config: ModelConfig) -> Counter[Product]:
     table = stages(one_layer)
     kinds: Counter[Product] = Counter()
     for stage in table.values():
-        inner = _inner_axis(stage, table)
-        if inner:
+        if inner := _inner_axis(stage, table):
             part, layer = _part_of(stage.address.rpartition(".h")[0] or stage.address)
             kinds[Product(part, stage.axes, inner)] += layers[part[:3]] if layer else 1
     return kinds
@@ -158,19 +150,17 @@ def _sum(config: ModelConfig, kinds: Counter[Product], sides: str, n_rows: Rows)
     sizes |= {"C": c.n_classes, "S": n_rows.source, "T": n_rows.target}
     visible_sizes = sizes | {"T": n_rows.visible}
     total: Counter[str] = Counter()
-    for product, count in kinds.items():
+    for product, times in kinds.items():
         side, rows, columns = product.part[:3], product.axes[0], product.axes[1:]
         if side not in sides or (side == "dec" and rows == "S" and not n_rows.memory):
             continue
         # Rows are new ones; what is summed over, and what a new row looks at, are all the rows that can be seen.
-        length = sizes[rows] * int(np.prod([visible_sizes[axis] for axis in columns])) * visible_sizes[product.inner]
-        total[product.part] += length * count
+        length = sizes[rows] * math.prod(visible_sizes[axis] for axis in columns) * visible_sizes[product.inner]
+        total[product.part] += length * times
     return dict(total)
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
-
-BYTES = {"float32": 4, "bfloat16": 2}
 
 
 def bytes_of(config: ModelConfig) -> dict[str, int]:
@@ -179,18 +169,17 @@ def bytes_of(config: ModelConfig) -> dict[str, int]:
     int8: one byte for each number of a matrix, and a float32 scale for each of its outputs (in an embedding table, for
     each token); vectors stay float32.
     """
-    specs = parameter_specs(config).values()
-    count, int8 = 0, 0
-    for axes, shape in specs:
-        length = int(np.prod(shape))
+    int8 = 0
+    for axes, shape in parameter_specs(config).values():
+        length = math.prod(shape)
         scales = shape[0] if axes in ("VD", "PD") else length // shape[-2] if len(shape) > 1 else 0
-        count += length
         int8 += length + 4 * scales if scales else 4 * length
-    return {**{name: size * count for name, size in BYTES.items()}, "int8": int8}
+    return {"float32": 4 * count(config), "bfloat16": 2 * count(config), "int8": int8}
 
 
 def kept_numbers(config: ModelConfig, n_source: int, n_target: int) -> int:
     """How many numbers the kept keys and values are: of the memory, and of every target token so far."""
-    own = 2 * config.n_decoder_layers * config.n_heads * config.d_head * n_target
-    of_memory = 2 * config.n_decoder_layers * config.n_heads * config.d_head * n_source if config.has_encoder else 0
-    return own + of_memory if config.has_decoder else 0
+    if not config.has_decoder:
+        return 0
+    rows = n_target + (n_source if config.has_encoder else 0)
+    return 2 * config.n_decoder_layers * config.n_heads * config.d_head * rows

@@ -38,15 +38,10 @@ def _by_thirty(parameters: Mapping[str, Array] | None = None) -> Trace:
     return Lesson("printed", replace(values, parameters={**values.parameters, **(parameters or {})})).run("by-30")
 
 
-def _unit_norm(x_LD: Array) -> Array:
-    """The right layer norm with γ = 1, β = 0."""
+def _normed(normalise: Callable[..., Array], x_LD: Array) -> Array:
+    """By a layer norm with γ = 1, β = 0."""
     d = x_LD.shape[-1]
-    return layer_norm(x_LD, np.ones(d), np.zeros(d), 1e-5, "norm", no_tap)
-
-
-def _printed_norm(x_LD: Array) -> Array:
-    d = x_LD.shape[-1]
-    return printed.layer_norm(x_LD, np.ones(d), np.zeros(d), 0.0, "norm", no_tap)
+    return normalise(x_LD, np.ones(d), np.zeros(d), 1e-5, "norm")
 
 
 # --- the first document -----------------------------------------------------------------------------------------------
@@ -57,19 +52,11 @@ def positions() -> Figures:
     return {"right": sinusoidal(3, 4), "slipped": slipped_sinusoidal(3, 4), "E": E}
 
 
-def rounding() -> Figures:
-    return {"cosine": math.cos(0.01), "rounded": f"{math.cos(0.01):.2f}"}
-
-
 def matrices() -> Figures:
     own = of_the_post().parameters
     WQ, WK = own["enc.0.self.WQ"].copy(), own["enc.0.self.WK"].copy()
     WQ[0], WK[1] = NUMBERS["wq1_of_the_text"], NUMBERS["wk2_of_the_text"]
     return {"text": _by_thirty({"enc.0.self.WQ": WQ, "enc.0.self.WK": WK}).values, "code": _by_thirty().values}
-
-
-def by_hand() -> Figures:
-    return {"with_4": 4 + 6, "with_399": 3.99 + 6}
 
 
 def overflow() -> Figures:
@@ -90,10 +77,14 @@ def truncation() -> Figures:
 def epsilon() -> Figures:
     x_SD = _by_thirty().array("enc.0.self.sum")
     flat = np.array([[1.0, 1.0, 1.0, 1.00001]])
-    as_printed, right = _printed_norm(x_SD), _unit_norm(x_SD)
-    difference = largest_difference(as_printed[0], right[0])
-    flats = {"flat_printed": _printed_norm(flat)[0], "flat_right": _unit_norm(flat)[0]}
-    return {"printed": as_printed, "right": right, "difference": difference, **flats}
+    as_printed, right = _normed(printed.layer_norm, x_SD), _normed(layer_norm, x_SD)
+    return {
+        "printed": as_printed,
+        "right": right,
+        "difference": largest_difference(as_printed[0], right[0]),
+        "flat_printed": _normed(printed.layer_norm, flat)[0],
+        "flat_right": _normed(layer_norm, flat)[0],
+    }
 
 
 def twice_added() -> Figures:
@@ -105,11 +96,6 @@ def twice_added() -> Figures:
 
     right, wrong = block(Z_SD), block(Z_SD + x_SD)
     return {"right": right, "wrong": wrong, "difference": largest_difference(right, wrong)}
-
-
-def collapse() -> Figures:
-    rows = {"encoder": "six_blocks", "decoder": "six_decoder_blocks", "generating": "generating"}
-    return {what: largest_difference(*NUMBERS[name]) for what, name in rows.items()}
 
 
 def attentions() -> Figures:
@@ -144,7 +130,7 @@ def _unmasking(values: Values, layers: int, spread: float, generator: np.random.
 
 
 def cross_norm() -> Figures:
-    right_TD = _printed_norm(NUMBERS["cross_attention_of_sos"] + NUMBERS["self_norm_of_sos"])
+    right_TD = _normed(printed.layer_norm, NUMBERS["cross_attention_of_sos"] + NUMBERS["self_norm_of_sos"])
     return {"right": right_TD[0], "printed": NUMBERS["cross_norm_of_sos"][0]}
 
 
@@ -200,10 +186,9 @@ def _generated(values: Values, source_ids: Sequence[int], generator: np.random.G
     """Up to three words from a model whose every block, but not the output layer, is drawn anew at every call."""
     config = replace(values.config, positions="none")
     specs = parameter_specs(config)
-    tables = {} if values.generation_VD is None else dict.fromkeys(("src.embed", "tgt.embed"), values.generation_VD)
 
     def fresh() -> Machine:
-        machine = replace(values, config=config, parameters={**draw(specs, generator), **tables}).machine()
+        machine = replace(values, config=config, parameters=draw(specs, generator)).machine_for_generation()
         return replace(printed.as_printed(machine), mask=unmasked)
 
     first = fresh()
@@ -231,11 +216,6 @@ def zeros() -> Figures:
         "zeroed_sums": zero_after(PRINTED_WEIGHTS).sum(axis=1),
         "right": table.hidden,
     }
-
-
-def dimensions() -> Figures:
-    table_PD = sinusoidal(50, 8)
-    return {"table": table_PD, "error": rotation_error(table_PD, 5)}
 
 
 def sums() -> Figures:
@@ -273,15 +253,17 @@ def forcing() -> Figures:
 
 FIGURES: dict[int, Callable[[], Figures]] = {
     1: positions,
-    2: rounding,
+    2: lambda: {"cosine": math.cos(0.01), "rounded": f"{math.cos(0.01):.2f}"},
     3: matrices,
-    4: by_hand,
+    4: lambda: {"with_4": 4 + 6, "with_399": 3.99 + 6},
     5: overflow,
     6: reminder,
     7: truncation,
     8: epsilon,
     9: twice_added,
-    10: collapse,
+    10: lambda: {
+        rows: largest_difference(*NUMBERS[rows]) for rows in ("six_blocks", "six_decoder_blocks", "generating")
+    },
     11: attentions,
     14: mask,
     15: cross_norm,
@@ -291,7 +273,7 @@ FIGURES: dict[int, Callable[[], Figures]] = {
     20: other_logits,
     21: redrawn,
     25: zeros,
-    26: dimensions,
+    26: lambda: {"table": sinusoidal(50, 8), "error": rotation_error(sinusoidal(50, 8), 5)},
     27: sums,
     29: relation,
     30: heads,

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from vidrio.glass.paper.maths import Array, no_tap
-from vidrio.glass.paper.transformer import Machine, build, embed, encoder_layer
+from vidrio.glass.paper.transformer import Machine, embed, encoder_layer
 from vidrio.glass.whatif.changes import with_dtype, with_softmax, without_layer_norm, without_residual
+from vidrio.lessons.machines import random_machine
 from vidrio.lessons.values import trained
-from vidrio.model.config import ModelConfig
-from vidrio.model.parameters import parameter_specs, random_parameters
+from vidrio.model.parameters import parameter_specs
 
 # The encoder's input as the document prints it, embeddings and positions added up (with its slips: `lesson errata 1`).
 E_SD = np.array([[1, 3, 3, 5], [2.84, 3.99, 4, 6]])
@@ -37,10 +37,6 @@ class Recipe:
         machine = machine if self.residual else without_residual(machine)
         return machine if self.layer_norm else without_layer_norm(machine)
 
-    def __str__(self) -> str:
-        parts = [f"{self.softmax} softmax", *["residual"] * self.residual, *["layer norm"] * self.layer_norm]
-        return ", ".join(parts)
-
 
 RECIPES = tuple(Recipe(*choice) for choice in product(("naive", "stable"), (False, True), (False, True)))
 
@@ -56,24 +52,15 @@ class Draws:
     dtype: str = "float64"
 
     @property
-    def config(self) -> ModelConfig:
-        return ModelConfig(
-            shape="encoder",
-            n_classes=2,
-            source_vocabulary=2,
-            target_vocabulary=0,
-            d_model=4,
-            n_heads=2,
-            d_head=3,
-            d_ff=8,
-            n_encoder_layers=self.blocks,
-            max_positions=2,
-        )
+    def settings(self) -> dict[str, Any]:
+        how = {"draws": self.count, "seed": self.seed, "blocks": self.blocks}
+        return how | {"spread": self.spread, "dtype": self.dtype}
 
     @cached_property
     def plain(self) -> Machine:
         """The machine whose matrices are replaced by each draw's; gains stay 1 and norm biases 0."""
-        machine = build(self.config, random_parameters(self.config, np.random.default_rng(0)))
+        sizes = {"n_classes": 2, "d_model": 4, "d_head": 3, "d_ff": 8, "n_encoder_layers": self.blocks}
+        machine = random_machine(("Hello", "World"), shape="encoder", **sizes)
         return with_dtype(machine, DTYPES[self.dtype])
 
     @property
@@ -85,7 +72,7 @@ class Draws:
         """Draw after draw, each the parameters of all blocks. More draws begin with the same ones."""
         specs = {
             name: spec.shape
-            for name, spec in parameter_specs(self.config).items()
+            for name, spec in parameter_specs(self.plain.config).items()
             if name.startswith("enc.") and ".norm" not in name
         }
         generator = np.random.default_rng(self.seed)
@@ -100,6 +87,10 @@ class Learned:
 
     dtype: str = "float64"
     count: int = 1
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"as": "trained", "dtype": self.dtype}
 
     @cached_property
     def plain(self) -> Machine:
@@ -210,9 +201,9 @@ class Outcome:
         low, high = max(0, round(middle - half)), min(len(values) - 1, round(middle + half))
         return float(values[low]), float(values[high])
 
-    def close(self, limit: float = 1e-3) -> float:
-        """Share of the draws whose two rows end up nearer than `limit`."""
-        return float((self.apart[:, -1] < limit).mean())
+    def close(self) -> float:
+        """Share of the draws whose two rows end up nearer than 0.001."""
+        return float((self.apart[:, -1] < 1e-3).mean())
 
     def over(self, limit: float) -> list[float]:
         """For each block the share of the draws in which a |score| is above `limit`, or already NaN."""

@@ -7,8 +7,8 @@ many draws, with the softmax as the document writes it or with the row's maximum
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, replace
 from typing import Any
 
 import click
@@ -44,13 +44,13 @@ NAN = pages.pages("nan")
 @click.option("--layer-norm/--no-layer-norm", default=None, help="Only blocks with, or without, layer norm.")
 @click.option("--draws", "count", type=click.IntRange(1, 20_000), default=2000, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random matrices.")
-@click.option("--blocks", "n_blocks", type=click.IntRange(1, 100), default=BLOCKS, show_default=True)
+@click.option("--blocks", type=click.IntRange(1, 100), default=BLOCKS, show_default=True)
 @click.option("--spread", type=click.FloatRange(0, 1e6, min_open=True), default=1.0, show_default=True,
               help="Standard deviation of the matrices' entries.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="float64", show_default=True)
 @click.option("--precision", type=click.IntRange(0, 17), default=writing.PRECISION, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="The measured numbers as JSON.")
-def command(**options: Any) -> None:
+def command(numbers: str, precision: int, as_json: bool, **options: Any) -> None:
     """Six encoder blocks of random matrices: when do they become NaN, and why?
 
     \b
@@ -59,59 +59,30 @@ def command(**options: Any) -> None:
     vidrio lesson nan --softmax stable --residual --layer-norm    one, closely
     vidrio lesson nan --as trained             with numbers that were learned
     """
-    asked = Request(**options)
-    if math.isnan(asked.spread):
+    learned = numbers == "trained"
+    if math.isnan(options["spread"]):
         raise click.UsageError("--spread is a number above 0.")
-    if asked.numbers == "trained":
-        _refuse({"--draws": "count", "--seed": "seed", "--blocks": "n_blocks", "--spread": "spread"})
-    draws = asked.draws()
-    outcomes = [run(recipe, draws) for recipe in _shown_on_a_terminal(asked.recipes())]
-    if asked.as_json:
-        click.echo(json_text(asked.settings() | {"recipes": [outcome.to_json() for outcome in outcomes]}))
+    if learned:
+        _refuse_what_draws()
+    wanted = [options.pop(name) for name in ("softmax", "residual", "layer_norm")]  # None: both
+    recipes = [
+        recipe
+        for recipe in RECIPES
+        if all(want in (None, has) for want, has in zip(wanted, astuple(recipe), strict=True))
+    ]
+    draws = Learned(options["dtype"]) if learned else Draws(**options)
+    outcomes = [run(recipe, draws) for recipe in _shown_on_a_terminal(recipes)]
+    if as_json:
+        click.echo(json_text(draws.settings | {"recipes": [outcome.to_json() for outcome in outcomes]}))
     else:
-        click.echo(told(outcomes, asked.precision))
+        click.echo(told(outcomes, precision))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked for, as the options have it; None: both."""
-
-    numbers: str  # drawn or trained
-    softmax: str | None
-    residual: bool | None
-    layer_norm: bool | None
-    count: int
-    seed: int
-    n_blocks: int
-    spread: float
-    dtype: str
-    precision: int
-    as_json: bool
-
-    def recipes(self) -> list[Recipe]:
-        wanted = (self.softmax, self.residual, self.layer_norm)
-        return [
-            recipe
-            for recipe in RECIPES
-            if all(want in (None, has) for want, has in zip(wanted, astuple(recipe), strict=True))
-        ]
-
-    def draws(self) -> Draws | Learned:
-        if self.numbers == "trained":
-            return Learned(self.dtype)
-        return Draws(self.count, self.seed, self.n_blocks, self.spread, self.dtype)
-
-    def settings(self) -> dict[str, Any]:
-        if self.numbers == "trained":
-            return {"as": "trained", "dtype": self.dtype}
-        how = {"draws": self.count, "seed": self.seed, "blocks": self.n_blocks}
-        return how | {"spread": self.spread, "dtype": self.dtype}
-
-
-def _refuse(options: Mapping[str, str]) -> None:
+def _refuse_what_draws() -> None:
     """What is of no use with trained numbers must not seem to be."""
     source = click.get_current_context().get_parameter_source
-    given = [option for option, name in options.items() if source(name) is ParameterSource.COMMANDLINE]
+    names = {"--draws": "count", "--seed": "seed", "--blocks": "blocks", "--spread": "spread"}
+    given = [option for option, name in names.items() if source(name) is ParameterSource.COMMANDLINE]
     if given:
         raise click.UsageError(f"{', '.join(given)}: of use with drawn matrices only; those of --as trained are given.")
 

@@ -228,10 +228,9 @@ def _written(value: Any, how: str, precision: int) -> str:
     match way:
         case "number":
             return writing.number(float(value), _decimals(given, precision))
-        case "list":
-            return ", ".join(writing.number(float(number), precision) for number in value)
-        case "joined":
-            return f" {given[0]} ".join(writing.number(float(number), precision) for number in value)
+        case "list" | "joined":
+            sign = f" {given[0]} " if given else ", "
+            return sign.join(writing.number(float(number), precision) for number in value)
         case "visible":
             return writing.visible(value)
         case "row":
@@ -266,10 +265,8 @@ def size(difference: float) -> str:
     return "0" if difference == 0 else f"{difference:.2g}"
 
 
-def short(value: float | None, precision: int = 3) -> str:
-    """A number of any size in few characters; nothing to be told is a dash."""
-    if value is None:
-        return "-"
+def short(value: float, precision: int = 3) -> str:
+    """A number of any size in few characters."""
     precision = max(1, precision)
     if value != 0 and not 1e-3 <= abs(value) < 1e5:
         return f"{value:.{max(1, precision - 1)}e}"

@@ -19,7 +19,7 @@ from vidrio.lessons import values_file, walk_report
 from vidrio.lessons.as_data import json_text
 from vidrio.lessons.runs import MODES, Lesson
 from vidrio.lessons.step import steps
-from vidrio.lessons.values import Values, trained
+from vidrio.lessons.values import trained
 
 
 def lesson_of(mode: str | None, values: Path | None, sentence: str | None) -> Lesson:
@@ -29,18 +29,13 @@ def lesson_of(mode: str | None, values: Path | None, sentence: str | None) -> Le
     chosen = values_file.read(values, base) if values else base
     if sentence is not None:
         chosen = replace(chosen, sentence=sentence)
-    own = values is not None or sentence is not None
-    _refuse_too_long(chosen)
-    return Lesson(mode, chosen, own)
-
-
-def _refuse_too_long(values: Values) -> None:
-    if len(values.source_ids) > values.config.max_positions:
+    if len(chosen.source_ids) > chosen.config.max_positions:
         raise LessonError(
             "the sentence is longer than the model's positions",
-            found=f"{len(values.source_ids)} tokens; the model holds {values.config.max_positions}",
+            found=f"{len(chosen.source_ids)} tokens; the model holds {chosen.config.max_positions}",
             do="shorten it, or raise max_positions in your values",
         )
+    return Lesson(mode, chosen, own=values is not None or sentence is not None)
 
 
 @click.command("random-transformer")

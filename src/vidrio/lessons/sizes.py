@@ -5,7 +5,7 @@ means. Here they are counted, for the paper's sizes and for any other.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -16,6 +16,7 @@ from vidrio.lessons.as_data import json_text
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config
+from vidrio.model.parameters import count
 
 TEXTS = pages.pages("sizes")
 
@@ -46,11 +47,11 @@ PRESETS = {
 @click.option("--preset", type=click.Choice(list(PRESETS)), help="Sizes to start from.  [default: base]")
 @click.option("--model", "model", metavar="NAME", help="Start from the sizes of this model (folder or name).")
 @click.option("--d-model", type=click.IntRange(1, 65536), help="D: numbers in a token's row.")
-@click.option("--heads", type=click.IntRange(1, 1024), help="H: attention heads.")
+@click.option("--heads", "n_heads", type=click.IntRange(1, 1024), help="H: attention heads.")
 @click.option("--d-head", type=click.IntRange(1, 65536), help="K: width of a head.  [default: D / H]")
 @click.option("--d-ff", type=click.IntRange(1, 1 << 20), help="F: feed-forward (latent) width.")
-@click.option("--encoder-layers", type=click.IntRange(1, 1000))
-@click.option("--decoder-layers", type=click.IntRange(1, 1000))
+@click.option("--encoder-layers", "n_encoder_layers", type=click.IntRange(1, 1000))
+@click.option("--decoder-layers", "n_decoder_layers", type=click.IntRange(1, 1000))
 @click.option("--vocabulary", type=click.IntRange(1, 1 << 24), help="V: tokens known.")
 @click.option("--source-tokens", "-s", type=click.IntRange(1, 4096), default=20, show_default=True)
 @click.option("--target-tokens", "-t", type=click.IntRange(1, 4096), default=20, show_default=True)
@@ -58,7 +59,7 @@ PRESETS = {
     "--glossary", "wants_glossary", is_flag=True, help="The second document's six sizes: what each is and costs."
 )
 @click.option("--json", "as_json", is_flag=True, help="The counts as JSON.")
-def command(**options: Any) -> None:
+def command(preset: str | None, model: str | None, wants_glossary: bool, as_json: bool, **sizes: Any) -> None:
     """Parameters, memory and multiplications of a model, counted for any sizes.
 
     \b
@@ -67,45 +68,25 @@ def command(**options: Any) -> None:
     vidrio lesson sizes --d-model 256 --heads 4  your own
     vidrio lesson sizes --glossary               what each size is and costs
     """
-    settings = ("preset", "model", "source_tokens", "target_tokens", "wants_glossary", "as_json")
-    asked = Request(**{name: options.pop(name) for name in settings}, sizes=options)
-    config = asked.config()
-    of = (config, asked.source_tokens, asked.target_tokens)
-    if asked.as_json:
-        click.echo(json_text(report(*of) | ({"glossary": glossary(*of)} if asked.wants_glossary else {})))
+    if preset and model:
+        raise click.UsageError("--preset and --model exclude each other.")
+    tokens = (sizes.pop("source_tokens"), sizes.pop("target_tokens"))
+    start = read_config(models.find(model))[0] if model else PRESETS[preset or "base"]
+    config = resized(start, sizes)
+    if model and max(tokens) > start.max_positions:  # a preset's sines go on for ever
+        raise InputError(
+            f"{model} holds no text that long",
+            found=f"{max(tokens)} tokens; the model holds {start.max_positions}",
+            do="ask for fewer tokens",
+        )
+    if as_json:
+        counts = report(config, *tokens)
+        if wants_glossary:
+            counts["glossary"] = glossary(config, *tokens)
+        click.echo(json_text(counts))
     else:
-        click.echo((tell_glossary if asked.wants_glossary else tell)(asked.name, *of))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What was asked for, as the options have it; None among the sizes: as it was."""
-
-    preset: str | None
-    model: str | None
-    source_tokens: int
-    target_tokens: int
-    wants_glossary: bool
-    as_json: bool
-    sizes: Mapping[str, int | None]
-
-    @property
-    def name(self) -> str:
-        return (self.preset or self.model or "base") + (", resized" if any(self.sizes.values()) else "")
-
-    def config(self) -> ModelConfig:
-        """The sizes to start from, with those that were given; a preset's sines go on for ever."""
-        if self.preset and self.model:
-            raise click.UsageError("--preset and --model exclude each other.")
-        start = read_config(models.find(self.model))[0] if self.model else PRESETS[self.preset or "base"]
-        config, most = resized(start, self.sizes), max(self.source_tokens, self.target_tokens)
-        if self.model and most > start.max_positions:
-            raise InputError(
-                f"{self.model} holds no text that long",
-                found=f"{most} tokens; the model holds {start.max_positions}",
-                do="ask for fewer tokens",
-            )
-        return config
+        name = (preset or model or "base") + (", resized" if any(sizes.values()) else "")
+        click.echo((tell_glossary if wants_glossary else tell)(name, config, *tokens))
 
 
 def resized(config: ModelConfig, sizes: Mapping[str, int | None]) -> ModelConfig:
@@ -115,18 +96,16 @@ def resized(config: ModelConfig, sizes: Mapping[str, int | None]) -> ModelConfig
     if vocabulary:
         given |= {"source_vocabulary": vocabulary} if config.has_encoder else {}
         given |= {"target_vocabulary": vocabulary} if config.has_decoder else {}
-    names = {"heads": "n_heads", "encoder_layers": "n_encoder_layers", "decoder_layers": "n_decoder_layers"}
-    fields = {names.get(name, name): value for name, value in given.items()}
-    if {"d_model", "n_heads"} & fields.keys() and "d_head" not in fields:
-        d, h = fields.get("d_model", config.d_model), fields.get("n_heads", config.n_heads)
+    if {"d_model", "n_heads"} & given.keys() and "d_head" not in given:
+        d, h = given.get("d_model", config.d_model), given.get("n_heads", config.n_heads)
         if d % h:
             raise ConfigError(
                 "the heads do not share the model's width evenly",
                 found=f"D {d} / H {h} = {d / h:.2f}",
                 do="choose a number of heads that divides D, or give --d-head",
             )
-        fields["d_head"] = d // h
-    return replace(config, **fields)  # type: ignore[arg-type]  # whole numbers all, by their options
+        given["d_head"] = d // h
+    return replace(config, **given)  # type: ignore[arg-type]  # whole numbers all, by their options
 
 
 # --- counting ---------------------------------------------------------------------------------------------------------
@@ -137,7 +116,7 @@ def report(config: ModelConfig, n_source: int, n_target: int) -> dict[str, Any]:
     return {
         "config": config.to_json(),
         "parameters": {
-            "total": sum(part.total for part in counting.parts(config)),
+            "total": count(config),
             "parts": [
                 {"part": p.key, "letters": p.letters, "numbers": p.numbers, "one": p.one, "times": p.times}
                 for p in counting.parts(config)
@@ -181,7 +160,7 @@ def _named(name: str, config: ModelConfig, n_source: int, n_target: int) -> dict
 def tell(name: str, config: ModelConfig, n_source: int, n_target: int) -> str:
     """The tables."""
     parts, labels = counting.parts(config), TEXTS["parts"]
-    total = sum(part.total for part in parts)
+    total = count(config)
     by_hand = next((part for part in parts if part.key.endswith(".self")), parts[0])
     ways = work(config, n_source, n_target)
     sums = {way: sum(counts.values()) for way, counts in ways.items()}
@@ -200,8 +179,7 @@ def tell(name: str, config: ModelConfig, n_source: int, n_target: int) -> str:
         "millions": unit > 1,
         **{shape.replace("-", "_"): config.shape == shape for shape in TEXTS["tokens"]},
         "work": [
-            (labels[key], ["" if count is None else f"{count / unit:,.0f}" for count in counts])
-            for key, counts in rows.items()
+            (labels[key], ["" if n is None else f"{n / unit:,.0f}" for n in counts]) for key, counts in rows.items()
         ],
         "kept_numbers": counting.kept_numbers(config, n_source, n_target),
         "saved": sums["decode, anew"] / sums["decode, kept"] if config.has_decoder else 0,
@@ -276,7 +254,7 @@ def glossary(config: ModelConfig, n_source: int, n_target: int) -> list[dict[str
 def _counts(config: ModelConfig, n_source: int, n_target: int) -> dict[str, int]:
     ways = work(config, n_source, n_target)
     return {
-        "parameters": sum(part.total for part in counting.parts(config)),
+        "parameters": count(config),
         "multiplications": sum(sum(ways[way].values()) for way in ("encode", "decode, kept") if way in ways),
         "kept": counting.kept_numbers(config, n_source, n_target),
     }

@@ -10,7 +10,7 @@ Read next: values_reader.py.
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -21,13 +21,14 @@ from vidrio.glass.numbers.stages import stages
 from vidrio.glass.paper.maths import Array
 from vidrio.lessons.pages import counted
 from vidrio.lessons.values import Values
-from vidrio.lessons.values_reader import CHOICES, LARGEST, SPECIAL, SWITCHES, Reader
+from vidrio.lessons.values_reader import CHOICES, LARGEST, SPECIAL, SWITCHES, Reader, parts
 from vidrio.model.files import write_atomically
-from vidrio.model.parameters import embedding_tables, parameter_specs
+from vidrio.model.parameters import embedding_tables
 from vidrio.text.tokens.special import NONE
 
 LARGEST_FILE = 16 * 1024 * 1024  # bytes
 MOST_PROBLEMS = 20  # told at once
+SECOND_TABLE = "A second table, for the generation at the end; without it the first one serves there too."
 
 
 def of_the_post() -> Values:
@@ -119,37 +120,25 @@ def lines(values: Values) -> Iterator[str]:
     if values.generation_VD is not None:
         tables.append(("generation.embeddings", values.generation_VD))
     for name, array in tables:
-        yield from ("", *_comment(name), f"[{name}]")
+        second = name == "generation.embeddings"
+        yield ""
+        yield f"# {SECOND_TABLE if second else 'V × D: a row for each word.'}"
+        yield f"[{name}]"
         yield from (f"{_key(word)} = {_row(row)}" for word, row in zip(values.vocabulary, array, strict=True))
-    says = stages(c)
-    table = ""
-    for name, (axes, _) in parameter_specs(c).items():
-        if axes == "VD":
+    table, declared = "", stages(c)
+    for address, array in parts(c, values.vocabulary, values.parameters).items():
+        if "[" in address:  # a word's row, which stands above
             continue
-        owner = ".".join(name.split(".")[:3]) if name.count(".") > 2 else name.rpartition(".")[0]
+        owner = ".".join(address.split(".")[:3]) if address.count(".") > 2 else address.rpartition(".")[0]
         if owner != table:
             yield from ("", f"[{owner}]")
             table = owner
-        array = values.parameters[name]
-        parts = [(f"{name}.h{h}", part) for h, part in enumerate(array)] if axes[0] == "H" else [(name, array)]
-        for address, part in parts:
-            yield f"# {' × '.join(axes.lstrip('H'))}: {says[address].says}"
-            yield from _assignment(address[len(owner) + 1 :], part)
-
-
-def _comment(table: str) -> Sequence[str]:
-    if table == "generation.embeddings":
-        return ("# A second table, for the generation at the end; without it the first one serves there too.",)
-    return ("# V × D: a row for each word.",)
-
-
-def _assignment(key: str, array: Array) -> Iterator[str]:
-    if array.ndim == 1:
-        yield f"{key} = {_row(array)}"
-    else:
-        yield f"{key} = ["
-        yield from (f"  {_row(row)}," for row in array)
-        yield "]"
+        key, stage = address.removeprefix(f"{owner}."), declared[address]
+        yield f"# {' × '.join(stage.axes)}: {stage.says}"
+        if array.ndim == 1:
+            yield f"{key} = {_row(array)}"
+        else:
+            yield from (f"{key} = [", *(f"  {_row(row)}," for row in array), "]")
 
 
 def _row(array: Array) -> str:
