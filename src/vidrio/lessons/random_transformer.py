@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from vidrio.draw import terminal
 from vidrio.errors import LessonError
 from vidrio.glass.paper.attention import divisor
 from vidrio.lessons import values_file, walk_report
@@ -121,7 +122,7 @@ def answer(asked: Request, lesson: Lesson) -> str:
     """The list of the steps, the receipt of a number, or the steps themselves."""
     every = steps(lesson.values.config)
     if asked.wants_list:
-        return json_text(walk_report.index_data(every)) if asked.wants_json else walk_report.index(every)
+        return json_text(walk_report.index_data(every)) if asked.wants_json else terminal.text(walk_report.index(every))
     chosen = asked.numbers(len(every))
     if asked.why is not None:
         trace = every[asked.only - 1 if asked.only else 0].trace(lesson)

@@ -188,7 +188,7 @@ class Reader:
         """What the file names, by address; heads apart, embeddings word by word."""
         tables = list(embedding_tables(config))
         shapes = {address: at.shape for address, at in places(config, vocabulary).items() if at.name not in tables}
-        given: dict[str, Array | None] = {}
+        given = {}
         for table in ("src", "tgt", "enc", "dec", "out"):
             for address, value in _flat(self.table(table), table):
                 if address in shapes:
@@ -200,10 +200,10 @@ class Reader:
             self.refuse_unknown(rows, vocabulary, "embeddings: ")
             for word in (word for word in rows if word in vocabulary):
                 given[f"{name}[{word}]"] = self.array(f"embeddings: {word}", rows[word], (config.d_model,))
-        return {address: array for address, array in given.items() if array is not None}
+        return given
 
-    def array(self, address: str, value: Any, shape: tuple[int, ...]) -> Array | None:
-        """Numbers of the expected shape, each of them finite."""
+    def array(self, address: str, value: Any, shape: tuple[int, ...]) -> Array:
+        """Numbers of the expected shape, each of them finite; zeros where they are not."""
         actual = _nested_shape(value)
         if actual != shape:
             found = _what_is_no_number(value) if actual is None else _shape(actual)
@@ -216,7 +216,7 @@ class Reader:
                 pass
             found = "NaN or infinity among them"
         self.problem(address, f"{_shape(shape)} numbers", found)
-        return None
+        return np.zeros(shape)
 
     def parameters(
         self, config: ModelConfig, vocabulary: Sequence[str], numbers: Mapping[str, Array]
@@ -248,8 +248,7 @@ class Reader:
         for i, word in enumerate(vocabulary):
             label = f"generation.embeddings: {word}"
             if word in rows:
-                row = self.array(label, rows[word], shape[1:])
-                table_VD[i] = 0 if row is None else row
+                table_VD[i] = self.array(label, rows[word], shape[1:])
             else:
                 self.problems.append(f"{label} is missing: expected {_shape(shape[1:])} numbers")
         return table_VD

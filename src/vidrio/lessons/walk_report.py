@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw import terminal
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.proof.receipts import Receipt, locate
 from vidrio.lessons import pages, printed
@@ -27,17 +26,13 @@ MOST_NAMED = 12  # numbers that one is made from, or goes into
 # --- as text ----------------------------------------------------------------------------------------------------------
 
 
-def index(steps: Sequence[Step]) -> str:
+def index(steps: Sequence[Step]) -> Iterator[Block]:
     """A line for each step, under the part of the post that it is in."""
-    return terminal.text(_index(steps))
-
-
-def _index(steps: Sequence[Step]) -> Iterator[Block]:
     part = ""
     for n, step in enumerate(steps, 1):
         here, _, section = step.section.partition(": ")
         if here != part:
-            yield f"{'' if not part else chr(10)}{here}"
+            yield f"\n{here}" if part else here
             part = here
         yield Note(f"{writing.left(f'{n:3}  {step.title}', 48)}{section}".rstrip(), hang=48)
 
@@ -95,8 +90,7 @@ def _quantity(trace: Trace, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "made": "" if stage.kind in ("parameter", "input", "choice") else f" = {stage.formula}",
-        "says": stage.says,
-        "place": stage.place,
+        "stage": stage,
         "axes": f"  {' × '.join(stage.axes)} = {writing.shape(array)}" if stage.axes else "",
         "given": name in trace.computed,
         "numbers": numbers(trace, name),
@@ -199,10 +193,7 @@ def _quantity_data(trace: Trace, name: str) -> dict[str, Any]:
     stage, array = printed.stage_of(trace, name), trace.array(name)
     return {
         "address": name,
-        "axes": stage.axes,
-        "formula": stage.formula,
-        "latex": stage.latex,
-        "place": stage.place,
+        **{part: getattr(stage, part) for part in ("axes", "formula", "latex", "place")},
         "given": name in trace.computed,
         "values": array,
     }
@@ -210,6 +201,13 @@ def _quantity_data(trace: Trace, name: str) -> dict[str, Any]:
 
 def receipt_data(trace: Trace, address: str) -> dict[str, Any]:
     bill = _receipt(trace, address)
+    again = bill.compared
+    check = {
+        "recomputed": again.recomputed,
+        "difference": again.difference,
+        "rounding_explains": again.tolerance if again.difference else None,
+        "agrees": again.agrees,
+    }
     return {
         "address": str(bill.at),
         "tokens": bill.tokens,
@@ -218,17 +216,7 @@ def receipt_data(trace: Trace, address: str) -> dict[str, Any]:
         "value": bill.value,
         "made_from": {str(at): value for at, value in bill.inputs},
         "goes_into": bill.used_by,
-        **({"formula": bill.formula, "working": bill.working(), "check": _check(bill)} if bill.inputs else {}),
-    }
-
-
-def _check(bill: Receipt) -> dict[str, Any]:
-    again = bill.compared
-    return {
-        "recomputed": again.recomputed,
-        "difference": again.difference,
-        "rounding_explains": again.tolerance if again.difference else None,
-        "agrees": again.agrees,
+        **({"formula": bill.formula, "working": bill.working(), "check": check} if bill.inputs else {}),
     }
 
 

@@ -74,12 +74,8 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
     # A sentence that comes again is not translated again, and must not count as work done.
     best = {sentence.source: sentence.best for translation in translated for sentence in translation.sentences}.values()
     tokens = sum(len(hypothesis.ids) + hypothesis.ended for hypothesis in best)
-    return Run(
-        [translation.text for translation in translated],
-        seconds,
-        tokens,
-        sum(not hypothesis.ended for hypothesis in best),
-    )
+    cut = sum(not hypothesis.ended for hypothesis in best)
+    return Run([translation.text for translation in translated], seconds, tokens, cut)
 
 
 def calibrate(
@@ -109,7 +105,7 @@ def calibrate(
     qualities = chrf_of_each([translation.text for translation, _ in single], [reference for _, reference in single])
     sentences, words = [], []
     for (translation, reference), quality in zip(single, qualities, strict=True):
-        sentence = translation.sentences[0]
+        (sentence,) = translation.sentences
         sentences.append((sentence_feature(sentence.best.token_log_probs), quality / 100))
         features = translator.word_features(sentence)
         right = in_reference([word.text for word, _ in features], reference)

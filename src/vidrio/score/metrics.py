@@ -11,7 +11,6 @@ from vidrio.data.progress import Progress, Work
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
-    from sacrebleu.metrics.chrf import CHRF
 
 Metrics = dict[str, "Metric"]
 DRAWS = 1000  # of the bootstrap
@@ -32,36 +31,30 @@ class Score:
 
 def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """BLEU and chrF of a corpus, without any bootstrap."""
-    metrics = {name.lower(): metric for name, metric in usual_metrics().items() if name != "TER"}
-    return {
-        name: float(metric.corpus_score(list(translations), [list(references)]).score)
-        for name, metric in metrics.items()
-    }
+    return {name.lower(): _corpus_score(name, translations, references) for name in ("BLEU", "chrF")}
 
 
 def chrf(translations: Sequence[str], references: Sequence[str]) -> float:
     """chrF of some sentences together."""
-    return float(_chrf().corpus_score(list(translations), [list(references)]).score)
+    return _corpus_score("chrF", translations, references)
+
+
+def _corpus_score(name: str, translations: Sequence[str], references: Sequence[str]) -> float:
+    return float(usual_metrics()[name].corpus_score(list(translations), [list(references)]).score)
 
 
 def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list[float]:
     """Each sentence's own chrF."""
-    metric = _chrf()
+    metric = usual_metrics()["chrF"]
     pairs = zip(translations, references, strict=True)
     return [float(metric.sentence_score(translation, [reference]).score) for translation, reference in pairs]
 
 
 def chrf_signature() -> str:
     """How chrF is counted here."""
-    metric = _chrf()
+    metric = usual_metrics()["chrF"]
     metric.sentence_score("a", ["a"])  # it tells only after a score
     return str(metric.get_signature())
-
-
-def _chrf() -> "CHRF":
-    from sacrebleu.metrics.chrf import CHRF
-
-    return CHRF()
 
 
 def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> Metrics:
@@ -92,10 +85,9 @@ def corpus_scores(
     from sacrebleu.significance import PairedTest
 
     # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
-    systems: list[tuple[str, Sequence[str]]] = [("other", list(translations if against is None else against))]
-    systems.append(("this", list(translations)))
-    signatures, columns = dict[str, Any](), dict[str, Any]()
+    systems = [("other", list(translations if against is None else against)), ("this", list(translations))]
     right = [list(lines) for lines in references]
+    signatures, columns = dict[str, Any](), dict[str, Any]()
     scoring = Work("scoring", len(metrics))
     if progress:
         progress.work = scoring
