@@ -122,9 +122,7 @@ def mask(draws: int = 60, seed: int = 1) -> Figures:
 def _unmasking(values: Values, layers: int, spread: float, generator: np.random.Generator, ids: Sequence[int]) -> float:
     """How far the last row moves without the mask, in one drawn decoder of so many layers."""
     config = replace(values.config, n_decoder_layers=layers, n_encoder_layers=1)
-    drawn = draw(parameter_specs(config), generator)
-    own = {name: array if name.endswith("gain") else array * spread for name, array in drawn.items()}
-    machine = replace(values, config=config, parameters=own).machine()
+    machine = replace(values, config=config, parameters=draw(parameter_specs(config), generator, spread)).machine()
     rows = [decode(replace(machine, mask=how), ids, NUMBERS["assumed_memory"])[-1] for how in (causal, unmasked)]
     return largest_difference(*rows)
 

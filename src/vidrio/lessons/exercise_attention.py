@@ -1,7 +1,4 @@
-"""Exercises 1 to 4 of the first document: positions, two attentions, the width of a head, the feed-forward layer.
-
-`measure_…` runs an experiment, whose result the page tells. Nothing is written down beforehand.
-"""
+"""Exercises 1 to 4 of the first document: positions, two attentions, the width of a head, the feed-forward layer."""
 
 from dataclasses import replace
 

@@ -1,7 +1,4 @@
-"""Exercises 7 and 8 of the first document: from the decoder's output to probabilities, and why greedy goes wrong.
-
-`measure_…` runs an experiment, whose result the page tells. Nothing is written down beforehand.
-"""
+"""Exercises 7 and 8 of the first document: from the decoder's output to probabilities, and why greedy goes wrong."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise

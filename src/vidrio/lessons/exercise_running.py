@@ -1,7 +1,4 @@
-"""Exercises 5 and 6 of the first document: the decoder's speed, and residual connections with layer norm.
-
-`measure_…` runs an experiment, whose result the page tells. Nothing is written down beforehand.
-"""
+"""Exercises 5 and 6 of the first document: the decoder's speed, and residual connections with layer norm."""
 
 import time
 from collections.abc import Callable, Sequence

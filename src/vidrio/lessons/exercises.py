@@ -1,7 +1,7 @@
 """The first document's eight exercises: a question to think about, then an answer that computes its evidence.
 
 `vidrio lesson exercises 5` asks; `--answer`, or Enter on a terminal, runs the experiment. The words are in
-data/exercises.toml, which names what an experiment has measured.
+data/exercises.toml, which names what an experiment has measured; nothing is written down beforehand.
 """
 
 import sys

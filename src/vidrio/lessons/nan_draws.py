@@ -15,7 +15,7 @@ from vidrio.glass.paper.maths import Array, no_tap
 from vidrio.glass.paper.transformer import Machine, embed, encoder_layer
 from vidrio.glass.whatif.changes import with_dtype, with_softmax, without_layer_norm, without_residual
 from vidrio.lessons.machines import random_machine
-from vidrio.lessons.values import trained
+from vidrio.lessons.values import draw, trained
 from vidrio.model.parameters import parameter_specs
 
 # The encoder's input as the document prints it, embeddings and positions added up (with its slips: `lesson errata 1`).
@@ -58,7 +58,7 @@ class Draws:
 
     @cached_property
     def plain(self) -> Machine:
-        """The machine whose matrices are replaced by each draw's; gains stay 1 and norm biases 0."""
+        """The machine whose blocks get each draw's parameters."""
         sizes = {"n_classes": 2, "d_model": 4, "d_head": 3, "d_ff": 8, "n_encoder_layers": self.blocks}
         machine = random_machine(("Hello", "World"), shape="encoder", **sizes)
         return with_dtype(machine, DTYPES[self.dtype])
@@ -70,14 +70,10 @@ class Draws:
 
     def __iter__(self) -> Iterator[dict[str, Array]]:
         """Draw after draw, each the parameters of all blocks. More draws begin with the same ones."""
-        specs = {
-            name: spec.shape
-            for name, spec in parameter_specs(self.plain.config).items()
-            if name.startswith("enc.") and ".norm" not in name
-        }
+        specs = {n: spec for n, spec in parameter_specs(self.plain.config).items() if n.startswith("enc.")}
         generator = np.random.default_rng(self.seed)
         for _ in range(self.count):
-            drawn = {name: self.spread * generator.standard_normal(shape) for name, shape in specs.items()}
+            drawn = draw(specs, generator, self.spread)
             yield {**self.plain.parameters, **{n: a.astype(DTYPES[self.dtype], copy=False) for n, a in drawn.items()}}
 
 

@@ -3,7 +3,7 @@
 A run is a trace: every number of it has an address. No formula is repeated here; a run is the glass machine with one of
 its functions replaced, or with a number of the post put in place of a computed one.
 
-Read next: steps.py.
+Read next: step.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence

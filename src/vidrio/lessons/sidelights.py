@@ -50,8 +50,7 @@ def _ids_of_the_words(lesson: Lesson) -> Iterator[str]:
 
 def cosines_of_words(lesson: Lesson, trace: Trace) -> Measured:
     rows, words = trace.values["src.embedding"], trace.source_tokens
-    table = cosines(rows, rows)
-    return Measured({"table": table, "words": words, **_two(rows)}, cosines=table.tolist())
+    return Measured({"words": words, **_two(rows)}, cosines=cosines(rows, rows))
 
 
 def _two(rows: Array) -> dict[str, Any]:
@@ -70,8 +69,7 @@ def _two(rows: Array) -> dict[str, Any]:
 
 def softmax_of_three(lesson: Lesson, trace: Trace) -> Measured:
     x = np.array([1.0, 2.0, 3.0])
-    shares = lesson.machine.softmax(x[None])[0]
-    return Measured({"shares": shares, "exps": np.exp(x)}, x=x.tolist(), softmax=shares.tolist())
+    return Measured({"exps": np.exp(x)}, x=x, softmax=lesson.machine.softmax(x[None])[0])
 
 
 def growth(lesson: Lesson, trace: Trace) -> Measured:
@@ -85,9 +83,8 @@ def growth(lesson: Lesson, trace: Trace) -> Measured:
 def deviation(lesson: Lesson, trace: Trace) -> Measured:
     """What the post prints on the way: the sum of squares, and the root of the variance."""
     var_S, d = trace.values["enc.0.self.norm.var"], lesson.values.config.d_model
-    squares, deviations = var_S * d, np.sqrt(var_S)
-    page = {"d": d, "squares": squares, "deviations": deviations, "words": trace.source_tokens}
-    return Measured(page, sum_of_squares=squares.tolist(), standard_deviation=deviations.tolist())
+    page = {"d": d, "words": trace.source_tokens}
+    return Measured(page, sum_of_squares=var_S * d, standard_deviation=np.sqrt(var_S))
 
 
 def rows_apart(lesson: Lesson, trace: Trace) -> Measured:
@@ -116,8 +113,7 @@ def table_for_generation(lesson: Lesson, trace: Trace) -> Measured:
         if {a, b} <= set(words)
     ]
     two = _two(table_VD[[words.index(word) for word in pairs[0][:2]]]) if pairs else {}
-    page = {"table": table_VD, "words": words, "pairs": pairs, **two}
-    return Measured(page, embeddings=table_VD.tolist(), cosines=pairs)
+    return Measured({"words": words, **two}, embeddings=table_VD, cosines=pairs)
 
 
 def generated(lesson: Lesson, trace: Trace) -> Measured:
@@ -131,7 +127,7 @@ def generated(lesson: Lesson, trace: Trace) -> Measured:
         }
         for t, word in enumerate(trace.chosen_tokens)
     ]
-    factors = [float(row.max()) for row in trace.values["out.prob"][: len(steps)]]
+    factors = [step["probability"] for step in steps]
     named = {"numbered": list(enumerate(steps)), "factors": factors, "product": math.prod(factors)}
     return Measured(named, steps=steps, written=written)
 

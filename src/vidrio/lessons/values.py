@@ -72,13 +72,13 @@ class Values:
         write_config(folder, config, About(name="lesson values", provenance={"about": self.about}))
 
 
-def draw(specs: Mapping[str, ParameterSpec], generator: np.random.Generator) -> dict[str, Array]:
-    """Every parameter from N(0, 1), as the post draws them, in the order of the specs; layer norms: γ 1, β 0."""
+def draw(specs: Mapping[str, ParameterSpec], generator: np.random.Generator, spread: float = 1.0) -> dict[str, Array]:
+    """Every parameter from N(0, spread²), in the order of the specs, as the post draws them; layer norms: γ 1, β 0."""
     fixed = {"gain": np.ones, "bias": np.zeros}
     return {
         name: fixed[last](spec.shape)
         if (last := name.rsplit(".", 1)[-1]) in fixed
-        else generator.standard_normal(spec.shape)
+        else spread * generator.standard_normal(spec.shape)
         for name, spec in specs.items()
     }
 

@@ -102,13 +102,11 @@ class Reader:
     def refuse_unknown(self, entries: Mapping[str, Any], valid: Sequence[str], prefix: str) -> None:
         for key, value in entries.items():
             if key not in valid:
-                hint = _hint(key, [*valid, *self.addresses()] if not prefix else list(valid))
+                addresses = parameter_specs(self.base.config) if self.base and not prefix else ()
+                hint = _hint(key, [*valid, *addresses])
                 self.problems.append(f"{prefix}{key}: not a name of this file; nearest: {hint}")
             elif not prefix and key in TABLES and not isinstance(value, dict):
                 self.problem(key, f"a table [{key}]", _what(value))
-
-    def addresses(self) -> list[str]:
-        return list(parameter_specs(self.base.config)) if self.base else []
 
     # vocabulary and sizes
 

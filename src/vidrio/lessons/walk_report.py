@@ -46,7 +46,7 @@ def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, aga
     if step.beside:
         named = pages.public(_beside(step.beside, lesson, trace))
         beside = pages.blocks(texts["beside"][step.beside], named, precision)
-    by_hand = _to_work_out(trace, step)
+    by_hand, slips = _to_work_out(trace, step), () if lesson.own else step.slips
     values = {
         "title": title,
         "underline": "=" * min(writing.WIDTH, writing.text_width(title)),
@@ -58,10 +58,8 @@ def step_text(lesson: Lesson, every: Sequence[Step], n: int, precision: int, aga
         "beside": list(beside),
         "by_hand": [_by_hand(_receipt(trace, address), precision) for address in by_hand],
         "drawn": _is_drawn(lesson, step),
-        "slips": [slip(number) for number in step.slips] if lesson.mode == "printed" and not lesson.own else [],
-        "flags": [list(flag_with_numbers(number, precision)) for number in step.slips]
-        if lesson.mode == "corrected" and not lesson.own
-        else [],
+        "slips": [slip(number) for number in slips] if lesson.mode == "printed" else [],
+        "flags": [list(flag_with_numbers(number, precision)) for number in slips] if lesson.mode == "corrected" else [],
         "ask": list(_ask_on(lesson, f"{again} --step {n}", by_hand[0], run)) if by_hand[:1] else [],
     }
     return pages.text(texts["page"], values, precision)
