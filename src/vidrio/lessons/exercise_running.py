@@ -1,6 +1,6 @@
 """Exercises 5 and 6 of the first document: the decoder's speed, and residual connections with layer norm."""
 
-import time
+import timeit
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -47,7 +47,7 @@ def measure_speed(n_source: int = 24, n_target: int = 24, repeats: int = 3) -> M
         "decoder, anew": (anew, n_target, counting.decoding(c, n_source, n_target, cached=False)),
     }
     multiplications = {name: sum(work.values()) for name, (_, _, work) in ways.items()}
-    seconds = {name: min(_seconds(way) for _ in range(repeats)) for name, (way, _, _) in ways.items()}
+    seconds = {name: min(timeit.repeat(way, number=1, repeat=repeats)) for name, (way, _, _) in ways.items()}
     page = {
         "milliseconds": {way: 1000 * taken for way, taken in seconds.items()},
         "slower": {way: taken / seconds["encoder"] for way, taken in seconds.items()},
@@ -63,12 +63,6 @@ def measure_speed(n_source: int = 24, n_target: int = 24, repeats: int = 3) -> M
         seconds=seconds,
         disagreement=largest_difference(kept(), anew()),  # of logits
     )
-
-
-def _seconds(way: Callable[[], Array]) -> float:
-    began = time.perf_counter()
-    way()
-    return time.perf_counter() - began
 
 
 # --- 6: what are residual connections and layer norm for? -------------------------------------------------------------

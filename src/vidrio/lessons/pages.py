@@ -35,7 +35,7 @@ BLOCK = re.compile(r"\{[^{}]*\}")
 ROW = re.compile(r" *\|.*\|")
 ALIGNS = re.compile(r" *\|(-+[:.]?\|)+")
 CELLS = re.compile(r"(?<!\\)\|")  # a bar in a cell is written \|
-PATH = re.compile(r"\.(\w+)|\[([^\]]*)\]")
+PATH = re.compile(r"\.([^.\[]+)|\[([^\]]*)\]")
 
 Values = Mapping[str, Any]
 
@@ -179,9 +179,8 @@ def _put_in(path: str, how: str, values: Values) -> Iterator[Block]:
 def value_of(path: str, values: Values) -> Any:
     """`a.b[c]`: of an object or a mapping; c is a value of the page, a number, or a key as it stands."""
     try:
-        name = re.split(r"[.\[]", path, maxsplit=1)[0]
-        value = values[name]
-        for attribute, key in PATH.findall(path[len(name) :]):
+        value: Any = values
+        for attribute, key in PATH.findall(f".{path}"):
             if key:
                 value = value[_key(key, values)]
             else:

@@ -18,7 +18,7 @@ from vidrio.errors import ConfigError, VidrioError, nearest
 from vidrio.glass.paper.maths import Array
 from vidrio.lessons.values import Values, draw
 from vidrio.model.config import ModelConfig, SpecialIds
-from vidrio.model.parameters import embedding_tables, parameter_specs
+from vidrio.model.parameters import count, embedding_tables, parameter_specs
 from vidrio.text.tokens.special import NONE
 
 MOST_WORDS, MOST_NUMBERS = 1000, 1_000_000
@@ -145,7 +145,7 @@ class Reader:
         except (ConfigError, TypeError) as error:
             self.problems.append(f"config: {error.found if isinstance(error, ConfigError) else error}")
             return None
-        numbers = sum(math.prod(spec.shape) for spec in parameter_specs(config).values())
+        numbers = count(config)
         if numbers > MOST_NUMBERS:
             self.problem("config", f"at most {MOST_NUMBERS:,} parameters", f"{numbers:,}")
             return None

@@ -85,7 +85,8 @@ def corpus_scores(
     from sacrebleu.significance import PairedTest
 
     # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
-    systems = [("other", list(translations if against is None else against)), ("this", list(translations))]
+    other = translations if against is None else against
+    systems: list[tuple[str, Sequence[str]]] = [("other", list(other)), ("this", list(translations))]
     right = [list(lines) for lines in references]
     signatures, columns = dict[str, Any](), dict[str, Any]()
     scoring = Work("scoring", len(metrics))
