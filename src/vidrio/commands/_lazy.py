@@ -22,8 +22,9 @@ class Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in self.table:
             return None
-        attribute = self.attribute or name + "_" * iskeyword(name)
-        command: click.Command = getattr(import_module(self.table[name][0]), attribute)
+        module, short_help = self.table[name]
+        command: click.Command = getattr(import_module(module), self.attribute or name + "_" * iskeyword(name))
+        command.short_help = short_help
         return command
 
     def resolve_command(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from vidrio.data.pairs import Corpus
     from vidrio.data.prepare import Wishes
     from vidrio.hypothesis import Options
-    from vidrio.look.run import LoadedModel, Look
     from vidrio.model.config import ModelConfig
 
 F = TypeVar("F")
@@ -38,7 +37,10 @@ def names_of(*options: Decorator) -> list[str]:
 
 
 BEAM = click.IntRange(1, LARGEST_BEAM)
-DTYPES = ("int8", "float64", "float32")
+DTYPES = click.Choice(["int8", "float64", "float32"])  # NumPy's names
+ENGINES = click.Choice(["auto", "fast", "glass"])
+THERE = click.Path(exists=True, dir_okay=False, path_type=Path)  # a file that is read
+FILE = click.Path(dir_okay=False, path_type=Path)  # one that may be written
 
 model_option = click.option(
     "-m", "--model", "model_name", metavar="MODEL", help="A model folder, or the name of a packaged one. [the default]"
@@ -47,10 +49,12 @@ precision_option = click.option(
     "--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals of every number printed."
 )
 dtype_option = click.option(
-    "--dtype", type=click.Choice(DTYPES), help="What to compute in; int8 as the fast engine. [as translating does]"
+    "--dtype", type=DTYPES, help="What to compute in; int8 as the fast engine. [as translating does]"
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-text_argument = click.argument("text")
+mirror_option = click.option(
+    "--mirror", default="", envvar="VIDRIO_MIRROR", help="Fetch https://HOST/PATH from MIRROR/HOST/PATH."
+)
 ray_option = click.option(
     "--ray",
     metavar="[ADDRESS]",
@@ -61,18 +65,13 @@ ray_option = click.option(
 )
 
 
-class FileOrAddress(click.ParamType[Any]):
+class FileOrAddress(click.Path):
     """A file; with --ray whatever the cluster can read: it is looked at later."""
-
-    name = "file"
-
-    def __init__(self, *, exists: bool = False) -> None:
-        self._file = click.Path(exists=exists, dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
         if context is not None and isinstance(context.params.get("ray"), str):
             return value
-        return self._file.convert(value, parameter, context)
+        return super().convert(value, parameter, context)
 
 
 _BEAM = (
@@ -121,41 +120,6 @@ def print_json(data: Any) -> None:
     from vidrio.model.json_text import json_text
 
     click.echo(json_text(data, indent=1))
-
-
-def opened(model_name: str | None, dtype: str | None = None) -> "LoadedModel":
-    """The model that an option names, ready to be looked into; stderr says which it is."""
-    import numpy as np
-
-    from vidrio.look.run import open_model
-
-    dtypes = {"int8": np.int8, "float64": np.float64, "float32": np.float32}
-    model = open_model(model_name, None if dtype is None else dtypes[dtype])
-    which = "the default model" if model_name is None else "model"
-    click.echo(f"{which}: {model.name} ({model.path})", err=True)
-    return model
-
-
-def given_text(text: str) -> str:
-    """The TEXT argument; `-` is standard input, without its last line end."""
-    import sys
-
-    from vidrio.errors import InputError
-
-    if text != "-":
-        return text
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InputError("standard input is not UTF-8", found=str(error), do="convert it to UTF-8") from None
-
-
-def tell_unknown(seen: "Look") -> None:
-    """A note for each word that the vocabulary does not hold."""
-    from vidrio.look.writing import visible
-
-    for word in seen.unknown:
-        click.echo(f"note: {visible(word)!r} is not in the vocabulary: it became the token for unknown words", err=True)
 
 
 # --- what is typed as one word and means more -------------------------------------------------------------------------

@@ -98,9 +98,6 @@ class AnswerWork:
         note_unknown(answer.unknown, self.unknown)
         return answer
 
-    def tell_unknown(self) -> None:
-        tell_unknown(self.unknown)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
@@ -145,6 +142,8 @@ class Work:
         """A line for each line, some at a time; `first` is the number of the first one."""
         records: deque[Record] = deque()
         numbers = count(first)
+        if self.doubts is not None:
+            self.doubts.number = first
 
         def texts() -> Iterator[list[str]]:
             for lines in chunks:
@@ -192,17 +191,12 @@ class Work:
             added |= {"confidence": translation.confidence, "words": translation.words_json(translation.words)}
         return added
 
-    def tell_unknown(self) -> None:
-        tell_unknown(self.unknown)
-
 
 def note_unknown(words: Sequence[str], noted: dict[str, None]) -> None:
     """Keep the first words that the vocabulary does not hold."""
-    if not words:  # true of most
-        return
-    noted.update(dict.fromkeys(words[:UNKNOWN_TOLD]))
-    for word in list(noted)[UNKNOWN_TOLD:]:
-        del noted[word]
+    for word in words[:UNKNOWN_TOLD]:
+        if len(noted) < UNKNOWN_TOLD:
+            noted[word] = None
 
 
 def tell_unknown(noted: dict[str, None]) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import dtype_option, json_option, model_option, print_json, tell_unknown, text_argument
-from vidrio.commands.run_request import RunRequest, run_options
+from vidrio.commands._options import dtype_option, json_option, model_option, print_json
+from vidrio.commands.run_request import RunRequest, run_options, tell_unknown
 
 
-@click.command(short_help="Recompute numbers of a trace independently; the exit code tells.")
-@text_argument
+@click.command()
+@click.argument("text")
 @click.argument("addresses", metavar="[ADDRESS]...", nargs=-1)
 @model_option
 @click.option("--random", "count", metavar="N", type=click.IntRange(1), help="N numbers at random, of all quantities.")

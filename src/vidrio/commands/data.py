@@ -1,22 +1,21 @@
 """`vidrio data inspect|clean|get`: sentence pairs, before a model learns from them."""
 
+from typing import ClassVar
+
 import click
 
 from vidrio.commands._lazy import Lazy
-
-TABLE = {
-    "inspect": ("vidrio.commands.data_inspect", "Count, measure, and show what cleaning would leave out."),
-    "clean": ("vidrio.commands.data_clean", "Write the pairs worth learning from to one file."),
-    "get": ("vidrio.commands.data_get", "Fetch pairs by name, with their licence."),
-}
 
 
 class Data(Lazy):
     """The commands about data."""
 
-    table = TABLE
-    noun = "command"
     attribute = "command"
+    table: ClassVar = {
+        "inspect": ("vidrio.commands.data_inspect", "Count, measure, and show what cleaning would leave out."),
+        "clean": ("vidrio.commands.data_clean", "Write the pairs worth learning from to one file."),
+        "get": ("vidrio.commands.data_get", "Fetch pairs by name, with their licence."),
+    }
 
 
 @click.command(cls=Data)

@@ -5,15 +5,15 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import cleaning_options, json_option, print_json, ray_option, read_options
+from vidrio.commands._options import FILE, cleaning_options, json_option, print_json, ray_option, read_options
 from vidrio.commands._progress import Console
 
 
-@click.command(name="clean", short_help="Write the pairs worth learning from to one file.")
+@click.command(name="clean")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--to", required=True, type=click.Path(dir_okay=False, path_type=Path), help="A .tsv file to write.")
+@click.option("--to", required=True, type=FILE, help="A .tsv file to write.")
 @click.option("--held-out", type=click.IntRange(0), default=0, help="Hold so many pairs out, a tenth at most.")
-@click.option("--held-out-to", type=click.Path(dir_okay=False, path_type=Path), help="Where to write those.")
+@click.option("--held-out-to", type=FILE, help="Where to write those.")
 @cleaning_options
 @ray_option
 @json_option

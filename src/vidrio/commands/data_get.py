@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from vidrio.commands._options import json_option, print_json
+from vidrio.commands._options import FILE, json_option, mirror_option, print_json
 from vidrio.commands._progress import Console
 
 
-@click.command(name="get", short_help="Fetch pairs by name, with their licence.")
+@click.command(name="get")
 @click.argument("name")
-@click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="The file to write. [by the name, here]")
-@click.option("--mirror", default="", envvar="VIDRIO_MIRROR", help="Fetch https://HOST/PATH from MIRROR/HOST/PATH.")
+@click.option("--to", type=FILE, help="The file to write. [by the name, here]")
+@mirror_option
 @json_option
 def command(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
     """Fetch the pairs NAME: tatoeba:eng-spa, opus:CORPUS:en-es, or mtdata:ID (with mtdata installed).

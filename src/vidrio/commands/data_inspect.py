@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from vidrio.data.inspect import Survey
 
 
-@click.command(name="inspect", short_help="Count, measure, and show what cleaning would leave out.")
+@click.command(name="inspect")
 @click.argument("files", nargs=-1, required=True)
 @cleaning_options
 @click.option("--samples", type=click.IntRange(0, 5), default=2, show_default=True, help="Shown of everything.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import as_options, json_option, search_options
+from vidrio.commands._options import ENGINES, FILE, SEARCH, THERE, as_options, json_option, search_options
 from vidrio.model.files import write_output
 from vidrio.model.json_text import json_text
 
@@ -15,20 +15,18 @@ if TYPE_CHECKING:
     from vidrio.score.evaluate import Evaluation
     from vidrio.translate.confidence import Confidence
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
-
-@click.command(short_help="Score a model on a test set: BLEU, chrF, TER.")
+@click.command()
 @click.argument("model_name", metavar="[MODEL]", required=False)
-@click.option("--src", "source", type=FILE, required=True, help="What to translate, a sentence a line.")
-@click.option("--ref", "references", type=FILE, required=True, multiple=True, help="What is right. Repeatable.")
+@click.option("--src", "source", type=THERE, required=True, help="What to translate, a sentence a line.")
+@click.option("--ref", "references", type=THERE, required=True, multiple=True, help="What is right. Repeatable.")
 @click.option("--against", metavar="MODEL|FILE", help="Another model, or a file of translations, to compare with.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the translations here.")
+@click.option("-o", "--output", type=FILE, help="Keep the translations here.")
 @click.option(
     "--calibrate", is_flag=True, help="Keep in MODEL how well it judges itself here: see vidrio translate --confidence."
 )
 @search_options
-@click.option("--engine", type=click.Choice(["auto", "fast", "glass"]), default="auto", show_default=True)
+@click.option("--engine", type=ENGINES, default="auto", show_default=True)
 @click.option(
     "--tokenize",
     type=click.Choice(["13a", "none", "intl", "char", "zh"]),
@@ -47,9 +45,7 @@ def evaluate(**given: Any) -> None:
     With --calibrate the test set (held-out pairs, not those to be scored on in the end) shows how far the model's own
     probabilities tell the quality of a translation; that is written into its folder, and nothing is scored.
     """
-    names = Request.__annotations__.keys() - {"search"}
-    own = {name: given.pop(name) for name in names}
-    request = Request(search=given, **own)
+    request = Request(search={name: given.pop(name) for name in SEARCH}, **given)
     if request.calibrate:
         request.measure_confidence()
     else:

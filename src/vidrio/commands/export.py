@@ -7,7 +7,7 @@ import click
 PROGRAMS = ("hf", "ctranslate2", "argos", "onnx")
 
 
-@click.command(short_help="Make of a model what another program loads.")
+@click.command()
 @click.argument("model_name", metavar="MODEL")
 @click.option("--to", "program", required=True, type=click.Choice(PROGRAMS), help="For what.")
 @click.argument("place", metavar="PLACE", type=click.Path(path_type=Path))

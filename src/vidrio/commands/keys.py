@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vidrio.commands._options import FILE
 from vidrio.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,14 +16,14 @@ LIMIT = click.IntRange(-1, 10**9)  # -1: any
 file_option = click.option(
     "--keys",
     "file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     envvar="VIDRIO_KEYS",
     required=True,
     help="The file of keys, as in vidrio serve --keys.",
 )
 
 
-@click.group(short_help="Make and remove API keys of a server.")
+@click.group()
 def keys() -> None:
     """The API keys of `vidrio serve --keys FILE`. The file holds their hashes only: a key is shown once.
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import dtype_option, json_option, model_option, precision_option, text_argument
-from vidrio.commands.run_request import RunRequest, run_options
+from vidrio.commands._options import dtype_option, json_option, model_option, precision_option
+from vidrio.commands.run_request import RunRequest, refuse_copied, run_options
 from vidrio.commands.training_options import TrainingViews, show_training, training_options
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 FILE = click.Path(dir_okay=False)
 
 
-@click.command(short_help="Look inside: every step from text to text, with its numbers.")
-@text_argument
+@click.command()
+@click.argument("text")
 @model_option
 @click.option("--at", "addresses", metavar="ADDRESS", multiple=True, help="A layer, a matrix or a number. Repeatable.")
-@click.option("--heads", "heads", is_flag=True, help="Every attention head: entropy and largest weight.")
-@click.option("--embedding", "embedding", is_flag=True, help="How alike the tokens are, and their neighbours.")
+@click.option("--heads", is_flag=True, help="Every attention head: entropy and largest weight.")
+@click.option("--embedding", is_flag=True, help="How alike the tokens are, and their neighbours.")
 @click.option("--step", "steps", metavar="N", type=click.IntRange(0), multiple=True, help="One decoding step.")
-@click.option("--tree", "tree", is_flag=True, help="The search tree: every hypothesis, and why it died.")
+@click.option("--tree", is_flag=True, help="The search tree: every hypothesis, and why it died.")
 @run_options
 @training_options
 @precision_option
@@ -96,12 +96,10 @@ class Views:
 def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print the views that were asked for, and write the files."""
     from vidrio.draw.terminal import text
-    from vidrio.errors import InputError
     from vidrio.look import changed, overview
-    from vidrio.look.translated import COPIED
 
-    if tried.after.copied and (asked.addresses or asked.heads or asked.embedding or asked.steps or asked.tree):
-        raise InputError(f"{COPIED}: the model reads nothing of it", do="give a text with words, or --as-typed")
+    if asked.addresses or asked.heads or asked.embedding or asked.steps or asked.tree:
+        refuse_copied(tried.after)
     lead_on, precision = request.command_line(), asked.precision
     run = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
     if asked.as_json:

@@ -2,20 +2,21 @@
 
 import gc
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import SEARCH, as_options, given_text, opened, search_options, together
-from vidrio.commands.whatif_options import Asked, as_typed, take_asked, whatif_options
+from vidrio.commands._options import SEARCH, as_options, search_options, together
+from vidrio.errors import InputError
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
     from vidrio.look.changed import BeforeAfter
     from vidrio.look.command_line import CommandLine
-    from vidrio.look.run import LoadedModel
+    from vidrio.look.run import LoadedModel, Look
     from vidrio.look.translated import Reading
     from vidrio.search import Tree
 
@@ -25,12 +26,52 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # What a run makes lives until it ends: looking for garbage after every 700 objects finds none.
 gc.set_threshold(100_000)
 
+Asked = list[tuple[str, str]]  # what if …? ("without", "layer-norm")
+
+# `glass/whatif` says which words are valid; help pages must not import it.
+_WHATIF = (
+    click.option(
+        "--without",
+        metavar="WHAT",
+        multiple=True,
+        help="Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, or a layer: enc.1.ffn.",
+    ),
+    click.option("--softmax", metavar="KIND", help="naive (exp of the scores as they are) or stable."),
+    click.option(
+        "--mask",
+        metavar="KIND",
+        help="off, zeros, zero-after, zero-after-renormalised or causal: decoder self-attention.",
+    ),
+    click.option("--heads-off", metavar="HEAD,…", multiple=True, help="Heads that give out zeros: enc.1.self.h0."),
+    click.option(
+        "--positions",
+        metavar="KIND",
+        help="sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair).",
+    ),
+    click.option("--divisor", metavar="X", help="Divide scores by X instead of √K."),
+    click.option("--norm-epsilon", metavar="X", help="ε of layer norm."),
+    click.option(
+        "--change-dtype", metavar="TYPE", help="Compute in int8 (as the fast engine), float16, float32 or float64."
+    ),
+    click.option(
+        "--set",
+        metavar="ADDRESS=X",
+        multiple=True,
+        help="A parameter or a number on the way; [2,*] is a row, no index at all is all of it.",
+    ),
+    click.option("--scale", metavar="ADDRESS=X", multiple=True, help="The same, times X."),
+)
+# In this order changes are made.
+_CHANGES = (
+    *("change-dtype", "without", "softmax", "mask", "positions", "divisor", "norm-epsilon", "heads-off", "set"),
+    "scale",
+)
 # Target, search, reading and what-ifs; with --model and --dtype they are what `RunRequest.take` takes.
 run_options = together(
     click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one."),
     search_options,
     click.option("--as-typed", "typed", is_flag=True, help="Read TEXT itself, not what translating reads."),
-    whatif_options,
+    *_WHATIF,
 )
 
 
@@ -50,12 +91,24 @@ class RunRequest:
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
         """What a command was given, which loses the options of this request."""
         search = {name: given.pop(name) for name in SEARCH}
-        whatif = take_asked(given)
+        whatif: Asked = []
+        for option in _CHANGES:
+            words = given.pop(option.replace("-", "_"))
+            changes = words if isinstance(words, tuple) else (words,)
+            whatif += [(option, change) for change in changes if change is not None]
         names = ("model_name", "dtype", "target", "typed")
         return RunRequest(given_text(text), **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
 
     def open(self) -> "LoadedModel":
-        return opened(self.model_name, self.dtype)
+        """The model, ready to be looked into; stderr says which it is."""
+        import numpy as np
+
+        from vidrio.look.run import open_model
+
+        model = open_model(self.model_name, None if self.dtype is None else getattr(np, self.dtype))
+        which = "the default model" if self.model_name is None else "model"
+        click.echo(f"{which}: {model.name} ({model.path})", err=True)
+        return model
 
     def options(self, model: "LoadedModel") -> "Options":
         return as_options(model.config, self.search)
@@ -91,6 +144,33 @@ class RunRequest:
         from vidrio.look.command_line import CommandLine
 
         again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, **self.search}
-        options = ([f"--{name.replace('_', '-')}", str(value)] for name, value in again.items() if value is not None)
-        words = [part for option in options for part in option]
-        return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *as_typed(self.whatif)))
+        told = [(name.replace("_", "-"), str(value)) for name, value in again.items() if value is not None]
+        words = [part for option, value in told for part in (f"--{option}", value)]
+        whatif = [part for option, change in self.whatif for part in (f"--{option}", change)]
+        return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *whatif))
+
+
+def given_text(text: str) -> str:
+    """The TEXT argument; `-` is standard input, without its last line end."""
+    if text != "-":
+        return text
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InputError("standard input is not UTF-8", found=str(error), do="convert it to UTF-8") from None
+
+
+def tell_unknown(seen: "Look") -> None:
+    """A note for each word that the vocabulary does not hold."""
+    from vidrio.look.writing import visible
+
+    for word in seen.unknown:
+        click.echo(f"note: {visible(word)!r} is not in the vocabulary: it became the token for unknown words", err=True)
+
+
+def refuse_copied(seen: "Look") -> None:
+    """Of a text that the model does not read there are no numbers."""
+    from vidrio.look.translated import COPIED
+
+    if seen.copied:
+        raise InputError(f"{COPIED}: the model reads nothing of it", do="give a text with words, or --as-typed")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vidrio.commands._options import json_option, model_option
+from vidrio.commands._options import ENGINES, THERE, json_option, model_option
 from vidrio.errors import DataError
 from vidrio.model.json_text import json_text
 
@@ -14,16 +14,15 @@ if TYPE_CHECKING:
     from vidrio.translate.translation import Scored
     from vidrio.translate.translator import Translator
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 AT_ONCE = 512  # pairs
 
 
-@click.command(short_help="The model's log-probability of given translations.")
+@click.command()
 @click.argument("pair", metavar="[SOURCE TRANSLATION]", nargs=-1)
 @model_option
-@click.option("--src", "source", type=FILE, help="Sources, one a line.")
-@click.option("--tgt", "target", type=FILE, help="Their translations, one a line.")
-@click.option("--engine", type=click.Choice(["auto", "fast", "glass"]), default="auto", show_default=True)
+@click.option("--src", "source", type=THERE, help="Sources, one a line.")
+@click.option("--tgt", "target", type=THERE, help="Their translations, one a line.")
+@click.option("--engine", type=ENGINES, default="auto", show_default=True)
 @json_option
 def score(
     pair: tuple[str, ...], model_name: str | None, source: Path | None, target: Path | None, engine: str, as_json: bool

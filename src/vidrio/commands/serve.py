@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+from vidrio.commands._options import FILE
+
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -17,7 +18,7 @@ def option(*names: str, **told: Any) -> Callable[[Any], Any]:
     return click.option(*names, envvar=[f"VIDRIO_{word}", f"LT_{word}"], **told)
 
 
-@click.command(short_help="Serve the page, and translations for programs.")
+@click.command()
 @click.option(
     "-m", "--model", "models", metavar="MODEL", multiple=True, help="A model folder or name; several if given again."
 )

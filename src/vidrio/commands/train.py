@@ -40,9 +40,9 @@ _DATA = (
 )
 _SIZES = (
     click.option("--preset", type=click.Choice(["tiny", "small", "base", "big"]), help="Sizes. [by data and time]"),
-    click.option("--d-model", "d_model", type=click.IntRange(1), help="Width of the model."),
+    click.option("--d-model", type=click.IntRange(1), help="Width of the model."),
     click.option("--heads", "n_heads", type=click.IntRange(1), help="Attention heads."),
-    click.option("--d-ff", "d_ff", type=click.IntRange(1), help="Width of the feed-forward layers."),
+    click.option("--d-ff", type=click.IntRange(1), help="Width of the feed-forward layers."),
     click.option("--encoder-layers", "n_encoder_layers", type=click.IntRange(1)),
     click.option("--decoder-layers", "n_decoder_layers", type=click.IntRange(1)),
     click.option("--norm", type=click.Choice(["pre", "post"]), help="Layer norm before or after. [pre]"),
@@ -50,21 +50,20 @@ _SIZES = (
     click.option(
         "--positions", type=click.Choice(["sinusoidal", "sinusoidal-halves", "sinusoidal-marian", "learned", "none"])
     ),
-    click.option("--max-positions", "max_positions", type=click.IntRange(2), help="Tokens in the longest text. [512]"),
+    click.option("--max-positions", type=click.IntRange(2), help="Tokens in the longest text. [512]"),
 )
 _RECIPE = (
     click.option("--rate", type=float, help="Highest learning rate."),
     click.option("--optimiser", type=click.Choice(["adam", "muon"]), help="[by size: muon from small on]"),
     click.option("--schedule", type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"])),
     click.option("--warmup", type=click.IntRange(0), help="Steps up to the highest rate."),
-    click.option("--batch-tokens", "batch_tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),
+    click.option("--batch-tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),
     click.option("--accumulate", type=click.IntRange(1), help="Batches to one step."),
     click.option("--smoothing", type=float, help="Label smoothing. [0.1]"),
     click.option("--dropout", type=float, help="[by the number of pairs]"),
-    click.option("--subword-dropout", "subword_dropout", type=float, help="Of BPE merges; splits words otherwise."),
+    click.option("--subword-dropout", type=float, help="Of BPE merges; splits words otherwise."),
     click.option(
         "--r-drop",
-        "r_drop",
         type=float,
         metavar="WEIGHT",
         help="How much predictions under other dropout must agree. [0]",
@@ -74,9 +73,7 @@ _RECIPE = (
         "--metric", type=click.Choice(["loss", "bleu", "chrf", "accuracy"]), help="What the best model is best by."
     ),
     click.option("--validations", type=click.IntRange(1), help="In the whole run. [20]"),
-    click.option(
-        "--keep-best", "keep_best", type=click.IntRange(1), help="Models, whose mean is tried at the end too. [1]"
-    ),
+    click.option("--keep-best", type=click.IntRange(1), help="Models, whose mean is tried at the end too. [1]"),
     click.option("--seed", type=click.IntRange(0)),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="[what the machine is good at]"),
 )

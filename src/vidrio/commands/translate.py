@@ -1,5 +1,6 @@
 """`vidrio translate`: text, files, or standard input, one line out for each line in."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vidrio.commands._doubts import Doubts
-from vidrio.commands._glossary import Glossary
 from vidrio.commands._lines import reading, skipped
 from vidrio.commands._options import (
     BEAM,
+    ENGINES,
     SAMPLING,
+    SEARCH,
+    THERE,
     FileOrAddress,
     as_options,
     json_option,
@@ -33,7 +36,7 @@ from vidrio.commands._output import (
     sample_of,
     whole_lines_of,
 )
-from vidrio.commands._records import AnswerWork, Work
+from vidrio.commands._records import AnswerWork, Work, tell_unknown
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError, ModelError
 
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from vidrio.translate.translator import Translator
     from vidrio.wide.bulk import Answer
 
+NAMES = {"html": "a.html", "markdown": "a.md"}
 EPILOG = """\b
 Examples:
   vidrio translate "Hello world"
@@ -54,22 +58,18 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG, short_help="Translate text, files or standard input.")
+@click.command(epilog=EPILOG)
 @click.argument("words", metavar="[TEXT]", nargs=-1)
 @model_option
 @click.option(
-    "-i",
-    "--input",
-    "sources",
+    *("-i", "--input", "sources"),
     multiple=True,
-    type=FileOrAddress(exists=True),
+    type=FileOrAddress(exists=True, dir_okay=False, path_type=Path),
     help="Read lines from this file. With --ray: files, folders, patterns.",
 )
 @click.option(
-    "-o",
-    "--output",
-    "target",
-    type=FileOrAddress(),
+    *("-o", "--output", "target"),
+    type=FileOrAddress(dir_okay=False, path_type=Path),
     help="Write to this file, which appears when all is done. With --ray: a folder.",
 )
 @ray_option
@@ -86,24 +86,14 @@ Examples:
 @click.option(
     "--jsonl", is_flag=True, help='Input lines are JSON objects with a "text"; their other fields come through.'
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "fast", "glass"]),
-    default="auto",
-    show_default=True,
-    help="CTranslate2, or NumPy as in look.",
-)
+@click.option("--engine", type=ENGINES, default="auto", show_default=True, help="CTranslate2, or NumPy as in look.")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "html", "markdown"]),
+    type=click.Choice(["text", *NAMES]),
     help="What TEXT or the input is; a file tells it by its name.",
 )
-@click.option(
-    "--glossary",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Lines of term<TAB>translation; a term alone stays as it is.",
-)
+@click.option("--glossary", type=THERE, help="Lines of term<TAB>translation; a term alone stays as it is.")
 @click.option("--workers", type=click.IntRange(1), help="Batches at a time. [one for each core]")
 @click.option(
     "--errors",
@@ -124,8 +114,8 @@ def translate(words: tuple[str, ...], **given: Any) -> None:
     if len(sources) > 1 and address is None:
         raise click.UsageError("Several inputs need --ray.")
     given["source"] = sources[0] if sources and address is None else None
-    own = {name: given.pop(name) for name in Request.__annotations__.keys() - {"text", "search"}}
-    request = Request(text=None if words in ((), ("-",)) else " ".join(words), search=given, **own)
+    search = {name: given.pop(name) for name in SEARCH}
+    request = Request(text=None if words in ((), ("-",)) else " ".join(words), search=search, **given)
     if address is None:
         request.run()
     else:
@@ -158,25 +148,38 @@ class Request:
     def run(self) -> None:
         self.refuse_contradictions()
         if self.marked:
-            self.on_document(self.load())
+            self.on_document()
             return
         work = self.work()
         if self.text is not None:
-            terms = Glossary(self.glossary)
-            click.echo("\n".join(map(terms.reveal_last, work.on_text(terms.hide(self.text)))))
+            self.on_text(work, self.text)
         elif self.resume and self.target is not None and self.is_complete(self.target, work):
             click.echo(f"vidrio: {self.target} is complete", err=True)
         else:
             self.on_lines(work)
-        work.tell_unknown()
+        tell_unknown(work.unknown)
 
     def work(self) -> Work | AnswerWork:
         from vidrio.translate.engines import NoTranslator
 
         try:
-            return self.translating()
+            translator = self.load()
         except NoTranslator:
             return self.answering()
+        doubts = None
+        if self.confidence:
+            what, table = "line" if self.text is None else "sentence", not (self.as_json or self.jsonl)
+            doubts = Doubts(translator.calibration, what, table=table, on_stdout=self.target is None)
+        return Work(
+            translator=translator,
+            options=self.options(translator),
+            as_json=self.as_json,
+            jsonl=self.jsonl,
+            alignment=self.alignment,
+            doubts=doubts,
+            start=self.start,
+            alternatives=self.alternatives or 1,
+        )
 
     def run_on_cluster(self, inputs: tuple[str, ...], address: str) -> None:
         """The lines of many files, on a Ray cluster."""
@@ -208,24 +211,6 @@ class Request:
             raise ModelError(f"{work.folder} is another model here", do="give all machines the same model and Vidrio")
         return answering(work, self.errors, self.printed)
 
-    def translating(self) -> Work:
-        """What a model that translates does."""
-        translator = self.load()
-        doubts = None
-        if self.confidence:
-            what, table = "line" if self.text is None else "sentence", not (self.as_json or self.jsonl)
-            doubts = Doubts(translator.calibration, what, table=table, on_stdout=self.target is None)
-        return Work(
-            translator=translator,
-            options=self.options(translator),
-            as_json=self.as_json,
-            jsonl=self.jsonl,
-            alignment=self.alignment,
-            doubts=doubts,
-            start=self.start,
-            alternatives=self.alternatives or 1,
-        )
-
     def answering(self) -> AnswerWork:
         """What a classifier or a model that writes on does."""
         from vidrio.translate.answers import Answers
@@ -255,14 +240,11 @@ class Request:
             return self.form != "text"
         return self.source is not None and self.source.suffix.lower() in DOCUMENTS | OTHERS
 
-    def on_document(self, translator: "Translator") -> None:
-        from vidrio.commands._documents import translate_document, translate_marked
+    def on_document(self) -> None:
+        from vidrio.commands._documents import translate_whole
 
-        terms, form = Glossary(self.glossary).terms, self.form or ""
-        if self.source is None:
-            translate_marked(translator, self.text, terms, form)
-        else:
-            translate_document(translator, self.source, self.target, terms, form)
+        name = NAMES.get(self.form or "", str(self.source))
+        translate_whole(self.load(), name, self.source or self.text, self.target, self.glossary)
 
     @property
     def draws(self) -> bool:
@@ -315,27 +297,45 @@ class Request:
             given["beam"] = max(self.n_best, given["beam"] or translator.options.beam)
         return replace(as_options(translator.config, given), n_best=self.n_best, scores=self.as_json)
 
+    def on_text(self, work: Work | AnswerWork, text: str) -> None:
+        if self.glossary is None:
+            lines = work.on_text(text)
+        else:
+            from vidrio.documents.terms import hide, read_terms, reveal
+
+            hidden = hide(text, read_terms(self.glossary))
+            lines = [reveal(line, hidden) for line in work.on_text(hidden.text)]
+        click.echo("\n".join(lines))
+
     def on_lines(self, work: Work | AnswerWork) -> None:
         with (
             opened(self.target, self.identity(work), resume=self.resume) as output,
             reading(self.source, self.errors, work.at_once) as (chunks, progress),
         ):
-            if isinstance(work, Work) and work.doubts is not None:
-                work.doubts.number = output.done + 1
             # The manifest of a part tells its file, but nothing of a standard input.
-            part = self.target if output.done and self.source is None else None
-            for lines in self.printed(
-                work, self.after(chunks, part and part_of(part), output.done, work), output.done + 1
-            ):
+            part = part_of(self.target) if self.target and self.source is None and output.done else None
+            left = self.after(chunks, part, output.done, work)
+            for lines in self.printed(work, left, output.done + 1):
                 output.write(lines)
                 progress()
 
     def printed(self, work: Work | AnswerWork, chunks: Iterator[list[str]], first: int = 1) -> Iterator[Iterable[str]]:
         """Lines in, lines out, some at a time; `first` is the number of the first one."""
-        terms = Glossary(self.glossary)
-        hidden = ([terms.hide(line) for line in lines] for lines in chunks)
-        for lines in work.on_lines(hidden if self.glossary else chunks, first):
-            yield map(terms.reveal_first, lines)
+        if self.glossary is None:
+            yield from work.on_lines(chunks, first)
+            return
+        from vidrio.documents.terms import Hidden, hide, read_terms, reveal
+
+        terms, waiting = read_terms(self.glossary), deque[Hidden]()
+
+        def without_terms() -> Iterator[list[str]]:
+            for lines in chunks:
+                hidden = [hide(line, terms) for line in lines]
+                waiting.extend(hidden)
+                yield [one.text for one in hidden]
+
+        for lines in work.on_lines(without_terms(), first):
+            yield [reveal(line, waiting.popleft()) for line in lines]
 
     def after(
         self, chunks: Iterator[list[str]], output: Path | None, done: int, work: Work | AnswerWork

@@ -10,17 +10,15 @@ from vidrio.commands._options import (
     model_option,
     precision_option,
     print_json,
-    tell_unknown,
-    text_argument,
 )
-from vidrio.commands.run_request import RunRequest, run_options
+from vidrio.commands.run_request import RunRequest, refuse_copied, run_options, tell_unknown
 
 LONGEST_CELL = 8192  # characters that a spreadsheet takes as one formula
 
 
-@click.command(short_help="The receipt of one number: formula, values, recomputation.")
+@click.command()
 @click.argument("address")
-@text_argument
+@click.argument("text")
 @model_option
 @click.option("--deep", is_flag=True, help="Walk from the number down to the parameters and token ids it is made from.")
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Numbers that --deep shows.")
@@ -50,7 +48,6 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
     from vidrio.look.overview import otherwise
-    from vidrio.look.translated import COPIED
 
     request = RunRequest.take(text, given)
     deep, limit, kind, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "as_json"))
@@ -62,8 +59,7 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     if tried.after.otherwise is not None:
         click.echo(f"note: {otherwise(tried.after, precision)}", err=True)
     trace, file = tried.after.trace, model.path / "model.safetensors"
-    if tried.after.copied:
-        raise InputError(f"{COPIED}: the model reads nothing of it", do="give a text with words, or --as-typed")
+    refuse_copied(tried.after)
     if tried.after.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     if as_json:
