@@ -128,7 +128,7 @@ def test_a_full_queue_says_when_to_come_again() -> None:
         return refused.value
 
     refused = run(ask, most=1800)
-    assert refused.status == 503
+    assert refused.status_code == 503
     assert refused.retry_after
 
 

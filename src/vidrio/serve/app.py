@@ -6,7 +6,6 @@ It has no state but API keys and files under translation; every request holds al
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -33,7 +32,7 @@ from vidrio.serve.limits import RequestLimits
 from vidrio.serve.looking import Looking
 from vidrio.serve.metrics import Metrics
 from vidrio.serve.pool import Pool, read_specs
-from vidrio.serve.refusal import Refusal, refusal_of
+from vidrio.serve.refusal import refusal_of
 from vidrio.serve.service import Service
 from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.translate.translator import Translator
@@ -41,23 +40,17 @@ from vidrio.translate.translator import Translator
 PAGE = Path(str(files("vidrio.serve") / "page"))
 
 
-def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: Settings = DEFAULTS) -> FastAPI:
-    """The app for a model (and the packaged ones). `hosts`: names besides this machine's own under which it answers."""
+def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastAPI:
+    """The app for a model (and the packaged ones)."""
     names = (model, *settings.models) if model else settings.models
     metrics = Metrics()
-
-    def batch(texts: int, characters: int, seconds: float) -> None:
-        metrics.batch_texts.observe(texts)
-        metrics.batch_seconds.observe(seconds)
-        metrics.characters.inc(characters)
-
     pool = Pool(read_specs(names), settings.memory, lambda folder: Translator.load(folder))
-    gatherer = Gatherer(threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, tell=batch)
+    wait = settings.batch_wait / 1000
+    gatherer = Gatherer(threads=settings.threads, wait=wait, most=settings.queue, tell=metrics.batch)
     service = Service(pool, gatherer, metrics.tokens.inc)
     keys = Keys(settings.keys) if settings.keys else None
     terms = read_terms(settings.glossary) if settings.glossary else ()
     parts = Parts(settings, service, Detector(list(service.languages)), metrics, keys, RequestLimits(), terms)
-
     jobs = Files(settings.files, settings.file_minutes, service) if settings.files else None
 
     @asynccontextmanager
@@ -74,7 +67,7 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
     app.state.settings = settings
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
     app.add_middleware(bodies, settings=settings)
-    app.add_middleware(guarded, settings=replace(settings, hosts=(*settings.hosts, *hosts)), metrics=metrics)
+    app.add_middleware(guarded, settings=settings, metrics=metrics)
     _tell_errors(app)
     app.include_router(libre_router(parts))
     app.include_router(files_router(parts, jobs))
@@ -88,24 +81,20 @@ def create_app(model: str | None = None, hosts: tuple[str, ...] = (), settings: 
 
 
 def _tell_errors(app: FastAPI) -> None:
-    @app.exception_handler(Refusal)
-    def not_served(request: Request, error: Refusal) -> Response:
-        return error.response()
+    @app.exception_handler(HTTPException)
+    def refused(request: Request, error: HTTPException) -> Response:
+        return problem(request.url.path, error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(VidrioError)
-    def refused(request: Request, error: VidrioError) -> Response:
+    def failed(request: Request, error: VidrioError) -> Response:
         if not request.url.path.startswith("/api/"):
-            return refusal_of(error).response()
+            return refused(request, refusal_of(error))
         return JSONResponse({"what": error.what, "found": error.found, "do": error.do}, 400)
 
     @app.exception_handler(RequestValidationError)
     def mistyped(request: Request, error: RequestValidationError) -> Response:
         where = ", ".join(sorted({".".join(map(str, problem["loc"][1:])) for problem in error.errors()}))
         return JSONResponse({"what": "this request cannot be read", "found": where, "do": ""}, 422)
-
-    @app.exception_handler(HTTPException)
-    def not_here(request: Request, error: HTTPException) -> Response:
-        return problem(request.url.path, error.status_code, str(error.detail), error.headers)
 
 
 def _serve_page(app: FastAPI) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 
@@ -82,21 +82,18 @@ def check_length(characters: int, limit: int) -> None:
 def _texts(fields: dict[str, Any]) -> tuple[tuple[str, ...], bool]:
     """q: a string, or a list of them."""
     q = fields.get("q")
-    if isinstance(q, str) and q:
-        return (q,), False
-    if isinstance(q, list) and q:
-        if not all(isinstance(text, str) for text in q):
-            raise bad("q parameter is not a string or a list of strings")
-        return tuple(q), True
-    if q is None or q == "" or q == []:
+    if q in (None, "", []):
         raise bad("missing q parameter")
-    raise bad("q parameter is not a string or a list of strings")
+    texts = q if isinstance(q, list) else [q]
+    if not all(isinstance(text, str) for text in texts):
+        raise bad("q parameter is not a string or a list of strings")
+    return tuple(texts), isinstance(q, list)
 
 
 def needed(fields: dict[str, Any], name: str) -> str:
     """A field that must be there and be a text."""
     value = fields.get(name)
-    if value is None or value == "":
+    if value in (None, ""):
         raise bad(f"missing {name} parameter")
     if not isinstance(value, str):
         raise bad(f"{name} parameter is not a string")
@@ -137,12 +134,3 @@ def _parsed(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         raise Refusal(400, "Invalid JSON format") from None
-
-
-def upload_of(form: FormData) -> UploadFile:
-    upload = form.get("file")
-    if not isinstance(upload, UploadFile):
-        raise bad("missing file parameter")
-    if not upload.filename:
-        raise bad("empty file")
-    return upload

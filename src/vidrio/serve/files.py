@@ -58,7 +58,7 @@ class Files:
     async def accept(self, name: str, data: bytes, way: Sequence[Pair], terms: Terms, most: int) -> str:
         """Take a file. It is looked through first: what cannot be translated is refused now."""
         self._forget_old()
-        if sum(not task.done() for task in self._tasks.values()) >= MOST:
+        if len(self._tasks) >= MOST:
             raise Refusal(503, "The server is busy, try again later", 60)
         try:
             plan = await asyncio.to_thread(plan_file, name, data, way[-1][1])
@@ -75,7 +75,7 @@ class Files:
 
     def go_on(self) -> None:
         """Begin what an earlier server has accepted and not finished."""
-        for path in self.folder.glob("*/job.json") if self.folder.is_dir() else ():
+        for path in self.folder.glob("*/job.json"):
             if JOB.fullmatch(path.parent.name) and not self.state(path.parent.name).done:
                 self._begin(path.parent.name)
 
@@ -138,8 +138,8 @@ class Files:
             plan = await asyncio.to_thread(plan_file, description["name"], data, pair[1])
             plan = with_terms(plan, terms if number == len(way) - 1 else ())
             translated: list[Aligned] = []
-            for portion in _portions(plan.asks):
-                translated += await self._patiently(pair, portion)
+            for start in range(0, len(plan.asks), AT_ONCE):
+                translated += await self._patiently(pair, plan.asks[start : start + AT_ONCE])
                 self._progress[job] = (number + len(translated) / max(1, len(plan.asks))) / len(way)
             data = await asyncio.to_thread(plan.render, translated)
         await asyncio.to_thread(write_atomically, folder / "translated", data)
@@ -155,19 +155,13 @@ class Files:
 
     def _forget_old(self) -> None:
         """Delete what was done long ago, and what was never accepted because a server was killed while it came."""
-        for folder in self.folder.iterdir() if self.folder.is_dir() else ():
+        for folder in self.folder.glob("*"):
             with suppress(OSError):  # another process deletes, too
-                ended = self._is_done(folder) or not (folder / "job.json").exists()
+                done = (folder / "translated").exists() or (folder / "error.json").exists()
+                ended = done or not (folder / "job.json").exists()
                 old = time.time() - folder.stat().st_mtime > self._seconds
                 if JOB.fullmatch(folder.name) and folder.name not in self._tasks and ended and old:
                     shutil.rmtree(folder, ignore_errors=True)
-
-    def _is_done(self, folder: Path) -> bool:
-        return any((folder / name).exists() for name in ("translated", "error.json"))
-
-
-def _portions(asks: Sequence[Ask]) -> list[Sequence[Ask]]:
-    return [asks[start : start + AT_ONCE] for start in range(0, len(asks), AT_ONCE)]
 
 
 def clean_name(name: str) -> str:

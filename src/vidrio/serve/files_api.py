@@ -6,9 +6,10 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
+from starlette.datastructures import UploadFile
 
 from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
-from vidrio.serve.asks import form_of, needed, terms_of, upload_of
+from vidrio.serve.asks import form_of, needed, terms_of
 from vidrio.serve.files import Files, clean_name
 from vidrio.serve.libre import Parts
 from vidrio.serve.refusal import Refusal, bad
@@ -30,9 +31,13 @@ def files_router(parts: Parts, files: Files | None) -> APIRouter:
         form = await form_of(request)
         try:
             fields: dict[str, Any] = {name: value for name, value in form.items() if isinstance(value, str)}
-            upload = upload_of(form)
+            upload = form.get("file")
+            if not isinstance(upload, UploadFile):
+                raise bad("missing file parameter")
+            if not upload.filename:
+                raise bad("empty file")
             source, target = needed(fields, "source"), needed(fields, "target")
-            name = clean_name(upload.filename or "")
+            name = clean_name(upload.filename)
             most = parts.admit(request, fields)
             if suffix_of(name) not in SUFFIXES:
                 raise bad("file format not supported")

@@ -8,7 +8,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
@@ -44,15 +45,9 @@ def problem(path: str, status: int, error: str, headers: Mapping[str, str] | Non
     return JSONResponse({"what" if path.startswith("/api/") else "error": error}, status, dict(headers or {}))
 
 
-def answers_to(names: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether a Host is this very server: a name that was rebound to 127.0.0.1 is another."""
-    known = {"127.0.0.1", "localhost", "[::1]", "testserver", *(name.lower() for name in names)}
-
-    def check(host: str) -> bool:
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        return "*" in known or name.lower() in known
-
-    return check
+def as_json(data: Any) -> Response:
+    """Not by the framework: JSON has no NaN, and half a character cannot be encoded."""
+    return Response(json_text(data), media_type="application/json")
 
 
 def open_to(path: str, settings: Settings) -> dict[str, str]:
@@ -71,7 +66,8 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
 
 def guarded(app: ASGIApp, settings: Settings, metrics: Metrics) -> ASGIApp:
     """Counts, logs, names each request, and never lets a traceback out."""
-    ours = answers_to(settings.hosts)
+    # A name that was rebound to 127.0.0.1 is another server's.
+    ours = {"127.0.0.1", "localhost", "[::1]", "testserver", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -92,7 +88,9 @@ def guarded(app: ASGIApp, settings: Settings, metrics: Metrics) -> ASGIApp:
         metrics.in_flight.inc()
         try:
             inner: ASGIApp = app
-            if not ours(Headers(scope=scope).get("host", "")):
+            host = Headers(scope=scope).get("host", "").lower()
+            name = host if host.endswith("]") else host.rpartition(":")[0] or host
+            if not {name, "*"} & ours:
                 inner = problem(path, 421, "this server does not answer to that name")
             elif scope["method"] == "OPTIONS" and open_to(path, settings):
                 inner = Response(status_code=204)

@@ -22,6 +22,7 @@ from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
 from vidrio.serve.asks import TranslateAsk, check_length, fields_of, needed, translate_ask
 from vidrio.serve.detect import Detected, Detector
+from vidrio.serve.guards import as_json
 from vidrio.serve.keys import Key, Keys
 from vidrio.serve.languages import Pair
 from vidrio.serve.limits import RequestLimits
@@ -83,7 +84,7 @@ def libre_router(parts: Parts) -> APIRouter:
         characters = sum(map(len, ask.texts))
         check_length(characters, parts.admit(request, fields, len(ask.texts)))
         request.state.logged = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
-        return _json(await _translated(parts, ask))
+        return as_json(await _translated(parts, ask))
 
     @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=body(TRANSLATE))
     async def stream(request: Request) -> Response:
@@ -167,7 +168,7 @@ async def _events(service: Service, way: Sequence[Pair], text: str, terms: Terms
         yield "event: done\ndata: {}\n\n"
     except (Refusal, VidrioError) as error:
         refusal = error if isinstance(error, Refusal) else refusal_of(error)
-        yield f"event: error\ndata: {json_text({'error': refusal.error})}\n\n"
+        yield f"event: error\ndata: {json_text({'error': refusal.detail})}\n\n"
 
 
 async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:
@@ -206,8 +207,3 @@ async def _reply(parts: Parts, ask: TranslateAsk, text: str, source: str) -> Rep
     alternatives = (as_source(text, other) for other in reply.alternatives)
     best = as_source(text, reply.text)
     return Reply(best, tuple(other for other in dict.fromkeys(alternatives) if other != best))
-
-
-def _json(data: Any) -> Response:
-    """Half a character, which JSON may hold, cannot be encoded by the framework."""
-    return Response(json_text(data), media_type="application/json")

@@ -140,33 +140,35 @@ class Looking:
         if translator is None:
             return None
         only_text = Asked(asked.text, asked.model, beam=asked.beam)
-        options = replace(translator.options, beam=asked.beam) if asked.beam else translator.options
+        options = replace(translator.options, beam=asked.beam or translator.options.beam)
         return self._translated.get(only_text, lambda: translator.translate(asked.text, options))
 
     def searched(self, asked: Asked) -> Look:
         """What the glass finds by a search of its own."""
-        loaded, (given, sentence) = self.loaded(asked.model, asked.numbers), self._given(asked)
+        loaded, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked)
         unchanged = replace(asked, changes=())
-        options = _options(loaded, asked, sentence)
         return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=options, tree=Tree()))
 
     def run(self, asked: Asked) -> Run:
         return self._runs.get(asked, lambda: self._run(asked))
 
-    def _given(self, asked: Asked) -> tuple[str, Sentence | None]:
-        """What the model reads of the text: one sentence of it, as the translator gave it."""
+    def _given(self, asked: Asked) -> tuple[str, Options, Sentence | None]:
+        """What the model reads of the text, and how it searches: one sentence, as the translator gave and searched it;
+        as is asked, where nothing was translated."""
         translation = self.translated(asked)
         sentences = translation.sentences if translation else ()
-        if translation is None or not sentences:
-            return asked.text, None
+        if not sentences:
+            options = default_options(self.loaded(asked.model, asked.numbers).glass.config)
+            return asked.text, replace(options, beam=asked.beam or options.beam), None
         if asked.sentence >= len(sentences):
             raise InputError(f"the text has no sentence {asked.sentence}", found=f"{len(sentences)} sentences")
-        return sentences[asked.sentence].given, sentences[asked.sentence]
+        sentence = sentences[asked.sentence]
+        return sentence.given, sentence.options, sentence
 
     def _run(self, asked: Asked) -> Run:
         loaded, start = self.loaded(asked.model, asked.numbers), time.perf_counter()
         translation = self.translated(asked)
-        given, sentence = self._given(asked)
+        given, options, sentence = self._given(asked)
         between = time.perf_counter()
         if asked.changes:
             tried = with_changes(self.searched(asked), loaded.glass, asked.changes, tree=Tree())
@@ -175,7 +177,6 @@ class Looking:
             if sentence is not None:
                 end = loaded.glass.config.special.end
                 target = [*sentence.best.ids, *[end] * sentence.best.ended]
-            options = _options(loaded, asked, sentence)
             tried = BeforeAfter.of_one(look(loaded.glass, given, options=options, target=target or None))
         done = time.perf_counter()
         return Run(
@@ -203,11 +204,3 @@ def _example(name: str) -> Loaded:
     nowhere = Path(values_file.__file__).parent  # no folder holds its numbers
     glass = LoadedModel(config, about, machine, values.tokenizer, values.tokenizer, nowhere)
     return Loaded(name, glass, None)
-
-
-def _options(loaded: Loaded, asked: Asked, sentence: Sentence | None) -> Options:
-    """As the sentence was searched; as is asked, where nothing was translated."""
-    if sentence is not None:
-        return sentence.options
-    options = default_options(loaded.glass.config)
-    return replace(options, beam=asked.beam) if asked.beam else options

@@ -1,7 +1,7 @@
 """What a server tells of itself, in Prometheus's words. Each app counts for itself; `--workers` add up by files."""
 
 import os
-from collections.abc import Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -16,23 +16,24 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = self._counter("http_requests", "Requests answered", ("path", "status"))
-        self.seconds = self._histogram("http_seconds", "Seconds until the answer was sent", SECONDS, ("path",))
-        self.in_flight = self._gauge("http_in_flight", "Requests at work")
-        self.waiting = self._gauge("queue_characters", "Characters that wait")
-        self.batch_texts = self._histogram("batch_texts", "Texts in a batch", (1, 2, 4, 8, 16, 32, 64, 128))
-        self.batch_seconds = self._histogram("batch_seconds", "Seconds that a batch took", SECONDS)
-        self.characters = self._counter("characters", "Characters translated")
-        self.tokens = self._counter("tokens", "Tokens written")
+        ours: dict[str, Any] = {"namespace": "vidrio", "registry": self.registry}
+        level = ours | {"multiprocess_mode": "livesum"}
+        self.requests = Counter("http_requests", "Requests answered", ("path", "status"), **ours)
+        self.seconds = Histogram(
+            "http_seconds", "Seconds until the answer was sent", ("path",), buckets=SECONDS, **ours
+        )
+        self.in_flight = Gauge("http_in_flight", "Requests at work", **level)
+        self.waiting = Gauge("queue_characters", "Characters that wait", **level)
+        self.batch_texts = Histogram("batch_texts", "Texts in a batch", buckets=(1, 2, 4, 8, 16, 32, 64, 128), **ours)
+        self.batch_seconds = Histogram("batch_seconds", "Seconds that a batch took", buckets=SECONDS, **ours)
+        self.characters = Counter("characters", "Characters translated", **ours)
+        self.tokens = Counter("tokens", "Tokens written", **ours)
 
-    def _counter(self, name: str, what: str, labels: Sequence[str] = ()) -> Counter:
-        return Counter(name, what, labels, namespace="vidrio", registry=self.registry)
-
-    def _gauge(self, name: str, what: str) -> Gauge:
-        return Gauge(name, what, namespace="vidrio", registry=self.registry, multiprocess_mode="livesum")
-
-    def _histogram(self, name: str, what: str, buckets: Sequence[float], labels: Sequence[str] = ()) -> Histogram:
-        return Histogram(name, what, labels, buckets=buckets, namespace="vidrio", registry=self.registry)
+    def batch(self, texts: int, characters: int, seconds: float) -> None:
+        """A batch is done."""
+        self.batch_texts.observe(texts)
+        self.batch_seconds.observe(seconds)
+        self.characters.inc(characters)
 
     def text(self) -> bytes:
         if FILES not in os.environ:

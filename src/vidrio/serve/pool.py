@@ -23,26 +23,20 @@ class Spec(NamedTuple):
     """A model, as it lies on the disk."""
 
     folder: Path
-    pair: Pair
     mebibytes: float  # that it takes when it is loaded
 
 
 def read_specs(names: tuple[str, ...]) -> dict[Pair, Spec]:
     """The models by what they translate. Of two for the same pair the one that was named first counts."""
-    folders = [find.find(name) for name in names] or _packaged()
+    named = [find.find(name) for name in names]
+    packaged = [folder for name, folder in find.packaged().items() if name != find.LESSON]
     specs: dict[Pair, Spec] = {}
-    for folder in folders:
+    for folder in named or packaged or [find.find()]:
         config, about = read_config(folder)
         if config.shape == "encoder-decoder":
             pair = (about.source_language or folder.name, about.target_language or f"{folder.name}-target")
-            specs.setdefault(pair, Spec(folder, pair, OVERHEAD * _size(folder) / (1 << 20)))
+            specs.setdefault(pair, Spec(folder, OVERHEAD * _size(folder) / (1 << 20)))
     return specs
-
-
-def _packaged() -> list[Path]:
-    ready = find.packaged()
-    models = [folder for name, folder in ready.items() if name != find.LESSON]
-    return models or [find.find()]
 
 
 def _size(folder: Path) -> int:
@@ -106,10 +100,7 @@ class Pool:
             return {"-".join(pair): _state(self._loaded.get(pair)) for pair in self.specs}
 
     def _make_room(self, mebibytes: float) -> None:
-        def taken() -> float:
-            return sum(self.specs[pair].mebibytes for pair in self._loaded)
-
-        while self._loaded and taken() + mebibytes > self._most:
+        while self._loaded and sum(self.specs[pair].mebibytes for pair in self._loaded) + mebibytes > self._most:
             self._loaded.popitem(last=False)
 
 

@@ -2,23 +2,20 @@
 
 import logging
 
-from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from vidrio.errors import ConfigError, ModelError, VidrioError
 
 log = logging.getLogger("vidrio.serve")
 
 
-class Refusal(Exception):
-    """A request that is not served. The body is LibreTranslate's: {"error": "…"}."""
+class Refusal(HTTPException):
+    """A request that is not served."""
 
     def __init__(self, status: int, error: str, retry_after: float | None = None) -> None:
-        super().__init__(error)
-        self.status, self.error, self.retry_after = status, error, retry_after
-
-    def response(self) -> JSONResponse:
-        headers = {} if self.retry_after is None else {"Retry-After": str(max(1, round(self.retry_after)))}
-        return JSONResponse({"error": self.error}, self.status, headers)
+        headers = None if retry_after is None else {"Retry-After": str(max(1, round(retry_after)))}
+        super().__init__(status, error, headers)
+        self.retry_after = retry_after
 
 
 def bad(error: str) -> Refusal:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import uvicorn
@@ -32,7 +33,7 @@ def serve(
     """Tell `ready` the address when everything is, then answer."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
-    make = partial(_make, model, ("*",) if everywhere else (name,), settings)
+    make = partial(_make, model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
     with listening(host, port) as listener, tempfile.TemporaryDirectory(prefix="vidrio-") as figures:
         address = f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/"
         if workers > 1:
@@ -55,10 +56,10 @@ def serve(
                 uvicorn.Server(config).run(sockets=[listener])
 
 
-def _make(model: str | None, hosts: tuple[str, ...], settings: Settings) -> FastAPI:
+def _make(model: str | None, settings: Settings) -> FastAPI:
     """The app of one process."""
     start_log(settings)
-    return create_app(model, hosts, settings)
+    return create_app(model, settings)
 
 
 def start_log(settings: Settings) -> None:

@@ -4,14 +4,12 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned, Ask, answer
 from vidrio.documents.markup import Plan
 from vidrio.documents.plain import pieces
 from vidrio.documents.terms import Terms, hide, reveal, with_terms
-from vidrio.hypothesis import Options
 from vidrio.serve.gather import Gatherer
 from vidrio.serve.languages import Pair, known, languages, route
 from vidrio.serve.pool import Pool
@@ -101,8 +99,8 @@ class Service:
 
     async def document(self, way: Sequence[Pair], text: str, planned: Callable[[str], Plan], terms: Terms = ()) -> str:
         """A marked-up text through all models of the way; terms are put in by the last one."""
-        for number, pair in enumerate(way):
-            plan = with_terms(planned(text), terms if number == len(way) - 1 else ())
+        for pair in way:
+            plan = with_terms(planned(text), terms if pair == way[-1] else ())
             text = plan.render(await self.answers(pair, plan.asks))
         return text
 
@@ -133,19 +131,13 @@ class Service:
     ) -> list[Translation]:
         """Each text by one model, everything told of it."""
         translator = await self._translator(pair)
-        work = partial(_translate, translator, with_alternatives(translator.options, alternatives), aligned)
+        beam = max(translator.options.beam, alternatives + 1)
+        options = replace(translator.options, beam=beam, n_best=alternatives + 1)
+
+        def work(some: list[str]) -> list[Translation]:
+            translations = translator.translate(some, options)
+            return translator.with_alignment(translations) if aligned else translations
+
         found: list[Translation] = await self.gatherer.translate((pair, alternatives, aligned), work, texts)
         self._wrote(sum(len(sentence.best.ids) for translation in found for sentence in translation.sentences))
         return found
-
-
-def with_alternatives(options: Options, alternatives: int) -> Options:
-    if not alternatives:
-        return options
-    wanted = alternatives + 1
-    return replace(options, beam=max(options.beam, wanted), n_best=wanted)
-
-
-def _translate(translator: Translator, options: Options, aligned: bool, texts: list[str]) -> list[Translation]:
-    translations = translator.translate(texts, options)
-    return translator.with_alignment(translations) if aligned else translations

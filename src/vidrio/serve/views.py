@@ -39,9 +39,8 @@ from vidrio.look import changed, learning_data, number_data, run_data
 from vidrio.look.choosing import choosing_data
 from vidrio.look.curves import metrics, panels
 from vidrio.look.receipt import copied
-from vidrio.look.run import Look as Seen
 from vidrio.model import find as models
-from vidrio.model.json_text import json_text
+from vidrio.serve.guards import as_json
 from vidrio.serve.looking import Asked, Looking, Run
 
 LONGEST_TEXT = 4_000  # characters
@@ -129,7 +128,17 @@ def router(looking: Looking) -> APIRouter:
 
     @api.post("/run")
     def one_run(look: Look) -> Any:
-        return as_json(_run_as_data(asked(look), run(look)))
+        seen = run(look)
+        told = {
+            "text": look.text,
+            "translation": seen.translation,
+            "sentences": [{"source": s.source, "given": s.given, "text": s.text} for s in seen.sentences],
+            "sentence": look.sentence,
+            **run_data.run_data(seen.look),
+            "milliseconds": seen.milliseconds,
+            "changed": changed.as_data(seen.tried) if seen.tried.whatif else None,
+        }
+        return as_json(told)
 
     @api.post("/agreement")
     def agreement(look: Look) -> Any:
@@ -139,7 +148,11 @@ def router(looking: Looking) -> APIRouter:
 
     @api.post("/search")
     def search(look: Look) -> Any:
-        return as_json(run_data.search_data(*_searched(looking, asked(look))))
+        """The run that searched by itself, and greedy search beside it."""
+        own, greedy = asked(look), replace(asked(look), beam=1)
+        if look.changes:
+            return as_json(run_data.search_data(looking.run(own).look, looking.run(greedy).look))
+        return as_json(run_data.search_data(looking.searched(own), looking.searched(greedy)))
 
     @api.post("/choose")
     def choose(look: Choose) -> Any:
@@ -196,31 +209,6 @@ def router(looking: Looking) -> APIRouter:
         return as_json(learning_data.life_data(run(look).look, look.address))
 
     return api
-
-
-def as_json(data: Any) -> Response:
-    """Not by the framework: JSON has no NaN, and half a character cannot be encoded."""
-    return Response(json_text(data), media_type="application/json")
-
-
-def _run_as_data(asked: Asked, run: Run) -> dict[str, Any]:
-    return {
-        "text": asked.text,
-        "translation": run.translation,
-        "sentences": [{"source": s.source, "given": s.given, "text": s.text} for s in run.sentences],
-        "sentence": asked.sentence,
-        **run_data.run_data(run.look),
-        "milliseconds": run.milliseconds,
-        "changed": changed.as_data(run.tried) if run.tried.whatif else None,
-    }
-
-
-def _searched(looking: Looking, asked: Asked) -> tuple[Seen, Seen]:
-    """The run that searched by itself, and greedy search beside it."""
-    greedy = replace(asked, beam=1)
-    if asked.changes:
-        return looking.run(asked).look, looking.run(greedy).look
-    return looking.searched(asked), looking.searched(greedy)
 
 
 def _notebook(looking: Looking, asked: Asked) -> str:
