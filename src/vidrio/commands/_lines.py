@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, Queue
-from typing import BinaryIO
 
 import click
 
@@ -17,11 +16,6 @@ from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
 DO = "convert it to UTF-8, or go on with --errors replace"
-
-
-def lines_of_file(file: BinaryIO, decode: Callable[[bytes], str]) -> Iterator[str]:
-    """The lines of a file, read as they are needed."""
-    return (decode(line.removesuffix(b"\n")) for line in file)
 
 
 def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callable[[], int]) -> Iterator[list[str]]:
@@ -127,8 +121,9 @@ def reading(
     else:
         with source.open("rb") as file:
             if file.seekable():
+                lines = (decode(line.removesuffix(b"\n")) for line in file)
                 with bar("translating", os.fstat(file.fileno()).st_size) as show:
-                    yield in_chunks(lines_of_file(file, decode), at_once), lambda: show(file.tell())
+                    yield in_chunks(lines, at_once), lambda: show(file.tell())
             else:  # a named pipe
                 yield chunks_of_pipe(file.fileno(), decode, at_once), lambda: None
     tell_replaced(decode.replaced)

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -126,22 +126,10 @@ def opened(target: Path | None, identity: Identity, *, resume: bool) -> Iterator
     except BaseException:
         click.echo(f"vidrio: what is done so far is in {part}; the same command with --resume goes on", err=True)
         raise
-    _remember(part, identity)
+    with suppress(OSError, AttributeError):  # some systems and file systems keep no attributes of files
+        os.setxattr(part, ATTRIBUTE, json_text(dict(identity)).encode())
     os.replace(part, target)
     manifest.unlink(missing_ok=True)
-
-
-def _remember(output: Path, identity: Identity) -> None:
-    """Write beside a file's contents what it belongs to, where the file system has a place for that."""
-    with suppress(OSError, AttributeError):
-        os.setxattr(output, ATTRIBUTE, json_text(dict(identity)).encode())
-
-
-def _remembered(output: Path) -> Mapping[str, Any] | None:
-    with suppress(OSError, AttributeError, ValueError):
-        before = json.loads(os.getxattr(output, ATTRIBUTE))
-        return before if isinstance(before, dict) else None
-    return None
 
 
 def is_finished(target: Path) -> bool:
@@ -158,7 +146,11 @@ def part_of(target: Path) -> Path:
 def belongs(target: Path, identity: Identity) -> bool:
     """Whether a finished output is known to belong to these things; refused, if it is known to belong to others. Where
     a file system keeps no attributes of files, nothing is known."""
-    if (before := _remembered(real_place(target))) is None:
+    try:
+        before = json.loads(os.getxattr(real_place(target), ATTRIBUTE))
+    except (OSError, AttributeError, ValueError):
+        return False
+    if not isinstance(before, dict):
         return False
     refuse_other(target, before, identity)
     return True

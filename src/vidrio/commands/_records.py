@@ -128,7 +128,8 @@ class Work:
         else:
             translation = self.translator.translate(text, self.options)
         if self.as_json or self.jsonl:
-            return self._lines([translation], [Record({"text": text}, json_text({"text": text}))])
+            record = Record({"text": text}, json_text({"text": text}))
+            return self._lines([translation], [record] if self.jsonl else [])
         note_unknown(translation.unknown, self.unknown)
         lines = [translation.text, *translation.alternatives[1:]]
         if self.doubts is not None:
@@ -158,9 +159,10 @@ class Work:
                 yield some
 
         for translations in self.translator.stream_chunks(texts() if self.jsonl else chunks, self.options):
-            yield self._lines(translations, [records.popleft() for _ in translations] if self.jsonl else None)
+            yield self._lines(translations, [records.popleft() for _ in translations] if self.jsonl else [])
 
-    def _lines(self, translations: Sequence["Translation"], records: Sequence[Record] | None) -> list[str]:
+    def _lines(self, translations: Sequence["Translation"], records: Sequence[Record]) -> list[str]:
+        """What is printed; with `records`, these with more fields."""
         if self.doubts is not None:
             translations = self.translator.with_confidence(translations)
         elif self.as_json:
@@ -173,7 +175,7 @@ class Work:
             fields = [
                 translation.to_json() if self.as_json else self._fields(translation) for translation in translations
             ]
-            if not self.jsonl or records is None:
+            if not records:
                 return list(map(json_text, fields))
             return [record.with_fields(added) for record, added in zip(records, fields, strict=True)]
         if self.doubts is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +10,7 @@ import click
 from vidrio.commands._options import dtype_option, json_option, model_option, precision_option
 from vidrio.commands.run_request import RunRequest, refuse_copied, run_options
 from vidrio.commands.training_options import TrainingViews, show_training, training_options
+from vidrio.model.files import write_output
 
 if TYPE_CHECKING:
     from vidrio.look.blocks import Block
@@ -83,10 +85,10 @@ class Views:
         """Standard output holds one thing: text, JSON, a page or a notebook."""
         if self.values and not self.as_json:
             raise click.UsageError("--values says what --json holds: give --json too")
-        views = {"--heads": self.heads, "--embedding": self.embedding, "--step": bool(self.steps)}
-        text = [*(name for name, asked in views.items() if asked)]
-        of_json = (("--at", self.addresses), ("--tree", self.tree))
-        text += [name for name, asked in of_json if asked and not self.as_json]
+        views = {"--heads": self.heads, "--embedding": self.embedding, "--step": self.steps}
+        if not self.as_json:  # which holds these
+            views |= {"--at": self.addresses, "--tree": self.tree}
+        text = [name for name, asked in views.items() if asked]
         files = [f"--{name} -" for name, file in (("html", self.html), ("ipynb", self.ipynb)) if file == "-"]
         taken = [*text[:1], *["--json"] * self.as_json, *files]
         if len(taken) > 1:
@@ -142,10 +144,6 @@ def views_of(asked: Views, run: "Look", lead_on: "CommandLine") -> "Iterator[Ite
 
 def write(path: str, content: str) -> None:
     """A file, whole or not at all, or into a device or a pipe; `-` is standard output."""
-    from pathlib import Path
-
-    from vidrio.model.files import write_output
-
     if path == "-":
         click.echo(content, nl=False)
         return

@@ -49,12 +49,7 @@ def option(*names: str, **told: Any) -> Callable[[Any], Any]:
 @option("--log-texts", is_flag=True, help="With its texts.")
 @option("--metrics", is_flag=True, help="Figures for Prometheus at /metrics.")
 @option("--metrics-token", default="", help="Who reads them must know this.")
-def serve(
-    models: tuple[str, ...],
-    host: str,
-    port: int,
-    **given: Any,
-) -> None:
+def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     """Serve the page in which the translator is made of glass, and the interface of LibreTranslate for programs.
 
     It prints its address when it is ready; Ctrl-C ends it. Nothing leaves this machine: the page loads nothing from

@@ -116,13 +116,9 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     material = Material(
         clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
         names=pairs,
-        dev=given["dev"],
-        test=given["test"],
-        columns=given["columns"],
         languages=given["languages"] or ("", ""),
-        tokenizer=given["tokenizer"],
         vocabulary=given["vocabulary"] or 0,
-        separate=given["separate"],
+        **{name: given[name] for name in ("dev", "test", "columns", "tokenizer", "separate")},
     )
     choices = Choices(
         task=given["task"],
