@@ -55,10 +55,9 @@ class Doubts:
 
 def fitting(row: str, doubts: Sequence[str]) -> str:
     """The row with as many as fit, and how many more there are."""
-    shown = len(doubts)
-    while True:
+    for shown in range(len(doubts), -1, -1):
         more = f"{', ' if shown else ''}{len(doubts) - shown} more" if shown < len(doubts) else ""
         line = f"{row}{', '.join(doubts[:shown])}{more}"
-        if len(line) <= WIDTH or not shown:
-            return line.rstrip()
-        shown -= 1
+        if len(line) <= WIDTH:
+            break
+    return line.rstrip()

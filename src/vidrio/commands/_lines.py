@@ -88,16 +88,13 @@ def skipped(
     checked."""
     at, kept = 0, dict[int, str]()
     for chunk in chunks:
-        if at == count or not chunk:
-            yield chunk
-            continue
-        kept |= {number: chunk[number - at] for number in numbers if at <= number < at + len(chunk)}
         rest = chunk[count - at :]
-        at += len(chunk) - len(rest)
-        if at == count:
-            check(kept)
-        if rest:
-            yield rest
+        if at < count:
+            kept |= {number: chunk[number - at] for number in numbers if at <= number < at + len(chunk)}
+            at += len(chunk) - len(rest)
+            if at == count:
+                check(kept)
+        yield rest
     if at < count:
         raise DataError(
             "there is more output than input",

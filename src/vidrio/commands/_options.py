@@ -116,7 +116,6 @@ def as_options(config: "ModelConfig", given: Mapping[str, Any]) -> "Options":
 
 
 def print_json(data: Any) -> None:
-    """What --json prints."""
     from vidrio.model.json_text import json_text
 
     click.echo(json_text(data, indent=1))

@@ -114,7 +114,6 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
 
 
 def step_line(record: dict[str, Any]) -> str:
-    """Where the training is."""
     left = record["seconds"] / record["share"] * (1 - record["share"]) if record["share"] else 0
     parts = [
         f"step {record['step']:,}",
@@ -127,7 +126,6 @@ def step_line(record: dict[str, Any]) -> str:
 
 
 def validation_line(record: dict[str, Any]) -> str:
-    """How good it is so far."""
     figures = [f"{name} {record[name]:.3f}" for name in ("loss",) if name in record]
     figures += [f"{name} {record[name]:.1f}" for name in ("bleu", "chrf", "accuracy") if name in record]
     return (

@@ -77,7 +77,6 @@ class AnswerWork:
         return 1
 
     def on_text(self, text: str) -> list[str]:
-        """One text."""
         answer = self._answer(text)
         if self.as_json or self.jsonl:
             return [json_text(answer.to_json())]

@@ -58,7 +58,6 @@ class TrainingViews:
 
 
 def show_training(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> None:
-    """Print the views that were asked for."""
     drawn = _history(asked, request, model, precision) if asked.history else _step(asked, request, model, precision)
     click.echo(drawn, nl=False)
 

@@ -382,7 +382,6 @@ class Request:
         return True
 
     def identity(self, work: Work | AnswerWork) -> Identity:
-        """What the output belongs to."""
         if self.target is None:
             return {}
         source = "standard input" if self.source is None else file_identity(self.source)

@@ -114,8 +114,7 @@ def _number(value: Any, name: str) -> int:
 
 def terms_of(fields: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """`glossary`, an object of terms and their translations; `keep`, a list of terms that stay as they are."""
-    glossary, keep = (_parsed(fields.get(name)) for name in ("glossary", "keep"))
-    glossary, keep = glossary or {}, keep or []
+    glossary, keep = _parsed(fields.get("glossary")) or {}, _parsed(fields.get("keep")) or []
     if not isinstance(glossary, dict) or not isinstance(keep, list):
         raise bad("glossary is an object of terms, keep a list of terms")
     pairs = [*glossary.items(), *((term, term) for term in keep)]

@@ -19,7 +19,6 @@ td { vertical-align: top; padding: .1rem 1rem .1rem 0 } td:first-child { font-fa
 
 
 def page(description: dict[str, Any]) -> str:
-    """The whole page."""
     routes = "".join(
         route(method, path, told) for path, methods in description["paths"].items() for method, told in methods.items()
     )

@@ -67,9 +67,9 @@ class Files:
             raise bad(words.rstrip(", ")) from None
         check_length(sum(len(ask.text) for ask in plan.asks), most)
         job = token_hex(16)
-        description = {"name": name, "way": list(map(list, way)), "terms": list(map(list, terms))}
+        description = json_text({"name": name, "way": way, "terms": terms})
         await asyncio.to_thread(write_atomically, self.folder / job / "upload", data)
-        await asyncio.to_thread(write_atomically, self.folder / job / "job.json", json_text(description).encode())
+        await asyncio.to_thread(write_atomically, self.folder / job / "job.json", description.encode())
         self._begin(job)
         return job
 

@@ -38,7 +38,6 @@ class Keys:
         self.path = path
 
     def add(self, key: Key) -> str:
-        """A new key."""
         if not key.name.strip() or not key.name.isprintable():
             raise ConfigError(f"{key.name!r} cannot be the name of a key", do="give signs that are seen, on one line")
         secret = secrets.token_urlsafe(24)
@@ -64,7 +63,6 @@ class Keys:
             ]
 
     def find(self, secret: str) -> Key | None:
-        """The key, if it is one."""
         asked = _hash(secret)
         with self._opened() as database:
             rows = database.execute(

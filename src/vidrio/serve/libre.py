@@ -70,7 +70,6 @@ class Parts:
 
 
 def libre_router(parts: Parts) -> APIRouter:
-    """The routes."""
     router, settings, service = APIRouter(), parts.settings, parts.service
 
     @router.get("/languages", summary="The languages, each with those that it can be translated into")
@@ -94,7 +93,7 @@ def libre_router(parts: Parts) -> APIRouter:
             raise bad("a stream is of one plain text")
         check_length(len(ask.texts[0]), parts.admit(request, fields))
         [found] = await _detected(parts.detector, ask)
-        way = service.way(found.language if found else ask.source, ask.target)
+        way = service.way(found.language, ask.target)
         if service.gatherer.overloaded:
             raise Refusal(503, "The server is busy, try again later", 5)
         terms = parts.terms_for(way, ask.glossary)
@@ -174,29 +173,24 @@ async def _events(service: Service, way: Sequence[Pair], text: str, terms: Terms
 async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:
     """The answer to `POST /translate`."""
     detected = await _detected(parts.detector, ask)
-    replies = await asyncio.gather(
-        *[
-            _reply(parts, ask, text, found.language if found else ask.source)
-            for text, found in zip(ask.texts, detected, strict=True)
-        ]
-    )
+    found = [_reply(parts, ask, text, one.language) for text, one in zip(ask.texts, detected, strict=True)]
+    replies = await asyncio.gather(*found)
     answer: dict[str, Any] = {"translatedText": [reply.text for reply in replies]}
     if ask.source == "auto":
-        answer["detectedLanguage"] = [found._asdict() for found in detected if found]
+        answer["detectedLanguage"] = [one._asdict() for one in detected]
     if ask.alternatives:
         answer["alternatives"] = [reply.alternatives for reply in replies]
     return answer if ask.many else {name: value[0] for name, value in answer.items()}
 
 
-async def _detected(detector: Detector, ask: TranslateAsk) -> list[Detected | None]:
-    """The language of each text, if it is not told."""
+async def _detected(detector: Detector, ask: TranslateAsk) -> list[Detected]:
+    """The language of each text, as it is told or found."""
     if ask.source != "auto":
-        return [None] * len(ask.texts)
+        return [Detected(ask.source, 100.0)] * len(ask.texts)
     return await asyncio.to_thread(lambda: [detector.ranked(text)[0] for text in ask.texts])
 
 
 async def _reply(parts: Parts, ask: TranslateAsk, text: str, source: str) -> Reply:
-    """One text translated."""
     way = parts.service.way(source, ask.target)
     if not way:
         return Reply(text)

@@ -30,7 +30,6 @@ class Metrics:
         self.tokens = Counter("tokens", "Tokens written", **ours)
 
     def batch(self, texts: int, characters: int, seconds: float) -> None:
-        """A batch is done."""
         self.batch_texts.observe(texts)
         self.batch_seconds.observe(seconds)
         self.characters.inc(characters)
