@@ -202,5 +202,6 @@ def note_unknown(words: Sequence[str], noted: dict[str, None]) -> None:
 
 def tell_unknown(noted: dict[str, None]) -> None:
     if noted:
-        more = " …" if len(noted) == UNKNOWN_TOLD else ""
-        click.echo(f"vidrio: not in the model's vocabulary: {', '.join(noted)}{more}", err=True)
+        more = " …" if len(noted) >= UNKNOWN_TOLD else ""
+        words = ", ".join(list(noted)[:UNKNOWN_TOLD])
+        click.echo(f"vidrio: not in the model's vocabulary: {words}{more}", err=True)

@@ -8,7 +8,7 @@ import click
 
 from vidrio.commands._lines import DO, tell_replaced
 from vidrio.commands._progress import bar
-from vidrio.commands._records import AnswerWork, Work, note_unknown, tell_unknown
+from vidrio.commands._records import AnswerWork, Work, tell_unknown
 from vidrio.text.utf8 import Decoder
 from vidrio.wide.bulk import Answer, Answered, Asked, answer_files
 
@@ -50,9 +50,7 @@ def answer_on_cluster(asked: Asked) -> None:
     files, lines = _count(summary.files, "file"), _count(summary.lines, "line")
     click.echo(f"vidrio: {files}{there}, {lines}{workers}{again}", err=True)
     tell_replaced(summary.replaced)
-    unknown: dict[str, None] = {}
-    note_unknown(list(summary.unknown), unknown)
-    tell_unknown(unknown)
+    tell_unknown(summary.unknown)
 
 
 def _count(number: int, what: str) -> str:
