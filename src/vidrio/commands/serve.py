@@ -7,15 +7,18 @@ from typing import Any
 import click
 
 from vidrio.commands._options import FILE
+from vidrio.serve.settings import DEFAULTS, Settings
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def option(*names: str, **told: Any) -> Callable[[Any], Any]:
-    """An option that is an environment variable, too: --char-limit is VIDRIO_CHAR_LIMIT, and LT_CHAR_LIMIT as in
-    LibreTranslate."""
-    word = names[0].removeprefix("--").partition("/")[0].upper().replace("-", "_")
-    return click.option(*names, envvar=[f"VIDRIO_{word}", f"LT_{word}"], **told)
+    """An option with the default of the setting of its name. It is an environment variable, too: --char-limit is
+    VIDRIO_CHAR_LIMIT, and LT_CHAR_LIMIT as in LibreTranslate."""
+    word = names[0].removeprefix("--").partition("/")[0].replace("-", "_")
+    if hasattr(DEFAULTS, word):
+        told.setdefault("default", getattr(DEFAULTS, word))
+    return click.option(*names, envvar=[f"VIDRIO_{word.upper()}", f"LT_{word.upper()}"], **told)
 
 
 @click.command()
@@ -25,30 +28,30 @@ def option(*names: str, **told: Any) -> Callable[[Any], Any]:
 @option("--host", default="127.0.0.1", show_default=True, help="Where to listen; 0.0.0.0 is the whole network.")
 @option("--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: any free one.")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
-@option("--page/--no-page", default=True, help="Whether the page is served, too.")
+@option("--page/--no-page", help="Whether the page is served, too.")
 @option("--name", "hosts", multiple=True, metavar="HOST", help="Another name of this server, as clients call it.")
-@option("--cors", default="*", show_default=True, metavar="ORIGIN", help='Which sites\' scripts may ask; "": none.')
+@option("--cors", show_default=True, metavar="ORIGIN", help='Which sites\' scripts may ask; "": none.')
 @option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, each with its own models.")
-@option("--threads", type=click.IntRange(1), help="Batches at a time of a process. [two for each core]")
-@option("--memory", type=click.IntRange(1), default=2048, show_default=True, help="MiB for the models of a process.")
-@option("--char-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Characters a request; -1: any.")
-@option("--req-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Requests a minute of a client.")
-@option("--batch-limit", type=click.IntRange(-1), default=-1, show_default=True, help="Texts a request.")
-@option("--alternatives-limit", type=click.IntRange(0, 64), default=16, show_default=True, help="Alternatives a text.")
-@option("--body-limit", type=click.IntRange(1), default=2 << 20, show_default=True, help="Bytes a request.")
-@option("--queue", type=click.IntRange(1), default=400_000, show_default=True, help="Characters that may wait.")
-@option("--batch-wait", type=click.FloatRange(0), default=3, show_default=True, help="Milliseconds to gather requests.")
+@option("--threads", type=click.IntRange(1), default=None, help="Batches at a time of a process. [two for each core]")
+@option("--memory", type=click.IntRange(1), show_default=True, help="MiB for the models of a process.")
+@option("--char-limit", type=click.IntRange(-1), show_default=True, help="Characters a request; -1: any.")
+@option("--req-limit", type=click.IntRange(-1), show_default=True, help="Requests a minute of a client.")
+@option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Texts a request.")
+@option("--alternatives-limit", type=click.IntRange(0, 64), show_default=True, help="Alternatives a text.")
+@option("--body-limit", type=click.IntRange(1), show_default=True, help="Bytes a request.")
+@option("--queue", type=click.IntRange(1), show_default=True, help="Characters that may wait.")
+@option("--batch-wait", type=click.FloatRange(0), show_default=True, help="Milliseconds to gather requests.")
 @option("--keys", type=FILE, help="The file of API keys (vidrio keys).")
 @option("--key-required", is_flag=True, help="Nobody is served without a key.")
 @option("--files", type=FOLDER, help="Files are translated, too; they lie here until they are fetched.")
-@option("--file-limit", type=click.IntRange(1), default=20 << 20, show_default=True, help="Bytes of a file.")
-@option("--file-minutes", type=click.FloatRange(0), default=60, show_default=True, help="When a file is deleted.")
+@option("--file-limit", type=click.IntRange(1), show_default=True, help="Bytes of a file.")
+@option("--file-minutes", type=click.FloatRange(0), show_default=True, help="When a file is deleted.")
 @option("--glossary", type=FILE, help="Terms of the first model: lines of term<TAB>translation, or a term to keep.")
 @option("--suggestions", type=FILE, help="Where suggested translations are added.")
 @option("--log", is_flag=True, help="A line of JSON on stderr for each request, without its texts.")
 @option("--log-texts", is_flag=True, help="With its texts.")
 @option("--metrics", is_flag=True, help="Figures for Prometheus at /metrics.")
-@option("--metrics-token", default="", help="Who reads them must know this.")
+@option("--metrics-token", help="Who reads them must know this.")
 def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     """Serve the page in which the translator is made of glass, and the interface of LibreTranslate for programs.
 
@@ -66,7 +69,6 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     # One sentence is small work: threads that wait for each other cost more than they bring, tenfold on a busy machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.running import serve as run
-    from vidrio.serve.settings import Settings
 
     open_browser, workers, threads = (given.pop(name) for name in ("open_browser", "workers", "threads"))
     if given["key_required"] and given["keys"] is None:
