@@ -55,6 +55,7 @@ class Doubts:
 
 def fitting(row: str, doubts: Sequence[str]) -> str:
     """The row with as many as fit, and how many more there are."""
+    line = row
     for shown in range(len(doubts), -1, -1):
         more = f"{', ' if shown else ''}{len(doubts) - shown} more" if shown < len(doubts) else ""
         line = f"{row}{', '.join(doubts[:shown])}{more}"
