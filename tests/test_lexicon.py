@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.hypothesis import Sampling
+from vidrio.hypothesis import Noted, Sampling
 from vidrio.learn.lexicon import lexicon
 from vidrio.text.reading.lexicon import NAME, Lexicon, write
 from vidrio.text.reading.word_list import SortedLines, write_sorted
@@ -196,18 +196,35 @@ def test_what_is_looked_at_does_not_depend_on_those_beside_it(translator: Transl
         np.testing.assert_array_equal(together, translator.engine.attend([pair])[0])
 
 
+def test_a_search_notes_what_is_looked_at(translator: Translator) -> None:
+    """But for its first step, in which CTranslate2 tells that of another sentence; and only where it is not sure."""
+    texts = ["The cat sleeps.", "The dog sleeps.", "The nurse sings.", "The judge coughs.", "The thief sneezes."]
+    sources = [(*translator._source.encode(text), *translator.config.source_close) for text in texts]
+    note, options = Noted(0.0), replace(translator.options, n_best=4)
+    found = translator.engine.search(sources, options, note=note)
+    pairs = [(ids, best.ids) for ids, (best, *_) in zip(sources, found, strict=True)]
+    assert note.looked_at.keys() == set(pairs)
+    for pair, forced in zip(pairs, translator.engine.attend(pairs), strict=True):
+        assert not note.looked_at[pair][0].any()
+        np.testing.assert_allclose(note.looked_at[pair][1:], forced[1:], atol=0.02)  # eight bits
+    few = Noted(-1.0)
+    translator.engine.search(sources, options, note=few)
+    unsure = [pair for pair, (best, *_) in zip(pairs, found, strict=True) if best.log_prob < -len(best.ids) - 1]
+    assert few.looked_at.keys() == set(unsure)
+
+
 def test_the_model_is_asked_only_where_there_is_doubt(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    attend = translator.engine.attend
-    monkeypatch.setattr(translator.engine, "attend", lambda pairs: asked.append(len(pairs)) or attend(pairs))
+    score = translator.engine.score
+    monkeypatch.setattr(translator.engine, "score", lambda pairs: asked.append(len(pairs)) or score(pairs))
     translator.translate(["Good morning.", "The cat sleeps.", "I have two dogs.", SURNAME])
-    assert asked == [1]
+    assert [count for count in asked if count] == [1, 1]  # what was written, and what it became
     before = translator.translate(SURNAME).sentences[0]._replace(alternatives=("¿Cómo se pronuncia tu momento?",))
     ids = tuple(translator._target.encode(before.text))
     before = before._replace(hypotheses=(before.best._replace(ids=ids),))
     assert translator.lexicon
     words = UnknownWords(
-        translator.lexicon, translator.words, translator._source, translator._target, translator.engine
+        translator.lexicon, translator.words, translator._source, translator._target, translator.engine, {}
     )
     doubt = words._doubt(before)
     assert doubt

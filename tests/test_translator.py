@@ -58,11 +58,11 @@ class Counting:
     def __init__(self, engine):
         self.engine, self.asked, self.calls = engine, Counter(), 0
 
-    def search(self, sources, options, stopped):
+    def search(self, sources, options, stopped, note=None):
         self.calls += 1
         self.stopped = stopped
         self.asked.update((*source, options.no_repeat_ngram) for source in sources)
-        return self.engine.search(sources, options, stopped)
+        return self.engine.search(sources, options, stopped, note)
 
     def score(self, pairs):
         return self.engine.score(pairs)

@@ -9,12 +9,15 @@ That is CTranslate2's form, not the ((5 + length) / 6)^α of §6.1, so that ever
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vidrio.errors import ConfigError
 from vidrio.model.config import LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfig
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
@@ -112,6 +115,15 @@ class Hypothesis(NamedTuple):
     score: float
     token_log_probs: tuple[float, ...]  # one for each id, and one for the end token if it ended
     ended: bool  # False: cut at max_length
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What a search is to note, since it is free there: what the decoder looked at, T × S, when it wrote those of the
+    best hypotheses of which it is not sure."""
+
+    sure: float  # log p of a token on average
+    looked_at: "dict[tuple[Ids, Ids], np.ndarray]" = field(default_factory=dict)  # by source and target ids
 
 
 def score_of(log_prob: float, length: int, options: Options) -> float:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
-from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, best_first, score_of
+from vidrio.hypothesis import Hypothesis, Ids, Noted, Options, SearchAll, best_first, score_of
 from vidrio.text.reading.capitals import Form, a_few_small, came_back, other_form
 from vidrio.text.reading.parts import CLOSING, Span, around, broken, in_halves
 from vidrio.text.reading.prepared import Prepared, Reader, Way, reveal
@@ -158,6 +158,7 @@ class Attempts:
     stopped: Callable[[], bool] = lambda: False  # nobody wants the result any more
     search: SearchAll | None = None  # in place of the engine's, for whole sentences
     words: WordList | None = None  # of the language that it writes
+    note: Noted | None = None  # for who looks for words that the model does not know
 
     def translate(self, sentences: Iterable[Protected], *, hide_names: bool = True) -> list[Pieces]:
         """What becomes of each sentence."""
@@ -201,7 +202,7 @@ class Attempts:
                 sources += [(*ids, *self.close) for ids in given]
         only = own or options.sampling or attempts[0].avoid  # what was asked for; else all that the search finds anyway
         wide = options if only else with_all_found(options)
-        searched = own(sources, options) if own else self.engine.search(sources, wide, self.stopped)
+        searched = own(sources, options) if own else self.engine.search(sources, wide, self.stopped, self.note)
         if attempts[0].avoid:
             searched = self._rescored(sources, searched)
         outcomes: list[Outcome] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from vidrio.errors import ModelError
-from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
+from vidrio.hypothesis import Hypothesis, Ids, Noted, Options, Pair
 from vidrio.model.config import ModelConfig
 from vidrio.model.find import PACKAGE, find
 from vidrio.model.folder import About, read_config
@@ -30,10 +30,14 @@ class Engine(Protocol):
     """Source ids have their end token, if the model wants one."""
 
     def search(
-        self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
+        self,
+        sources: Sequence[Sequence[int]],
+        options: Options,
+        stopped: Callable[[], bool] = lambda: False,
+        note: Noted | None = None,
     ) -> list[list[Hypothesis]]:
         """For each source the best hypotheses, best first; CancelledError when `stopped` says that nobody wants them
-        any more."""
+        any more. What an engine does not `note` can be asked by `attend`, and so can the first token's row."""
         ...
 
     def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:

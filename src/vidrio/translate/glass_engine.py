@@ -9,7 +9,7 @@ import numpy as np
 
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
-from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
+from vidrio.hypothesis import Hypothesis, Ids, Noted, Options, Pair
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_parameters
 from vidrio.search import search
@@ -26,7 +26,11 @@ class Glass:
         return Glass(build(config, read_parameters(folder), np.float32))
 
     def search(
-        self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = lambda: False
+        self,
+        sources: Sequence[Sequence[int]],
+        options: Options,
+        stopped: Callable[[], bool] = lambda: False,
+        note: Noted | None = None,
     ) -> list[list[Hypothesis]]:
         special, results = self._machine.config.special, []
         for ids in sources:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from vidrio.errors import InputError
-from vidrio.hypothesis import Hypothesis, Options, Pair, SearchAll, default_options, diverging
+from vidrio.hypothesis import Hypothesis, Noted, Options, Pair, SearchAll, default_options, diverging
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About
 from vidrio.text.reading.lexicon import Lexicon
@@ -285,19 +285,20 @@ class Translator:
         with memory.turn if memory else nullcontext():
             plans = [self._sentences(text, stopped) for text in texts]
         wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
-        attempts = self._attempts(options, memory)
-
         searched = options.beam > 1 and not options.prefix  # what was drawn, or asked for, stays as it is
+        note = Noted(SURE_ON_AVERAGE) if self.lexicon and searched else None
+        attempts = self._attempts(options, memory, note=note)
 
         def translated(new: Iterable[str]) -> list[Pieces]:
             pieces = attempts.translate([wanted[sentence] for sentence in new])
             unsure: dict[int, Sentence] = {}
-            for at, of_it in enumerate(pieces if self.lexicon and searched else ()):
+            for at, of_it in enumerate(pieces if note else ()):
                 best = of_it[0].hypotheses[0] if len(of_it) == 1 else None
                 if best and best.log_prob < SURE_ON_AVERAGE * (len(best.ids) + best.ended):
                     unsure[at] = of_it[0]
-            if self.lexicon and unsure:
-                words = UnknownWords(self.lexicon, self.words, self._source, self._target, self.engine)
+            if self.lexicon and note and unsure:
+                tokenizers = self._source, self._target
+                words = UnknownWords(self.lexicon, self.words, *tokenizers, self.engine, note.looked_at)
                 for at, sentence in words.put_right(unsure).items():
                     pieces[at] = (sentence,)
             return pieces
@@ -333,7 +334,11 @@ class Translator:
         return replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
 
     def _attempts(
-        self, options: Options, memory: Memory[Pieces] | None = None, search: SearchAll | None = None
+        self,
+        options: Options,
+        memory: Memory[Pieces] | None = None,
+        search: SearchAll | None = None,
+        note: Noted | None = None,
     ) -> Attempts:
         return Attempts(
             unknown=self.config.special.unk,
@@ -347,6 +352,7 @@ class Translator:
             stopped=memory.left.is_set if memory else never,
             search=search,
             words=self.words,
+            note=note,
         )
 
 

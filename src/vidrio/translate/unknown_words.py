@@ -10,11 +10,12 @@ The result is a hypothesis like any other, and less likely than the one before: 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import log
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
-from vidrio.hypothesis import Hypothesis, score_of
+from vidrio.hypothesis import Hypothesis, Ids, score_of
 from vidrio.text.reading.lexicon import Lexicon
 from vidrio.text.reading.prepared import reveal
 from vidrio.text.reading.word_list import LETTERS, WordList, words_of
@@ -22,6 +23,9 @@ from vidrio.text.reading.words import Place, token_places
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.engines import Engine
 from vidrio.translate.translation import Link, Sentence, Word
+
+if TYPE_CHECKING:
+    import numpy as np
 
 SURE_ON_AVERAGE = -0.45  # log p of a token; a sentence of more than that is not looked through (translator.py)
 SURE = 0.4  # probability of a translation that has to be there
@@ -63,6 +67,7 @@ class UnknownWords:
     source: Tokenizer
     target: Tokenizer
     engine: Engine
+    looked_at: "Mapping[tuple[Ids, Ids], np.ndarray]"  # what searches noted: all but the first row
 
     def put_right(self, sentences: Mapping[int, Sentence]) -> dict[int, Sentence]:
         """Those that change, each by its number, in words that exist and translate theirs."""
@@ -96,17 +101,36 @@ class UnknownWords:
         """The words of each that are to go, from left to right: those that the model has not found likely itself."""
         from vidrio.translate.alignment import links  # needs NumPy
 
-        looked_at = self.engine.attend([(doubt.sentence.source_ids, doubt.sentence.best.ids) for doubt in doubts])
+        scored = self.engine.score([(doubt.sentence.source_ids, doubt.sentence.best.ids) for doubt in doubts])
         gaps = []
-        for doubt, attention_TS in zip(doubts, looked_at, strict=True):
+        for doubt, log_probs, attention_TS in zip(doubts, scored, self._attention(doubts, scored), strict=True):
             given, ids = doubt.sentence.given, doubt.sentence.best.ids
             read = [(piece.start, piece.end) for piece in self.source.pieces(given)]
             wrote = token_places(ids, self.target.decode)
             aligned = links((given, read), (doubt.written, wrote), attention_TS)
-            gaps.append([gap for link in aligned if (gap := self._gap(doubt, wrote, link))])
-        asked = [doubt.sentence for doubt, of_it in zip(doubts, gaps, strict=True) if of_it]
-        scored = iter(self.engine.score([(sentence.source_ids, sentence.best.ids) for sentence in asked]))
-        return [unlikely(of_it, next(scored)) if of_it else [] for of_it in gaps]
+            found = [gap for link in aligned if (gap := self._gap(doubt, wrote, link))]
+            gaps.append(unlikely(found, log_probs))
+        return gaps
+
+    def _attention(self, doubts: Sequence[Doubt], scored: Sequence[Sequence[float]]) -> "list[np.ndarray]":
+        """What the decoder looked at for each token: as the search noted it; asked now, where it did not, and for the
+        first token, if the first word may go."""
+        import numpy as np
+
+        found = [self.looked_at.get((doubt.sentence.source_ids, doubt.sentence.best.ids)) for doubt in doubts]
+        asked: dict[int, Ids] = {}
+        for at, (doubt, log_probs) in enumerate(zip(doubts, scored, strict=True)):
+            ids = doubt.sentence.best.ids
+            word = 1 + sum(1 for _ in takewhile(self.target.within_words.__contains__, ids[1:]))
+            if found[at] is None:
+                asked[at] = ids
+            elif sum(log_probs[:word]) < UNSURE:
+                asked[at] = ids[:1]
+        rows = self.engine.attend([(doubts[at].sentence.source_ids, ids) for at, ids in asked.items()])
+        for at, attention_TS in zip(asked, rows, strict=True):
+            noted = found[at]
+            found[at] = attention_TS if noted is None else np.concatenate([attention_TS, noted[1:]])
+        return [attention_TS for attention_TS in found if attention_TS is not None]
 
     def _gap(self, doubt: Doubt, wrote: Sequence[Place], link: Link) -> Gap | None:
         source, (word, start, end, *_) = link.source, link.target
