@@ -78,8 +78,7 @@ def _history(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", 
 def _step(asked: TrainingViews, request: "RunRequest", model: "LoadedModel", precision: int) -> str:
     from vidrio.draw.terminal import text as plain
     from vidrio.learn.next_step import first_step, next_step
-    from vidrio.look.training import overview, run
-    from vidrio.look.training_json import to_json
+    from vidrio.look.training import overview, run, to_json
     from vidrio.look.training_numbers import gradient, life
 
     smoothing = asked.smoothing

@@ -3,19 +3,25 @@
 Every number is `learn/one_step.py`'s, which needs PyTorch and is imported only when asked for.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vidrio._version import __version__
 from vidrio.errors import InputError
 from vidrio.glass.numbers.trace import Address
 from vidrio.look.blocks import Bar, Block, Note, Rows, Table, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.layout import lying
+from vidrio.look.manifest import identity
 from vidrio.look.overview import describe
 from vidrio.look.run import LoadedModel, Look, look
+from vidrio.look.training_numbers import gradient_data, life_data
 from vidrio.look.writing import PRECISION, cut, number
+from vidrio.model.json_text import json_text
 
 if TYPE_CHECKING:
     from vidrio.learn.next_step import Rules
@@ -30,24 +36,23 @@ TOKEN = 16  # columns
 def pair_of(model: LoadedModel, text: str, answer: str | None) -> tuple[list[int], list[int]]:
     """The ids that training would see: of the text, and of what should come out. No special tokens."""
     config = model.config
+    source, target = [], []
     if config.shape == "decoder":
         if answer is not None:
             raise InputError("a decoder alone learns from one text", do="give TEXT only, without --target")
-        source, target = [], model.target_tokenizer.encode(text)
+        target = model.target_tokenizer.encode(text)
+    elif answer is None:
+        what = "--target LABEL" if config.shape == "encoder" else "--target TRANSLATION"
+        raise InputError("training needs the right answer too", found="a text alone", do=f"give {what}")
     else:
-        if answer is None:
-            what = "--target LABEL" if config.shape == "encoder" else "--target TRANSLATION"
-            raise InputError("training needs the right answer too", found="a text alone", do=f"give {what}")
         source = model.source_tokenizer.encode(text)
-        target = [label_of(model, answer)] if config.shape == "encoder" else model.target_tokenizer.encode(answer)
-    if not (source or target):
-        raise InputError("there is nothing to learn from an empty text")
-    if config.has_encoder and not source:
+        target = [class_of(model, answer)] if config.shape == "encoder" else model.target_tokenizer.encode(answer)
+    if not (source if config.has_encoder else target):
         raise InputError("there is nothing to learn from an empty text", found=f"TEXT {text!r}")
     return source, target
 
 
-def label_of(model: LoadedModel, answer: str) -> int:
+def class_of(model: LoadedModel, answer: str) -> int:
     """The number of a class, from its label or from the number itself."""
     names = model.about.labels or [str(c) for c in range(model.config.n_classes)]
     if answer in names:
@@ -71,18 +76,60 @@ def disagreement(seen: "Seen", looked: Look) -> float:
     return float(np.abs(seen.logits_TV - np.atleast_2d(looked.trace.values["out.logits"])).max())
 
 
+@dataclass(frozen=True)
+class Prediction:
+    """What should come out at one place, and what the model loses there."""
+
+    place: int
+    reads: str | None  # the token before it in the right answer; a classifier has none
+    should_say: str
+    log_p: float
+    rank: int
+    likeliest: str
+    minus_log_p: float
+    mean_minus_log_p_of_all: float
+    loss: float  # with smoothing
+
+
+def predictions(seen: "Seen", looked: Look) -> list[Prediction]:
+    """Every prediction of the step."""
+    names: Sequence[str] = looked.trace.vocabulary
+    if looked.model.config.shape == "encoder":
+        names = looked.model.about.labels or [f"class {c}" for c in range(seen.log_p_TV.shape[1])]
+    read = seen.read
+    return [
+        Prediction(
+            place=t,
+            reads=looked.trace.vocabulary[read[t]] if read else None,
+            should_say=names[wanted],
+            log_p=float(seen.log_p_T[t]),
+            rank=int(seen.ranks_T[t]),
+            likeliest=names[int(np.argmax(log_p_V))],
+            minus_log_p=float(nll),
+            mean_minus_log_p_of_all=float(-log_p_V.mean()),
+            loss=float(loss),
+        )
+        for t, (wanted, log_p_V, (loss, nll)) in enumerate(
+            zip(seen.expected, seen.log_p_TV, seen.losses_T2, strict=True)
+        )
+    ]
+
+
 # --- the whole step ---------------------------------------------------------------------------------------------------
 
 
 def overview(seen: "Seen", looked: Look, again: CommandLine, precision: int = PRECISION) -> Iterator[Block]:
     """Teacher forcing, the loss token by token, label smoothing, and the gradient part by part."""
-    parts: list[Iterable[Block]] = [heading(seen, looked), forcing(seen, looked), losses(seen, looked, precision)]
-    parts += [smoothing(seen, looked, precision), parts_of(seen, precision), onward(seen, looked, again)]
-    yield from apart(part for part in parts if part)
+    told = predictions(seen, looked)
+    parts = [heading(seen, looked, told)]
+    if looked.model.config.has_decoder:
+        parts.append(forcing(told))
+    parts += [losses(seen, told, precision), smoothing(seen, told, precision), parts_of(seen, precision)]
+    yield from apart([*parts, onward(seen, looked, again)])
 
 
-def heading(seen: "Seen", looked: Look) -> Iterator[Block]:
-    answer = " ".join(words(seen, looked))
+def heading(seen: "Seen", looked: Look, told: Sequence[Prediction]) -> Iterator[Block]:
+    answer = " ".join(one.should_say for one in told)
     yield Note(f"{looked.text} → {answer}   (the right answer, given)", hang=2)
     yield ""
     yield Note(f"The machine  {describe(looked)}", hang=13)
@@ -97,76 +144,45 @@ def heading(seen: "Seen", looked: Look) -> Iterator[Block]:
         yield Note(f"! The glass engine computes other logits: they differ by up to {differs:.1e}.", hang=2)
 
 
-def words(seen: "Seen", looked: Look) -> list[str]:
-    """What should come out, as tokens or as a class."""
-    names = names_of(seen, looked)
-    return [names[i] for i in seen.expected]
-
-
-def names_of(seen: "Seen", looked: Look) -> Sequence[str]:
-    """Everything that could come out."""
-    if looked.model.config.shape == "encoder":
-        return looked.model.about.labels or [f"class {c}" for c in range(seen.log_p_TV.shape[1])]
-    return looked.trace.vocabulary
-
-
-def forcing(seen: "Seen", looked: Look) -> list[Block]:
+def forcing(told: Sequence[Prediction]) -> Iterator[Block]:
     """What the decoder reads above what it should say: the same words, one place on."""
-    if looked.model.config.shape == "encoder":
-        return []
-    read = [looked.trace.vocabulary[i] for i in seen.read]
-    columns = [
-        [str(t), cut(one, TOKEN), cut(other, TOKEN)]
-        for t, (one, other) in enumerate(zip(read, words(seen, looked), strict=True))
-    ]
-    lines = [
-        "Teacher forcing: the decoder reads the right answer so far, whatever it would",
-        "have said itself, and should say the next token",
-    ]
-    return [*lines, *lying(["place", "reads", "should say"], columns)]
+    yield "Teacher forcing: the decoder reads the right answer so far, whatever it would"
+    yield "have said itself, and should say the next token"
+    columns = [[str(one.place), cut(one.reads or "", TOKEN), cut(one.should_say, TOKEN)] for one in told]
+    yield from lying(["place", "reads", "should say"], columns)
 
 
-def losses(seen: "Seen", looked: Look, precision: int) -> Iterator[Block]:
+def losses(seen: "Seen", told: Sequence[Prediction], precision: int) -> Iterator[Block]:
     """−log p of every token that should be said, the sum and the mean."""
-    names, expected = names_of(seen, looked), words(seen, looked)
-    nll_T = seen.losses_T2[:, 1]
+    n = partial(number, precision=precision)
     yield "The loss, token by token: −log p of what should come out"
     rows = []
-    for t, word in enumerate(expected):
-        best = int(np.argmax(seen.log_p_TV[t]))
-        instead = "" if seen.ranks_T[t] == 1 else f"{cut(names[best], TOKEN)} {_p(seen.log_p_TV[t, best], precision)}"
-        p, nll = _p(seen.log_p_T[t], precision), number(nll_T[t], precision)
-        rows.append([str(t), cut(word, TOKEN), p, nll, str(seen.ranks_T[t]), instead])
+    for one, log_p_V in zip(told, seen.log_p_TV, strict=True):
+        instead = "" if one.rank == 1 else f"{cut(one.likeliest, TOKEN)} {n(np.exp(log_p_V.max()))}"
+        word, p = cut(one.should_say, TOKEN), n(np.exp(one.log_p))
+        rows.append([str(one.place), word, p, n(one.minus_log_p), str(one.rank), instead])
     likelier = "likelier" if any(row[-1] for row in rows) else ""
     if len(rows) > 1:
-        rows += [["", "sum", "", number(nll_T.sum(), precision)], ["", "mean", "", number(nll_T.mean(), precision)]]
-    head = ["place", "should say", "p", "−log p", "rank", likelier]
-    yield Table(rows, head, "rl..rl")
-    first = f"−log {_p(seen.log_p_T[0], precision)} = {number(nll_T[0], precision)}"
+        nll_T = seen.losses_T2[:, 1]
+        rows += [["", "sum", "", n(nll_T.sum())], ["", "mean", "", n(nll_T.mean())]]
+    yield Table(rows, ["place", "should say", "p", "−log p", "rank", likelier], "rl..rl")
+    known = seen.log_p_TV.shape[1]
     yield Note(
-        f"Place 0: {first}. Rank 1 is the likeliest. A model that knows nothing gives every one of the "
-        f"{len(names):,} the same p, and loses log {len(names):,} = {number(np.log(len(names)), precision)}.",
+        f"Place 0: −log {n(np.exp(told[0].log_p))} = {n(told[0].minus_log_p)}. Rank 1 is the likeliest. A model that "
+        f"knows nothing gives every one of the {known:,} the same p, and loses log {known:,} = {n(np.log(known))}.",
         indent=2,
     )
 
 
-def _p(log_p: float, precision: int) -> str:
-    return number(float(np.exp(log_p)), precision)
-
-
-def smoothing(seen: "Seen", looked: Look, precision: int) -> Iterator[Block]:
+def smoothing(seen: "Seen", told: Sequence[Prediction], precision: int) -> Iterator[Block]:
     """The right answer, made a little unsure; what that adds to the loss."""
     e, V = seen.smoothing, seen.log_p_TV.shape[1]
-    expected = words(seen, looked)
     if not e:
         yield "Label smoothing (§5.4): ε is 0, so what is learned from is the loss above."
         return
-
-    def n(value: float) -> str:
-        return number(float(value), precision)
-
-    word, p, (loss, nll) = cut(expected[0], TOKEN), float(np.exp(seen.log_p_T[0])), seen.losses_T2[0]
-    right, other, spread_T = 1 - e + e / V, e / V, -seen.log_p_TV.mean(1)
+    n = partial(number, precision=precision)
+    word, p = cut(told[0].should_say, TOKEN), np.exp(told[0].log_p)
+    right, other = 1 - e + e / V, e / V
     yield f"Label smoothing, ε = {e:g} (§5.4)"
     yield Note(
         f"The right answer q is not “{word}, surely”: it is 1 − ε on {word}, and ε spread over all {V:,}.", indent=2
@@ -177,14 +193,12 @@ def smoothing(seen: "Seen", looked: Look, precision: int) -> Iterator[Block]:
     ]
     yield Table(q, indent=4)
     yield "  The loss is −Σ q log p = (1 − ε) (−log p) + ε (mean of −log p over all)."
-    yield f"    place 0: {1 - e:g} · {n(nll)} + {e:g} · {n(spread_T[0])} = {n(loss)}"
-    rows = [
-        [str(t), cut(w, TOKEN), n(nll), n(spread), n(loss), n(loss - nll)]
-        for t, (w, (loss, nll), spread) in enumerate(zip(expected, seen.losses_T2, spread_T, strict=True))
-    ]
+    figures = [(one.minus_log_p, one.mean_minus_log_p_of_all, one.loss, one.loss - one.minus_log_p) for one in told]
+    nll, mean, loss, _ = map(n, figures[0])
+    yield f"    place 0: {1 - e:g} · {nll} + {e:g} · {mean} = {loss}"
+    rows = [[str(one.place), cut(one.should_say, TOKEN), *map(n, row)] for one, row in zip(told, figures, strict=True)]
     if len(rows) > 1:
-        loss, nll = seen.losses_T2.mean(0)
-        rows.append(["", "mean", n(nll), n(spread_T.mean()), n(loss), n(loss - nll)])
+        rows.append(["", "mean", *map(n, np.mean(figures, axis=0))])
     head = ["place", "should say", "−log p", "mean of all", "loss", "smoothing adds"]
     yield Table(rows, head, "rl....")
     least = -right * np.log(right) - (V - 1) * other * np.log(other)
@@ -199,20 +213,18 @@ def smoothing(seen: "Seen", looked: Look, precision: int) -> Iterator[Block]:
 def parts_of(seen: "Seen", precision: int) -> Iterator[Block]:
     """How long the gradient is in every part of the model."""
     yield f"The gradient of the mean loss, {number(seen.loss, precision)}, part by part"
-    squares: dict[str, list[float]] = {}
+    sums: dict[str, np.ndarray] = {}  # of each part: how many numbers, the squares of the gradient, of the values
     values = seen.parameters.to_arrays()
     for name, gradient in seen.gradients.items():
-        kept = squares.setdefault(part_of(name), [0, 0.0, 0.0])
-        for i, more in enumerate((gradient.size, np.square(gradient).sum(), np.square(values[name]).sum())):
-            kept[i] += more
-    whole = sum(gradient for _, gradient, _ in squares.values())
-    rows: Rows = [
-        [part, f"{int(size):,}", number(np.sqrt(gradient), precision), number(np.sqrt(value), precision),
-         f"{100 * gradient / whole if whole else 0:.1f} %", Bar(gradient / whole if whole else 0, 12)]
-        for part, (size, gradient, value) in squares.items()
-    ]  # fmt: skip
-    size = sum(int(size) for size, *_ in squares.values())
-    rows.append(["all", f"{size:,}", number(np.sqrt(whole), precision)])
+        more = np.array([gradient.size, np.square(gradient).sum(), np.square(values[name]).sum()])
+        sums[part_of(name)] = sums.get(part_of(name), 0) + more
+    numbers, whole, _ = np.sum(list(sums.values()), axis=0)
+    rows: Rows = []
+    for part, (count, gradient, value) in sums.items():
+        share = gradient / whole if whole else 0.0
+        lengths = (number(np.sqrt(square), precision) for square in (gradient, value))
+        rows.append([part, f"{count:,.0f}", *lengths, f"{100 * share:.1f} %", Bar(share, 12)])
+    rows.append(["all", f"{numbers:,.0f}", number(np.sqrt(whole), precision)])
     head = ["part", "numbers", "|gradient|", "|values|", "share of |gradient|²"]
     yield Table(rows, head, "lr..rl")
     yield Note(
@@ -225,9 +237,9 @@ def parts_of(seen: "Seen", precision: int) -> Iterator[Block]:
 def part_of(name: str) -> str:
     """The sub-layer that a parameter belongs to; a table by itself."""
     side, *rest = name.split(".")
-    return (
-        ".".join([side, *rest[:2]]) if rest and rest[0].isdigit() else name.removesuffix(".gain").removesuffix(".bias")
-    )
+    if rest and rest[0].isdigit():
+        return ".".join([side, *rest[:2]])
+    return name.removesuffix(".gain").removesuffix(".bias")
 
 
 def onward(seen: "Seen", looked: Look, again: CommandLine) -> Iterator[Block]:
@@ -245,3 +257,33 @@ def address_of(looked: Look, name: str, index: tuple[int, ...]) -> str:
     if name in looked.trace.stages:
         return str(Address(name, tuple(map(str, index))))
     return str(Address(f"{name}.h{index[0]}", tuple(map(str, index[1:]))))
+
+
+# --- as JSON ----------------------------------------------------------------------------------------------------------
+
+
+def to_json(
+    seen: "Seen", looked: Look, rules: "Rules", gradients: Sequence[str] = (), lives: Sequence[str] = ()
+) -> str:
+    """The same as data; every number in full."""
+    loss_T, nll_T = seen.losses_T2.T
+    data = {
+        "kind": "vidrio-training",
+        "format": 1,
+        "vidrio": __version__,
+        "model": identity(looked.model),
+        "text": looked.text,
+        "smoothing": seen.smoothing,
+        "differs_from_glass_by": disagreement(seen, looked),
+        "tokens": [asdict(one) for one in predictions(seen, looked)],
+        "loss": {
+            "sum": float(loss_T.sum()),
+            "mean": seen.loss,
+            "without_smoothing": {"sum": float(nll_T.sum()), "mean": float(nll_T.mean())},
+        },
+        "gradient_length": float(seen.gradient.norm()),
+        "gradient_length_of": {name: float(np.linalg.norm(array)) for name, array in seen.gradients.items()},
+        "gradients": [gradient_data(seen, looked, where) for where in gradients],
+        "lives": [life_data(seen, looked, rules, where) for where in lives],
+    }
+    return json_text(data, indent=1) + "\n"

@@ -1,7 +1,8 @@
 """One parameter in training: its gradient, checked by moving it; its next step, every formula with numbers."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.stages import without_head
@@ -134,3 +135,20 @@ def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int 
 def figures(value: float, precision: int) -> str:
     """A number with `precision` significant figures: gradients and their squares are small."""
     return f"{float(value):.{max(1, precision)}g}"
+
+
+# --- as JSON ----------------------------------------------------------------------------------------------------------
+
+
+def gradient_data(seen: "Seen", looked: Look, where: str) -> dict[str, Any]:
+    address, place = parameter(seen, looked, where)
+    differences = [
+        {**asdict(d), "quotient": d.quotient, "relative_error": d.relative_error} for d in seen.differences(place)
+    ]
+    value, slope = float(seen.parameters.flat[place]), float(seen.gradient[place])
+    return {"address": str(address), "value": value, "gradient": slope, "differences": differences}
+
+
+def life_data(seen: "Seen", looked: Look, rules: "Rules", where: str) -> dict[str, Any]:
+    address, place = parameter(seen, looked, where)
+    return {"address": str(address), **asdict(seen.life(place, rules)), "told": rules.told}
