@@ -6,9 +6,9 @@ import pytest
 from vidrio.errors import VidrioError
 from vidrio.hypothesis import Sampling
 from vidrio.look.changed import look_changed
-from vidrio.look.choosing import choosing_data
 from vidrio.look.measures import projection
 from vidrio.look.run import LoadedModel, look, open_model
+from vidrio.look.run_data import choosing_data
 from vidrio.search import Tree
 from vidrio.serve.looking import Asked, Looking
 

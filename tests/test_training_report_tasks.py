@@ -19,7 +19,7 @@ from vidrio.learn.run.prepare import DataFolder
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
 from vidrio.learn.train import prepare
 from vidrio.look.report import Ending, report
-from vidrio.look.report_tasks import OTHERS, Answer, answers, class_samples, confusion, continued, go_on
+from vidrio.look.report_tasks import OTHERS, Answer, answers, class_samples, confusion, go_on, surprises
 from vidrio.look.run import look, open_model
 from vidrio.model.folder import read_config
 
@@ -175,7 +175,7 @@ def test_the_same_run_gives_the_same_page(writer: Path, unread: list[str]) -> No
 def test_the_bits_of_all_texts_are_the_loss(writer: Path, unread: list[str]) -> None:
     """glass/ and learn/ agree on how surprising the held-out texts are."""
     model = open_model(writer)
-    told = {one.text: one.bits for one in continued(model, unread)}
+    told = {text: bits for bits, text in surprises(model, unread)}
     lengths = {text: len(model.target_tokenizer.encode(text)) + 1 for text in unread}  # and the end token
     rest = [text for text in unread if text not in told]  # of two tokens: too short to be begun
     assert all(lengths[text] <= 3 for text in rest)
@@ -189,11 +189,12 @@ def test_the_bits_of_all_texts_are_the_loss(writer: Path, unread: list[str]) -> 
 
 def test_it_goes_on_as_it_has_learned(writer: Path, unread: list[str]) -> None:
     model = open_model(writer)
-    some = [go_on(model, one) for one in continued(model, unread)]
+    ranked = surprises(model, unread)
+    some = [go_on(model, text) for _, text in ranked]
     assert len(some) > 10
-    for one in some:
-        words, last = one.likeliest.split(), one.begins.split()[-1]
-        assert one.text.startswith(one.begins)
-        assert words[0] == NUMBERS[(NUMBERS.index(last) + 1) % 10]
-    assert any(one.likeliest != one.drawn for one in some)
-    assert [one.bits for one in some] == sorted(one.bits for one in some)
+    for (_, text), (begins, likeliest, _) in zip(ranked, some, strict=True):
+        assert text.startswith(begins)
+        assert likeliest.split()[0] == NUMBERS[(NUMBERS.index(begins.split()[-1]) + 1) % 10]
+    assert any(likeliest != drawn for _, likeliest, drawn in some)
+    bits = [bits for bits, _ in ranked]
+    assert bits == sorted(bits)

@@ -85,7 +85,7 @@ def _cells(seen: Look, model_name: str | None, asked: Sequence[tuple[str, str]],
 
 def _loading(seen: Look, model_name: str | None, asked: Sequence[tuple[str, str]]) -> str:
     """The lines that make `model` and `seen`."""
-    dtype = next(iter(seen.model.machine.parameters.values())).dtype.name
+    dtype = seen.model.dtype.name
     imports = ["from vidrio.draw.display import display", "from vidrio.look.run import look, open_model"]
     arguments = [repr(seen.text)]
     if dtype != "float64":

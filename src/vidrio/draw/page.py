@@ -18,7 +18,6 @@ from vidrio.hypothesis import Sampling
 from vidrio.look import blocks as b
 from vidrio.look import changed, run_data
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.choosing import choosing_data
 from vidrio.look.command_line import CommandLine
 from vidrio.look.manifest import identity
 from vidrio.look.patterns import Pattern, patterns
@@ -58,7 +57,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "edited": list(seen.trace.computed),
         "agreement": None if tried.whatif or seen.forced or not seen.result else _agreement(seen),
         "search": run_data.search_data(seen) if seen.result else None,
-        "choices": [choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
+        "choices": [run_data.choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
         "kept": run_data.kept_data(seen),
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
         "patterns": _each_once(patterns_of),

@@ -1,4 +1,11 @@
-"""A run with something changed beside the run before: what became of the text and of the numbers."""
+"""A run with something changed beside the run before: what became of the text and of the numbers.
+
+Changes of the machine and its numbers are in `glass/whatif/`. Three are about the search:
+
+    ("prefix", "Ayer he")                  the translation begins with these words
+    ("pin", "▁Ayer ▁compr é")              with these tokens; it is whole if the end token is among them
+    ("draw", "temperature=1.2 top-k=10")   each token is drawn at random
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -7,15 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from vidrio.errors import ConfigError, nearest
 from vidrio.glass.whatif.comparison import Comparison, compare
-from vidrio.glass.whatif.whatif import WhatIf, parse
-from vidrio.hypothesis import Options
+from vidrio.glass.whatif.whatif import Change, WhatIf, parse
+from vidrio.hypothesis import Options, Sampling
 from vidrio.look.blocks import Block, Note, Table
-from vidrio.look.choosing import is_about_the_search, searching
 from vidrio.look.overview import otherwise
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, number
 from vidrio.search import Tree
+
+Asked = tuple[str, str]
+_DRAWS = {"temperature": float, "top-k": int, "top-p": float, "seed": int}
 
 
 @dataclass(frozen=True)
@@ -39,7 +49,7 @@ class BeforeAfter:
 def look_changed(
     model: LoadedModel,
     text: str,
-    asked: Sequence[tuple[str, str]],
+    asked: Sequence[Asked],
     *,
     options: Options | None = None,
     target: Sequence[int] | Printed | None = None,
@@ -56,19 +66,60 @@ def look_changed(
 def with_changes(
     before: Look,
     model: LoadedModel,
-    asked: Sequence[tuple[str, str]],
+    asked: Sequence[Asked],
     target: Sequence[int] | None = None,
     tree: Tree | None = None,
 ) -> BeforeAfter:
     """The same text again, with the changes made."""
-    about_search = [change for change in asked if is_about_the_search(change)]
-    how = searching(about_search, model, before.options)
+    about_search = [change for change in asked if change[0] in ("prefix", "pin", "draw")]
+    options, pinned, of_search = _searching(about_search, model, before.options)
     whatif = parse([change for change in asked if change not in about_search], before.trace)
     machine, change = whatif.apply(model.machine)
     changed = replace(model, machine=machine, config=machine.config)
     with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
-        after = look(changed, before.text, options=how.options, change=change, target=how.target or target, tree=tree)
-    return BeforeAfter(before, after, WhatIf((*how.changes, *whatif.changes)))
+        after = look(changed, before.text, options=options, change=change, target=pinned or target, tree=tree)
+    return BeforeAfter(before, after, WhatIf((*of_search, *whatif.changes)))
+
+
+def _searching(
+    asked: Sequence[Asked], model: LoadedModel, options: Options
+) -> tuple[Options, tuple[int, ...] | None, list[Change]]:
+    """How to search, the whole translation where that is given, and in words what was asked for."""
+    target, changes = None, []
+    for option, words in asked:
+        if model.config.shape != "encoder-decoder":
+            raise ConfigError(f"--{option}: this model does not translate", do="type another text instead")
+        if option == "draw":
+            options = replace(options, beam=1, n_best=1, sampling=_sampling(words))
+            says = "each token is drawn at random"
+        else:
+            encode = model.target_tokenizer.encode
+            ids = tuple(encode(words) if option == "prefix" else _ids(words, model.target_vocabulary))
+            target = ids if ids[-1:] == (model.config.special.end,) else target
+            options = replace(options, prefix=ids[: options.max_length - 1])
+            says = "the translation begins with these words" if option == "prefix" else "this hypothesis is taken"
+        changes.append(Change(says, asked=f"--{option} {words}"))
+    return options, target, changes
+
+
+def _ids(words: str, vocabulary: Sequence[str]) -> list[int]:
+    places = {token: i for i, token in enumerate(vocabulary)}
+    for token in words.split():
+        if token not in places:
+            near = nearest(token, list(vocabulary))
+            raise ConfigError(f"there is no token {token!r} to begin with", found=f"the nearest: {near}")
+    return [places[token] for token in words.split()]
+
+
+def _sampling(words: str) -> Sampling:
+    given: dict[str, Any] = {}
+    for word in words.split():
+        name, _, value = word.partition("=")
+        try:
+            given[name.replace("-", "_")] = _DRAWS[name](value)
+        except (KeyError, ValueError):
+            raise ConfigError(f"--draw: {word!r} cannot be read", found=f"name=value, of {', '.join(_DRAWS)}") from None
+    return Sampling(**given)
 
 
 def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:

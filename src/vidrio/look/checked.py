@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from vidrio.glass.proof.checking import (
     under,
     usual,
 )
-from vidrio.glass.proof.receipts import At, Compared
+from vidrio.glass.proof.receipts import At
 from vidrio.glass.proof.stored import FileChecked, check_file
 from vidrio.look.blocks import Block, Note
 from vidrio.look.changed import BeforeAfter
@@ -51,12 +51,12 @@ class Outcome:
     """What a check found."""
 
     seen: Look
-    changes: tuple[str, ...]
+    changes: list[str]
     checked: Checked
     computed: int  # numbers of the run that could be recomputed
     file: FileChecked
     steps: StepsChecked | None
-    following: tuple[str, ...]  # ids that are not what was chosen, or not the token they stand for
+    following: list[str]  # ids that are not what was chosen, or not the token they stand for
     seconds: float
 
     @property
@@ -67,19 +67,19 @@ class Outcome:
 
 def run(tried: BeforeAfter, which: Which, progress: Progress | None = None) -> Outcome:
     """Recompute, compare with the file, compare with decoding step by step."""
-    trace, began = tried.after.trace, time.perf_counter()
-    chosen = [] if tried.after.empty else _chosen(trace, which)
+    seen, before, began = tried.after, tried.before.model, time.perf_counter()
+    trace = seen.trace
+    chosen = [] if seen.empty else _chosen(trace, which)
     checked = check(trace, _told(chosen, progress) if progress else chosen)
-    empty = tried.after.empty
     return Outcome(
-        seen=tried.after,
-        changes=tuple(change.asked for change in tried.whatif.changes),
+        seen=seen,
+        changes=[change.asked for change in tried.whatif.changes],
         checked=checked,
-        computed=0 if empty else how_many(trace),
+        computed=0 if seen.empty else how_many(trace),
         # The machine as it was before any what-if: that one has the file's parameters.
-        file=check_file(tried.before.model.path / "model.safetensors", tried.before.model.machine.parameters),
-        steps=None if empty else check_steps(trace),
-        following=tuple(check_following(trace)),
+        file=check_file(before.path / "model.safetensors", before.machine.parameters),
+        steps=None if seen.empty else check_steps(trace),
+        following=check_following(trace),
         seconds=time.perf_counter() - began,
     )
 
@@ -98,13 +98,13 @@ def _chosen(trace: Trace, which: Which) -> list[At]:
 
 def _told(chosen: list[At], progress: Progress) -> Iterator[At]:
     """The same numbers; now and then a word about how far it is."""
-    spoken, last = False, time.monotonic()
+    began = last = time.monotonic()
     for done, at in enumerate(chosen):
         if time.monotonic() - last > PATIENCE:
-            spoken, last = True, time.monotonic()
+            last = time.monotonic()
             progress(done, len(chosen))
         yield at
-    if spoken:
+    if last > began:
         progress(len(chosen), len(chosen))
 
 
@@ -125,7 +125,7 @@ def tell(outcome: Outcome) -> Iterator[Block]:
         yield f"{why}: nothing was computed, so there is nothing to recompute."
     else:
         yield from _recomputed(outcome)
-    yield from _file(outcome)
+    yield _file(outcome)
     yield from _steps(outcome)
     if outcome.following:
         yield Note(f"WRONG: these ids do not follow: {', '.join(outcome.following[:NAMED])}", hang=2)
@@ -133,7 +133,9 @@ def tell(outcome: Outcome) -> Iterator[Block]:
         yield ""
         yield f"{len(checked.exceptions):,} numbers do not follow from their inputs. The worst:"
         for at, result in checked.worst(NAMED):
-            yield from _exception(at, result)
+            yield f"  {at}"
+            yield f"    model {result.model!r}, recomputed {result.recomputed!r}"
+            yield f"    difference {result.difference:.2e}, rounding explains up to {result.tolerance:.1e}"
     yield ""
     yield f"{'Everything agrees.' if outcome.agrees else 'NOT everything agrees.'} {outcome.seconds:.1f} s"
 
@@ -145,39 +147,33 @@ def _recomputed(outcome: Outcome) -> Iterator[Block]:
         f"{'quantity' if len(checked.quantities) == 1 else 'quantities'}, each from its inputs, with Python's floats",
         hang=12,
     )
-    if checked.largest_at is None:
-        yield "            no difference at all"
-    else:
-        yield f"            largest difference {checked.largest:.2e}, at {checked.largest_at}"
+    largest = f"largest difference {checked.largest:.2e}, at {checked.largest_at}"
+    yield f"{'':12}{largest if checked.largest_at else 'no difference at all'}"
     if checked.share_at is not None:
-        yield Note(
-            f"at most {100 * checked.share:.0f} % of what rounding can explain, at {checked.share_at}",
-            indent=12,
-        )
+        text = f"at most {100 * checked.share:.0f} % of what rounding can explain, at {checked.share_at}"
+        yield Note(text, indent=12)
     if checked.edited:
         text = f"{checked.edited:,} of them had another number put in their place by the what-if"
         yield Note(text, indent=12)
 
 
-def _file(outcome: Outcome) -> Iterator[Block]:
+def _file(outcome: Outcome) -> Note:
     file = outcome.file
     if file.wrong:
-        yield Note(f"WRONG: not as in model.safetensors: {', '.join(file.wrong[:NAMED])}", hang=2)
-    else:
-        yield Note(
-            f"Parameters  {file.numbers:,} in {file.tensors:,} tensors, each bit as in model.safetensors"
-            + ", before the what-if" * bool(outcome.changes),
-            hang=12,
-        )
+        return Note(f"WRONG: not as in model.safetensors: {', '.join(file.wrong[:NAMED])}", hang=2)
+    return Note(
+        f"Parameters  {file.numbers:,} in {file.tensors:,} tensors, each bit as in model.safetensors"
+        + ", before the what-if" * bool(outcome.changes),
+        hang=12,
+    )
 
 
 def _steps(outcome: Outcome) -> Iterator[Block]:
     steps = outcome.steps
     if steps is not None:
-        verdict = "" if steps.agrees else "WRONG: "
         yield Note(
-            f"{verdict}One pass    over all {steps.steps} steps gives the logits of decoding step by step, up to "
-            f"{steps.largest:.1e} of the largest (allowed: {steps.tolerance:g})",
+            f"{'WRONG: ' * (not steps.agrees)}One pass    over all {steps.steps} steps gives the logits of decoding "
+            f"step by step, up to {steps.largest:.1e} of the largest (allowed: {steps.tolerance:g})",
             hang=12,
         )
     elif outcome.seen.trace.steps:
@@ -187,19 +183,13 @@ def _steps(outcome: Outcome) -> Iterator[Block]:
         )
 
 
-def _exception(at: At, result: Compared) -> Iterator[Block]:
-    yield f"  {at}"
-    yield f"    model {result.model!r}, recomputed {result.recomputed!r}"
-    yield f"    difference {result.difference:.2e}, rounding explains up to {result.tolerance:.1e}"
-
-
 def as_data(outcome: Outcome) -> dict[str, Any]:
     """The same for other programs."""
-    checked, steps = outcome.checked, outcome.steps
+    checked = outcome.checked
     return {
         "text": outcome.seen.text,
         "translation": outcome.seen.translation,
-        "changes": list(outcome.changes),
+        "changes": outcome.changes,
         **otherwise_data(outcome.seen),
         "agrees": outcome.agrees,
         "recomputed": checked.count,
@@ -213,15 +203,8 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "exceptions": [
             {"address": str(at), **compared_data(result)} for at, result in checked.worst(len(checked.exceptions))
         ],
-        "parameters": {
-            "tensors": outcome.file.tensors,
-            "numbers": outcome.file.numbers,
-            "wrong": list(outcome.file.wrong),
-            "sha256": dict(outcome.file.sha256),
-        },
-        "one_pass_against_steps": None
-        if steps is None
-        else {"steps": steps.steps, "largest": steps.largest, "at": steps.at, "tolerance": steps.tolerance},
-        "wrong_ids": list(outcome.following),
+        "parameters": asdict(outcome.file),
+        "one_pass_against_steps": outcome.steps and asdict(outcome.steps),
+        "wrong_ids": outcome.following,
         "seconds": outcome.seconds,
     }

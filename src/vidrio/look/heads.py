@@ -9,11 +9,8 @@ from vidrio.glass.numbers.trace import Trace
 from vidrio.look.blocks import Block, Note, Numbers, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.layout import shade, table
-from vidrio.look.measures import Head, cosines, heads, neighbours
+from vidrio.look.measures import Head, alike, heads
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width
-from vidrio.model.parameters import source_table, target_table
-
-NEIGHBOURS = 5
 
 
 def overview(trace: Trace, again: CommandLine, precision: int = PRECISION) -> Iterator[Block]:
@@ -58,23 +55,19 @@ def embeddings(trace: Trace, precision: int = PRECISION) -> Iterator[Block]:
     if not trace.values:
         raise InputError("the text is empty, so there are no embeddings to compare")
     config = trace.machine.config
-    sides = [("src", source_table(config))] if config.has_encoder else []
-    sides += [("tgt", target_table(config))] if config.has_decoder else []
+    sides = ["src"] * config.has_encoder + ["tgt"] * config.has_decoder
     note = Note("cos(a, b) = a · b / (|a| |b|): 1 for the same direction, 0 for none in common, −1 for opposite ones.")
-    yield from apart([*(_side(trace, side, table, precision) for side, table in sides), [note]])
+    yield from apart([*(_side(trace, side, precision) for side in sides), [note]])
 
 
-def _side(trace: Trace, side: str, table_name: str, precision: int) -> Iterator[Block]:
-    ids = trace.values[f"{side}.ids"]
-    words = trace.source_vocabulary if side == "src" else trace.vocabulary
-    tokens = [words[i] for i in ids]
-    rows_LD = trace.values[f"{side}.embedding"]
-    yield f"{'Source' if side == 'src' else 'Target'} tokens: cosine of each embedding with each, from {side}.embedding"
-    yield Numbers(cosines(rows_LD, rows_LD), "", tokens, tokens, limit=(24, 24))
-    yield f"Nearest in the whole table {table_name}, by cosine"
-    table_VD = trace.array(table_name)
-    for i, nearest in neighbours(table_VD, list(dict.fromkeys(int(i) for i in ids)), NEIGHBOURS).items():
-        near = [f"{cut(words[j], 16)} {number(c, precision)}" for j, c in nearest]
+def _side(trace: Trace, side: str, precision: int) -> Iterator[Block]:
+    told = alike(trace, side)
+    yield f"{'Source' if side == 'src' else 'Target'} tokens: cosine of each embedding with each, from {told.quantity}"
+    yield Numbers(told.cosines, "", told.tokens, told.tokens, limit=(24, 24))
+    yield f"Nearest in the whole table {told.table}, by cosine"
+    table_VD = trace.array(told.table)
+    for i, nearest in told.near.items():
+        near = [f"{cut(told.words[j], 16)} {number(c, precision)}" for j, c in nearest]
         length = number(float(np.linalg.norm(table_VD[i])), precision)
         text = " · ".join(part.replace(" ", NO_BREAK) for part in near)
-        yield Note(f"{cut(words[i], 16)} (length {length}): {text}", indent=2, hang=4)
+        yield Note(f"{cut(told.words[i], 16)} (length {length}): {text}", indent=2, hang=4)

@@ -1,24 +1,28 @@
-"""The same sentence at every age of a model: what it says, how sure it is, what each token reads.
+"""What a model's folder tells of its learning: the same sentence at every age, what the right answer costs, one
+parameter's life.
 
-The ages are the snapshots that a training run kept (`learn/run/snapshots.py`); each is run by the glass
-engine like any model.
+The ages are the snapshots that a training run kept (`learn/run/run_files.py`); each is run by the glass engine like any
+model, so PyTorch is not needed.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from vidrio.errors import AddressError, InputError
+from vidrio.glass.numbers.trace import parameter_array, parse_address
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
+from vidrio.glass.proof.receipts import locate
 from vidrio.hypothesis import Options, default_options
 from vidrio.learn.run.run_files import snapshots
 from vidrio.look.blocks import Block, Note, Table, apart
 from vidrio.look.layout import lying
-from vidrio.look.measures import entropy
-from vidrio.look.run import LoadedModel, Look, look
+from vidrio.look.measures import entropy, likeliest
+from vidrio.look.run import LoadedModel, Look, look, target_ids
 from vidrio.look.writing import PRECISION, WIDTH, cut, number, text_width
 from vidrio.model.folder import read_parameters
 
@@ -62,13 +66,18 @@ class History:
         return {"kind": "vidrio-history", "format": 1, **asdict(self)}
 
 
+def young(model: LoadedModel) -> Iterator[tuple[int | None, LoadedModel]]:
+    """A model as it was after the steps of which there is a snapshot, the youngest first; one at a time is held."""
+    for step, folder in snapshots(model.path / "run"):
+        yield step, replace(model, machine=build(model.config, read_parameters(folder), model.dtype.type))
+
+
 def history(
     model: LoadedModel, text: str, options: Options | None = None, where: str = "", target: Sequence[int] | None = None
 ) -> History:
     """Run every age of a model on a text. `where` is the cross-attention to tell: `dec.1.cross`, or one head of it;
     `target` is the translation to follow, if it is not to be what the model says as it is."""
-    kept = snapshots(model.path / "run")
-    if not kept:
+    if not snapshots(model.path / "run"):
         raise InputError(
             "this model has no history",
             found=f"no snapshots in {model.path / 'run'}",
@@ -84,11 +93,7 @@ def history(
     every = list(now.chosen_ids if target is None else target)
     followed = every[:FOLLOWED]
     attention, names = _attention(now, where)
-    dtype = next(iter(model.machine.parameters.values())).dtype.type
-    ages = []
-    for step, folder in kept:
-        young = replace(model, machine=build(model.config, read_parameters(folder), dtype))
-        ages.append(_age(step, look(young, text, options=options), followed, now, names))
+    ages = [_age(step, look(aged, text, options=options), followed, now, names) for step, aged in young(model)]
     ages.append(_age(None, now, followed, now, names))
     tokens = [now.trace.vocabulary[i] for i in followed] or [now.translation]
     sources = list(now.trace.source_tokens)
@@ -125,6 +130,56 @@ def _age(step: int | None, seen: Look, followed: Sequence[int], now: Look, names
     weights_TS: Array = np.mean([forced.trace.array(name) for name in names], axis=0)
     reads = [forced.trace.source_tokens[s] for s in weights_TS.argmax(1)]
     return replace(age, reads=reads, share=weights_TS.max(1).tolist(), entropy=entropy(weights_TS).tolist())
+
+
+# --- for the page -----------------------------------------------------------------------------------------------------
+
+
+def ages_data(model: LoadedModel, text: str, target: Sequence[int]) -> dict[str, Any] | None:
+    """The same sentence from random to trained; None where the folder keeps no snapshots."""
+    if not snapshots(model.path / "run") or not text.strip():
+        return None
+    return history(model, text, target=target or None).to_json()
+
+
+def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
+    """Teacher forcing: what −log p the model pays for every token of the right answer, those before it given."""
+    if not model.config.has_decoder:
+        raise InputError("this model tells classes: there is no answer to force token by token")
+    seen = look(model, text, target=target_ids(model, answer))
+    if seen.empty:
+        raise InputError("there is nothing to learn from an empty text")
+    score_T, prob_TV = seen.trace.values["out.score"].astype(np.float64), seen.trace.values["out.prob"]
+    tokens = [
+        {
+            "reads": seen.trace.target_tokens[t],
+            "should_say": seen.trace.chosen_tokens[t],
+            "address": f"out.prob[{chosen}]@{t}",
+            "p": float(np.exp(score_T[t])),
+            "loss": float(-score_T[t]),
+            "rank": int((prob_TV[t] > prob_TV[t, chosen]).sum()) + 1,
+            "instead": likeliest(seen, t, 1)[0].token,
+        }
+        for t, chosen in enumerate(seen.chosen_ids)
+    ]
+    knows_nothing = float(np.log(model.config.target_vocabulary))
+    return {"tokens": tokens, "sum": float(-score_T.sum()), "mean": float(-score_T.mean()), "nothing": knows_nothing}
+
+
+def life_data(seen: Look, address: str) -> dict[str, Any]:
+    """One parameter at every age."""
+    at, model = locate(seen.trace, parse_address(address)), seen.model
+    if seen.trace.stages[at.name].kind != "parameter":
+        raise AddressError(
+            f"{address} is no parameter", do="open one: the numbers a quantity is made from lead to them"
+        )
+    if not snapshots(model.path / "run"):
+        raise InputError("this model's folder keeps no snapshots of its training", found=str(model.path / "run"))
+    ages = [
+        {"step": step, "value": float(parameter_array(aged.machine, at.name)[at.place])}
+        for step, aged in chain(young(model), [(None, model)])
+    ]
+    return {"address": str(at), "ages": ages}
 
 
 # --- the view --------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def manifest(seen: Look) -> dict[str, Any]:
         "vidrio": __version__,
         "model": identity(seen.model),
         "changes": list(seen.changes),
-        "dtype": str(next(iter(seen.model.machine.parameters.values())).dtype),
+        "dtype": str(seen.model.dtype),
         "text": seen.text,
         "pieces": [asdict(piece) for piece in seen.pieces],
         "source_tokens": list(trace.source_tokens),

@@ -8,7 +8,8 @@ import numpy as np
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.maths import Array
 from vidrio.look.run import Look
-from vidrio.search import drawable, largest, restrict
+from vidrio.model.parameters import source_table, target_table
+from vidrio.search import drawable, largest
 
 
 def cosines(a_LD: Array, b_MD: Array) -> Array:
@@ -30,6 +31,32 @@ def neighbours(table_VD: Array, rows: Sequence[int], count: int) -> dict[int, li
         order = [int(i) for i in largest(cosine_V, count + 1) if i != row]
         nearest[row] = [(i, float(cosine_V[i])) for i in order[:count]]
     return nearest
+
+
+class Alike(NamedTuple):
+    """How alike the learned rows of a side's tokens are, and what stands near them in their table."""
+
+    quantity: str
+    table: str
+    words: Sequence[str]  # of the table's rows
+    ids: list[int]
+    cosines: Array
+    near: dict[int, list[tuple[int, float]]]  # of each id once
+
+    @property
+    def tokens(self) -> list[str]:
+        return [self.words[i] for i in self.ids]
+
+
+def alike(trace: Trace, side: str, count: int = 5) -> Alike:
+    """Of the tokens of one side, `src` or `tgt`, with so many neighbours of each."""
+    config = trace.machine.config
+    table, words = source_table(config), trace.source_vocabulary
+    if side == "tgt":
+        table, words = target_table(config), trace.vocabulary
+    ids, rows_LD = trace.array(f"{side}.ids").tolist(), trace.array(f"{side}.embedding")
+    near = neighbours(trace.array(table), list(dict.fromkeys(ids)), count)
+    return Alike(f"{side}.embedding", table, words, ids, cosines(rows_LD, rows_LD), near)
 
 
 def projection(rows_LD: Array) -> tuple[Array, tuple[float, float]] | None:
@@ -100,27 +127,29 @@ class Candidate(NamedTuple):
     taken: bool
 
 
+def listed(seen: Look, step: int, count: int) -> list[int]:
+    """The ids of the most probable next tokens, and the one that was taken even if it is not among them."""
+    likely = largest(seen.trace.values["out.prob"][step], count).tolist()
+    return list(dict.fromkeys([*likely, seen.chosen_ids[step]]))
+
+
 def likeliest(seen: Look, step: int, count: int) -> list[Candidate]:
     """The most probable next tokens at a decoding step, and the one that was taken even if it is not among them."""
-    trace, options = seen.trace, seen.options
-    prob_V, taken = trace.values["out.prob"][step], seen.chosen_ids[step]
-    prefix, end = tuple(seen.chosen_ids[:step]), seen.model.config.special.end
-    allowed_V = restrict(trace.values["out.logits"][step], prefix, end, options)
+    prob_V, allowed_V, taken = seen.trace.values["out.prob"][step], seen.allowed(step), seen.chosen_ids[step]
     drawn_from: dict[int, float] = {}
-    if options.sampling is not None:
-        tokens, probs = drawable(allowed_V, options.sampling)
+    if seen.options.sampling is not None:
+        tokens, probs = drawable(allowed_V, seen.options.sampling)
         drawn_from = dict(zip(tokens.tolist(), probs.tolist(), strict=True))
-    order = [int(i) for i in largest(prob_V, count)]
     return [
         Candidate(
             i,
-            trace.vocabulary[i],
+            seen.trace.vocabulary[i],
             float(prob_V[i]),
             drawn_from.get(i, 0.0),
             not seen.forced and bool(np.isneginf(allowed_V[i])),
             i == taken,
         )
-        for i in ([*order, taken] if taken not in order else order)
+        for i in listed(seen, step, count)
     ]
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +76,10 @@ def warnings(seen: Look) -> Iterator[Note]:
     for change in seen.changes:
         yield warning(f"Changed: {change}")
     if seen.trace.steps:
-        yield warning(STEP_BY_STEP)
+        yield warning(
+            "Each decoding step was computed, and is kept, by itself, since in one pass earlier rows would not be what "
+            "they were then: address@2 is step 2. Without @ the decoder's numbers are those of the last step."
+        )
 
 
 def warning(text: str) -> Note:
@@ -97,9 +101,8 @@ def describe(seen: Look) -> str:
 
 def computed_in(seen: Look) -> str:
     """`float64`, or `int8 and float32`."""
-    machine = seen.model.machine
-    dtype = next(iter(machine.parameters.values())).dtype.name
-    return f"int8 and {dtype}" if machine.arithmetic.name == "eight bits" else dtype
+    model = seen.model
+    return f"int8 and {model.dtype}" if model.machine.arithmetic.name == "eight bits" else str(model.dtype)
 
 
 def text_in(seen: Look) -> Table:
@@ -140,14 +143,13 @@ def way(seen: Look) -> Iterator[Block]:
     steps = list(_steps(seen))
     shapes, addresses = (max(len(getattr(step, column)) for step in steps) for column in ("shape", "address"))
     room = WIDTH - addresses - shapes - 7 - 8
-    for step in steps:
-        if not step.address:
-            yield ""
-            yield wrap(step.says, indent="  ")
-            continue
-        first, *rest = wrap(step.says, room).splitlines()
-        yield f"  {left(first, room)}  {step.shape:>{shapes}}  {step.place:7}  {step.address}"
-        yield from (f"  {line}" for line in rest)
+    for title, under in groupby(steps, key=lambda step: step.title):
+        yield ""
+        yield wrap(title, indent="  ")
+        for step in under:
+            first, *rest = wrap(step.says, room).splitlines()
+            yield f"  {left(first, room)}  {step.shape:>{shapes}}  {step.place:7}  {step.address}"
+            yield from (f"  {line}" for line in rest)
 
 
 def letters(seen: Look) -> list[str]:
@@ -156,18 +158,18 @@ def letters(seen: Look) -> list[str]:
 
 
 class WayStep(NamedTuple):
-    """What a quantity is, and where. Without an address: what the following ones belong to."""
+    """What a quantity is, and where."""
 
+    title: str  # of what it belongs to
     says: str
-    address: str = ""
-    shape: str = ""
-    place: str = ""
+    address: str
+    shape: str
+    place: str  # §3.1, not `§3.1, layer norm`; `departs` where the model does something else than the paper
 
 
 def _steps(seen: Look) -> Iterator[WayStep]:
     trace, config = seen.trace, seen.model.config
     last_of = {tuple(address.split(".")[:2]): address for address in trace.values}  # of each layer
-    heading = ""
     for address, array in trace.values.items():
         stage = trace.stages[address]
         side, *rest = address.split(".")
@@ -175,15 +177,13 @@ def _steps(seen: Look) -> Iterator[WayStep]:
         head = re.search(r"\.h(\d+)$", address)
         if (stage.kind == "aggregate" and address != "out.pooled") or (head and head[1] != "0"):
             continue
-        if layer not in ("", "0") and address != last_of[side, layer]:
+        later = layer not in ("", "0")
+        if later and address != last_of[side, layer]:
             continue
-        title = _title(side, layer, rest, config)
-        if title != heading:
-            yield WayStep(title)
-            heading = title
         name = f"{address}…{config.n_heads - 1}" if head and config.n_heads > 1 else address
-        says = f"what layer {layer} makes of it" if layer not in ("", "0") else stage.says
-        yield WayStep(says, name, shape(array), short_place(stage.place))
+        says = f"what layer {layer} makes of it" if later else stage.says
+        place = stage.place.split(",")[0].split(":")[0]
+        yield WayStep(_title(side, layer, rest, config), says, name, shape(array), place)
 
 
 def _title(side: str, layer: str, rest: list[str], config: ModelConfig) -> str:
@@ -200,11 +200,6 @@ def _title(side: str, layer: str, rest: list[str], config: ModelConfig) -> str:
     if side in ("tgt", "dec"):
         return "Decoder, done" if side == "dec" and rest[0] in ("out", "norm") else "Target tokens so far, to rows"
     return "Rows to words" if config.has_decoder else "Row to classes"
-
-
-def short_place(place: str) -> str:
-    """§3.1, not `§3.1, layer norm`; `departs` where the model does something else than the paper."""
-    return place.split(",")[0].split(":")[0]
 
 
 # --- the words out ----------------------------------------------------------------------------------------------------
@@ -245,21 +240,10 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
         text = f"the pass shown here gives the log p that the search saw, step by step, to {seen.tolerance:g}."
         yield Note(f"Checked: {text}", indent=2)
     else:
-        yield warning(disagreement(seen))
-
-
-STEP_BY_STEP = (
-    "Each decoding step was computed, and is kept, by itself, since in one pass earlier rows would not be what they "
-    "were then: address@2 is step 2. Without @ the decoder's numbers are those of the last step."
-)
-
-
-def disagreement(seen: Look) -> str:
-    """That the numbers shown are not quite those that the search saw."""
-    return (
-        f"The numbers shown give the chosen words other probabilities than the search saw: log p differs by up to "
-        f"{seen.disagreement:.1e}, more than rounding explains."
-    )
+        yield warning(
+            "The numbers shown give the chosen words other probabilities than the search saw: log p differs by up to "
+            f"{seen.disagreement:.1e}, more than rounding explains."
+        )
 
 
 def otherwise(seen: Look, precision: int = PRECISION) -> str:
@@ -283,9 +267,9 @@ def why_stopped(seen: Look) -> str:
     """Where it came to NaN or infinity."""
     step = len(seen.target_ids) - 1
     where = f"at step {step} " if seen.model.config.has_decoder else ""
-    nan, infinite = first(seen.trace, np.isnan), first(seen.trace, np.isinf)
-    parts = [f"first NaN: {nan}"] * bool(nan) + [f"first infinity: {infinite}"] * bool(infinite)
-    return f"Nothing can be chosen: {where}the numbers are no longer numbers ({'; '.join(parts)})."
+    found = {"NaN": first(seen.trace, np.isnan), "infinity": first(seen.trace, np.isinf)}
+    firsts = "; ".join(f"first {what}: {address}" for what, address in found.items() if address)
+    return f"Nothing can be chosen: {where}the numbers are no longer numbers ({firsts})."
 
 
 def classes_out(seen: Look) -> Iterator[Block]:

@@ -1,28 +1,35 @@
-"""A receipt as a view and as JSON, and the way down from a number to the parameters and ids it is made from."""
+"""A receipt as a view, as JSON and for the page; the way down from a number to the parameters and ids it is made of."""
 
 import math
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stages import without_head
 from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.proof.expressions import Number
+from vidrio.glass.proof.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
 from vidrio.glass.proof.notations import COPIES
-from vidrio.glass.proof.receipts import Compared, Line, Receipt, locate, made_from, receipt, walk
+from vidrio.glass.proof.receipts import At, Compared, Receipt, locate, made_from, receipt, walk
 from vidrio.glass.proof.stored import stored
 from vidrio.look.blocks import Block, Note, Table
+from vidrio.look.numpy_lines import numpy_line
+from vidrio.look.run import Look
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width, visible
 
 INPUTS = 8  # shown of those a number is made from
 DEEP = 100  # lines of the way down, unless told otherwise
 DEEPEST_INDENT = 16
+LISTED = 1100  # inputs told to the page, and terms of a sum; a vocabulary's softmax has thousands
+
+Show = Callable[[float], str]
 
 
-def digits(precision: int) -> Any:
+def digits(precision: int) -> Show:
     """A number with so many decimals; a whole number is written without, since it has none to lose."""
 
     def write(value: float) -> str:
@@ -44,12 +51,12 @@ def why(trace: Trace, address: str, file: Path | None = None, precision: int = P
         yield from _in_file(bill, file)
     elif stage.kind != "input":
         yield ""
-        yield from _working(bill, precision)
+        yield from _working(bill, show)
     if stage.kind in ("value", "aggregate"):
         yield ""
         yield from _verdict(bill, precision)
     yield ""
-    yield from _links(bill, precision)
+    yield from _links(bill, show)
 
 
 def _place(bill: Receipt) -> Iterator[Block]:
@@ -62,9 +69,8 @@ def _place(bill: Receipt) -> Iterator[Block]:
         yield Note(",   ".join(part.replace(" ", NO_BREAK) for part in parts), indent=2)
 
 
-def _working(bill: Receipt, precision: int) -> Iterator[Block]:
+def _working(bill: Receipt, show: Show) -> Iterator[Block]:
     """The formula, the numbers put in, and what they come to, line by line."""
-    show = digits(precision)
     if bill.stage.kind == "choice":
         yield "  The search decides; it is not computed from other numbers."
     else:
@@ -115,8 +121,7 @@ def _verdict(bill: Receipt, precision: int) -> Iterator[Block]:
         )
 
 
-def _links(bill: Receipt, precision: int) -> Iterator[Block]:
-    show = digits(precision)
+def _links(bill: Receipt, show: Show) -> Iterator[Block]:
     made = [f"{at} = {show(value)}" for at, value in bill.inputs[:INPUTS]]
     if len(bill.inputs) > INPUTS:
         made.append(f"… and {len(bill.inputs) - INPUTS} more")
@@ -167,15 +172,12 @@ def parameter_bytes(file: Path | None, bill: Receipt) -> dict[str, Any] | None:
                 "offset": offset,
                 "bytes": raw.hex(" "),
                 "integer": int.from_bytes(raw, signed=True) if scale else None,
-                "scale": scale and {"offset": scale[0], "bytes": scale[1].hex(" "), "value": _float32(scale[1])},
+                "scale": scale
+                and {"offset": scale[0], "bytes": scale[1].hex(" "), "value": struct.unpack("<f", scale[1])[0]},
                 "value": float(tensor.array[place]),
                 "sha256": tensor.sha256,
             }
     return None
-
-
-def _float32(raw: bytes) -> float:
-    return float(struct.unpack("<f", raw)[0])
 
 
 def copied(trace: Trace, address: str, kind: str) -> str:
@@ -191,39 +193,32 @@ def copied(trace: Trace, address: str, kind: str) -> str:
 def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> Iterator[Block]:
     """Receipts, one a line, from a number down to parameters and ids, each number once."""
     at = locate(trace, parse_address(address))
-    lines, counts = walk(trace, at, limit), made_from(trace, at)
-    yield from _deep_lines(lines, precision)
-    yield ""
-    yield from _summary(trace, counts, len(lines))
-
-
-def _deep_lines(lines: Sequence[Line], precision: int) -> Iterator[Block]:
-    show = digits(precision)
+    lines, show = walk(trace, at, limit), digits(precision)
     yield "What it is made from, each number once; in front, how far down it lies."
     for line in lines:
         bill = line.receipt
         head = f"{line.depth:>3}  {' ' * min(line.depth, DEEPEST_INDENT)}{bill.at} = {show(bill.value)}"
-        text = f"{head}{_made(bill, precision)}"
-        yield text if text_width(text) <= WIDTH else cut(text, max(WIDTH, text_width(head) + 2))
+        yield cut(f"{head}{_made(bill, show)}", max(WIDTH, text_width(head) + 2))
+    yield ""
+    yield from _summary(trace, made_from(trace, at), len(lines))
 
 
-def _made(bill: Receipt, precision: int) -> str:
+def _made(bill: Receipt, show: Show) -> str:
     if bill.stage.kind == "parameter":
         return "   a parameter"
     if bill.stage.kind == "input":
         return f"   the id of {visible(bill.tokens[0])}" if bill.tokens[0] else "   an id"
-    return f" = {bill.formula if isinstance(bill.expression, Number) else bill.working(digits(precision))[0]}"
+    return f" = {bill.formula if isinstance(bill.expression, Number) else bill.working(show)[0]}"
 
 
 def _summary(trace: Trace, counts: dict[str, int], shown: int) -> Iterator[Block]:
-    kinds = {"parameter": 0, "input": 0, "way": 0}
+    kinds: Counter[str] = Counter()
     for name, count in counts.items():
-        kind = trace.stages[name].kind
-        kinds[kind if kind in kinds else "way"] += count
-    whole = sum(counts.values()) + 1
+        kinds[trace.stages[name].kind] += count
+    whole, parameters, ids = kinds.total() + 1, kinds["parameter"], kinds["input"]
     yield Note(
-        f"In all it is made from {kinds['parameter']:,} parameters, {kinds['input']:,} token ids and "
-        f"{kinds['way']:,} numbers on the way.",
+        f"In all it is made from {parameters:,} parameters, {ids:,} token ids and "
+        f"{whole - 1 - parameters - ids:,} numbers on the way.",
         hang=2,
     )
     if shown < whole:
@@ -280,3 +275,66 @@ def deep_data(trace: Trace, address: str, limit: int = DEEP) -> dict[str, Any]:
         "left_out": sum(counts.values()) + 1 - len(lines),
         "made_from": counts,
     }
+
+
+# --- for the page -----------------------------------------------------------------------------------------------------
+
+
+def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Receipt] = receipt) -> dict[str, Any]:
+    """Everything about one number: the arithmetic with its terms, where it comes from, where it goes."""
+    if seen.empty:
+        raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
+    bill = receipt_of(seen.trace, locate(seen.trace, parse_address(address)))
+    stage = bill.stage
+    return {
+        **described(bill, LISTED),
+        "quantity": stage.address,
+        "index": list(bill.at.place),
+        "code": numpy_line(stage, seen.trace.machine) if stage == seen.trace.stage(stage.address) else "",
+        "computed": bill.compared.model,
+        "terms": _terms(bill),
+        "slips": list(_slips(bill)),
+        "made_from_count": len(bill.inputs),
+        "copies": list(COPIES),
+        "stored": parameter_bytes(seen.model.path / "model.safetensors", bill),
+    }
+
+
+def _terms(bill: Receipt) -> dict[str, Any] | None:
+    """The sum inside a number's formula, term by term: what is multiplied, the product, the sum so far."""
+    long = _first_sum(bill.expression)
+    if long is None or not 0 < len(parts := terms(long).parts) <= LISTED:
+        return None
+    values = [evaluate(part) for part in parts]
+    known = {(at.name, at.place): str(at) for at, _ in bill.inputs}
+    rows = [
+        {
+            "factors": [{"address": known[n.cell], "value": n.value} for n in leaves(part) if n.cell in known],
+            "value": value,
+            "so_far": so_far,
+        }
+        for part, value, so_far in zip(parts, values, accumulate(values), strict=True)
+    ]
+    return {"kind": long.kind, "rows": rows, "sum": evaluate(long)}
+
+
+def _slips(bill: Receipt) -> Iterator[dict[str, Any]]:
+    """What comes out if one step of the formula is forgotten: a wrong answer on paper can be told what it forgot."""
+    match bill.expression:
+        case Apply("/", (a, b)):
+            yield {"slip": "not divided", "value": evaluate(a)}
+            yield {"slip": "only the divisor", "value": evaluate(b)}
+            if bill.stage.operation == "variance":
+                count = evaluate(b)
+                yield {"slip": "N − 1", "value": evaluate(a) / (count - 1) if count > 1 else math.nan}
+        case Apply("+" | "-", (a, b)):
+            yield {"slip": "second left out", "value": evaluate(a)}
+            yield {"slip": "first left out", "value": evaluate(b)}
+    if bill.value == -math.inf:
+        yield {"slip": "hidden is not 0", "value": 0.0}
+    elif bill.value:
+        yield {"slip": "sign", "value": -bill.value}
+
+
+def _first_sum(node: Expression) -> Long | None:
+    return node if isinstance(node, Long) else next(filter(None, map(_first_sum, children(node))), None)

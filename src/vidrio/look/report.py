@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from vidrio.data.clean import REASONS
-from vidrio.hypothesis import default_options
 from vidrio.look import report_tasks as tasks
 from vidrio.look.blocks import (
     Ages,
     Bar,
     Beside,
     Block,
+    Cell,
     Fold,
     Heat,
     Note,
@@ -163,25 +163,22 @@ def _samples(sentences: Sequence[Judged], name: str) -> Iterator[Block]:
         return
     ranked = sorted(sentences, key=lambda sentence: -sentence.chrf)
     yield Note(f"Of the {len(ranked):,} {name}, ordered by their own chrF (100: letter for letter as expected).")
+    heads = ("chrF", "source", "translation", "expected")
+
+    def row(s: Judged) -> list[Cell]:
+        texts = (s.source, clip(s.translation, LONGEST_SAMPLE), s.reference)
+        return [f"{s.chrf:.0f}", *(Words(text, "said") for text in texts)]
+
     if len(ranked) <= 3 * SAMPLES:
-        yield _sample_table("all of them", ranked)
+        yield Table(list(map(row, ranked)), heads, name="all of them", row_heads=False)
         return
     middle = (len(ranked) - SAMPLES) // 2
-    for title, some in (
+    groups = [
         (f"The worst {SAMPLES}", ranked[-SAMPLES:]),
         (f"The {SAMPLES} in the middle", ranked[middle : middle + SAMPLES]),
         (f"The best {SAMPLES}", ranked[:SAMPLES]),
-    ):
-        yield Title(title)
-        yield _sample_table(title, some)
-
-
-def _sample_table(name: str, sentences: Sequence[Judged]) -> Table:
-    texts = ((s.source, clip(s.translation, LONGEST_SAMPLE), s.reference) for s in sentences)
-    rows: Rows = [
-        [f"{s.chrf:.0f}", *(Words(text, "said") for text in three)] for s, three in zip(sentences, texts, strict=True)
     ]
-    return Table(rows, ("chrF", "source", "translation", "expected"), name=name, row_heads=False)
+    yield from tasks.grouped(groups, heads, row)
 
 
 def _groups(sentences: Sequence[Judged], data: Path | None) -> Iterator[Block]:
@@ -201,10 +198,10 @@ def _groups(sentences: Sequence[Judged], data: Path | None) -> Iterator[Block]:
 
 
 def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> Table:
-    values = [f"{g.value:.1f}" if most == 100 else f"{100 * g.value:.1f} %" for g in groups]
-    rows: Rows = [
-        [Words(g.name), f"{g.count:,}", value, Bar(g.value / most)] for g, value in zip(groups, values, strict=True)
-    ]
+    rows: Rows = []
+    for g in groups:
+        value = f"{g.value:.1f}" if most == 100 else f"{100 * g.value:.1f} %"
+        rows.append([Words(g.name), f"{g.count:,}", value, Bar(g.value / most)])
     return Table(rows, (*heads, ""), name=heads[0])
 
 
@@ -213,8 +210,6 @@ def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> 
 
 def _to_draw(model: LoadedModel, sentences: Sequence[Judged]) -> list[str]:
     """Some held-out sentences, evenly chosen among those that are short enough for a picture and not too short."""
-    if not model.config.has_encoder or not model.config.has_decoder:
-        return []
     fit = [
         s.source
         for s in sentences
@@ -237,7 +232,7 @@ def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
     )
     pictures = []
     for raw in texts:
-        trace = look(model, raw, options=default_options(model.config)).trace
+        trace = look(model, raw).trace
         weights_TS = np.mean([trace.array(f"{part}.weights.h{h}") for h in range(model.config.n_heads)], axis=0)
         pictures.append(Heat(weights_TS, trace.chosen_tokens, trace.source_tokens, raw))
     yield Beside(pictures)

@@ -5,14 +5,15 @@ Everything is computed here by the glass engine, from the model folder and the h
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from vidrio.glass.paper.transformer import classify
-from vidrio.hypothesis import Options, Sampling, default_options
-from vidrio.look.blocks import Block, Note, Rows, Table, Title, Words
+from vidrio.hypothesis import Sampling, default_options
+from vidrio.look.blocks import Block, Cell, Note, Rows, Table, Title, Words
 from vidrio.look.curves import spread
 from vidrio.look.run import LoadedModel, look
 from vidrio.look.writing import clip
@@ -24,7 +25,23 @@ SAMPLES = 5  # texts of each sort
 CONTINUED = 60  # texts, of which the samples are chosen
 SHOWN_FIRST = 3  # of how many parts of a text the first is shown to the model
 LONGEST = 160  # characters of a text
+T = TypeVar("T")
 SET_APART = "Neither training nor the choice of the best model among those of the run has seen them."
+
+
+def grouped(
+    groups: Iterable[tuple[str, Sequence[T]]], heads: Sequence[str], row: Callable[[T], list[Cell]]
+) -> Iterator[Block]:
+    """Texts of several sorts: a table of each sort that there is, a row a text."""
+    for title, some in groups:
+        if some:
+            yield Title(title)
+            yield Table([row(one) for one in some], heads, name=title, row_heads=False)
+
+
+def said(text: str) -> Words:
+    """A text, or as much of it as stands in a cell."""
+    return Words(clip(text, LONGEST), "said")
 
 
 # --- telling classes --------------------------------------------------------------------------------------------------
@@ -96,13 +113,9 @@ def confusion(told: Sequence[Answer]) -> Iterator[Block]:
     counts = Counter((place(answer.expected), place(answer.said)) for answer in told)
     rows: Rows = []
     for row in names:
-        texts = sum(n for (expected, _), n in counts.items() if expected == row)
-        said = sum(n for (_, said), n in counts.items() if said == row)
-        right = sum(answer.right for answer in told if place(answer.expected) == row)
-        told_right = sum(answer.right for answer in told if place(answer.said) == row)
-        shares = (
-            f"{100 * part / whole:.1f} %" if whole else "–" for part, whole in ((right, texts), (told_right, said))
-        )
+        texts = [answer.right for answer in told if place(answer.expected) == row]
+        answers = [answer.right for answer in told if place(answer.said) == row]
+        shares = (f"{100 * sum(some) / len(some):.1f} %" if some else "–" for some in (texts, answers))
         rows.append([Words(clip(row, 40)), *(f"{counts[row, column]:,}" for column in names), *shares])
     yield Note(
         "A row is a class, a column what the model took its texts for. “Found” is the share of the class's texts that "
@@ -113,91 +126,63 @@ def confusion(told: Sequence[Answer]) -> Iterator[Block]:
 
 def class_samples(told: Sequence[Answer]) -> Iterator[Block]:
     """Where it is surely wrong, where it wavers, where it is surely right."""
-    read = [answer for answer in told if answer.said]
-    right = sorted((answer for answer in read if answer.right), key=lambda answer: -answer.p)
-    wrong = sorted((answer for answer in read if not answer.right), key=lambda answer: -answer.p)
-    for title, some in (
+    surest = sorted((answer for answer in told if answer.said), key=lambda answer: -answer.p)
+    right, wrong = ([answer for answer in surest if answer.right is wanted] for wanted in (True, False))
+    groups = [
         ("Wrong, and sure of it", wrong[:SAMPLES]),
         ("Right, but hardly", right[SAMPLES:][-SAMPLES:][::-1]),
         ("Right, and sure of it", right[:SAMPLES]),
-    ):
-        if some:
-            yield Title(title)
-            rows: Rows = [
-                [
-                    Words(clip(a.text, LONGEST), "said"),
-                    Words(a.expected),
-                    Words(a.said),
-                    f"{a.p:.3f}",
-                    f"{a.p_expected:.3f}",
-                ]
-                for a in some
-            ]
-            yield Table(rows, ("text", "class", "told", "p", "p of the class"), name=title, row_heads=False)
+    ]
+    yield from grouped(
+        groups,
+        ("text", "class", "told", "p", "p of the class"),
+        lambda a: [said(a.text), Words(a.expected), Words(a.said), f"{a.p:.3f}", f"{a.p_expected:.3f}"],
+    )
 
 
 # --- writing on -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Continued:
-    """A held-out text: how surprising it is, and what the model makes of its beginning."""
-
-    text: str
-    bits: float  # a token
-    begins: str
-    likeliest: str
-    drawn: str
-
-
 def text_scores(model: LoadedModel, held_out: int, scores: Sequence[Score]) -> Iterator[Block]:
     """The loss, in words that mean something."""
-    for score in scores:
-        if score.metric == "loss":
-            bits, words = score.value / math.log(2), math.exp(min(score.value, 700.0))
-            yield Note(f"On {held_out:,} held-out texts. {SET_APART}")
-            known = f"{model.config.target_vocabulary:,}"
-            rows = [
-                ("loss", f"{score.value:.3f}", "the mean of −log p of a token"),
-                ("bits", f"{bits:.3f}", "a token, the same to base 2: what it would take to store the texts"),
-                (
-                    *("perplexity", f"{words:,.2f}"),
-                    f"among so many equally likely tokens the model seems to choose; it knows {known}",
-                ),
-            ]
-            cells: Rows = [[Words(name), figure, Words(note, "note")] for name, figure, note in rows]
-            yield Table(cells, ("", "score", "what it is"), name="scores")
+    known = model.config.target_vocabulary
+    for loss in (score.value for score in scores if score.metric == "loss"):
+        yield Note(f"On {held_out:,} held-out texts. {SET_APART}")
+        meaning = f"among so many equally likely tokens the model seems to choose; it knows {known:,}"
+        rows = [
+            ("loss", f"{loss:.3f}", "the mean of −log p of a token"),
+            ("bits", f"{loss / math.log(2):.3f}", "a token, the same to base 2: what it would take to store the texts"),
+            ("perplexity", f"{math.exp(min(loss, 700.0)):,.2f}", meaning),
+        ]
+        cells: Rows = [[Words(name), figure, Words(note, "note")] for name, figure, note in rows]
+        yield Table(cells, ("", "score", "what it is"), name="scores")
 
 
-def continued(model: LoadedModel, texts: Sequence[str]) -> list[Continued]:
-    """Some of the texts, spread over all of them, the least surprising first."""
+def surprises(model: LoadedModel, texts: Sequence[str]) -> list[tuple[float, str]]:
+    """Some of the texts, spread over all of them, with their bits a token, the least surprising first."""
     found = []
     for raw in (texts[i] for i in spread(len(texts), CONTINUED)):
         ids = model.target_tokenizer.encode(raw)
-        if not SHOWN_FIRST <= len(ids) < model.config.max_positions:
-            continue
-        scores = look(model, "", target=(*ids, model.config.special.end)).trace.array("out.score")
-        found.append(Continued(raw, float(-scores.mean() / math.log(2)), "", "", ""))
-    return sorted(found, key=lambda one: one.bits)
+        if SHOWN_FIRST <= len(ids) < model.config.max_positions:
+            scores = look(model, "", target=(*ids, model.config.special.end)).trace.array("out.score")
+            found.append((float(-scores.mean() / math.log(2)), raw))
+    return sorted(found, key=lambda one: one[0])
 
 
-def go_on(model: LoadedModel, one: Continued) -> Continued:
-    """The first part of the text, and two ways on: the likeliest tokens, and tokens drawn by their probabilities."""
-    ids = model.target_tokenizer.encode(one.text)
+def go_on(model: LoadedModel, text: str) -> tuple[str, str, str]:
+    """The first part of a text, and two ways on: the likeliest tokens, and tokens drawn by their probabilities."""
+    ids = model.target_tokenizer.encode(text)
     begins = model.target_tokenizer.decode(ids[: len(ids) // SHOWN_FIRST])
     most = min(model.config.max_positions, len(ids) + 20)
     likeliest = replace(default_options(model.config), beam=1, max_length=most)
     drawn = replace(likeliest, sampling=Sampling(seed=1))
-
-    def on(options: Options) -> str:
-        return look(model, begins, options=options).translation.removeprefix(begins)
-
-    return replace(one, begins=begins, likeliest=on(likeliest), drawn=on(drawn))
+    ways = (look(model, begins, options=options).translation.removeprefix(begins) for options in (likeliest, drawn))
+    return (begins, *ways)
 
 
 def text_samples(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
     """Texts that the model expects, and such that it does not, each with what it would have written."""
-    ranked = continued(model, texts)
+    ranked = surprises(model, texts)
     if not ranked:
         return
     yield Note(
@@ -206,19 +191,13 @@ def text_samples(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
         "surprising it was."
     )
     middle = (len(ranked) - SAMPLES) // 2
-    groups = [("The least surprising", ranked[:SAMPLES])]
-    if len(ranked) > 3 * SAMPLES:
-        groups.append(("In the middle", ranked[middle : middle + SAMPLES]))
-    if len(ranked) > SAMPLES:
-        groups.append(("The most surprising", ranked[SAMPLES:][-SAMPLES:]))
-    heads = ("bits a token", "begins", "likeliest", "drawn", "the text")
-    for title, some in groups:
-        rows: Rows = [
-            [
-                f"{t.bits:.2f}",
-                *(Words(clip(said, LONGEST), "said") for said in (t.begins, t.likeliest, t.drawn, t.text)),
-            ]
-            for t in (go_on(model, one) for one in some)
-        ]
-        yield Title(title)
-        yield Table(rows, heads, name=title, row_heads=False)
+    groups = [
+        ("The least surprising", ranked[:SAMPLES]),
+        ("In the middle", ranked[middle : middle + SAMPLES] if len(ranked) > 3 * SAMPLES else []),
+        ("The most surprising", ranked[SAMPLES:][-SAMPLES:]),
+    ]
+    yield from grouped(
+        groups,
+        ("bits a token", "begins", "likeliest", "drawn", "the text"),
+        lambda one: [f"{one[0]:.2f}", *map(said, (*go_on(model, one[1]), one[1]))],
+    )

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,11 @@ class LoadedModel:
     @property
     def name(self) -> str:
         return self.about.name or self.path.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What its numbers are kept in."""
+        return next(iter(self.machine.parameters.values())).dtype
 
     @cached_property
     def source_vocabulary(self) -> list[str]:
@@ -126,6 +131,11 @@ class Look:
         """The token taken after each row of the decoder."""
         return [int(i) for i in self.trace.values.get("out.choice", ())]
 
+    def allowed(self, step: int, options: Options | None = None) -> Array:
+        """The log-probabilities from which the search took its token at a step: −∞ for what it may not take."""
+        logits_V, before = self.trace.values["out.logits"][step], tuple(self.chosen_ids[:step])
+        return restrict(logits_V, before, self.model.config.special.end, options or self.options)
+
     @cached_property
     def unknown(self) -> list[str]:
         """The words of the text that the vocabulary does not hold."""
@@ -181,7 +191,9 @@ def look(
         seen = replace(seen, options=replace(options, prefix=tuple(ids)))
     else:
         seen = replace(seen, source_ids=[*ids, *config.source_close])
-    return _translated(seen, change, target if target is None or isinstance(target, Printed) else tuple(target))
+    if target is None or isinstance(target, Printed):
+        return _searched(seen, change, target)
+    return _forced(seen, change, tuple(target))
 
 
 def target_ids(model: LoadedModel, text: str) -> list[int]:
@@ -201,10 +213,8 @@ def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
     return replace(seen, source_ids=ids, translation=trace.labels[best] if trace.labels else f"class {best}")
 
 
-def _translated(seen: Look, change: Tap, target: Ids | Printed | None) -> Look:
-    """Encoder–decoder, or decoder alone: search, unless the target is given; then trace the pass over what came out."""
-    if target is None or isinstance(target, Printed):
-        return _searched(seen, change, target)
+def _forced(seen: Look, change: Tap, target: Ids) -> Look:
+    """Trace the pass over a target that is given; an empty one is the end token alone."""
     end = seen.model.config.special.end
     taken = target or (end,)
     seen = _traced(replace(seen, forced=True), change, taken)
@@ -223,8 +233,8 @@ def _searched(seen: Look, change: Tap, printed: Printed | None) -> Look:
     taken = (*found[0].ids, *((end,) if found[0].ended else ()))
     if printed is not None and printed.ids != taken:
         seen = _traced(seen, change, printed.ids)
-        log_probs = _allowed_log_probs(seen, printed.ids)
-        shown = finish(printed.ids, [0.0] * len(seen.options.prefix) + log_probs, end, seen.options)
+        log_probs = [0.0] * len(seen.options.prefix) + _allowed_log_probs(seen)
+        shown = finish(printed.ids, log_probs, end, seen.options)
         others = (hypothesis for hypothesis in found if hypothesis.ids != shown.ids)
         seen = replace(seen, otherwise=found[0], passed_over=printed.passed_over)
         return _concluded(seen, [shown, *others])
@@ -297,18 +307,16 @@ def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
     return step
 
 
-def _allowed_log_probs(seen: Look, taken: Ids) -> list[float]:
+def _allowed_log_probs(seen: Look) -> list[float]:
     """log p of the tokens taken, of what the search may take: without what is forbidden, after the prompt."""
-    logits_TV, end, options = seen.trace.values["out.logits"], seen.model.config.special.end, seen.options
-    steps = range(len(options.prefix), len(taken))
-    return [float(restrict(logits_TV[t], taken[:t], end, options)[taken[t]]) for t in steps]
+    steps = list(enumerate(seen.chosen_ids))[len(seen.options.prefix) :]
+    return [float(seen.allowed(t)[taken]) for t, taken in steps]
 
 
 def _disagreement(seen: Look, result: Hypothesis) -> float:
     """How far the traced pass is from the search: the largest difference in log p of a token that the search took."""
     searched = result.token_log_probs[len(seen.options.prefix) :]
-    traced = _allowed_log_probs(seen, tuple(seen.chosen_ids))
-    return max((abs(a - b) for a, b in zip(traced, searched, strict=True)), default=0.0)
+    return max((abs(a - b) for a, b in zip(_allowed_log_probs(seen), searched, strict=True)), default=0.0)
 
 
 def _refuse_too_long(config: ModelConfig, length: int) -> None:

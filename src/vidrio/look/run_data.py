@@ -1,7 +1,7 @@
 """A run as data: what the page (and any program) gets of it. Numbers are the trace's, by address."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,17 @@ from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import Machine
-from vidrio.hypothesis import default_options
-from vidrio.look.measures import classes, cosines, likeliest, neighbours, projection
+from vidrio.hypothesis import Sampling, default_options
+from vidrio.look.measures import Alike, alike, classes, likeliest, listed, projection
 from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.run import LoadedModel, Look
-from vidrio.model.parameters import count, source_table, target_table
-from vidrio.search import Tree
+from vidrio.model.parameters import count
+from vidrio.search import Tree, drawable
 from vidrio.text.tokens.steps import steps
 
 POSITIONS = 64  # rows of their table that are drawn
 BEST = 5  # next words told of a step
+LISTED = 12  # tokens of a choice; the others are told by their sum
 
 
 def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[Stage] | None = None) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[St
         "target_language": about.target_language,
         "parameters": count(config),
         "engine": engine,
-        "dtype": str(next(iter(glass.machine.parameters.values())).dtype),
+        "dtype": str(glass.dtype),
         "eight_bits": any(stage.kind == "constant" for stage in table.values()),
         "norm": config.norm,
         "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
@@ -120,6 +121,43 @@ def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
     }
 
 
+def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
+    """The choice at one decoding step: logits, the model's probabilities, and those to be drawn by, which temperature
+    changes and top-k and top-p cut."""
+    trace = seen.trace
+    logits_V, prob_V = (trace.values[f"out.{name}"][step].astype(np.float64) for name in ("logits", "prob"))
+    allowed_V = seen.allowed(step, replace(seen.options, beam=1, n_best=1, sampling=sampling))
+    rows = {"p": prob_V}
+    for name, cuts in (("tempered", Sampling(temperature=sampling.temperature)), ("drawn", sampling)):
+        tokens, probs = drawable(allowed_V, cuts)
+        rows[name] = np.zeros(len(prob_V))
+        rows[name][tokens] = probs
+    ids, taken = listed(seen, step, LISTED), seen.chosen_ids[step]
+    return {
+        "step": step,
+        "largest": float(logits_V.max()),
+        "log_sum_exp": float(np.log(np.exp(logits_V - logits_V.max()).sum()) + logits_V.max()),
+        "tokens": [
+            {
+                "token": trace.vocabulary[i],
+                "id": i,
+                "logit_address": f"out.logits[{i}]@{step}",
+                "logit": float(logits_V[i]),
+                "address": f"out.prob[{i}]@{step}",
+                **{name: float(row_V[i]) for name, row_V in rows.items()},
+                "taken": i == taken,
+                "forbidden": bool(np.isneginf(allowed_V[i])),
+            }
+            for i in ids
+        ],
+        "left": int((rows["drawn"] > 0).sum()),
+        "others": {
+            "count": len(prob_V) - len(ids),
+            **{name: float(np.delete(row_V, ids).sum()) for name, row_V in rows.items()},
+        },
+    }
+
+
 def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
     """What each decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
     if seen.empty or seen.stopped or seen.trace.steps or not seen.model.config.has_decoder:
@@ -146,45 +184,40 @@ def _found(seen: Look) -> dict[str, Any] | None:
 
 def tokenising_data(seen: Look) -> dict[str, Any]:
     """Every step from the text to its tokens, and how alike their learned rows are."""
-    glass, trace = seen.model, seen.trace
-    config, encoder = glass.config, glass.config.has_encoder
-    tokenizer = glass.source_tokenizer if encoder else glass.target_tokenizer
-    told = asdict(steps(tokenizer, seen.text))
-    side, name = ("src", source_table(config)) if encoder else ("tgt", target_table(config))
+    glass, trace, encoder = seen.model, seen.trace, seen.model.config.has_encoder
+    told = asdict(steps(glass.source_tokenizer if encoder else glass.target_tokenizer, seen.text))
+    side = "src" if encoder else "tgt"
     if f"{side}.ids" not in trace:
         return {**told, "alike": None}
-    words = glass.source_vocabulary if encoder else glass.target_vocabulary
-    ids, rows_LD = [int(i) for i in trace.array(f"{side}.ids")], trace.array(f"{side}.embedding")
-    near = neighbours(trace.array(name), list(dict.fromkeys(ids)), BEST)
+    rows = alike(trace, side)
     return {
         **told,
         "alike": {
-            "quantity": f"{side}.embedding",
-            "table": name,
-            "tokens": [words[i] for i in ids],
-            "cosines": cosines(rows_LD, rows_LD).tolist(),
-            "projection": _laid_flat(trace.array(name), words, near),
+            "quantity": rows.quantity,
+            "table": rows.table,
+            "tokens": rows.tokens,
+            "cosines": rows.cosines.tolist(),
+            "projection": _laid_flat(trace.array(rows.table), rows),
             "nearest": [
-                {"token": words[i], "near": [{"token": words[j], "cosine": cosine} for j, cosine in found]}
-                for i, found in near.items()
+                {"token": rows.words[i], "near": [{"token": rows.words[j], "cosine": cosine} for j, cosine in found]}
+                for i, found in rows.near.items()
             ],
         },
     }
 
 
-def _laid_flat(
-    table_VD: Array, words: Sequence[str], near: Mapping[int, Sequence[tuple[int, float]]]
-) -> dict[str, Any] | None:
+def _laid_flat(table_VD: Array, rows: Alike) -> dict[str, Any] | None:
     """Tokens and their neighbours as points; a neighbour of several belongs to the first."""
-    of: dict[int, int | None] = dict.fromkeys(near)
-    for place, others in enumerate(near.values()):
+    of: dict[int, int | None] = dict.fromkeys(rows.near)
+    for place, others in enumerate(rows.near.values()):
         for other, _ in others:
             of.setdefault(other, place)
     flat = projection(table_VD[list(of)])
     if flat is None:
         return None
     points = [
-        {"token": words[i], "x": float(x), "y": float(y), "of": of[i]} for i, (x, y) in zip(of, flat[0], strict=True)
+        {"token": rows.words[i], "x": float(x), "y": float(y), "of": of[i]}
+        for i, (x, y) in zip(of, flat[0], strict=True)
     ]
     return {"explained": list(flat[1]), "points": points}
 

@@ -35,10 +35,9 @@ from vidrio.errors import InputError
 from vidrio.glass.numbers.stages import stages_of
 from vidrio.hypothesis import Sampling
 from vidrio.lessons import printed
-from vidrio.look import changed, learning_data, number_data, run_data
-from vidrio.look.choosing import choosing_data
+from vidrio.look import changed, history, run_data
 from vidrio.look.curves import metrics, panels
-from vidrio.look.receipt import copied
+from vidrio.look.receipt import copied, receipt_data
 from vidrio.model import find as models
 from vidrio.serve.guards import as_json
 from vidrio.serve.looking import Asked, Looking, Run
@@ -157,7 +156,7 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/choose")
     def choose(look: Choose) -> Any:
         sampling = Sampling(temperature=look.temperature, top_k=look.top_k, top_p=look.top_p)
-        return as_json(choosing_data(run(look).look, look.step, sampling))
+        return as_json(run_data.choosing_data(run(look).look, look.step, sampling))
 
     @api.post("/kept")
     def kept(look: LookStep) -> Any:
@@ -186,7 +185,7 @@ def router(looking: Looking) -> APIRouter:
 
     @api.post("/receipt")
     def receipt(look: LookAt) -> Any:
-        return as_json(number_data.receipt_data(run(look).look, look.address, printed.receipt_of))
+        return as_json(receipt_data(run(look).look, look.address, printed.receipt_of))
 
     @api.post("/copy")
     def copy(look: Copy) -> Any:
@@ -196,17 +195,17 @@ def router(looking: Looking) -> APIRouter:
     def learning(look: Look) -> Any:
         unchanged = replace(asked(look), changes=())
         seen, model = looking.run(unchanged).look, looking.learned(unchanged.model)
-        ages = learning_data.ages_data(model, seen.text, seen.chosen_ids)
+        ages = history.ages_data(model, seen.text, seen.chosen_ids)
         return as_json({"ages": ages, "curves": as_data(panels(metrics(model.path / "run")))})
 
     @api.post("/forced")
     def forced(look: Forced) -> Any:
         read = looking.run(asked(look)).look.text
-        return as_json(learning_data.forced_data(looking.learned(asked(look).model), read, look.answer))
+        return as_json(history.forced_data(looking.learned(asked(look).model), read, look.answer))
 
     @api.post("/life")
     def life(look: LookAt) -> Any:
-        return as_json(learning_data.life_data(run(look).look, look.address))
+        return as_json(history.life_data(run(look).look, look.address))
 
     return api
 
