@@ -11,7 +11,7 @@ import numpy as np
 
 from vidrio.look.blocks import Numbers
 from vidrio.look.layout import at_point, right, shade, side_by_side
-from vidrio.look.writing import PRECISION, WIDTH, cut, left, number, shape, text_width, value_range
+from vidrio.look.writing import PRECISION, WIDTH, cut, number, shape, text_width, value_range
 
 LONGEST_TOKEN = 16  # columns on the screen
 
@@ -32,16 +32,18 @@ def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> 
         return f"(nothing: {shape(array)})"
     rows, columns = map(shown, array.shape, numbers.limit)
     whole = array.dtype.kind in "iub" or bool(np.all(np.isfinite(array)) and np.all(array == np.round(array)))
-    heads = _heads(numbers.rows, rows)
-    drawn = {c: _column(array, c, rows, numbers, lambda value: _cell(value, precision, whole)) for c in columns}
-    room = width - _widest(heads)
-    blocks = side_by_side([drawn[c] for c in columns], room)
+
+    def cell(value: Any) -> str:
+        return str(int(value)) if whole and abs(value) < 1e6 else number(value, precision)
+
+    drawn = {c: _column(array, c, rows, numbers, cell) for c in columns}
+    heads = [""] * (len(drawn[columns[0]]) - len(rows)) + _row_heads(numbers.rows, rows)
+    blocks = side_by_side(heads, [drawn[c] for c in columns], width)
     while None in columns and len(blocks) > 1 and len(columns) > 3:
         # Something is left out anyway: then leave out a little more, and stay on one line.
         columns = shown(array.shape[1], len(columns) - 2)
-        blocks = side_by_side([drawn[c] for c in columns], room)
-    text = "\n\n".join(_block(heads, block) for block in blocks)
-    return "\n".join([text, *_left_out(array, rows, columns, precision)])
+        blocks = side_by_side(heads, [drawn[c] for c in columns], width)
+    return "\n".join(["\n\n".join(blocks), *_left_out(array, rows, columns, precision)])
 
 
 def shown(length: int, limit: int) -> list[int | None]:
@@ -51,59 +53,41 @@ def shown(length: int, limit: int) -> list[int | None]:
     return [*range(limit - 1), None, length - 1]
 
 
-def _heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list[str]:
-    """Of the rows: their places, with tokens behind."""
+def _row_heads(tokens: Sequence[str] | None, rows: Sequence[int | None]) -> list[str]:
+    """The places of the rows, with tokens behind."""
     if tokens is not None and not tokens:
         return [""] * len(rows)
-    digits = max((len(str(r)) for r in rows if r is not None), default=1)
-    heads = [right("…" if r is None else str(r), digits) for r in rows]
-    if tokens is None:
-        return heads
-    named = ("" if r is None else f" {cut(tokens[r], LONGEST_TOKEN)}" for r in rows)
-    return [head + token for head, token in zip(heads, named, strict=True)]
+    places = ["…" if r is None else str(r) for r in rows]
+    digits = max(map(len, places))
+    named = ["" if r is None or not tokens else f" {cut(tokens[r], LONGEST_TOKEN)}" for r in rows]
+    return [right(place, digits) + token for place, token in zip(places, named, strict=True)]
 
 
 def _column(
     array: np.ndarray, c: int | None, rows: Sequence[int | None], numbers: Numbers, cell: Callable[[Any], str]
 ) -> list[str]:
-    """A column drawn, its heads first."""
+    """A column drawn, its heads first: the place, and the token where it stands for one."""
     tokens = numbers.columns
-    heads = [] if tokens is not None and not tokens else ["…" if c is None else str(c)]
-    if tokens:
-        heads.append("" if c is None else cut(tokens[c], LONGEST_TOKEN))
-    cells = ["…"] * len(rows)
+    heads, cells = ["…", ""], ["…"] * len(rows)
     if c is not None:
+        heads = [str(c), cut(tokens[c], LONGEST_TOKEN) if tokens else ""]
         cells = at_point(["…" if r is None else cell(array[r, c]) for r in rows])
-    if c is not None and numbers.shares:
-        marks = ["" if r is None else f" {shade(float(array[r, c]))}" for r in rows]
-        cells = [left(text + mark, len(cells[0]) + 2) for text, mark in zip(cells, marks, strict=True)]
-    column_width = _widest([*heads, *cells])
-    return [right(text, column_width) for text in [*heads, *cells]]
-
-
-def _cell(value: Any, precision: int, whole: bool) -> str:
-    return str(int(value)) if whole and abs(value) < 1e6 else number(value, precision)
-
-
-def _block(row_heads: Sequence[str], block: Sequence[Sequence[str]]) -> str:
-    width = _widest(row_heads)
-    heads = [""] * (len(block[0]) - len(row_heads)) + list(row_heads)
-    lines = ["  ".join([left(head, width), *cells]) for head, *cells in zip(heads, *block, strict=True)]
-    bare = width == 0
-    return "\n".join((line[2:] if bare else line).rstrip() for line in lines)
-
-
-def _widest(texts: Sequence[str]) -> int:
-    return max(map(text_width, texts), default=0)
+        if numbers.shares:
+            marks = [" " if r is None else shade(float(array[r, c])) for r in rows]
+            cells = [f"{text} {mark}" for text, mark in zip(cells, marks, strict=True)]
+    texts = [*heads[: 1 if tokens is None else 2 * bool(tokens)], *cells]
+    width = max(map(text_width, texts))
+    return [right(text, width) for text in texts]
 
 
 def _left_out(
     array: np.ndarray, rows: Sequence[int | None], columns: Sequence[int | None], precision: int
 ) -> Iterator[str]:
     kept = [[place for place in places if place is not None] for places in (rows, columns)]
-    counts = (length - len(places) for length, places in zip(array.shape, kept, strict=True))
-    words = zip(counts, ("row", "column"), strict=True)
-    parts = [f"{count} more {word}{'s' * (count != 1)}" for count, word in words if count]
+    parts = []
+    for length, places, word in zip(array.shape, kept, ("row", "column"), strict=True):
+        if count := length - len(places):
+            parts.append(f"{count} more {word}{'s' * (count != 1)}")
     if parts:
         hidden = np.ones(array.shape, dtype=bool)
         hidden[np.ix_(*kept)] = False

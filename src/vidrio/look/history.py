@@ -220,7 +220,7 @@ def _sure(told: History, precision: int) -> Iterator[Block]:
     columns = [
         [cut(token, TOKEN), *(number(age.p[t], precision) for age in told.ages)] for t, token in enumerate(told.tokens)
     ]
-    yield from lying(_steps(told), columns)
+    yield lying(_steps(told), columns)
 
 
 def _read(told: History, precision: int) -> Iterator[Block]:
@@ -242,7 +242,7 @@ def _read(told: History, precision: int) -> Iterator[Block]:
         ]
         for t, token in enumerate(told.tokens)
     ]
-    yield from lying(_steps(told), columns)
+    yield lying(_steps(told), columns)
 
 
 def _steps(told: History) -> list[str]:

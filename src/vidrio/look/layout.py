@@ -1,6 +1,7 @@
 """Bars, and text in columns, as a terminal shows them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from textwrap import indent
 
 from vidrio.look.writing import NO_BREAK, WIDTH, left, text_width
 
@@ -73,26 +74,22 @@ def at_point(cells: Sequence[str]) -> list[str]:
     return [right(whole, before) + left(point + rest, after) for whole, point, rest in split]
 
 
-def side_by_side(columns: Sequence[Sequence[str]], room: int) -> list[list[Sequence[str]]]:
-    """Columns, the cells of each of one width, in blocks that fit into the room."""
+def side_by_side(heads: Sequence[str], columns: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Columns, the cells of each of one width, at the right of their heads: in blocks of lines that fit the width."""
+    head_width = max(map(text_width, heads))
     blocks: list[list[Sequence[str]]] = []
     used = 0
     for column in columns:
         more = 2 + text_width(column[0])
-        if not blocks or used + more > room:
-            blocks.append([])
+        if not blocks or head_width + used + more > width:
+            blocks.append([[left(head, head_width) for head in heads]] if head_width else [])
             used = 0
         blocks[-1].append(column)
         used += more
-    return blocks
+    return ["\n".join("  ".join(line).rstrip() for line in zip(*block, strict=True)) for block in blocks]
 
 
-def lying(heads: Sequence[str], columns: Sequence[Sequence[str]]) -> Iterator[str]:
+def lying(heads: Sequence[str], columns: Sequence[Sequence[str]]) -> str:
     """A table on its side: heads at the left, as many columns beside each other as fit, the others below."""
-    head_width = max(map(text_width, heads))
     padded = [[left(cell, max(map(text_width, column))) for cell in column] for column in columns]
-    for n, block in enumerate(side_by_side(padded, WIDTH - 2 - head_width)):
-        if n:
-            yield ""
-        for head, *cells in zip(heads, *block, strict=True):
-            yield f"  {'  '.join([left(head, head_width), *cells])}".rstrip()
+    return indent("\n\n".join(side_by_side(heads, padded, WIDTH - 2)), "  ")

@@ -149,7 +149,7 @@ def forcing(told: Sequence[Prediction]) -> Iterator[Block]:
     yield "Teacher forcing: the decoder reads the right answer so far, whatever it would"
     yield "have said itself, and should say the next token"
     columns = [[str(one.place), cut(one.reads or "", TOKEN), cut(one.should_say, TOKEN)] for one in told]
-    yield from lying(["place", "reads", "should say"], columns)
+    yield lying(["place", "reads", "should say"], columns)
 
 
 def losses(seen: "Seen", told: Sequence[Prediction], precision: int) -> Iterator[Block]:
