@@ -10,8 +10,9 @@ from small_models import write_model
 from vidrio.errors import AddressError, ConfigError, InputError, ModelError
 from vidrio.glass.numbers.stages import stages
 from vidrio.glass.numbers.trace import parse_address
+from vidrio.glass.paper.decoding import Kept, decode_step
 from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
-from vidrio.glass.paper.transformer import translate_forced
+from vidrio.glass.paper.transformer import encode, translate_forced
 from vidrio.glass.whatif import changes
 from vidrio.hypothesis import Options, Sampling, default_options
 from vidrio.look.measures import cosines, entropy, heads, likeliest, neighbours
@@ -172,9 +173,10 @@ def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: LoadedModel)
 
 def test_what_was_kept_and_what_is_new_at_each_step(nonsense: LoadedModel) -> None:
     seen = look(nonsense, TEXT)
-    told = kept_data(seen)
-    for step in range(len(seen.chosen_ids)):
-        kept = seen.kept_at(step)
+    told, kept = kept_data(seen), Kept()
+    memory_SD = encode(nonsense.machine, seen.source_ids)
+    for step, token in enumerate(seen.target_ids):
+        decode_step(nonsense.machine, [token], memory_SD, kept)
         parts = {part["part"]: (part["reused"], part["rows"]) for part in told[step]}
         assert parts.pop("memory") == (len(seen.source_ids) if step else 0, len(seen.source_ids))
         assert parts == {
@@ -187,8 +189,6 @@ def test_what_was_kept_and_what_is_new_at_each_step(nonsense: LoadedModel) -> No
             assert kept.reused[name] == (0 if step == 0 else len(seen.source_ids) if cross else step)
             for h, of_head in enumerate(rows):
                 assert np.allclose(of_head, seen.trace.rows_at_step(f"{name}.h{h}", step), rtol=0, atol=1e-12)
-    with pytest.raises(InputError, match=f"steps 0 to {len(seen.chosen_ids) - 1}"):
-        seen.kept_at(len(seen.chosen_ids))
 
 
 def test_the_tree_is_the_searchs(nonsense: LoadedModel) -> None:

@@ -1,5 +1,6 @@
 """The search tree, and one decoding step with what is reused and what is new."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from vidrio.errors import InputError
@@ -8,9 +9,10 @@ from vidrio.look.blocks import Bar, Block, Note, Numbers, Rows, Table, Value, Wo
 from vidrio.look.command_line import CommandLine
 from vidrio.look.layout import wrap
 from vidrio.look.measures import likeliest
-from vidrio.look.overview import otherwise, warning
+from vidrio.look.overview import otherwise, warning, why_stopped
 from vidrio.look.quantities import heading, most_of
 from vidrio.look.run import Look
+from vidrio.look.run_data import kept_data
 from vidrio.look.writing import PRECISION, cut, left, number, text_width, visible
 from vidrio.search import Tree
 
@@ -95,36 +97,35 @@ class _Rails:
 
 def step(seen: Look, t: int, again: CommandLine, precision: int = PRECISION) -> Iterator[Block]:
     """One decoding step: what it starts from, what is reused, what is new, and the choice."""
-    if seen.empty or not seen.model.config.has_decoder:
-        raise InputError("this run has no decoding steps", found="no decoder ran")
-    kept = seen.kept_at(t)
+    if seen.empty or seen.stopped or not seen.model.config.has_decoder:
+        found = why_stopped(seen) if seen.stopped else "no decoder ran"
+        raise InputError("this run has no decoding steps", found=found)
     trace = seen.trace
+    key = next(name for name in trace.values if re.fullmatch(r"dec\.\d+\.self\.K\.h0", name))
+    keys_LK = trace.rows_at_step(key, t)
     so_far = " ".join(trace.target_tokens[: t + 1])
     yield Note(f"Step {t}: after {so_far} the decoder takes {trace.chosen_tokens[t]}", hang=2)
     yield ""
     yield "What is reused, and what is new"
-    reuse: Rows = []
-    if seen.model.config.has_encoder:
-        n = len(trace.source_tokens)
-        reuse.append(["memory", "the encoder's output", "" if t == 0 else f"{n} rows", f"{n} rows" if t == 0 else ""])
-    for name in kept.rows:
-        part, letter = name.rsplit(".", 1)
-        if letter == "K":
-            reused, total = kept.reused[name], kept.rows[name].shape[1]
-            reuse.append([part, "keys and values, every head", _rows(reused), _rows(total - reused)])
-    yield Table(reuse, ["", "", "reused", "new"], "llrr")
-    yield Note(
-        "Everything else of this step is one new row. Reusing is exact, because the mask keeps earlier rows from "
-        "seeing later tokens.",
-        indent=2,
-    )
-    name = next(name for name in kept.rows if name.endswith(".self.K"))
-    key, keys_LK = f"{name}.h0", kept.rows[name][0]
-    marks = ["kept" if r < kept.reused[name] else "new" for r in range(len(keys_LK))]
+    kept = kept_data(seen)
+    if kept:
+        reuse: Rows = []
+        for part in kept[t]:
+            what = "the encoder's output" if part["part"] == "memory" else "keys and values, every head"
+            reuse.append([part["part"], what, _rows(part["reused"]), _rows(part["rows"] - part["reused"])])
+        yield Table(reuse, ["", "", "reused", "new"], "llrr")
+        yield Note(
+            "Everything else of this step is one new row. Reusing is exact, because the mask keeps earlier rows from "
+            "seeing later tokens.",
+            indent=2,
+        )
+    else:
+        yield Note("Nothing can be reused: rows see later tokens, so every step computes all of them afresh.", indent=2)
+    tokens = [cut(token, 16) for token in trace.target_tokens[: t + 1]]
     width = max(text_width(cut(token, 16)) for token in trace.target_tokens)
-    labels = [f"{left(cut(trace.target_tokens[r], 16), width)} {mark}" for r, mark in enumerate(marks)]
+    marks = ["kept" if kept and r < t else "new" for r in range(len(tokens))]
     yield f"\n{key}@{t}   the keys that this step's query meets"
-    yield Numbers(keys_LK, "", labels)
+    yield Numbers(keys_LK, "", [f"{left(token, width)} {mark}" for token, mark in zip(tokens, marks, strict=True)])
     for name in (key.replace(".self.K.", ".self.weights."), key.replace(".self.K.", ".cross.weights.")):
         if name in trace:
             yield f"\n{heading(trace, Address(name, (), t))}   the last row is this step's"

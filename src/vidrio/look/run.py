@@ -22,8 +22,8 @@ from vidrio.errors import InputError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.arithmetic import FLOAT
-from vidrio.glass.paper.attention import Kept, causal
-from vidrio.glass.paper.decoding import decode_step, stepper
+from vidrio.glass.paper.attention import causal
+from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, for_beam, logits, translate_forced
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
@@ -143,17 +143,6 @@ class Look:
 
     def __repr__(self) -> str:
         return f"Look({self.text!r} → {self.translation!r}, {len(self.trace.values)} quantities)"
-
-    def kept_at(self, step: int) -> Kept:
-        """What the decoder had kept, and reused, when it took this step: decoded again, one token at a time."""
-        if not 0 <= step < len(self.target_ids):
-            raise InputError(f"there is no decoding step {step}", found=f"steps 0 to {len(self.target_ids) - 1}")
-        machine = self.model.machine
-        memory_SD = encode(machine, self.source_ids) if machine.config.has_encoder else None
-        kept = Kept()
-        for token in self.target_ids[: step + 1]:
-            decode_step(machine, [token], memory_SD, kept)
-        return kept
 
 
 def look(
