@@ -92,7 +92,7 @@ MOST_NUMBERS = 250_000  # of a matrix of which a page draws a part, and keeps th
 
 def _packed(grid: Array) -> Data:
     single = grid.dtype == np.float32
-    raw = np.ascontiguousarray(grid, "<f4" if single else "<f8").tobytes()
+    raw = grid.astype("<f4" if single else "<f8").tobytes()
     return {"single": single, "columns": grid.shape[1], "bytes": b64encode(raw).decode()}
 
 

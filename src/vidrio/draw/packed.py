@@ -139,7 +139,7 @@ def rule_of(trace: Trace, stage: Stage, pattern: Pattern | None, here: Mapping[s
         arrays = [trace.array(name) for name in rule.inputs]
         for precision in dict.fromkeys((array.dtype.type, np.float64)):
             again = made_by(rule, arrays, array, precision)
-            if again is not None and _bits(again) == _bits(array):
+            if again is not None and again.tobytes() == array.tobytes():
                 return _as_data(rule, precision)
     return None
 
@@ -152,10 +152,6 @@ def _as_data(rule: Pattern, precision: object) -> dict[str, Any]:
 def _is_here(entry: Mapping[str, Any] | None, axes: str | None) -> bool:
     """Of a table of which only some rows are here, these must be asked for."""
     return entry is not None and ("rows" not in entry or "p" in (axes or ""))
-
-
-def _bits(array: Array) -> bytes:
-    return np.ascontiguousarray(array).tobytes()
 
 
 # --- packing ---------------------------------------------------------------------------------------------------------
@@ -270,9 +266,8 @@ def _small(array: Array) -> tuple[str, Array]:
         for kind in ("i1", "i2", "i4"):
             if largest <= np.iinfo(STORED[kind]).max:
                 return kind, flat.astype(STORED[kind])
-    if flat.dtype == np.float16:
-        return "f4", flat.astype(np.float32)
-    return ("f4", flat) if flat.dtype == np.float32 else ("f8", flat.astype(np.float64))
+    kind = "f4" if flat.dtype in (np.float16, np.float32) else "f8"
+    return kind, flat.astype(STORED[kind])
 
 
 def _planes(arrays: Sequence[Array]) -> bytes:
@@ -280,7 +275,7 @@ def _planes(arrays: Sequence[Array]) -> bytes:
     if not arrays:
         return b""
     numbers = np.concatenate(arrays)
-    return np.ascontiguousarray(numbers.view(np.uint8).reshape(len(numbers), -1).T).tobytes()
+    return numbers.view(np.uint8).reshape(len(numbers), -1).T.tobytes()
 
 
 # --- as text ---------------------------------------------------------------------------------------------------------

@@ -144,16 +144,12 @@ def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
         if address is not None:
             yield f"  {what}: {address}"
     yield ""
-    rows = [
-        [
-            layer,
-            _by(changed.largest, precision),
-            cut(changed.address, 32),
-            _both(changed.before, changed.after, precision),
-        ]
-        for layer, changed in compared.layers
-        if changed.largest != 0
-    ]
+    rows = []
+    for layer, changed in compared.layers:
+        if changed.largest != 0:
+            by = "became NaN" if np.isnan(changed.largest) else number(changed.largest, precision)
+            before, after = (number(value, precision) for value in (changed.before, changed.after))
+            rows.append([layer, by, cut(changed.address, 32), f"{before} → {after}"])
     if not rows:
         yield "Nothing changed: every number is the same."
     else:
@@ -176,14 +172,6 @@ def _over(compared: Comparison) -> str:
     if steps == 0 or compared.tokens_before == compared.tokens_after:
         return ""
     return f", over the first {'step' if steps == 1 else f'{steps} steps'} of {whole}: later ones saw other words"
-
-
-def _by(difference: float, precision: int) -> str:
-    return "became NaN" if np.isnan(difference) else number(difference, precision)
-
-
-def _both(before: float, after: float, precision: int) -> str:
-    return f"{number(before, precision)} → {number(after, precision)}"
 
 
 def as_data(tried: BeforeAfter) -> dict[str, Any]:

@@ -205,11 +205,10 @@ def _heading(told: History) -> Iterator[Block]:
 def _said(told: History, precision: int) -> Iterator[Block]:
     yield "What it says"
     width = max(text_width(age.name) for age in told.ages) + 12 + precision
-    rows = [
-        [age.name, number(age.log_p, precision), cut(age.says, WIDTH - width - 8) + "" if age.ended else
-         cut(age.says, WIDTH - width - 14) + " (cut)"]
-        for age in told.ages
-    ]  # fmt: skip
+    rows = []
+    for age in told.ages:
+        says = cut(age.says, WIDTH - width - 8) if age.ended else cut(age.says, WIDTH - width - 14) + " (cut)"
+        rows.append([age.name, number(age.log_p, precision), says])
     yield Table(rows, ["step", "log p", "translation"], "r.l")
 
 

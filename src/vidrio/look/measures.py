@@ -96,11 +96,9 @@ class Head(NamedTuple):
 def heads(trace: Trace) -> list[Head]:
     """Every attention head of a run."""
     found = []
-    for address in trace.addresses():
-        stage = trace.stages[address]
-        if ".weights.h" not in address or stage.kind == "parameter":
+    for address, weights_LM in trace.values.items():
+        if ".weights.h" not in address:
             continue
-        weights_LM = trace.array(address)
         choices_L = np.full(len(weights_LM), weights_LM.shape[1])
         first = 0
         if address.replace(".weights.", ".masked.") in trace.stages:
@@ -110,7 +108,9 @@ def heads(trace: Trace) -> list[Head]:
         finite = np.where(np.isnan(weights_LM), -1.0, weights_LM)
         row, column = np.unravel_index(int(np.argmax(finite)), finite.shape)
         places = (first + int(row), int(column))
-        tokens = (trace.axis_tokens(address, axis)[i] for axis, i in zip(stage.axes, places, strict=True))
+        tokens = (
+            trace.axis_tokens(address, axis)[i] for axis, i in zip(trace.stages[address].axes, places, strict=True)
+        )
         spread, most = float(entropy(weights_LM).mean()), float(np.log2(choices_L).mean())
         found.append(Head(address, spread, most, float(weights_LM[row, column]), *places, *tokens))
     return found

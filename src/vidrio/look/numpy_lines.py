@@ -10,8 +10,8 @@ from vidrio.glass.paper.transformer import Machine
 _LINES = {
     "lookup": "{0}[{1}]",
     "scale": "{0}{scale}",
-    "project": "{0} @ {1}",
-    "project_tied": "{0} @ {1}.T",
+    "project": "{0} @ {1}{bias}",
+    "project_tied": "{0} @ {1}.T{bias}",
     "lookup_whole": "{0}[{1}] / {2}[{1}, None]",
     "factor_of_rows": "127 / np.abs({0}).max(-1)",
     "factor_of_columns": "127 / np.abs({0}).max(0)",
@@ -20,7 +20,8 @@ _LINES = {
     "whole_table": "np.rint({0} * {1}[:, None])",
     "whole_product": "{0} @ {1}",
     "whole_product_tied": "{0} @ {1}.T",
-    "restore": "{0} / {1}[..., None] / {2}",
+    "restore": "{0} / {1}[..., None] / {2}{bias}",
+    "concat": "np.concatenate([{all}], axis=-1)",
     "rows_dot_rows": "{0} @ {1}.T",
     "rows_dot_columns": "{0} @ {1}",
     "divide": "{0} / np.sqrt({K})",
@@ -62,22 +63,21 @@ _LINES = {
 
 def numpy_line(stage: Stage, machine: Machine) -> str:
     """`scores = Q @ K.T`; nothing for what is not computed: parameters, ids and the search's choice."""
-    names = input_names(stage)
-    if stage.operation == "concat":
-        line = f"np.concatenate([{', '.join(names)}], axis=-1)"
-    elif stage.operation in _LINES:
-        config = machine.config
-        divisor = float(machine.score_divisor)
-        sizes = {"K": config.d_head, "D": config.d_model, "L": stage.axes[:1], "epsilon": config.norm_epsilon}
-        scale = f" * np.sqrt({config.d_model})" if config.scale_embeddings else ""
-        line = _LINES[stage.operation].format(*names, **sizes, divisor=divisor, scale=scale)
-    else:
+    if stage.operation not in _LINES:
         return ""
-    with_bias = (stage.operation.startswith("project") and len(names) == 3) or (
-        stage.operation == "restore" and len(names) == 4
+    config, names = machine.config, input_names(stage)
+    line = _LINES[stage.operation].format(
+        *names,
+        all=", ".join(names),
+        bias="".join(f" + {name}" for name in names[3 if stage.operation == "restore" else 2 :]),
+        scale=f" * np.sqrt({config.d_model})" if config.scale_embeddings else "",
+        divisor=float(machine.score_divisor),
+        epsilon=config.norm_epsilon,
+        K=config.d_head,
+        D=config.d_model,
+        L=stage.axes[:1],
     )
-    bias = f" + {names[-1]}" if with_bias else ""
-    return f"{short_name(stage.address)} = {line}{bias}"
+    return f"{short_name(stage.address)} = {line}"
 
 
 def input_names(stage: Stage) -> list[str]:

@@ -12,7 +12,6 @@ an operation looks at its numbers before it says what it does with them stands h
 number that the second input holds: the id of a token, the token chosen.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +24,6 @@ from vidrio.glass.proof.operations import OPERATIONS
 Node = list[Any]
 
 _X: Node = ["in", 0]
-_ANGLE: Node = ["/", ["place", "row"], ["^", ["num", 10000.0, ""], ["/", ["place", "pair"], ["num", "D", "D"]]]]
 _E: Node = ["exp", ["-", ["num", 0.0, ""], ["abs", _X]]]
 
 # Operations that look at their numbers, or at the place, first.
@@ -38,7 +36,6 @@ _LOOKING: dict[str, tuple[str, Node]] = {
     "factor_of_columns": ("kj->j", ["/", ["num", 127.0, ""], ["abs", ["largest", 0]]]),
     "swish": ("ij->ij", ["*", _X, ["/", ["above0", _X, ["num", 1.0, ""], _E], ["+", ["num", 1.0, ""], _E]]]),
     "concat": ("->ij", ["part"]),
-    "sinusoidal_positions": ("->ij", ["even", ["sin", _ANGLE], ["cos", _ANGLE]]),
 }
 
 
@@ -67,8 +64,11 @@ def patterns(trace: Trace) -> dict[str, Pattern]:
 
 def _pattern(trace: Trace, stage: Stage) -> tuple[str, Node] | None:
     if stage.operation in _LOOKING:
-        indices, make = _LOOKING[stage.operation]
-        return indices, _sized(make, trace.machine.config.d_model)
+        return _LOOKING[stage.operation]
+    if stage.operation == "sinusoidal_positions":
+        width: Node = ["num", float(trace.machine.config.d_model), "D"]
+        angle: Node = ["/", ["place", "row"], ["^", ["num", 10000.0, ""], ["/", ["place", "pair"], width]]]
+        return "->ij", ["even", ["sin", angle], ["cos", angle]]
     operation = OPERATIONS.get(stage.operation)
     if operation is None or not (operation.indices and stage.inputs):
         return None
@@ -88,16 +88,10 @@ def _length(trace: Trace, name: str, axes: str, made: str) -> int:
     return int(trace.array(name).shape[next(i for i, axis in enumerate(axes) if axis not in made)])
 
 
-def _sized(node: Any, width: int) -> Any:
-    if not isinstance(node, list):
-        return node
-    return ["num", float(width), "D"] if node == ["num", "D", "D"] else [_sized(part, width) for part in node]
-
-
 def _as_data(node: Expression) -> Node:
     match node:
         case Number(value, cell, symbol):
-            return ["in", int(cell[0])] if cell else ["num", _number(value), symbol]
+            return ["in", int(cell[0])] if cell else ["num", value, symbol]
         case Apply("float64", (inside,)):
             return _as_data(inside)
         case Apply(function, parts):
@@ -109,7 +103,3 @@ def _as_data(node: Expression) -> Node:
         case Long("square", x, Number() as mean):
             return ["squares", int(x.name), _as_data(mean)]
     raise TypeError(f"{node} cannot be written as data")
-
-
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
