@@ -102,17 +102,16 @@ def history(
 
 def _attention(now: Look, where: str) -> tuple[str, list[str]]:
     """Whose attention to tell, and the heads that it is the mean of."""
-    crossing = [name for name in now.trace.values if ".cross.weights.h" in name]
-    if not where:
-        part = crossing[-1].rpartition(".weights.")[0] if crossing else ""
-        return part, [name for name in crossing if name.startswith(f"{part}.")]
-    names = [name for name in crossing if name == where or name.startswith(f"{where}.")]
-    if not names or len({name.rpartition(".weights.")[0] for name in names}) > 1:
-        parts = dict.fromkeys(name.rpartition(".weights.")[0] for name in crossing)
+    part_of = {name: name.rpartition(".weights.")[0] for name in now.trace.values if ".cross.weights.h" in name}
+    if not (where or part_of):
+        return "", []
+    where = where or list(part_of.values())[-1]
+    names = [name for name in part_of if name == where or name.startswith(f"{where}.")]
+    if len({part_of[name] for name in names}) != 1:
         raise AddressError(
             f"{where} is no cross-attention of this model",
-            found=f"it has {', '.join(parts) or 'none'}",
-            do="give one of these, or one head of it: dec.0.cross.weights.h0" if crossing else "leave --at out",
+            found=f"it has {', '.join(dict.fromkeys(part_of.values())) or 'none'}",
+            do="give one of these, or one head of it: dec.0.cross.weights.h0" if part_of else "leave --at out",
         )
     return where, names
 
@@ -194,10 +193,10 @@ def tell(told: History, precision: int = PRECISION) -> Iterator[Block]:
 def _heading(told: History) -> Iterator[Block]:
     yield Note(f"{told.text} → {told.ages[-1].says or '(nothing)'}", hang=2)
     yield ""
-    kept = told.ages[:-1]
     yield Note(
-        f"{told.model} at {len(told.ages)} ages: after steps {', '.join(age.name for age in kept)} of its training, "
-        f"and as it was kept at the end (the best on held-out sentences, and a mean over steps, if the run chose so).",
+        f"{told.model} at {len(told.ages)} ages: after steps {', '.join(age.name for age in told.ages[:-1])} of its "
+        f"training, and as it was kept at the end (the best on held-out sentences, and a mean over steps, if the run "
+        f"chose so).",
         hang=2,
     )
 

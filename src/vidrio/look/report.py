@@ -13,24 +13,8 @@ from typing import Any
 import numpy as np
 
 from vidrio.data.clean import REASONS
+from vidrio.look import blocks as b
 from vidrio.look import report_tasks as tasks
-from vidrio.look.blocks import (
-    Ages,
-    Bar,
-    Beside,
-    Block,
-    Cell,
-    Fold,
-    Heat,
-    Note,
-    Page,
-    Pairs,
-    Rows,
-    Section,
-    Table,
-    Title,
-    Words,
-)
 from vidrio.look.command_line import CommandLine
 from vidrio.look.curves import metrics, panels
 from vidrio.look.history import History, history
@@ -52,7 +36,7 @@ DROPPED = 3  # samples of pairs left out, for each reason
 LARGE = 50_000_000  # parameters; above it the pictures are computed in float32
 
 
-Part = tuple[str, str, Iterable[Block]]  # of the page: its anchor, its title, what stands in it
+Part = tuple[str, str, Iterable[b.Block]]  # of the page: its anchor, its title, what stands in it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,16 +52,16 @@ class Ending:
     warnings: Sequence[str] = ()  # what must be read first
 
 
-def report(folder: Path, ending: Ending, data: Path | None = None) -> Page:
+def report(folder: Path, ending: Ending, data: Path | None = None) -> b.Page:
     """The page; `data` is the data.json of the run's pairs, which lie beside it."""
     model = open_model(folder)
     if count(model.config) > LARGE:
         model = open_model(folder, np.float32)
     parts = _sections(model, ending, folder / "run", data)
-    sections = [Section(anchor, title, list(blocks)) for anchor, title, blocks in parts]
+    sections = [b.Section(anchor, title, list(blocks)) for anchor, title, blocks in parts]
     checksums = list(identity(model)["sha256"].items())
     header = list(_header(model, ending, folder / "run"))
-    return Page(f"{_title(model)}: a training run", header, sections, checksums)
+    return b.Page(f"{_title(model)}: a training run", header, sections, checksums)
 
 
 def _title(model: LoadedModel) -> str:
@@ -85,7 +69,7 @@ def _title(model: LoadedModel) -> str:
     return f"{model.name} ({' → '.join(languages)})" if all(languages) else model.name
 
 
-def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Block]:
+def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[b.Block]:
     records = metrics(run)
     steps = max((r["step"] for r in records), default=0)
     minutes = max((r["seconds"] for r in records if "seconds" in r), default=0) / 60
@@ -93,63 +77,53 @@ def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Block]:
     parts = [f"{count(c):,} parameters", f"{c.layers_in_words} layers, {c.d_model} wide"]
     parts += [f"{steps:,} steps in {clock(minutes)} minutes"] if steps else []
     parts += [f"{s.metric} {s.value:.1f}" for s in ending.scores]
-    yield Note(f"A training run: {', '.join(parts)}.", tone="quiet")
-    yield from (Note(warning, tone="warning") for warning in ending.warnings)
+    yield b.Note(f"A training run: {', '.join(parts)}.", tone="quiet")
+    yield from (b.Note(warning, tone="warning") for warning in ending.warnings)
 
 
 def _sections(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Part]:
     """What the page says, in order: how good it is, how it learned, and what from."""
+    sources, scores = ending.sources, ending.scores
+    curves = "curves", "How it learned", panels(metrics(run))
     match model.config.shape:
         case "encoder-decoder":
-            yield from _translator(model, ending, run, data)
+            sentences = judged(sources, ending.references, ending.translations)
+            yield "scores", "How good it is", _scores(ending)
+            yield "samples", "What it says", _samples(sentences, ending.name)
+            yield "groups", "Where it is good and where not", _groups(sentences, data)
+            yield curves
+            shown = _to_draw(model, sentences)
+            if shown and (run / "snapshots").is_dir():
+                yield "ages", "One sentence, from random to trained", _ages(history(model, shown[0]))
+            yield "attention", "What each token read", _attention(model, shown)
         case "encoder":
-            yield from _classifier(model, ending, run)
+            told = tasks.answers(model, sources, ending.references)
+            yield "scores", "How good it is", tasks.class_scores(told, scores)
+            yield "confusion", "What it takes for what", tasks.confusion(told)
+            yield "samples", "What it says", tasks.class_samples(told)
+            yield curves
         case "decoder":
-            yield from _writer(model, ending, run)
+            yield "scores", "How good it is", tasks.text_scores(model, len(sources), scores)
+            yield "samples", "How it goes on", tasks.text_samples(model, sources)
+            yield curves
     if data is not None:
         yield "data", "What it learned from", _data(json.loads(data.read_text("utf-8")))
     yield "run", "How to do it again", _told(model.about.provenance)
-    yield "limits", "What it cannot do", map(Note, ending.limits)
-
-
-def _translator(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Part]:
-    sentences = judged(ending.sources, ending.references, ending.translations)
-    yield "scores", "How good it is", _scores(ending)
-    yield "samples", "What it says", _samples(sentences, ending.name)
-    yield "groups", "Where it is good and where not", _groups(sentences, data)
-    yield "curves", "How it learned", panels(metrics(run))
-    shown = _to_draw(model, sentences)
-    if shown and (run / "snapshots").is_dir():
-        yield "ages", "One sentence, from random to trained", _ages(history(model, shown[0]))
-    yield "attention", "What each token read", _attention(model, shown)
-
-
-def _classifier(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Part]:
-    told = tasks.answers(model, ending.sources, ending.references)
-    yield "scores", "How good it is", tasks.class_scores(told, ending.scores)
-    yield "confusion", "What it takes for what", tasks.confusion(told)
-    yield "samples", "What it says", tasks.class_samples(told)
-    yield "curves", "How it learned", panels(metrics(run))
-
-
-def _writer(model: LoadedModel, ending: Ending, run: Path) -> Iterator[Part]:
-    yield "scores", "How good it is", tasks.text_scores(model, len(ending.sources), ending.scores)
-    yield "samples", "How it goes on", tasks.text_samples(model, ending.sources)
-    yield "curves", "How it learned", panels(metrics(run))
+    yield "limits", "What it cannot do", map(b.Note, ending.limits)
 
 
 # --- how good ---------------------------------------------------------------------------------------------------------
 
 
-def _scores(ending: Ending) -> Iterator[Block]:
+def _scores(ending: Ending) -> Iterator[b.Block]:
     if not ending.scores:
         return
-    rows: Rows = [
-        [Words(s.metric), f"{s.value:.2f}", tasks.interval(s), Words(s.signature, "code")] for s in ending.scores
+    rows: b.Rows = [
+        [b.Words(s.metric), f"{s.value:.2f}", tasks.interval(s), b.Words(s.signature, "code")] for s in ending.scores
     ]
-    yield Note(f"On {len(ending.sources):,} {ending.name}, which training has not seen.")
-    yield Table(rows, ("", "score", "95 % interval", "signature"), name="scores")
-    yield Note(
+    yield b.Note(f"On {len(ending.sources):,} {ending.name}, which training has not seen.")
+    yield b.Table(rows, ("", "score", "95 % interval", "signature"), name="scores")
+    yield b.Note(
         "The interval is found by scoring many sets drawn from these sentences (bootstrap). It says how much of the "
         "score is the choice of sentences, not how the model does on other texts. Scores with different signatures "
         "cannot be compared. Higher is better, but for TER.",
@@ -157,20 +131,20 @@ def _scores(ending: Ending) -> Iterator[Block]:
     )
 
 
-def _samples(sentences: Sequence[Judged], name: str) -> Iterator[Block]:
+def _samples(sentences: Sequence[Judged], name: str) -> Iterator[b.Block]:
     """The best, those in the middle, the worst: by their own chrF, in the order of the set where they are equal."""
     if not sentences:
         return
     ranked = sorted(sentences, key=lambda sentence: -sentence.chrf)
-    yield Note(f"Of the {len(ranked):,} {name}, ordered by their own chrF (100: letter for letter as expected).")
+    yield b.Note(f"Of the {len(ranked):,} {name}, ordered by their own chrF (100: letter for letter as expected).")
     heads = ("chrF", "source", "translation", "expected")
 
-    def row(s: Judged) -> list[Cell]:
+    def row(s: Judged) -> list[b.Cell]:
         texts = (s.source, clip(s.translation, LONGEST_SAMPLE), s.reference)
-        return [f"{s.chrf:.0f}", *(Words(text, "said") for text in texts)]
+        return [f"{s.chrf:.0f}", *(b.Words(text, "said") for text in texts)]
 
     if len(ranked) <= 3 * SAMPLES:
-        yield Table(list(map(row, ranked)), heads, name="all of them", row_heads=False)
+        yield b.Table(list(map(row, ranked)), heads, name="all of them", row_heads=False)
         return
     middle = (len(ranked) - SAMPLES) // 2
     groups = [
@@ -181,28 +155,28 @@ def _samples(sentences: Sequence[Judged], name: str) -> Iterator[Block]:
     yield from tasks.grouped(groups, heads, row)
 
 
-def _groups(sentences: Sequence[Judged], data: Path | None) -> Iterator[Block]:
+def _groups(sentences: Sequence[Judged], data: Path | None) -> Iterator[b.Block]:
     if not sentences:
         return
-    yield Title("By length")
+    yield b.Title("By length")
     yield _group_table(("words of the source", "sentences", "chrF"), by_length(sentences), 100)
     pairs = None if data is None else data.with_name("train.tsv")
     if pairs is not None and pairs.exists():
         seen, lines = count_words(targets(pairs))
-        yield Title("By how rare a word is")
-        yield Note(
+        yield b.Title("By how rare a word is")
+        yield b.Note(
             f"Of the words that should come out, the share that did come out (in the same sentence, anywhere), by "
             f"how often it stands in {'the first ' * (lines == MOST_LINES)}{lines:,} training pairs."
         )
         yield _group_table(("seen in training", "words", "came out"), by_rarity(sentences, seen), 1)
 
 
-def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> Table:
-    rows: Rows = []
+def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> b.Table:
+    rows: b.Rows = []
     for g in groups:
         value = f"{g.value:.1f}" if most == 100 else f"{100 * g.value:.1f} %"
-        rows.append([Words(g.name), f"{g.count:,}", value, Bar(g.value / most)])
-    return Table(rows, (*heads, ""), name=heads[0])
+        rows.append([b.Words(g.name), f"{g.count:,}", value, b.Bar(g.value / most)])
+    return b.Table(rows, (*heads, ""), name=heads[0])
 
 
 # --- inside -----------------------------------------------------------------------------------------------------------
@@ -219,12 +193,12 @@ def _to_draw(model: LoadedModel, sentences: Sequence[Judged]) -> list[str]:
     return fit[:: max(1, len(fit) // PICTURES)][:PICTURES]
 
 
-def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
+def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[b.Block]:
     """The cross-attention of the last layer, the mean of its heads."""
     if not texts:
         return
     part = f"dec.{model.config.n_decoder_layers - 1}.cross"
-    yield Note(
+    yield b.Note(
         f"A row is a token of the translation, a column a token of the source; the darker, the more the row took from "
         f"the column. A row's shares sum to 1; hundredths are written where there are ten or more. This is `{part}`, "
         f"the mean of its {model.config.n_heads} heads: what a row takes most from is often, not always, what it "
@@ -234,69 +208,69 @@ def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
     for raw in texts:
         trace = look(model, raw).trace
         weights_TS = np.mean([trace.array(f"{part}.weights.h{h}") for h in range(model.config.n_heads)], axis=0)
-        pictures.append(Heat(weights_TS, trace.chosen_tokens, trace.source_tokens, raw))
-    yield Beside(pictures)
-    yield Note("Every number on the way, of any sentence:")
+        pictures.append(b.Heat(weights_TS, trace.chosen_tokens, trace.source_tokens, raw))
+    yield b.Beside(pictures)
+    yield b.Note("Every number on the way, of any sentence:")
     yield CommandLine(texts[0], ("--model", model.path.name)).look("--html", "page.html")
 
 
-def _ages(told: History) -> Iterator[Block]:
+def _ages(told: History) -> Iterator[b.Block]:
     """What the model said of one sentence at each age, and how sure it was of what it says now."""
-    rows: Rows = [
-        [age.name, Words(clip(age.says, 60) + ("" if age.ended else " (cut)"), "said"), *(number(p, 3) for p in age.p)]
-        for age in told.ages
-    ]
-    yield Note(
+    rows: b.Rows = []
+    for age in told.ages:
+        says = clip(age.says, 60) + " (cut)" * (not age.ended)
+        rows.append([age.name, b.Words(says, "said"), *(number(p, 3) for p in age.p)])
+    yield b.Note(
         f"“{told.text}”, at the steps of which there is a snapshot; “kept” is the model that the run has chosen. On "
         f"the right: how probable each token of its translation was, those before it given."
     )
-    yield Ages(told.to_json())
-    yield Fold("All ages at once", [Table(rows, ("step", "it said", *told.tokens), name="ages")])
+    yield b.Ages(told.to_json())
+    yield b.Fold("All ages at once", [b.Table(rows, ("step", "it said", *told.tokens), name="ages")])
 
 
 # --- what from, and how -----------------------------------------------------------------------------------------------
 
 
-def _data(data: dict[str, Any]) -> Iterator[Block]:
+def _data(data: dict[str, Any]) -> Iterator[b.Block]:
     """What was read, what was left out and why."""
     tally, unit, pairs = data["report"], data.get("unit", "pairs"), data["pairs"]
     skipped = sum(tally["skipped"].values())
     others = " and ".join(f"{pairs[name]:,} to {what}" for name, what in HELD_OUT.items() if pairs.get(name))
-    yield Note(
+    yield b.Note(
         f"{tally['read']:,} {unit} were read, {tally['kept']:,} kept, {skipped:,} left out. Of those kept, "
         f"{pairs['train']:,} went to training{f', {others}' if others else ''}."
     )
-    corpora: Rows = [
-        [Words(c["name"]), Words(c["layout"], "said"), f"{c['weight']:g}", f"{c['pairs']:,}"]
+    corpora: b.Rows = [
+        [b.Words(c["name"]), b.Words(c["layout"], "said"), f"{c['weight']:g}", f"{c['pairs']:,}"]
         for c in data.get("corpora", ())
     ]
     if corpora:
-        yield Table(corpora, ("corpus", "layout", "weight", "pairs to learn from"), name="corpora")
+        yield b.Table(corpora, ("corpus", "layout", "weight", "pairs to learn from"), name="corpora")
     if not skipped:
         return
-    yield Title("Left out")
-    reasons: Rows = [
-        [Words(reason), f"{n:,}", f"{100 * n / tally['read']:.2f} %", Words(REASONS[reason], "note")]
+    yield b.Title("Left out")
+    reasons: b.Rows = [
+        [b.Words(reason), f"{n:,}", f"{100 * n / tally['read']:.2f} %", b.Words(REASONS[reason], "note")]
         for reason, n in tally["skipped"].items()
     ]
-    yield Table(reasons, ("reason", unit, "of all", "what it means"), name="left out")
-    samples: Rows = [
-        [Words(reason), Words(s["place"]), Words(s["source"], "said"), Words(s["target"], "said")]
+    yield b.Table(reasons, ("reason", unit, "of all", "what it means"), name="left out")
+    samples: b.Rows = [
+        [b.Words(reason), b.Words(s["place"]), b.Words(s["source"], "said"), b.Words(s["target"], "said")]
         for reason, some in tally["samples"].items()
         for s in some[:DROPPED]
     ]
-    table = Table(samples, ("reason", "where", "source", "target"), name="samples left out")
-    yield Fold(f"Some of the {unit} left out", [table])
+    table = b.Table(samples, ("reason", "where", "source", "target"), name="samples left out")
+    yield b.Fold(f"Some of the {unit} left out", [table])
 
 
-def _told(provenance: dict[str, Any]) -> Iterator[Block]:
+def _told(provenance: dict[str, Any]) -> Iterator[b.Block]:
     """The command first, after those of the trainings that it goes on from; then all that the run tells of itself."""
     for training in (*provenance.get("before", []), provenance):
         if command := training.get("command"):
             yield str(command)
     pairs = list(flat({name: value for name, value in provenance.items() if name not in TOLD_ELSEWHERE}))
     if pairs:
-        yield Pairs(pairs)
+        yield b.Pairs(pairs)
 
 
 def flat(values: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
