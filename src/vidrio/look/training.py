@@ -259,9 +259,6 @@ def address_of(looked: Look, name: str, index: tuple[int, ...]) -> str:
     return str(Address(f"{name}.h{index[0]}", tuple(map(str, index[1:]))))
 
 
-# --- as JSON ----------------------------------------------------------------------------------------------------------
-
-
 def to_json(
     seen: "Seen", looked: Look, rules: "Rules", gradients: Sequence[str] = (), lives: Sequence[str] = ()
 ) -> str:

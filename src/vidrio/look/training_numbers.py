@@ -137,9 +137,6 @@ def figures(value: float, precision: int) -> str:
     return f"{float(value):.{max(1, precision)}g}"
 
 
-# --- as JSON ----------------------------------------------------------------------------------------------------------
-
-
 def gradient_data(seen: "Seen", looked: Look, where: str) -> dict[str, Any]:
     address, place = parameter(seen, looked, where)
     differences = [
