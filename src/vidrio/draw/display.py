@@ -44,10 +44,10 @@ def display(seen: Look | Trace, where: str = "", precision: int = PRECISION) -> 
         return Drawn(where, text, list(_part(trace, where, precision)), precision)
     if isinstance(seen, Look):
         return Drawn(f"{seen.text} → {seen.translation}", repr(seen), list(_glance(seen, precision)), precision)
-    named = ((name, stage, trace.values[name]) for name, stage in trace.stages.items() if name in trace.values)
     rows = [
-        [Words(name, "code"), *map(Words, (" × ".join(s.axes), shape(a), s.says, s.formula, s.place))]
-        for name, s, a in named
+        [Words(name, "code"), *map(Words, (" × ".join(s.axes), shape(trace.values[name]), s.says, s.formula, s.place))]
+        for name, s in trace.stages.items()
+        if name in trace.values
     ]
     heads = ("address", "axes", "shape", "what it is", "formula", "place in the paper")
     return Drawn("Quantities", repr(trace), [Table(rows, heads, name="quantities")])

@@ -171,8 +171,7 @@ class Ages(NamedTuple):
     history: Mapping[str, Any]
 
 
-OfPages = Beside | Fold | Pairs | Curves | Heat | Ages
-Block = str | Title | Note | Table | Numbers | Quantity | Predictions | OfPages
+Block = str | Title | Note | Table | Numbers | Quantity | Predictions | Beside | Fold | Pairs | Curves | Heat | Ages
 
 
 class Section(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -100,11 +101,9 @@ def _classes(seen: Look) -> list[dict[str, Any]]:
 
 def agreement_data(printed: Look, ids: Sequence[int], says: str) -> dict[str, Any]:
     """Whether the glass, searching by itself, takes the very tokens that translating took."""
-    pairs = zip(printed.chosen_ids, ids, strict=False)
-    shorter = min(len(printed.chosen_ids), len(ids))
-    first = next((t for t, (a, b) in enumerate(pairs) if a != b), shorter)
-    agrees = printed.chosen_ids == list(ids)
-    return {"agrees": agrees, "glass": says, "first_difference": None if agrees else first}
+    same = [a == b for a, b in zip_longest(printed.chosen_ids, ids)]
+    agrees = all(same)
+    return {"agrees": agrees, "glass": says, "first_difference": None if agrees else same.index(False)}
 
 
 def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
@@ -166,11 +165,13 @@ def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
     parts = [("memory", "S")] if sources else []
     names = [name for name in seen.trace.values if name.startswith("dec.") and name.endswith(".K.h0")]
     parts += [(name.removesuffix(".K.h0"), "S" if ".cross." in name else "T") for name in names]
+
+    def rows(axis: str, step: int) -> int:
+        return sources if axis == "S" else step + 1
+
     return [
         [
-            {"part": part, "axis": axis, "reused": step, "rows": step + 1}
-            if axis == "T"
-            else {"part": part, "axis": axis, "reused": sources if step else 0, "rows": sources}
+            {"part": part, "axis": axis, "reused": rows(axis, step - 1) if step else 0, "rows": rows(axis, step)}
             for part, axis in parts
         ]
         for step in range(len(seen.target_ids))

@@ -95,9 +95,8 @@ def life(seen: "Seen", looked: Look, rules: "Rules", where: str, precision: int 
             ("c", "clipping: min(1, longest / |g|)", how, x.factor),
             ("g", "c g", f"{n(x.factor)} · {n(x.gradient)}", x.clipped),
         ]
-    lines += [
-        ("m", "mean of gradients: β₁ m + (1 − β₁) g", f"{b1} · {n(x.mean_before)} + {rest1} · {n(x.clipped)}", x.mean),
-    ]
+    means = f"{b1} · {n(x.mean_before)} + {rest1} · {n(x.clipped)}"
+    lines.append(("m", "mean of gradients: β₁ m + (1 − β₁) g", means, x.mean))
     if x.turned is None:
         step = f"{n(x.mean / x.mean_grown)} / (√{n(x.square / x.square_grown)} + {x.epsilon:g})"
         squares = f"{b2} · {n(x.square_before)} + {rest2} · {n(x.clipped)}²"

@@ -3,6 +3,7 @@
 import math
 import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -81,12 +82,7 @@ def cut(text: str, width: int) -> str:
     text = visible(text)
     if text_width(text) <= width:
         return text
-    kept, used = 0, 0
-    for c in text:
-        used += text_width(c)
-        if used > width - 1:
-            break
-        kept += 1
+    kept = sum(used < width for used in accumulate(map(text_width, text)))
     return text[:kept] + "…"
 
 
