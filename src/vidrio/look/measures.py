@@ -48,14 +48,14 @@ class Alike(NamedTuple):
         return [self.words[i] for i in self.ids]
 
 
-def alike(trace: Trace, side: str, count: int = 5) -> Alike:
-    """Of the tokens of one side, `src` or `tgt`, with so many neighbours of each."""
+def alike(trace: Trace, side: str) -> Alike:
+    """Of the tokens of one side, `src` or `tgt`, with five neighbours of each."""
     config = trace.machine.config
     table, words = source_table(config), trace.source_vocabulary
     if side == "tgt":
         table, words = target_table(config), trace.vocabulary
     ids, rows_LD = trace.array(f"{side}.ids").tolist(), trace.array(f"{side}.embedding")
-    near = neighbours(trace.array(table), list(dict.fromkeys(ids)), count)
+    near = neighbours(trace.array(table), list(dict.fromkeys(ids)), 5)
     return Alike(f"{side}.embedding", table, words, ids, cosines(rows_LD, rows_LD), near)
 
 

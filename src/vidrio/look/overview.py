@@ -61,15 +61,8 @@ def _parts(seen: Look, again: CommandLine, precision: int) -> Iterator[Iterable[
 
 
 def headline(seen: Look) -> Iterator[Block]:
-    """What went in and came out, and which machine it was."""
+    """What went in and came out, what must be known before any number is read, and which machine it was."""
     yield Note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)
-    yield from warnings(seen)
-    yield ""
-    yield Note(f"The machine  {describe(seen)}", hang=13)
-
-
-def warnings(seen: Look) -> Iterator[Note]:
-    """What must be known before any number is read."""
     if seen.result and not seen.result.ended and not seen.forced:
         steps = len(seen.chosen_ids)
         yield Note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
@@ -80,6 +73,8 @@ def warnings(seen: Look) -> Iterator[Note]:
             "Each decoding step was computed, and is kept, by itself, since in one pass earlier rows would not be what "
             "they were then: address@2 is step 2. Without @ the decoder's numbers are those of the last step."
         )
+    yield ""
+    yield Note(f"The machine  {describe(seen)}", hang=13)
 
 
 def warning(text: str) -> Note:
@@ -138,7 +133,9 @@ def unknown(seen: Look) -> Iterator[Note]:
 
 def way(seen: Look) -> Iterator[Block]:
     """Every step from ids to probabilities. The first layer of each side in full; the others do the same."""
-    legend = (f"{a} {seen.trace.sizes[a]:,} ({AXES[a]})".replace(" ", NO_BREAK) for a in letters(seen))
+    trace = seen.trace
+    letters = {letter for name in trace.values for letter in trace.stages[name].axes}
+    legend = (f"{a} {trace.sizes[a]:,} ({says})".replace(" ", NO_BREAK) for a, says in AXES.items() if a in letters)
     yield Note(f"The way  {', '.join(legend)}", hang=9)
     steps = list(_steps(seen))
     shapes, addresses = (max(len(getattr(step, column)) for step in steps) for column in ("shape", "address"))
@@ -150,11 +147,6 @@ def way(seen: Look) -> Iterator[Block]:
             first, *rest = wrap(step.says, room).splitlines()
             yield f"  {left(first, room)}  {step.shape:>{shapes}}  {step.place:7}  {step.address}"
             yield from (f"  {line}" for line in rest)
-
-
-def letters(seen: Look) -> list[str]:
-    """The axes that the run's quantities have."""
-    return [a for a in AXES if any(a in seen.trace.stages[name].axes for name in seen.trace.values)]
 
 
 class WayStep(NamedTuple):

@@ -43,7 +43,6 @@ Part = tuple[str, str, Iterable[b.Block]]  # of the page: its anchor, its title,
 class Ending:
     """What a run ends with: held-out sentences, what should come out, what did, and the scores."""
 
-    name: str = "held-out sentences"
     sources: Sequence[str] = ()
     references: Sequence[str] = ()
     translations: Sequence[str] = ()
@@ -89,7 +88,7 @@ def _sections(model: LoadedModel, ending: Ending, run: Path, data: Path | None) 
         case "encoder-decoder":
             sentences = judged(sources, ending.references, ending.translations)
             yield "scores", "How good it is", _scores(ending)
-            yield "samples", "What it says", _samples(sentences, ending.name)
+            yield "samples", "What it says", _samples(sentences)
             yield "groups", "Where it is good and where not", _groups(sentences, data)
             yield curves
             shown = _to_draw(model, sentences)
@@ -121,7 +120,7 @@ def _scores(ending: Ending) -> Iterator[b.Block]:
     rows: b.Rows = [
         [b.Words(s.metric), f"{s.value:.2f}", tasks.interval(s), b.Words(s.signature, "code")] for s in ending.scores
     ]
-    yield b.Note(f"On {len(ending.sources):,} {ending.name}, which training has not seen.")
+    yield b.Note(f"On {len(ending.sources):,} held-out sentences, which training has not seen.")
     yield b.Table(rows, ("", "score", "95 % interval", "signature"), name="scores")
     yield b.Note(
         "The interval is found by scoring many sets drawn from these sentences (bootstrap). It says how much of the "
@@ -131,12 +130,13 @@ def _scores(ending: Ending) -> Iterator[b.Block]:
     )
 
 
-def _samples(sentences: Sequence[Judged], name: str) -> Iterator[b.Block]:
+def _samples(sentences: Sequence[Judged]) -> Iterator[b.Block]:
     """The best, those in the middle, the worst: by their own chrF, in the order of the set where they are equal."""
     if not sentences:
         return
     ranked = sorted(sentences, key=lambda sentence: -sentence.chrf)
-    yield b.Note(f"Of the {len(ranked):,} {name}, ordered by their own chrF (100: letter for letter as expected).")
+    which = f"Of the {len(ranked):,} held-out sentences, ordered by their own chrF"
+    yield b.Note(f"{which} (100: letter for letter as expected).")
     heads = ("chrF", "source", "translation", "expected")
 
     def row(s: Judged) -> list[b.Cell]:

@@ -14,15 +14,15 @@ from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import Machine
 from vidrio.hypothesis import Sampling, default_options
-from vidrio.look.measures import Alike, alike, classes, likeliest, listed, projection
+from vidrio.look.measures import Alike, alike, classes, listed, projection
 from vidrio.look.numpy_lines import numpy_line
+from vidrio.look.overview import words_out
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.parameters import count
 from vidrio.search import Tree, drawable
 from vidrio.text.tokens.steps import steps
 
 POSITIONS = 64  # rows of their table that are drawn
-BEST = 5  # next words told of a step
 LISTED = 12  # tokens of a choice; the others are told by their sum
 
 
@@ -78,17 +78,16 @@ def _source_tokens(seen: Look) -> list[dict[str, Any]]:
 
 
 def _steps(seen: Look) -> Iterator[dict[str, Any]]:
-    trace = seen.trace
-    if seen.stopped or not trace.chosen_tokens:
+    if seen.stopped or not seen.trace.chosen_tokens:
         return
-    for t, (token, log_p) in enumerate(zip(trace.chosen_tokens, trace.values["out.score"], strict=True)):
+    for t, (id_, step) in enumerate(zip(seen.chosen_ids, words_out(seen).steps, strict=True)):
         yield {
-            "token": token,
-            "id": seen.chosen_ids[t],
-            "log_p": {"address": f"out.score@{t}", "value": float(log_p)},
+            "token": step.token,
+            "id": id_,
+            "log_p": {"address": f"out.score@{t}", "value": step.log_p},
             "best": [
                 {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{c.id}]@{t}", "taken": c.taken}
-                for c in likeliest(seen, t, BEST)
+                for c in step.candidates
             ],
         }
 
