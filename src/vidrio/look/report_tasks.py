@@ -174,10 +174,10 @@ def go_on(model: LoadedModel, text: str) -> tuple[str, str, str]:
     ids = model.target_tokenizer.encode(text)
     begins = model.target_tokenizer.decode(ids[: len(ids) // SHOWN_FIRST])
     most = min(model.config.max_positions, len(ids) + 20)
-    likeliest = replace(default_options(model.config), beam=1, max_length=most)
-    drawn = replace(likeliest, sampling=Sampling(seed=1))
-    ways = (look(model, begins, options=options).translation.removeprefix(begins) for options in (likeliest, drawn))
-    return (begins, *ways)
+    surest = replace(default_options(model.config), beam=1, max_length=most)
+    ways = (surest, replace(surest, sampling=Sampling(seed=1)))
+    likeliest, drawn = (look(model, begins, options=way).translation.removeprefix(begins) for way in ways)
+    return begins, likeliest, drawn
 
 
 def text_samples(model: LoadedModel, texts: Sequence[str]) -> Iterator[Block]:
