@@ -234,6 +234,7 @@ def test_a_restarted_server_answers_the_same() -> None:
         ("receipt", {"text": "", "address": "enc.in[0,0]"}, "the text is empty"),
         ("tensors", {"text": "hello", "addresses": ["enc.in[0,0]"]}, "is one number"),
         ("copy", {"text": "hello", "address": "enc.in[0,0]", "kind": "poem"}, "there is no copy"),
+        ("choose", {"text": "hello", "step": 99}, "there is no decoding step 99"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(where: str, what: dict[str, Any], said: str) -> None:

@@ -156,7 +156,9 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/choose")
     def choose(look: Choose) -> Any:
         sampling = Sampling(temperature=look.temperature, top_k=look.top_k, top_p=look.top_p)
-        return as_json(run_data.choosing_data(run(look).look, look.step, sampling))
+        seen = run(look).look
+        seen.trace.as_of(look.step)  # which refuses a step that was not taken
+        return as_json(run_data.choosing_data(seen, look.step, sampling))
 
     @api.post("/kept")
     def kept(look: LookStep) -> Any:
