@@ -85,8 +85,8 @@ def corpus_scores(
     from sacrebleu.significance import PairedTest
 
     # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
-    other = translations if against is None else against
-    systems: list[tuple[str, Sequence[str]]] = [("other", list(other)), ("this", list(translations))]
+    rival = translations if against is None else against
+    systems: list[tuple[str, Sequence[str]]] = [("other", list(rival)), ("this", list(translations))]
     right = [list(lines) for lines in references]
     signatures, columns = dict[str, Any](), dict[str, Any]()
     scoring = Work("scoring", len(metrics))
