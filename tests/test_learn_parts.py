@@ -17,7 +17,7 @@ from vidrio.data.store import in_memory
 from vidrio.learn import batches
 from vidrio.learn.batches import IGNORE, Position, collate, plan, stream
 from vidrio.learn.net import loss, model
-from vidrio.learn.net.dropout import KeepAll, dropout
+from vidrio.learn.net.dropout import Dropout as Drop
 from vidrio.learn.net.loss import objective, objective_twice, predict
 from vidrio.learn.net.model import attend_elsewhere, attend_on_cpu
 from vidrio.learn.net.parameters import Parameters
@@ -49,7 +49,7 @@ def test_attention_and_its_gradient(hide: str, rate: float, way: Callable[..., t
         allowed[1, ..., 3:] = False
     if hide == "future":
         allowed = torch.ones(L, M, dtype=torch.bool).tril()
-    mask = dropout(rate, (1, 2)).mask((2, 3, L, M), F64, q.device)
+    mask = Drop(rate, (1, 2)).mask((2, 3, L, M), F64, q.device)
 
     scores = q @ k.mT / 2
     weights = (scores if allowed is None else scores.masked_fill(~allowed, -math.inf)).softmax(-1)
@@ -217,7 +217,7 @@ def test_r_drop_with_dropout_by_finite_differences(shape: str) -> None:
     weights, batch = Parameters.from_arrays(config, make_parameters(config), F64), example_batch(config)
 
     def network(weights: Parameters) -> model.Network:  # the same values are dropped every time
-        rates = model.Dropouts(dropout(0.3, (1, 0)), dropout(0.1, (1, 1)), dropout(0.1, (1, 2)))
+        rates = model.Dropouts(Drop(0.3, (1, 0)), Drop(0.1, (1, 1)), Drop(0.1, (1, 2)))
         return model.build(weights, dropouts=rates)
 
     @torch.no_grad()
@@ -257,7 +257,7 @@ def test_lower_precision_stays_near(dtype: torch.dtype, tolerance: float, r_drop
     rough = Parameters.from_arrays(config, make_parameters(config), torch.float32)
     gradients = []
     for weights, precision in ((exact, F64), (rough, dtype)):
-        net = model.build(weights, precision, model.Dropouts(dropout(0.1, (1,)), KeepAll(), KeepAll()))
+        net = model.build(weights, precision, model.Dropouts(Drop(0.1, (1,)), Drop(), Drop()))
         value, _ = objective_twice(net, batch, 0.1, r_drop) if r_drop else objective(net, batch, 0.1)
         value.backward()
         gradients.append(weights.gradient((net.parameters, net.tables)).double())
@@ -285,7 +285,7 @@ def test_frequent_words_keep_their_gradient_in_bfloat16() -> None:
 
 
 def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
-    mask = dropout(0.3, (1,)).mask((1000, 1000), torch.float32, torch.device("cpu"))
+    mask = Drop(0.3, (1,)).mask((1000, 1000), torch.float32, torch.device("cpu"))
     assert mask is not None
     assert float((mask == 0).float().mean()) == pytest.approx(77 / 256, abs=0.002)
     assert float(mask.mean()) == pytest.approx(1, abs=0.003)
@@ -294,7 +294,7 @@ def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
 
 def test_dropout_repeats_by_key_alone() -> None:
     def masks(*key: int) -> list[torch.Tensor]:
-        some = dropout(0.5, key)
+        some = Drop(0.5, key)
         return [some.mask((50, 60), torch.float32, torch.device("cpu")) for _ in range(3)]
 
     first, again, other = masks(1, 2), masks(1, 2), masks(1, 3)
@@ -305,16 +305,16 @@ def test_dropout_repeats_by_key_alone() -> None:
 
 def test_residual_sum_drops_only_what_is_added() -> None:
     x, y = normal(40, 50), normal(40, 50, seed=1)
-    added = dropout(0.5, (7,)).add(x, y) - x
-    mask = dropout(0.5, (7,)).mask((40, 50), F64, torch.device("cpu"))
+    added = Drop(0.5, (7,)).add(x, y) - x
+    mask = Drop(0.5, (7,)).mask((40, 50), F64, torch.device("cpu"))
     torch.testing.assert_close(added, y * mask, rtol=0, atol=SAME_CODE)
 
 
 def test_rate_too_small_for_a_byte_is_none() -> None:
-    assert isinstance(dropout(0.0, (1,)), KeepAll)
-    assert isinstance(dropout(0.001, (1,)), KeepAll)
+    for rate in (0.0, 0.001):
+        assert Drop(rate, (1,)).mask((4, 5), F64, torch.device("cpu")) is None
     with pytest.raises(ValueError, match="rate"):
-        dropout(1.0, (1,))
+        Drop(1.0, (1,))
 
 
 # --- schedules, Adam and Muon -----------------------------------------------------------------------------------------
@@ -486,7 +486,7 @@ def test_words_are_split_otherwise_by_key_alone() -> None:
     tokenizer = Tokenizer.learn(texts, "bpe", 320)
     ids = tokenizer.encode_batch(texts)
     dropout = Dropout(tokenizer)
-    examples = replace(in_memory([(one, one) for one in ids]), resplit=(dropout, batches.no_resplit))
+    examples = replace(in_memory([(one, one) for one in ids]), resplit=(dropout, None))
     config = make_config(source_vocabulary=320, target_vocabulary=320)
     which = np.arange(len(texts))
     plain, first, again, other = (

@@ -25,7 +25,7 @@ from safetensors import safe_open
 from forked import run_python
 from vidrio.data.store import Examples, in_memory
 from vidrio.errors import ConfigError, RunError
-from vidrio.learn.net.dropout import dropout
+from vidrio.learn.net.dropout import Dropout
 from vidrio.learn.net.loss import gradient_of, objective_twice
 from vidrio.learn.net.model import NO_DROPOUT, Network, build
 from vidrio.learn.net.parameters import Parameters
@@ -116,7 +116,7 @@ def test_r_drop_learns_and_predictions_agree(examples: Examples) -> None:
         values = []
         with torch.no_grad():
             for weight in (0.0, 4.0):
-                net = build(weights, dropouts=replace(NO_DROPOUT, residual=dropout(0.1, (7,))))
+                net = build(weights, dropouts=replace(NO_DROPOUT, residual=Dropout(0.1, (7,))))
                 values.append(float(objective_twice(net, batch, 0.0, weight)[0]) / batch.n_predictions)
         return values[0], values[1] - values[0]
 

@@ -111,10 +111,11 @@ def test_layers(norm: str, activation: str) -> None:
     machine, net = both(make_config(norm=norm, activation=activation, attention_bias=True))
     x_SD, x_TD = rows(5), rows(7, seed=8)
     assert_agree(
-        learn.encoder_layer(net, batch_of(x_SD), "enc.1", None)[0], glass.encoder_layer(machine, x_SD, "enc.1", no_tap)
+        learn.layer(net, batch_of(x_SD), None, "enc.1", learn.Masks(None))[0],
+        glass.encoder_layer(machine, x_SD, "enc.1", no_tap),
     )
     allowed = learn.causal(7, 7, torch.device("cpu"))
-    ours = learn.decoder_layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(allowed, None))
+    ours = learn.layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(allowed))
     assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1", no_tap))
 
 

@@ -67,7 +67,8 @@ class Examples:
     source: Side
     target: Side
     repeats: Repeats
-    resplit: tuple[Resplit, Resplit] | None = None  # how each side's words may be split otherwise: BPE dropout
+    # How each side's words may be split otherwise: BPE dropout. Classes, or nothing at all, have no words.
+    resplit: tuple[Resplit | None, Resplit | None] = (None, None)
 
     def __len__(self) -> int:
         return len(self.source.starts) - 1

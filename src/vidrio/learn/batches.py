@@ -4,8 +4,9 @@ The order is a function of the seed and the epoch alone: whoever knows seed, epo
 next, so a run can stop anywhere and go on exactly.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 import torch
@@ -30,17 +31,15 @@ class Batch:
     n_tokens: int  # of source and target, without padding
 
     def to(self, device: torch.device) -> "Batch":
-        if device.type == "cpu":
-            return self
-        source, lengths = self.source_BS.to(device), self.source_lengths_B.to(device)
-        target, expected = self.target_BT.to(device), self.expected_BT.to(device)
-        return Batch(source, lengths, target, expected, self.n_predictions, self.n_tokens)
+        return self._with(lambda tensor: tensor.to(device))
 
     def twice(self) -> "Batch":
         """Each sentence two times, one after the other. What is counted is what there is to learn from: the same."""
-        source, lengths = self.source_BS.repeat_interleave(2, 0), self.source_lengths_B.repeat_interleave(2)
-        target, expected = self.target_BT.repeat_interleave(2, 0), self.expected_BT.repeat_interleave(2, 0)
-        return Batch(source, lengths, target, expected, self.n_predictions, self.n_tokens)
+        return self._with(lambda tensor: tensor.repeat_interleave(2, 0))
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        tensors = {name: change(value) for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return replace(self, **tensors)
 
 
 def epoch_pairs(repeats: Repeats, random: np.random.Generator) -> Ids:
@@ -91,9 +90,9 @@ def collate(
     """Look the pairs up, split their words otherwise if that is wished, and pad them to the longest."""
     special = config.special
     source, target = (side.gather(which) for side in (examples.source, examples.target))
-    if split_rate and examples.resplit is not None:
+    if split_rate:
         others = [
-            resplit(*side, split_rate, np.random.default_rng([*key, n]))
+            resplit(*side, split_rate, np.random.default_rng([*key, n])) if resplit else side
             for n, (resplit, side) in enumerate(zip(examples.resplit, (source, target), strict=True))
         ]
         if all(lengths.max(initial=0) < config.max_positions for _, lengths in others):  # it makes sentences longer
@@ -116,13 +115,6 @@ def collate(
         int(lengths.sum()),
         int(source_lengths.sum() + lengths.sum()),
     )
-
-
-def no_resplit(
-    ids: NDArray[np.int64], lengths: NDArray[np.int64], rate: float, random: np.random.Generator
-) -> Sentences:
-    """Classes, or nothing at all, have no words."""
-    return ids, lengths
 
 
 def pad(
@@ -152,11 +144,10 @@ def stream(
     examples: Examples, most: int, longest: int, seed: int, position: Position
 ) -> Iterator[tuple[Position, float, Ids]]:
     """Batches without end, from a position on: the position after each, the passes then done, and its pair numbers."""
-    epoch, first = position.epoch, position.batch
-    while True:
+    first = position.batch
+    for epoch in count(position.epoch):
         batches = plan(examples, most, longest, (seed, epoch))
-        for number in range(first, len(batches)):
-            last = number + 1 == len(batches)
-            after = Position(epoch + 1, 0) if last else Position(epoch, number + 1)
-            yield after, epoch + (number + 1) / len(batches), batches[number]
-        epoch, first = epoch + 1, 0
+        for done in range(first + 1, len(batches) + 1):
+            after = Position(epoch, done) if done < len(batches) else Position(epoch + 1, 0)
+            yield after, epoch + done / len(batches), batches[done - 1]
+        first = 0

@@ -14,7 +14,7 @@ from vidrio.data.store import in_memory
 from vidrio.errors import RunError
 from vidrio.learn.batches import collate
 from vidrio.learn.net import model
-from vidrio.learn.net.loss import smoothed_cross_entropy
+from vidrio.learn.net.loss import gradient_of
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.optimiser import Adam, Schedule, clip
 from vidrio.learn.run.run_files import is_due
@@ -48,24 +48,17 @@ def fit(
         config, random_parameters(config, np.random.default_rng(how.seed)), torch.float64
     )
     batch = collate(in_memory(pairs), np.arange(len(pairs)), config)
-    allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
     schedule = Schedule("cosine", how.rate, warmup=200)
     adam, decays = Adam.start(parameters.flat), torch.full_like(parameters.flat, how.decay)
     keep(0, parameters.to_arrays())
     for step in range(1, how.steps + 1):
-        net = model.build(parameters)
-        memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
-        rows = model.decode(net, batch.target_BT, memory, allowed)
-        loss, nll = smoothed_cross_entropy(
-            rows.flatten(0, 1), *model.output(net), batch.expected_BT.flatten(), how.smoothing
-        )
-        loss.backward()
-        gradient = model.gradient(net) / batch.n_predictions
+        gradient, loss = gradient_of(model.build(parameters), batch, how.smoothing)
+        gradient /= batch.n_predictions
         clip(gradient, 1.0)
         adam.update(parameters.flat, gradient, schedule.rate(step, step / (how.steps + 1)), decays)
-        watch(step, float(nll) / batch.n_predictions)
+        watch(step, loss / batch.n_predictions)
         if is_due(step):
             keep(step, parameters.to_arrays())
-        if not math.isfinite(float(nll)):
+        if not math.isfinite(loss):
             raise RunError("the loss is not a number any more", found=f"step {step}", do="use a smaller rate")
     return parameters.to_arrays()

@@ -16,7 +16,6 @@ import torch
 from vidrio.data.lock import LOCK
 from vidrio.data.store import Examples
 from vidrio.errors import RunError, VidrioError
-from vidrio.learn.batches import no_resplit
 from vidrio.learn.processes import ALONE, Processes, at_work, join, leave, owner_first, refuse_differences
 from vidrio.learn.run.choose import Room, choose_plan, refuse_nonsense
 from vidrio.learn.run.finish import (
@@ -159,8 +158,8 @@ def begin_or_go_on(request: Request, plan: Plan, room: Room, reporter: Reporter)
 
 def with_subword_dropout(task: Task) -> Examples:
     """The examples, with the means to split their words otherwise."""
-    sides = [Dropout(tokenizer) if tokenizer else no_resplit for tokenizer in (task.source, task.target)]
-    return replace(task.examples, resplit=(sides[0], sides[1]))
+    source, target = (Dropout(tokenizer) if tokenizer else None for tokenizer in (task.source, task.target))
+    return replace(task.examples, resplit=(source, target))
 
 
 @contextmanager

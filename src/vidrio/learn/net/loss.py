@@ -19,9 +19,8 @@ CHUNK = 1 << 22  # logits at a time
 
 def objective(net: model.Network, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
     """The loss summed over a batch: with label smoothing, and without."""
-    rows = predict(net, batch)
-    W_VD, b_V = model.output(net)
-    return smoothed_cross_entropy(rows.flatten(0, -2), W_VD, b_V, batch.expected_BT.flatten(), smoothing)
+    rows_ND, targets = predict(net, batch).flatten(0, -2), batch.expected_BT.flatten()
+    return smoothed_cross_entropy(rows_ND, *model.output(net), targets, smoothing)
 
 
 def objective_twice(net: model.Network, batch: Batch, smoothing: float, r_drop: float) -> tuple[Tensor, Tensor]:
@@ -38,10 +37,7 @@ def objective_twice(net: model.Network, batch: Batch, smoothing: float, r_drop: 
 
 def gradient_of(net: model.Network, batch: Batch, smoothing: float, r_drop: float = 0.0) -> tuple[Tensor, float]:
     """The gradient of the loss summed over a batch, as one flat vector; and the loss without smoothing."""
-    if r_drop:
-        loss, nll = objective_twice(net, batch, smoothing, r_drop)
-    else:
-        loss, nll = objective(net, batch, smoothing)
+    loss, nll = objective_twice(net, batch, smoothing, r_drop) if r_drop else objective(net, batch, smoothing)
     loss.backward()
     return model.gradient(net), nll.item()
 
@@ -104,11 +100,7 @@ class _Loss(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        all_rows_ND: Tensor,
-        W_VD: Tensor,
-        b_V: Tensor | None,
-        wanted: _Wanted,
+        ctx: Any, all_rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, wanted: _Wanted
     ) -> tuple[Tensor, Tensor]:
         all_targets_N, smoothing, r_drop, learning = wanted
         real = (all_targets_N >= 0).nonzero().squeeze(1)

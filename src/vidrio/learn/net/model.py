@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidrio.errors import InputError
-from vidrio.learn.net.dropout import Dropout, KeepAll, dropout
+from vidrio.learn.net.dropout import Dropout
 from vidrio.learn.net.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
@@ -32,12 +32,12 @@ class Dropouts:
     activation: Dropout  # inside the feed-forward layer
 
 
-NO_DROPOUT = Dropouts(KeepAll(), KeepAll(), KeepAll())
+NO_DROPOUT = Dropouts(Dropout(), Dropout(), Dropout())
 
 
 def dropouts_at(rates: Sequence[float], key: Sequence[int]) -> Dropouts:
     """Dropouts at these rates, each with random numbers of its own."""
-    return Dropouts(*(dropout(rate, (*key, place)) for place, rate in enumerate(rates)))
+    return Dropouts(*(Dropout(rate, (*key, place)) for place, rate in enumerate(rates)))
 
 
 @dataclass(frozen=True)
@@ -176,19 +176,8 @@ def encode(net: Network, source_BS: Tensor, lengths_B: Tensor) -> Tensor:
     x = embed(net, source_BS, source_table(net.config), "src")
     allowed = within_lengths(source_BS, lengths_B)
     for n in range(net.config.n_encoder_layers):
-        x = encoder_layer(net, x, f"enc.{n}", allowed)
+        x = layer(net, x, None, f"enc.{n}", Masks(allowed))
     return norm(net, x, "enc.norm") if net.config.norm == "pre" else x
-
-
-def encoder_layer(net: Network, x: Tensor, name: str, allowed: Tensor | None) -> Tensor:
-    """Self-attention, then feed-forward. §3.1."""
-
-    def self_attention(y: Tensor) -> Tensor:
-        q, k, v = heads(net, y, f"{name}.self", "QKV")
-        return multi_head(net, q, k, v, f"{name}.self", allowed)
-
-    x = net.place_norm(net, x, self_attention, f"{name}.self")
-    return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")
 
 
 def decode(
@@ -207,26 +196,21 @@ def decode(
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
     for n in range(net.config.n_decoder_layers):
-        x = decoder_layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), kept)
+        x = layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), kept)
     return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
 
 
 class Masks(NamedTuple):
-    """Where a decoder's rows may look: True where they may; None: everywhere."""
+    """Where rows may look, True where they may; None: everywhere."""
 
-    target: Tensor | None
-    source: Tensor | None
+    own: Tensor | None  # among themselves
+    memory: Tensor | None = None
 
 
-def decoder_layer(
-    net: Network,
-    x: Tensor,
-    memory_BSD: Tensor | None,
-    name: str,
-    masks: Masks,
-    kept: Kept | None = None,
+def layer(
+    net: Network, x: Tensor, memory_BSD: Tensor | None, name: str, masks: Masks, kept: Kept | None = None
 ) -> Tensor:
-    """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
+    """Self-attention; in a decoder cross-attention to the memory, if there is one; feed-forward. §3.1."""
 
     def self_attention(y: Tensor) -> Tensor:
         q, k, v = heads(net, y, f"{name}.self", "QKV")
@@ -234,7 +218,7 @@ def decoder_layer(
             if f"{name}.self" in kept:
                 k, v = (torch.cat(parts, dim=2) for parts in zip(kept[f"{name}.self"], (k, v), strict=True))
             kept[f"{name}.self"] = k, v
-        return multi_head(net, q, k, v, f"{name}.self", masks.target)
+        return multi_head(net, q, k, v, f"{name}.self", masks.own)
 
     x = net.place_norm(net, x, self_attention, f"{name}.self")
     if memory_BSD is not None:
@@ -245,7 +229,7 @@ def decoder_layer(
             k, v = earlier or heads(net, memory_BSD, f"{name}.cross", "KV")
             if kept is not None:
                 kept[f"{name}.cross"] = k, v
-            return multi_head(net, q, k, v, f"{name}.cross", masks.source)
+            return multi_head(net, q, k, v, f"{name}.cross", masks.memory)
 
         x = net.place_norm(net, x, cross_attention, f"{name}.cross")
     return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")
@@ -305,17 +289,8 @@ def attend_elsewhere(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, ma
 def softmax_of_rows(scores_NLM: Tensor) -> Tensor:
     """softmax over the last axis, computed over the first of a transposed copy: many short rows at once."""
     N, L, M = scores_NLM.shape
-    return (
-        scores_NLM.view(N, L * M)
-        .t()
-        .contiguous()
-        .view(L, M, N)
-        .softmax(1)
-        .view(L * M, N)
-        .t()
-        .contiguous()
-        .view(N, L, M)
-    )
+    weights_LMN = scores_NLM.view(N, L * M).t().contiguous().view(L, M, N).softmax(1)
+    return weights_LMN.view(L * M, N).t().contiguous().view(N, L, M)
 
 
 class _Attend(torch.autograd.Function):

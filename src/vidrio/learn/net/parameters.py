@@ -16,13 +16,7 @@ from torch import Tensor
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import check_parameters, parameter_specs
 
-LOOKUPS = (
-    "embed",
-    "src.embed",
-    "tgt.embed",
-    "src.pos",
-    "tgt.pos",
-)  # tables read by row, always in the master precision
+LOOKUPS = ("embed", "src.embed", "tgt.embed", "src.pos", "tgt.pos")  # read by row, always in the master precision
 
 
 @dataclass(frozen=True)
