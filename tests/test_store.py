@@ -192,11 +192,11 @@ def test_the_store_is_made_once(prepared: Prepared, bpe: Tokenizer) -> None:
 
 
 def test_a_kill_leaves_no_half_store(prepared: Prepared, bpe: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(self: object, texts: list[list[int]]) -> None:
+    def killed(file: object, data: bytes) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(storing._Writer, "add", killed)
+        patch.setattr(storing, "write_all", killed)
         with pytest.raises(KeyboardInterrupt):
             store(prepared, bpe, bpe, Progress())
     assert len(store(prepared, bpe, bpe, Progress())) == prepared.pairs["train"]

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -26,16 +26,17 @@ _WRITTEN = {
     "CJK": "zh",
     "CJK HIRAGANA KATAKANA": "ja",
     "CJK HANGUL": "ko",
-    **{
-        "ARMENIAN": "hy",
-        "BENGALI": "bn",
-        "ETHIOPIC": "am",
-        "GEORGIAN": "ka",
-        "GREEK": "el",
-        "KHMER": "km",
-        "LAO": "lo",
-    },
-    **{"MYANMAR": "my", "TAMIL": "ta", "TELUGU": "te", "THAI": "th"},
+    "ARMENIAN": "hy",
+    "BENGALI": "bn",
+    "ETHIOPIC": "am",
+    "GEORGIAN": "ka",
+    "GREEK": "el",
+    "KHMER": "km",
+    "LAO": "lo",
+    "MYANMAR": "my",
+    "TAMIL": "ta",
+    "TELUGU": "te",
+    "THAI": "th",
 }
 _SCRIPTS = {code: frozenset(scripts.split()) for scripts, codes in _WRITTEN.items() for code in codes.split()}
 
@@ -47,9 +48,8 @@ _CONTROL = re.compile(
 )
 _SPACES = re.compile(r"[\t\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LETTER = re.compile(r"[^\W\d_]")
-_WIDE = re.compile(
-    "[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-)  # say a syllable or a word
+# Letters that say a syllable or a word.
+_WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 _BEYOND_LATIN = re.compile("[\u0370-\u1dff\u2c00-\ud7ff\uf900-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
 _NUMBER = re.compile(r"\d+(?:[.,\u00a0\u202f' ]\d{3})*(?:[.,]\d+)?")
 
@@ -104,11 +104,7 @@ def fault(source: str, target: str, limits: Limits) -> str:
         return "broken encoding"
     if _CONTROL.search(source) or _CONTROL.search(target):
         return "control characters"
-    if (
-        limits.identical
-        and source[:3].casefold() == target[:3].casefold()
-        and _identical(source, target, limits.identical)
-    ):
+    if limits.identical and _identical(source, target, limits.identical):
         return "identical sides"
     if _strange(source, limits.source_scripts) or _strange(target, limits.target_scripts):
         return "wrong script"
@@ -134,6 +130,8 @@ def _length(text: str) -> int:
 
 
 def _identical(source: str, target: str, words: int) -> bool:
+    if source[:3].casefold() != target[:3].casefold():  # of most pairs nothing more has to be looked at
+        return False
     folded = fold(source)
     return folded.count(" ") + 1 >= words and folded == fold(target) and bool(_LETTER.search(folded))
 
@@ -248,10 +246,7 @@ class Tally:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        samples = {
-            reason: [{"place": s.place, "source": s.source, "target": s.target} for s in self.samples[reason]]
-            for reason, _ in self.reasons()
-        }
+        samples = {reason: [asdict(sample) for sample in self.samples[reason]] for reason, _ in self.reasons()}
         near = {"near_copies": self.near_copies} if self.near_copies else {}
         return {"read": self.read, "kept": self.kept, **near, "skipped": dict(self.reasons()), "samples": samples}
 

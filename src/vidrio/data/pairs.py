@@ -89,11 +89,11 @@ def corpora(
         if weight <= 0:
             problems.append(f"{name} has the weight {weight:g}, not above 0")
         elif name.startswith("hf:"):
-            recognised.append(_dataset(name, weight, columns, languages))
+            recognised.append(Corpus("hf", (), _layout(name, "hf", columns, languages), weight, name))
         elif wrong := problem(path):
             problems.append(wrong)
         elif form := _form(path):
-            recognised.append(Corpus(form, (path,), _layout(path, form, columns, languages), weight))
+            recognised.append(Corpus(form, (path,), _layout(str(path), form, columns, languages), weight))
         else:
             other = Path(_weighted(waiting[0])[0]) if waiting else None
             if other is None or problem(other) or _form(other):
@@ -192,12 +192,12 @@ def _form(path: Path) -> str:
     return "tsv" if lines and all("\t" in line for line in lines) else ""
 
 
-def _layout(path: Path, form: str, columns: tuple[str, str] | None, languages: tuple[str, str]) -> Layout:
+def _layout(name: str, form: str, columns: tuple[str, str] | None, languages: tuple[str, str]) -> Layout:
     """Where the sides are, as asked for or as recognised."""
     if form in ("tsv", "csv"):
-        rows = _first_rows(path, form)
+        rows = _first_rows(Path(name), form)
         if not rows:
-            raise DataError(f"{path} holds no sentence pairs", found="no line of text", do="give a file with pairs")
+            raise DataError(f"{name} holds no sentence pairs", found="no line of text", do="give a file with pairs")
         names = form == "csv" and is_header(rows[0], columns or languages)
         if columns:
             layout = asked_layout(columns, rows[0])
@@ -207,17 +207,18 @@ def _layout(path: Path, form: str, columns: tuple[str, str] | None, languages: t
             layout = layout_of_names(header, languages) if names else layout_of_rows(rows, languages)
         shown = " | ".join(rows[0])
     else:
-        _, record = next(_READERS[form](path, Tally()), (0, None))
+        records = enumerate(dataset_rows(name)) if form == "hf" else _READERS[form](Path(name), Tally())
+        _, record = next(records, (0, None))
         if record is None:
             found = "no line is a JSON object" if form == "jsonl" else "no record"
-            raise DataError(f"{path} holds no sentence pairs", found=found, do="give a file with pairs")
+            raise DataError(f"{name} holds no sentence pairs", found=found, do="give a file with pairs")
         layout = _of_record(record, columns, languages)
         shown = ", ".join(record)
     if layout is None:
         asked = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
         do = "name the columns: --columns source,target or --columns 1,2"
         shown = "".join(c if c.isprintable() else "·" for c in shown[:300])
-        raise DataError(f"{path} does not have {asked}", found=shown, do=do)
+        raise DataError(f"{name} does not have {asked}", found=shown, do=do)
     return layout
 
 
@@ -235,17 +236,6 @@ def _of_record(record: Mapping[str, Any], columns: tuple[str, str] | None, langu
     if layout is None or any(value_of(record, name) is None for name in layout[:2]):
         return None
     return layout
-
-
-def _dataset(name: str, weight: float, columns: tuple[str, str] | None, languages: tuple[str, str]) -> Corpus:
-    record = next(iter(dataset_rows(name)), None)
-    layout = _of_record(record, columns, languages) if record else None
-    if layout is None:
-        shown = ", ".join(record) if record else "no record"
-        raise DataError(
-            f"{name} does not have two columns, source and target", found=shown, do="name them: --columns a,b"
-        )
-    return Corpus("hf", (), layout, weight, name)
 
 
 # --- which columns ----------------------------------------------------------------------------------------------------
@@ -323,13 +313,13 @@ def value_of(record: Any, name: Column) -> Any:
     return value_of(record.get(outer), inner) if inner else None
 
 
-def _fields(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _fields(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Names and values, of records inside the record too."""
-    fields: list[tuple[str, Any]] = []
     for name, value in record.items():
-        inner = value.items() if isinstance(value, Mapping) else None
-        fields += [(name, value)] if inner is None else [(f"{name}.{key}", text) for key, text in inner]
-    return fields
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{key}", text) for key, text in value.items())
+        else:
+            yield name, value
 
 
 def _named(source: str, target: str) -> Layout:

@@ -66,13 +66,12 @@ class Wishes:
 
 def select(corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, progress: Progress) -> Iterator[Kept]:
     """The pairs worth having, in the order of the files. `work` is a file to use in between; it is removed."""
-    chosen = Apart(near=wishes.near)
-    given = Apart(near=wishes.near)
+    chosen, given = Apart(near=wishes.near), Apart(near=wishes.near)
     for sides in pairs_apart(wishes):
         given.add(*sides)
     try:
         exact, sources, targets = _first_pass(corpora, wishes, tally, work, progress)
-        new = _new(sources, targets) if not wishes.duplicates else np.ones(len(exact), dtype=bool)
+        new = np.ones(len(exact), dtype=bool) if wishes.duplicates else first_of_each(pair_keys(sources, targets))
         refuse_few(int(new.sum()), wishes, tally)
         part = np.full(len(exact), TRAIN, dtype=np.int8)
         part[new] = held_out(sources[new], targets[new], within(wishes.held_out, int(new.sum())))
@@ -229,11 +228,6 @@ def too_many_near(sample: Iterable[Passed], chosen: Apart) -> bool:
     """
     near = [chosen.fault(pair.source, pair.target) == NEAR_COPY for pair in sample]
     return sum(near) > _MANY * len(near)
-
-
-def _new(sources: Keys, targets: Keys) -> NDArray[np.bool_]:
-    """True where a pair, both sides folded, stands for the first time."""
-    return first_of_each(pair_keys(sources, targets))
 
 
 def pair_keys(sources: Keys, targets: Keys) -> Keys:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -82,21 +83,18 @@ def _tatoeba(rest: str, path: Path, progress: Progress, mirror: str) -> Origin:
         raise DataError(f"tatoeba:{rest} has no English side", do=f"use OPUS: vidrio data get opus:Tatoeba:{other}")
     [other] = [code for code in languages if code != "eng"]
     url = TATOEBA.format(other=other)
-    archive = path.with_name(f"{path.name}.zip")
-    fetch(url, archive, progress, mirror=mirror)
-    with _opened(archive, url) as packed:
+    with _fetched(url, path, progress, mirror) as (packed, checksum):
         english_first = languages[0] == "eng"
-        rows = (row for row in _lines(packed, f"{other}.txt", url))
-        pairs = _write(path, (_turned(row, english_first) for row in rows))
-    origin = Origin(
+        pairs = _write(path, (_turned(row, english_first) for row in _lines(packed, f"{other}.txt", url)))
+    return Origin(
         addresses=[url],
         licence="CC BY 2.0 FR",
         attribution=_TATOEBA_SAYS,
         homepage="https://tatoeba.org",
         languages=languages,
         pairs=pairs,
+        fetched_checksums=[checksum],
     )
-    return _checked(archive, origin)
 
 
 _TATOEBA_SAYS = "Sentences from the Tatoeba Project (tatoeba.org), by manythings.org/anki; authors in the third column"
@@ -119,19 +117,22 @@ def _opus(rest: str, path: Path, progress: Progress, mirror: str) -> Origin:
     url = corpora[0].get("url") if isinstance(corpora, list) and corpora and isinstance(corpora[0], dict) else None
     if not isinstance(url, str):
         raise DataError(f"OPUS has no corpus {corpus} for {pair}", do="look for its name at https://opus.nlpl.eu")
-    archive = path.with_name(f"{path.name}.zip")
-    fetch(url, archive, progress, mirror=mirror)
-    with _opened(archive, url) as packed:
+    with _fetched(url, path, progress, mirror) as (packed, checksum):
         sides = [_lines(packed, f".{code}", url) for code in languages]
         pairs = _write(path, (f"{_untabbed(a)}\t{_untabbed(b)}" for a, b in zip(*sides, strict=True)))
         licence = "".join(_text(packed, name) for name in packed.namelist() if name.rpartition("/")[2] == "LICENSE")
     homepage = f"https://opus.nlpl.eu/{corpus}"
     says = f"{corpus} from OPUS (opus.nlpl.eu; J. Tiedemann, 2012, Parallel Data, Tools and Interfaces in OPUS)"
     licence = licence.strip()[:_LARGEST_LICENCE] or f"not told in the archive; see {homepage}"
-    origin = Origin(
-        addresses=[url], licence=licence, attribution=says, homepage=homepage, languages=languages, pairs=pairs
+    return Origin(
+        addresses=[url],
+        licence=licence,
+        attribution=says,
+        homepage=homepage,
+        languages=languages,
+        pairs=pairs,
+        fetched_checksums=[checksum],
     )
-    return _checked(archive, origin)
 
 
 def _untabbed(text: str) -> str:
@@ -184,19 +185,19 @@ def _languages(text: str, code: str) -> list[str]:
     return codes
 
 
-def _checked(archive: Path, origin: Origin) -> Origin:
-    """With the checksum of the archive that was fetched, which goes."""
-    origin.fetched_checksums = [sha256(archive)]
-    archive.unlink()
-    return origin
-
-
-def _opened(archive: Path, url: str) -> zipfile.ZipFile:
+@contextmanager
+def _fetched(url: str, path: Path, progress: Progress, mirror: str) -> Iterator[tuple[zipfile.ZipFile, str]]:
+    """An archive, fetched, and its checksum. It is gone again once what it holds is written."""
+    archive = path.with_name(f"{path.name}.zip")
+    fetch(url, archive, progress, mirror=mirror)
     try:
-        return zipfile.ZipFile(archive)
+        packed = zipfile.ZipFile(archive)
     except (zipfile.BadZipFile, OSError) as error:
         archive.unlink(missing_ok=True)
         raise DataError(f"{url} is no zip archive", found=str(error), do="try again later") from None
+    with packed:
+        yield packed, sha256(archive)
+    archive.unlink()
 
 
 def _lines(packed: zipfile.ZipFile, ending: str, url: str) -> Iterator[str]:

@@ -86,13 +86,15 @@ class Apart:
 
     def fault(self, source: str, target: str) -> str:
         """Why a pair must not be learned from; empty if it may."""
-        if not self._sentences[0] and not self._sentences[1]:
+        if not any(self._sentences):
             return ""
         folded = fold(source), fold(target)
         if any(text in self._sentences[side] for side, text in enumerate(folded)):
             return STANDS
-        if self.near and any(_repeats(text, self._nearly[side]) for side, text in enumerate(folded)):
-            return NEAR_COPY
+        if self.near:
+            for side, text in enumerate(folded):
+                if not self._nearly[side].isdisjoint(one_word_less(text)):
+                    return NEAR_COPY
         return ""
 
 
@@ -105,10 +107,6 @@ def one_word_less(folded: str) -> list[str]:
     if len(words) < _FEWEST_WORDS:
         return []
     return [folded, *(" ".join(words[:i] + words[i + 1 :]) for i in range(len(words)))]
-
-
-def _repeats(folded: str, nearly: set[str]) -> bool:
-    return any(text in nearly for text in one_word_less(folded))
 
 
 def _mixed(keys: Keys) -> Keys:

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain, islice
@@ -112,64 +112,40 @@ def read(folder: Path, shares: Sequence[Share]) -> Examples:
             Side.of(_mapped(folder / f"{s}.ids", ids), _mapped(folder / f"{s}.starts", np.dtype(np.uint64)))
             for s in _SIDES
         ]
-        whole = all(len(side.starts) == count + 1 and side.starts[-1] == len(side.ids) for side in sides)
+        if not all(len(side.starts) == count + 1 and side.starts[-1] == len(side.ids) for side in sides):
+            raise ValueError("files of other sizes than it says")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{folder} holds no readable tokens", found=str(error), do="remove it: it is made again"
         ) from None
-    if not whole:
-        raise DataError(
-            f"{folder} is damaged", found="files of other sizes than it says", do="remove it: it is made again"
-        )
     return Examples(sides[0], sides[1], [(share.pairs, share.weight) for share in shares])
 
 
 def _write(folder: Path, prepared: Prepared, tokenizers: tuple[Tokenizer, Tokenizer], progress: Progress) -> None:
     dtype = np.dtype(np.uint16 if max(t.size for t in tokenizers) <= 1 << 16 else np.uint32)
     encoding = progress.work = Work("encoding pairs", prepared.pairs["train"])
+    tokens = dict.fromkeys(_SIDES, 0)
     with ExitStack() as stack:
         lines = stack.enter_context((prepared.folder / "train.tsv").open(encoding="utf-8", newline="\n"))
-        writers = [stack.enter_context(closing(_Writer(folder, side, dtype))) for side in _SIDES]
-        for writer in writers:
-            writer.begin()
+        names = [f"{side}.{what}" for side in _SIDES for what in ("ids", "starts")]
+        # Unbuffered: a round is written at once, and closing a file never fails.
+        files = {name: stack.enter_context((folder / name).open("wb", buffering=0)) for name in names}
+        for side in _SIDES:
+            write_all(files[f"{side}.starts"], np.zeros(1, dtype=np.uint64).tobytes())
         while rows := list(islice(lines, _ROUND)):
             columns = zip(*(line[:-1].split("\t") for line in rows), strict=True)
-            for writer, tokenizer, texts in zip(writers, tokenizers, columns, strict=True):
-                writer.add(tokenizer.encode_batch(texts))
+            for side, tokenizer, texts in zip(_SIDES, tokenizers, columns, strict=True):
+                encoded = tokenizer.encode_batch(texts)
+                ends = tokens[side] + np.cumsum([len(ids) for ids in encoded], dtype=np.uint64)
+                write_all(files[f"{side}.ids"], np.fromiter(chain.from_iterable(encoded), dtype=dtype).tobytes())
+                write_all(files[f"{side}.starts"], ends.tobytes())
+                tokens[side] = int(ends[-1])
             encoding.done += len(rows)
-        for writer in writers:
-            writer.sync()
+        for file in files.values():
+            os.fsync(file.fileno())
     progress.work = None
-    about = {"pairs": encoding.done, "dtype": dtype.name, "tokens": {w.side: w.tokens for w in writers}}
+    about = {"pairs": encoding.done, "dtype": dtype.name, "tokens": tokens}
     write_atomically(folder / "store.json", json_text(about).encode())
-
-
-class _Writer:
-    """One side's two files, being written."""
-
-    def __init__(self, folder: Path, side: str, dtype: np.dtype[Any]) -> None:
-        self.side, self.tokens, self._dtype = side, 0, dtype
-        # Unbuffered: a round is written at once, and closing a file never fails.
-        self._ids, self._starts = ((folder / f"{side}.{what}").open("wb", buffering=0) for what in ("ids", "starts"))
-
-    def begin(self) -> None:
-        write_all(self._starts, np.zeros(1, dtype=np.uint64).tobytes())
-
-    def add(self, texts: list[list[int]]) -> None:
-        lengths = np.fromiter(map(len, texts), dtype=np.uint64, count=len(texts))
-        ends = (self.tokens + np.cumsum(lengths)).astype(np.uint64)
-        ids = np.fromiter(chain.from_iterable(texts), dtype=self._dtype, count=int(lengths.sum()))
-        write_all(self._ids, ids.tobytes())
-        write_all(self._starts, ends.tobytes())
-        self.tokens = int(ends[-1])
-
-    def sync(self) -> None:
-        os.fsync(self._ids.fileno())
-        os.fsync(self._starts.fileno())
-
-    def close(self) -> None:
-        self._ids.close()
-        self._starts.close()
 
 
 def _mapped(path: Path, dtype: np.dtype) -> Ids:
