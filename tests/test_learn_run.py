@@ -41,7 +41,7 @@ from vidrio.learn.run.request import Choices, Material, Reporter, Request
 from vidrio.learn.run.run_files import mean
 from vidrio.learn.run.validate import translate
 from vidrio.look.curves import metrics, panels
-from vidrio.model.folder import About, read_config, read_parameters
+from vidrio.model.folder import read_config, read_parameters
 from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -109,7 +109,7 @@ def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
     assert learned.state.best_score is not None
     assert learned.state.best_score > 95  # always "no" would be 73
     # The written model classifies in glass/ as it did while learning.
-    write_model(learned, About(name="numbers", labels=list(learned.task.labels)))
+    write_model(learned)
     config, about = read_config(tmp_path / "model")
     machine = transformer.build(config, read_parameters(tmp_path / "model"))
     tokenizer = Tokenizer.load(tmp_path / "model" / "tokenizer.json", config.special)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,6 +25,7 @@ from safetensors import safe_open
 from forked import run_python
 from vidrio.data.store import Examples, in_memory
 from vidrio.errors import ConfigError, RunError
+from vidrio.learn.batches import Position
 from vidrio.learn.net.dropout import Dropout
 from vidrio.learn.net.loss import gradient_of, objective_twice
 from vidrio.learn.net.model import NO_DROPOUT, Network, build
@@ -137,8 +138,8 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
     config = small_config()
     recipe = replace(STEPS, stop=Stop(steps=1), dropout=0.0, accumulate=2, average=0.0)
     state = train(examples, begin(config), recipe, no_scores)
-    steps = loop.batches_of_steps(examples, recipe, begin(config))
-    together = np.concatenate(next(steps).batches)
+    batches = loop.stream(examples, recipe.batch_tokens, config.max_positions, recipe.seed, Position())
+    together = np.concatenate([pairs for _, _, pairs in islice(batches, 2)])
     weights = begin(config).parameters
     batch = loop.collate(examples, together, config)
     gradient, _ = gradient_of(build(weights), batch, recipe.smoothing)

@@ -6,7 +6,6 @@ next, so a run can stop anywhere and go on exactly.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 
 import numpy as np
 import torch
@@ -140,14 +139,15 @@ class Position:
     batch: int = 0  # of this epoch, the next one to take
 
 
-def stream(
-    examples: Examples, most: int, longest: int, seed: int, position: Position
-) -> Iterator[tuple[Position, float, Ids]]:
+Streamed = tuple[Position, float, Ids]  # a batch's pair numbers last; before them where the run is after it
+
+
+def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
     """Batches without end, from a position on: the position after each, the passes then done, and its pair numbers."""
-    first = position.batch
-    for epoch in count(position.epoch):
+    epoch, first = position.epoch, position.batch
+    while True:
         batches = plan(examples, most, longest, (seed, epoch))
         for done in range(first + 1, len(batches) + 1):
             after = Position(epoch, done) if done < len(batches) else Position(epoch + 1, 0)
             yield after, epoch + done / len(batches), batches[done - 1]
-        first = 0
+        epoch, first = epoch + 1, 0

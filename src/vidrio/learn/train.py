@@ -4,6 +4,7 @@ and written.
 Every phase is a file of `run/`; this one says what follows what.
 """
 
+import json
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -16,6 +17,7 @@ import torch
 from vidrio.data.lock import LOCK
 from vidrio.data.store import Examples
 from vidrio.errors import RunError, VidrioError
+from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.processes import ALONE, Processes, at_work, join, leave, owner_first, refuse_differences
 from vidrio.learn.run.choose import Room, choose_plan, refuse_nonsense
 from vidrio.learn.run.finish import (
@@ -117,10 +119,9 @@ def prepare(request: Request, folder: DataFolder, reporter: Reporter) -> Task:
     if request.choices.task == "translate":
         task = sentence_pairs(folder, request.material, request.start, reporter.progress)
     else:
-        from vidrio.learn.run.prepare_texts import classes, texts
+        from vidrio.learn.run.prepare_texts import texts
 
-        read = classes if request.choices.task == "classify" else texts
-        task = read(folder, request.material, reporter.progress)
+        task = texts(folder, request.material, request.choices.task, reporter.progress)
     say(reporter, describe(task))
     return task
 
@@ -128,7 +129,7 @@ def prepare(request: Request, folder: DataFolder, reporter: Reporter) -> Task:
 def choose(request: Request, task: Task, before: Plan | None, room: Room, reporter: Reporter) -> Plan:
     """The leading process's plan, for all."""
     if not room.processes.leads:
-        return Plan.from_text(room.processes.broadcast_text(""))
+        return Plan.from_json(json.loads(room.processes.broadcast_text("")))
     plan, lines = choose_plan(request, task, before, room)
     say(reporter, lines)
     write_plan(request.folder / "run", plan)
@@ -148,7 +149,7 @@ def begin_or_go_on(request: Request, plan: Plan, room: Room, reporter: Reporter)
     else:
         random = np.random.default_rng([plan.recipe.seed, 0])
         arrays = start.parameters() if start else random_parameters(plan.config, random)
-        state = State.of_arrays(plan.config, arrays, device)
+        state = State.start(Parameters.from_arrays(plan.config, arrays, device=str(device)))
         what = f"the parameters of {start.folder.name}" if start else "random parameters"
         line = f"beginning with {what}, seed {plan.recipe.seed}"
     state = share_state(state, plan.config, room.device, room.processes)

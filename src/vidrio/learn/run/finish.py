@@ -24,7 +24,7 @@ from vidrio.learn.lexicon import lexicon as translations_of_words
 from vidrio.learn.net import model
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.run import run_files
-from vidrio.learn.run.choose import OWN_SIZES
+from vidrio.learn.run.choose import METRICS_OF, OWN_SIZES
 from vidrio.learn.run.loop import rank
 from vidrio.learn.run.plan import METRICS, Plan
 from vidrio.learn.run.prepare import Task
@@ -45,7 +45,6 @@ from vidrio.translate.translator import Translator
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
 CALIBRATED = 2_000  # pairs at most, that confidence is measured on
-METRIC_OF = {"classify": "accuracy", "generate": "loss"}  # that the finished model is judged by
 MOST_PAIRS = 200_000  # that new words are looked for in
 CERTAIN = 1.96  # standard deviations to either side hold 95 %
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine")  # of a training that another goes on from
@@ -148,7 +147,7 @@ def judge(learned: Learned, progress: Progress) -> Judgement:
     task = learned.task
     if task.judge is not None:
         progress.work = Work("judging")
-        metric = METRIC_OF[task.kind]
+        metric = METRICS_OF[task.kind][0]
         value = task.judge(model.build(learned.parameters))[metric]
         progress.work = None
         mean, width = interval(value, len(task.test)) if metric == "accuracy" else (value, 0.0)
@@ -190,7 +189,7 @@ def measure_confidence(translator: Translator, pairs: Sequence[tuple[str, str]],
 # --- the folder -------------------------------------------------------------------------------------------------------
 
 
-def write_model(learned: Learned, about: About | None = None) -> None:
+def write_model(learned: Learned) -> None:
     """What makes a folder a model, the config last."""
     folder, (source, target) = learned.request.folder, (learned.task.source, learned.task.target)
     write_parameters(folder, learned.parameters.to_arrays())
@@ -202,7 +201,7 @@ def write_model(learned: Learned, about: About | None = None) -> None:
     separate.unlink(missing_ok=True)
     if source is not None and target not in (None, source):
         target.save(separate)
-    write_config(folder, learned.config, about or describe(learned, Judgement([])))
+    write_config(folder, learned.config, describe(learned, Judgement([])))
 
 
 def write_words(learned: Learned) -> None:
@@ -243,7 +242,7 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "data": [str(name) for name in request.material.names],
             "origins": origins(request.material),
             "pairs": task.pairs,
-            "left out": task.left_out,
+            "left out": dict(task.tally.reasons()),
             "command": shlex.join(["vidrio", *request.command]),
             **({"from": start.name, "before": trainings(start.about)} if start else {}),
             "preset": plan.preset or OWN_SIZES,

@@ -13,15 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from vidrio.data.store import Examples, Ids
 from vidrio.errors import RunError
-from vidrio.learn.batches import Position, collate, stream
+from vidrio.learn.batches import Streamed, collate, stream
 from vidrio.learn.net import model
 from vidrio.learn.net.loss import gradient_of
 from vidrio.learn.net.parameters import Parameters
@@ -30,7 +31,6 @@ from vidrio.learn.processes import ALONE, Processes
 from vidrio.learn.run.plan import METRICS, Recipe, Stop
 from vidrio.learn.run.state import BestModel, Keeper, State
 from vidrio.learn.run.validate import Validate
-from vidrio.model.config import ModelConfig
 
 Learned = tuple[Tensor, Tensor]  # a gradient; and loss, predictions, tokens, and a place for seconds
 
@@ -55,7 +55,8 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     """Go on from `state` until the recipe says stop; gives each line of metrics, of steps and validations."""
     recipe, processes = training.recipe, training.processes
     state.ended = is_over(state, recipe)  # an ended run may have been told to go further
-    clock, steps = Clock(state.seconds), batches_of_steps(training.examples, recipe, state)
+    clock, longest = Clock(state.seconds), state.parameters.config.max_positions
+    batches = stream(training.examples, recipe.batch_tokens, longest, recipe.seed, state.position)
     with (
         closing(Workers(training.shares)) as workers,
         closing(Keeper(training.run if processes.leads else None, state)) as keeper,
@@ -63,7 +64,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     ):
         while not state.ended:
             before = state.share, state.epoch
-            take_step(training, next(steps), state, clock, workers)
+            take_step(training, list(islice(batches, recipe.accumulate)), state, clock, workers)
             state.share = share_over(recipe.stop, state)
             state.ended = state.share >= 1
             due, stopped = processes.any_of(keeper.is_due(), interruption.asked)
@@ -86,30 +87,15 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 # --- one step ---------------------------------------------------------------------------------------------------------
 
 
-class StepBatches(NamedTuple):
-    """The batches of one step, as numbers of pairs, and where in the data the run is after them."""
-
-    position: Position
-    epoch: float
-    batches: list[Ids]
-
-
-def batches_of_steps(examples: Examples, recipe: Recipe, state: State) -> Iterator[StepBatches]:
-    """The batches of each step, `accumulate` of them."""
-    longest = state.parameters.config.max_positions
-    batches = stream(examples, recipe.batch_tokens, longest, recipe.seed, state.position)
-    while True:
-        some = [next(batches) for _ in range(recipe.accumulate)]
-        yield StepBatches(some[-1][0], some[-1][1], [pairs for _, _, pairs in some])
-
-
-def take_step(training: Training, step: StepBatches, state: State, clock: "Clock", workers: "Workers") -> None:
+def take_step(
+    training: Training, batches: Sequence[Streamed], state: State, clock: "Clock", workers: "Workers"
+) -> None:
     """Learn from some batches: one step of the optimiser."""
     recipe, processes, parameters = training.recipe, training.processes, state.parameters
     number = state.step + 1
     gradient = torch.zeros_like(parameters.flat)
     sums = torch.zeros(4, dtype=torch.float64)  # loss, predictions, tokens, seconds
-    for place, pairs in enumerate(step.batches):
+    for place, (_, _, pairs) in enumerate(batches):
         if place % processes.size == processes.rank:
             learn = partial(learn_from, training, parameters, (recipe.seed, number, place))
             for part, figures in workers.each(learn, pairs):
@@ -133,7 +119,7 @@ def take_step(training: Training, step: StepBatches, state: State, clock: "Clock
     # In the first steps the mean is of those steps only, not of where they started.
     state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
     state.step, state.seconds = number, seconds
-    state.position, state.epoch = step.position, step.epoch
+    state.position, state.epoch, _ = batches[-1]
     state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
 
 
@@ -214,7 +200,8 @@ def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
         state.first_loss = loss
     proven = state.step >= max(PROOF, 2 * recipe.warmup) and (recipe.stop.converged or state.share > 0.1)
     # A model that is learned on from knows much at its start; it is held to what one that knows nothing would lose.
-    ignorance = max(state.first_loss, math.log(n_choices(state.parameters.config)))
+    config = state.parameters.config
+    ignorance = max(state.first_loss, math.log(config.target_vocabulary if config.has_decoder else config.n_classes))
     if proven and loss > 0.98 * ignorance:
         raise RunError(
             "the loss does not move: nothing is being learned",
@@ -224,11 +211,6 @@ def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
     rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(state.step, state.share)
     record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss, "rate": rate}
     return record | {"share": state.share, "seconds": state.seconds, "tokens_per_second": tokens / max(seconds, 1e-9)}
-
-
-def n_choices(config: ModelConfig) -> int:
-    """Among how many words, or classes, the model chooses."""
-    return config.target_vocabulary if config.has_decoder else config.n_classes
 
 
 def is_over(state: State, recipe: Recipe) -> bool:

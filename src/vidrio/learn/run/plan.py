@@ -2,7 +2,6 @@
 on: MODEL/run/plan.json. What nobody chooses, `choose.py` does.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -123,20 +122,14 @@ class Plan:
     recipe: Recipe
     tokenizers: list[str]  # their fingerprints
 
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "config": self.config.to_json(), "recipe": asdict(self.recipe)}
-
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Plan":
         recipe = Recipe(**{**data["recipe"], "stop": Stop(**data["recipe"]["stop"])})
         return Plan(**{**data, "config": ModelConfig.from_json(data["config"]), "recipe": recipe})
 
     def to_text(self) -> str:
-        return json_text(self.to_json(), indent=2)
-
-    @staticmethod
-    def from_text(text: str) -> "Plan":
-        return Plan.from_json(json.loads(text))
+        told = {**vars(self), "config": self.config.to_json(), "recipe": asdict(self.recipe)}
+        return json_text(told, indent=2)
 
 
 def read_plan(run: Path) -> Plan | None:

@@ -63,10 +63,13 @@ class Task:
     held_out: Sequence[tuple[str, str]]  # the same to validate with
     labels: tuple[str, ...] = ()
     tally: Tally
-    left_out: dict[str, int]  # by reason
     pairs: dict[str, int]
     repeats: float = 0.0  # of each word, on average, where something is translated
-    fingerprints: list[str]  # of its tokenizers
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """Of its tokenizers."""
+        return [tokenizer.fingerprint() for tokenizer in (self.source, self.target) if tokenizer]
 
 
 def sentence_pairs(folder: DataFolder, material: Material, start: Start | None, progress: Progress) -> Task:
@@ -110,10 +113,8 @@ def sentence_pairs(folder: DataFolder, material: Material, start: Start | None, 
         held_out=dev_pairs,
         test=test_pairs,
         tally=prepared.tally,
-        left_out=dict(prepared.tally.reasons()),
         pairs=prepared.pairs,
         repeats=repeats_of_words(prepared.folder / "train.tsv"),
-        fingerprints=[source.fingerprint(), target.fingerprint()],
     )
 
 
@@ -135,7 +136,7 @@ def describe(task: Task) -> list[str]:
     parts = [f"{task.pairs[part]:,} {says}" for part, says in held.items() if task.pairs[part]]
     return [
         f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
-        *(f"  left out {count:,}: {reason}" for reason, count in task.left_out.items()),
+        *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
         *tally.notes(),
         f"to learn from: {task.pairs['train']:,}; held out: {', '.join(parts) or 'given files'}",
     ]
