@@ -22,11 +22,10 @@ def fetch(url: str, path: Path, progress: Progress, *, mirror: str = "", wait: f
 
     With a mirror, `https://host/file` is fetched from `MIRROR/host/file`.
     """
-    address = _through(url, mirror)
     part = path.with_name(f"{path.name}.part")
     for attempt in range(1, _TRIES + 1):
         try:
-            _fetch(address, part, progress)
+            _fetch(url, mirror, part, progress)
             part.replace(path)
             part.with_suffix(".tag").unlink(missing_ok=True)
             return
@@ -48,9 +47,8 @@ def fetch(url: str, path: Path, progress: Progress, *, mirror: str = "", wait: f
 
 def get_json(url: str, *, mirror: str = "") -> object:
     """A small JSON answer."""
-    address = _through(url, mirror)
     try:
-        with _open(address, {}) as answer:
+        with _open(url, mirror, {}) as answer:
             return json.loads(answer.read(1 << 20))
     except HTTPError as error:
         raise DataError(f"{url} cannot be asked", found=f"{error.code} {error.reason}", do="try again later") from None
@@ -58,29 +56,23 @@ def get_json(url: str, *, mirror: str = "") -> object:
         raise DataError(f"{url} cannot be asked", found=str(error), do="check the network") from None
 
 
-def _through(url: str, mirror: str) -> str:
-    parts = urlsplit(url)
-    if not mirror:
-        return url
-    if urlsplit(mirror).scheme not in ("http", "https"):
-        raise DataError(f"{mirror} is no address of a mirror", do="give one that begins with http:// or https://")
-    return f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}" + (f"?{parts.query}" if parts.query else "")
-
-
-def _open(url: str, headers: dict[str, str]) -> HTTPResponse:
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise DataError(f"{url} is no web address", do="give one that begins with http:// or https://")
+def _open(url: str, mirror: str, headers: dict[str, str]) -> HTTPResponse:
+    if urlsplit(mirror or url).scheme not in ("http", "https"):
+        raise DataError(f"{mirror or url} is no web address", do="give one that begins with http:// or https://")
+    if mirror:
+        parts = urlsplit(url)
+        url = f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}" + (f"?{parts.query}" if parts.query else "")
     request = Request(url, headers={"User-Agent": f"vidrio/{__version__}", "Accept-Encoding": "identity", **headers})
     answer: HTTPResponse = urlopen(request, timeout=_PATIENCE)
     return answer
 
 
-def _fetch(url: str, part: Path, progress: Progress) -> None:
+def _fetch(url: str, mirror: str, part: Path, progress: Progress) -> None:
     """One attempt. A part is gone on with only if the server says that it is still the same file."""
     tag = part.with_suffix(".tag")
     have = part.stat().st_size if part.exists() and tag.exists() else 0
     headers = {"Range": f"bytes={have}-", "If-Range": tag.read_text(encoding="ascii")} if have else {}
-    with _open(url, headers) as answer:
+    with _open(url, mirror, headers) as answer:
         goes_on = (
             have > 0 and answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
         )

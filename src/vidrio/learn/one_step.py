@@ -153,9 +153,8 @@ class Seen:
     def life(self, place: int, rules: Rules) -> "Life":
         """One parameter in the next step of the optimiser, which is taken on copies."""
         if rules.parameters is not None and self.parameters is not rules.parameters:
-            return replace(self, parameters=rules.parameters).life(
-                place, rules
-            )  # there the run goes on, with that gradient
+            # There the run goes on, with that gradient.
+            return replace(self, parameters=rules.parameters).life(place, rules)
         parameters, gradient = self.parameters.flat.clone(), self.gradient.clone()
         adam = rules.adam or Adam.start(parameters)
         length = clip(gradient, rules.longest)
