@@ -6,6 +6,7 @@ next, so a run can stop anywhere and go on exactly.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ class Batch:
         return self._with(lambda tensor: tensor.repeat_interleave(2, 0))
 
     def _with(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        tensors = {name: change(value) for name, value in vars(self).items() if isinstance(value, Tensor)}
+        tensors: dict[str, Any] = {name: change(part) for name, part in vars(self).items() if isinstance(part, Tensor)}
         return replace(self, **tensors)
 
 
