@@ -17,7 +17,6 @@ import torch
 from vidrio.data.lock import LOCK
 from vidrio.data.store import Examples
 from vidrio.errors import RunError, VidrioError
-from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.processes import ALONE, Processes, at_work, join, leave, owner_first, refuse_differences
 from vidrio.learn.run.choose import Room, choose_plan, refuse_nonsense
 from vidrio.learn.run.finish import (
@@ -149,7 +148,7 @@ def begin_or_go_on(request: Request, plan: Plan, room: Room, reporter: Reporter)
     else:
         random = np.random.default_rng([plan.recipe.seed, 0])
         arrays = start.parameters() if start else random_parameters(plan.config, random)
-        state = State.start(Parameters.from_arrays(plan.config, arrays, device=str(device)))
+        state = State.of_arrays(plan.config, arrays, device)
         what = f"the parameters of {start.folder.name}" if start else "random parameters"
         line = f"beginning with {what}, seed {plan.recipe.seed}"
     state = share_state(state, plan.config, room.device, room.processes)

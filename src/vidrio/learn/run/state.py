@@ -10,10 +10,12 @@ import json
 import os
 import time
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -67,7 +69,12 @@ class State:
     @staticmethod
     def start(parameters: Parameters) -> "State":
         flat = parameters.flat
-        return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
+        return State(parameters, flat.clone(), flat.clone(), Adam(torch.zeros_like(flat), torch.zeros_like(flat)))
+
+    @staticmethod
+    def of_arrays(config: ModelConfig, arrays: Mapping[str, np.ndarray], device: torch.device) -> "State":
+        """A run that begins with these parameters."""
+        return State.start(Parameters.from_arrays(config, arrays, device=str(device)))
 
     def tensors(self) -> dict[str, Tensor]:
         """All that was learned."""
