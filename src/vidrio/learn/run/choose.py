@@ -139,14 +139,8 @@ def changed_plan(before: Plan, task: Task, choices: Choices) -> Plan:
 
 
 def _planned(task: Task, config: ModelConfig, recipe: Recipe) -> Plan:
-    return Plan(
-        task=task.kind,
-        preset=preset_of(config),
-        data=task.key,
-        config=config,
-        recipe=recipe,
-        tokenizers=task.fingerprints,
-    )
+    preset, tokenizers = preset_of(config), task.fingerprints
+    return Plan(task=task.kind, preset=preset, data=task.key, config=config, recipe=recipe, tokenizers=tokenizers)
 
 
 def fit_memory(plan: Plan, task: Task, room: Room, *, parts: bool) -> tuple[Plan, list[str]]:

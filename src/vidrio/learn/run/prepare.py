@@ -12,7 +12,7 @@ from typing import Any
 
 from vidrio.data.clean import Tally, tidy
 from vidrio.data.pairs import corpora, read
-from vidrio.data.prepare import Prepared, key_of, made_of_others, prepare
+from vidrio.data.prepare import Prepared, both_sides, key_of, made_of_others, prepare
 from vidrio.data.progress import Progress, Work
 from vidrio.data.store import Examples, in_memory, store
 from vidrio.errors import DataError
@@ -63,13 +63,10 @@ class Task:
     held_out: Sequence[tuple[str, str]]  # the same to validate with
     labels: tuple[str, ...] = ()
     tally: Tally
+    left_out: dict[str, int]  # by reason
     pairs: dict[str, int]
     repeats: float = 0.0  # of each word, on average, where something is translated
-
-    @property
-    def fingerprints(self) -> list[str]:
-        """Of its tokenizers."""
-        return [tokenizer.fingerprint() for tokenizer in (self.source, self.target) if tokenizer]
+    fingerprints: list[str]  # of its tokenizers
 
 
 def sentence_pairs(folder: DataFolder, material: Material, start: Start | None, progress: Progress) -> Task:
@@ -113,8 +110,10 @@ def sentence_pairs(folder: DataFolder, material: Material, start: Start | None, 
         held_out=dev_pairs,
         test=test_pairs,
         tally=prepared.tally,
+        left_out=dict(prepared.tally.reasons()),
         pairs=prepared.pairs,
-        repeats=repeats_of_words(prepared.folder / "train.tsv"),
+        repeats=repeats_of_words(prepared.path("train")),
+        fingerprints=[source.fingerprint(), target.fingerprint()],
     )
 
 
@@ -136,7 +135,7 @@ def describe(task: Task) -> list[str]:
     parts = [f"{task.pairs[part]:,} {says}" for part, says in held.items() if task.pairs[part]]
     return [
         f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
-        *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
+        *(f"  left out {count:,}: {reason}" for reason, count in task.left_out.items()),
         *tally.notes(),
         f"to learn from: {task.pairs['train']:,}; held out: {', '.join(parts) or 'given files'}",
     ]
@@ -147,14 +146,13 @@ def _learn_tokenizers(
 ) -> tuple[Tokenizer, Tokenizer]:
     """One tokenizer for both sides, or one for each; learned from the training pairs."""
     data = prepared.key, prepared.pairs["train"]
-    file = prepared.folder / "train.tsv"
-    with file.open(encoding="utf-8", newline="\n") as lines, file.open(encoding="utf-8", newline="\n") as again:
-        sources, targets = (line.partition("\t")[0] for line in lines), (line[:-1].partition("\t")[2] for line in again)
-        if material.separate:
-            source = learn_tokenizer(folder, material, progress, data, sources)
-            return source, learn_tokenizer(folder, material, progress, data, targets, "target-tokenizer.json")
-        both = learn_tokenizer(folder, material, progress, data, chain(sources, targets))
-        return both, both
+    sources = (source for source, _ in both_sides(prepared.path("train")))
+    targets = (target for _, target in both_sides(prepared.path("train")))
+    if material.separate:
+        source = learn_tokenizer(folder, material, progress, data, sources)
+        return source, learn_tokenizer(folder, material, progress, data, targets, "target-tokenizer.json")
+    both = learn_tokenizer(folder, material, progress, data, chain(sources, targets))
+    return both, both
 
 
 def learn_tokenizer(

@@ -52,7 +52,9 @@ def texts(folder: DataFolder, material: Material, kind: str, progress: Progress)
         held_out=list(parts[1].items()),
         labels=labels,
         tally=tally,
+        left_out=dict(tally.reasons()),
         pairs=dict(zip(PARTS, map(len, parts), strict=True)),
+        fingerprints=[tokenizer.fingerprint()],
     )
 
 
