@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vidrio.model.files import write_output
+from vidrio.model.files import write_atomically, write_output
 from vidrio.model.json_text import json_text
 
 
@@ -20,6 +20,15 @@ def test_a_link_stays_a_link_and_its_file_is_written(tmp_path: Path) -> None:
     write_output(tmp_path / "link", b"after")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "after"
+
+
+@pytest.mark.parametrize("name", [".", "..", "folder"])
+def test_a_folder_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=r"busy|directory"):
+        write_atomically(Path(name), b"text")
+    assert [*tmp_path.iterdir()] == [tmp_path / "folder"]
 
 
 def test_a_link_to_nothing_yet_makes_the_file_that_it_names(tmp_path: Path) -> None:

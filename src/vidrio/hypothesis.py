@@ -11,13 +11,10 @@ That is CTranslate2's form, not the ((5 + length) / 6)^α of §6.1, so that ever
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from vidrio.errors import ConfigError
 from vidrio.model.config import LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfig
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
@@ -123,7 +120,7 @@ class Noted:
     best hypotheses of which it is not sure."""
 
     sure: float  # log p of a token on average
-    looked_at: "dict[tuple[Ids, Ids], np.ndarray]" = field(default_factory=dict)  # by source and target ids
+    looked_at: dict[tuple[Ids, Ids], Any] = field(default_factory=dict)  # an array for source and target ids
 
 
 def score_of(log_prob: float, length: int, options: Options) -> float:

@@ -19,7 +19,7 @@ LARGEST_OBJECT = 8 * 1024 * 1024  # bytes of any other JSON that is read: parsed
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: into a temporary file beside it, then moved into place."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name[:100]}.{os.urandom(8).hex()}.part")
+    temporary = path.parent / f".{path.name[:100]}.{os.urandom(8).hex()}.part"  # `.` has no name to change
     try:
         with about_file(path), temporary.open("xb") as file:
             keep_access(path, temporary)
