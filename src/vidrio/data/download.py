@@ -58,7 +58,8 @@ def get_json(url: str, *, mirror: str = "") -> object:
 
 def _open(url: str, mirror: str, headers: dict[str, str]) -> HTTPResponse:
     if urlsplit(mirror or url).scheme not in ("http", "https"):
-        raise DataError(f"{mirror or url} is no web address", do="give one that begins with http:// or https://")
+        what = f"{mirror} is no address of a mirror" if mirror else f"{url} is no web address"
+        raise DataError(what, do="give one that begins with http:// or https://")
     if mirror:
         parts = urlsplit(url)
         url = f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}" + (f"?{parts.query}" if parts.query else "")
