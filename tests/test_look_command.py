@@ -287,6 +287,19 @@ def test_what_cannot_be_done_is_exit_code_1(arguments: list[str], capsys: pytest
     refused(capsys, "Hello world", *arguments)
 
 
+def test_without_a_mask_nothing_is_said_to_be_reused(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = look_at(capsys, "hello world", "--model", "lesson", "--mask", "off", "--step", "1")
+    assert "Nothing can be reused" in out
+    assert "Reusing is exact" not in out
+
+
+def test_a_step_of_a_run_that_came_to_nan_is_refused_with_the_first_one(capsys: pytest.CaptureFixture[str]) -> None:
+    nan = ["--set", "enc.0.self.WQ.h0=nan"]
+    code, _, err = look_at(capsys, "hello world", "--model", "lesson", *nan, "--step", "1")
+    assert code == 1
+    assert "first NaN: enc.0.self.Q.h0[0,0]" in err
+
+
 def test_control_characters_in_a_text_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, err = look_at(capsys, "hello \x1b[31mworld\u202e", "--model", "lesson")
     assert "\x1b" not in out + err

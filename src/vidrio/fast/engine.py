@@ -102,7 +102,6 @@ class Engine:
         [prefix] = self._named([options.prefix], self._target_tokens)
         told = self._told(options)
         asked = options.scores or options.beam > 1  # a beam knows them anyway; greedy search saves a tenth of its time
-
         sure = note.sure if note else None
 
         def submit(batch: Sequence[Sequence[int]]) -> list[Any]:
