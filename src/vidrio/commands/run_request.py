@@ -63,7 +63,15 @@ _WHATIF = (
 )
 # In this order changes are made.
 _CHANGES = (
-    *("change-dtype", "without", "softmax", "mask", "positions", "divisor", "norm-epsilon", "heads-off", "set"),
+    "change-dtype",
+    "without",
+    "softmax",
+    "mask",
+    "positions",
+    "divisor",
+    "norm-epsilon",
+    "heads-off",
+    "set",
     "scale",
 )
 # Target, search, reading and what-ifs; with --model and --dtype they are what `RunRequest.take` takes.

@@ -62,13 +62,17 @@ Examples:
 @click.argument("words", metavar="[TEXT]", nargs=-1)
 @model_option
 @click.option(
-    *("-i", "--input", "sources"),
+    "-i",
+    "--input",
+    "sources",
     multiple=True,
     type=FileOrAddress(exists=True, dir_okay=False, path_type=Path),
     help="Read lines from this file. With --ray: files, folders, patterns.",
 )
 @click.option(
-    *("-o", "--output", "target"),
+    "-o",
+    "--output",
+    "target",
     type=FileOrAddress(dir_okay=False, path_type=Path),
     help="Write to this file, which appears when all is done. With --ray: a folder.",
 )
@@ -281,12 +285,10 @@ class Request:
         from vidrio.model import find as models
         from vidrio.translate.engines import begin, cores
 
-        workers = (self.workers or cores()) if self.text is None else 1
-        opening = begin(self.model_name, self.engine, workers)
+        opening = begin(self.model_name, self.engine, (self.workers or cores()) if self.text is None else 1)
         from vidrio.translate.translator import Translator  # while the engine is loaded
 
-        tell = lambda message: click.echo(f"vidrio: {message}", err=True)  # noqa: E731
-        translator = Translator.opened(opening, tell)
+        translator = Translator.opened(opening, lambda message: click.echo(f"vidrio: {message}", err=True))
         if self.model_name is None and translator.folder == models.packaged().get(models.LESSON):
             click.echo("vidrio: translating with the lesson's model, which knows a handful of words", err=True)
         return translator
@@ -314,8 +316,7 @@ class Request:
         ):
             # The manifest of a part tells its file, but nothing of a standard input.
             part = part_of(self.target) if self.target and self.source is None and output.done else None
-            left = self.after(chunks, part, output.done, work)
-            for lines in self.printed(work, left, output.done + 1):
+            for lines in self.printed(work, self.after(chunks, part, output.done, work), output.done + 1):
                 output.write(lines)
                 progress()
 
