@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--model", help="a model folder or name")
     parser.add_argument("--source", type=Path, nargs="+", default=[Path(SOURCE), Path(NEWS)], help="a sentence a line")
     parser.add_argument("--lines", type=int, default=10_000, help="so many of its lines")
+    parser.add_argument("--words", type=int, help="only lines of so many words")
     parser.add_argument("--beam", default="1,4")
     parser.add_argument("--peers", default=sys.executable, metavar="PYTHON", help="has argostranslate, transformers")
     parser.add_argument("--what", default="agreement,cold,throughput,latency")
@@ -71,7 +72,8 @@ def main() -> None:
         peers = Peers(given.peers, folder, Path(home))
         for what in given.what.split(","):
             for source, beam in asked if what == "throughput" else asked[:1]:
-                lines = source.read_text(encoding="utf-8").splitlines()[: given.lines]
+                every = source.read_text(encoding="utf-8").splitlines()
+                lines = [line for line in every if given.words in (None, len(line.split()))][: given.lines]
                 print(
                     f"\n{folder.name}, {len(lines):,} lines of {source.name}, beam {beam}, {cores()} cores", flush=True
                 )
