@@ -110,7 +110,10 @@ def main() -> None:
             print(f"{name}: the bytes of the plain command", flush=True)
 
         parts = Place.of(f"{BASE}/out/.vidrio/a.txt")
-        done = lambda: sum(name.isdigit() for name, _ in parts.files())  # noqa: E731
+
+        def done() -> int:
+            return sum(name.isdigit() for name, _ in parts.files())
+
         first = command("txt", f"{BASE}/out")
         wait_for(lambda: done() >= 2, first)
         os.kill(worker_of(first.pid), signal.SIGKILL)

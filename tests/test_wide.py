@@ -132,7 +132,10 @@ def test_patterns_folders_and_files_name_inputs(tmp_path):
     for name in ("in/a.txt", "in/b.txt", "in/c.jsonl", "in/deep/a.txt", "in/.hidden", "other.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x\n")
-    names = lambda *patterns: list(matching([str(tmp_path / pattern) for pattern in patterns]))  # noqa: E731
+
+    def names(*patterns: str) -> list[str]:
+        return list(matching([str(tmp_path / pattern) for pattern in patterns]))
+
     assert names("in/*.txt") == ["a.txt", "b.txt"]
     assert names("in", "other.txt") == ["a.txt", "b.txt", "c.jsonl", "other.txt"]
     assert names("in/*/*.txt") == ["deep/a.txt"]
@@ -503,7 +506,10 @@ def test_the_pairs_are_those_of_the_plain_command(call_vidrio, loop, monkeypatch
     command = ["data", "clean", *files, "--to", "kept.tsv", *CLEANING[wishes], "--json"]
     plain = call_vidrio(*command)
     assert plain.returncode == 0, plain.stderr
-    bytes_of = lambda: {path.name: path.read_bytes() for path in tmp_path.glob("*.tsv")}  # noqa: E731
+
+    def bytes_of() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in tmp_path.glob("*.tsv")}
+
     before = bytes_of()
     for name in ("kept.tsv", "held.tsv"):
         (tmp_path / name).unlink(missing_ok=True)
