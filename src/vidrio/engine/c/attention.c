@@ -165,7 +165,9 @@ static void attend(const Model *m, const Group *g, const float *Q, float *s, flo
             *mean = h ? *mean + w : w;
             if (h == heads - 1) *mean = *mean / (float)heads;
           }
-      mix(s, rows, padded, g->keys, h, width, all_columns, concat + (size_t)first * (size_t)all_columns);
+      float *head = concat + (size_t)first * (size_t)all_columns;
+      mix(s, rows, padded, g->keys, h, width, all_columns, head);
+      tap(record, "head", h, head + h * width, rows, width, all_columns);
     }
   }
 }
