@@ -122,11 +122,16 @@ static inline void read_sums(int32_t *to, Sums a) { memcpy(to, &a, sizeof a); }
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 // y = product * (scale of the row * scale of the column) + b; `product` gets the whole numbers if somebody looks.
-ALWAYS_INLINE void scale_block(const Matrix *W, int32_t block, Sums sums, float row_scale, int32_t row_sum, float *y,
+ALWAYS_INLINE void scale_block(const Matrix *W, int32_t block, const int chains, const Sums *sums, float row_scale, int32_t row_sum, float *y,
                                float *product) {
-  int32_t s[COLUMNS], c = block * COLUMNS;
+  int32_t s[COLUMNS], more[COLUMNS], c = block * COLUMNS;
   float t[COLUMNS], raw[COLUMNS];
-  read_sums(s, sums);
+  read_sums(s, sums[0]);
+#pragma GCC unroll 8
+  for (int n = 1; n < chains; n++) {
+    read_sums(more, sums[n]);
+    for (int j = 0; j < COLUMNS; j++) s[j] += more[j];
+  }
   for (int j = 0; j < COLUMNS; j++) raw[j] = (float)(s[j] - SHIFT_INPUT * W->sum[c + j] - SHIFT_WEIGHT * row_sum);
   for (int j = 0; j < COLUMNS; j++) t[j] = raw[j] * (row_scale * W->scale[c + j]);
   if (W->bias) for (int j = 0; j < COLUMNS; j++) t[j] = t[j] + W->bias[c + j];
@@ -136,27 +141,37 @@ ALWAYS_INLINE void scale_block(const Matrix *W, int32_t block, Sums sums, float 
   if (product) memcpy(product + c, raw, (size_t)n * sizeof *raw);
 }
 
-ALWAYS_INLINE void tile(const int tall, const int wide, const Matrix *W, int32_t block, const Rows *x, int32_t row, float *y,
+// `chains` sums side by side over k: of few rows one addition would wait for the one before. Whole numbers do not mind.
+ALWAYS_INLINE void tile(const int tall, const int wide, const int chains, const Matrix *W, int32_t block, const Rows *x, int32_t row, float *y,
                         int32_t stride, float *product) {
-  Sums sums[8][4];
-  size_t depth = (size_t)W->depth, size = depth * COLUMNS;
+  Sums sums[16];
+  size_t depth = (size_t)W->depth, size = depth * COLUMNS, k = 0;
   const int8_t *w = W->whole + (size_t)block * size;
   const uint8_t *q = x->whole + (size_t)row * depth;
+#pragma GCC unroll 16
+  for (int i = 0; i < tall * wide * chains; i++) memset(&sums[i], 0, sizeof(Sums));
+  for (; k + (size_t)chains * GROUP <= depth; k += (size_t)chains * GROUP)
 #pragma GCC unroll 8
-  for (int r = 0; r < tall; r++)
+    for (int c = 0; c < chains; c++)
 #pragma GCC unroll 4
-    for (int b = 0; b < wide; b++) memset(&sums[r][b], 0, sizeof(Sums));
-  for (size_t k = 0; k < depth; k += GROUP)
+      for (int b = 0; b < wide; b++)
+#pragma GCC unroll 8
+        for (int r = 0; r < tall; r++) {
+          size_t at = k + (size_t)c * GROUP;
+          sums[(r * wide + b) * chains + c] = dot(sums[(r * wide + b) * chains + c], q + (size_t)r * depth + at, w + (size_t)b * size + at * COLUMNS);
+        }
+  for (; k < depth; k += GROUP)
 #pragma GCC unroll 4
     for (int b = 0; b < wide; b++)
 #pragma GCC unroll 8
-      for (int r = 0; r < tall; r++) sums[r][b] = dot(sums[r][b], q + (size_t)r * depth + k, w + (size_t)b * size + k * COLUMNS);
+      for (int r = 0; r < tall; r++)
+        sums[(r * wide + b) * chains] = dot(sums[(r * wide + b) * chains], q + (size_t)r * depth + k, w + (size_t)b * size + k * COLUMNS);
 #pragma GCC unroll 8
   for (int r = 0; r < tall; r++)
 #pragma GCC unroll 4
     for (int b = 0; b < wide; b++) {
       size_t at = (size_t)(row + r) * (size_t)stride;
-      scale_block(W, block + b, sums[r][b], x->scale[row + r], x->sum[row + r], y + at, product ? product + at : NULL);
+      scale_block(W, block + b, chains, &sums[(r * wide + b) * chains], x->scale[row + r], x->sum[row + r], y + at, product ? product + at : NULL);
     }
 }
 
@@ -190,28 +205,18 @@ static void linear(const Matrix *W, const Rows *x, int32_t rows, float *y, int32
   }
   int32_t tall = rows - rows % TALL;
   if (tall) {
-    EACH_BLOCK(WIDE, for (row = 0; row < tall; row += TALL) tile(TALL, WIDE, W, block, x, row, y, stride, product);)
-    EACH_BLOCK(1, for (row = 0; row < tall; row += TALL) tile(TALL, 1, W, block, x, row, y, stride, product);)
+    EACH_BLOCK(WIDE, for (row = 0; row < tall; row += TALL) tile(TALL, WIDE, 1, W, block, x, row, y, stride, product);)
+    EACH_BLOCK(1, for (row = 0; row < tall; row += TALL) tile(TALL, 1, 1, W, block, x, row, y, stride, product);)
   }
-#if defined(__AVX512VNNI__)
-  for (row = tall; row + 4 <= rows; row += 4) {
-    block = 0;
-    EACH_BLOCK(4, tile(4, 4, W, block, x, row, y, stride, product);)
-    EACH_BLOCK(1, tile(4, 1, W, block, x, row, y, stride, product);)
-  }
-#else
   row = tall;
+#if defined(__AVX512VNNI__)
+  for (; row + 4 <= rows; row += 4)
+    for (block = 0; block < W->blocks; block++) tile(4, 1, 2, W, block, x, row, y, stride, product);
 #endif
-  for (; row + 2 <= rows; row += 2) {
-    block = 0;
-    EACH_BLOCK(2, tile(2, 2, W, block, x, row, y, stride, product);)
-    EACH_BLOCK(1, tile(2, 1, W, block, x, row, y, stride, product);)
-  }
-  for (; row < rows; row++) {
-    block = 0;
-    EACH_BLOCK(4, tile(1, 4, W, block, x, row, y, stride, product);)
-    EACH_BLOCK(1, tile(1, 1, W, block, x, row, y, stride, product);)
-  }
+  for (; row + 2 <= rows; row += 2)
+    for (block = 0; block < W->blocks; block++) tile(2, 1, 2, W, block, x, row, y, stride, product);
+  for (; row < rows; row++)
+    for (block = 0; block < W->blocks; block++) tile(1, 1, 4, W, block, x, row, y, stride, product);
 }
 
 // --- rows become whole numbers ----------------------------------------------------------------------------------------
