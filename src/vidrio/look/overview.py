@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.whatif.comparison import first
 from vidrio.look.blocks import Bar, Block, Note, Prediction, Predictions, Rows, Table, Title, Value, Words, apart
 from vidrio.look.command_line import CommandLine
@@ -97,7 +98,7 @@ def describe(seen: Look) -> str:
 def computed_in(seen: Look) -> str:
     """`float64`, or `int8 and float32`."""
     model = seen.model
-    return f"int8 and {model.dtype}" if model.machine.arithmetic.name == "eight bits" else str(model.dtype)
+    return "int8 and float32" if model.machine.arithmetic is WHOLE_NUMBERS else str(model.dtype)
 
 
 def text_in(seen: Look) -> Table:
