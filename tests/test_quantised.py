@@ -7,14 +7,22 @@ import numpy as np
 import pytest
 
 from small_models import rewrite_config, write_model
-from vidrio.draw.terminal import text as plain
 from vidrio.errors import ModelError
 from vidrio.glass.proof.stored import check_file, stored
 from vidrio.look.receipt import as_data, why
 from vidrio.look.run import look, open_model
+from vidrio.look.terminal import text as plain
 from vidrio.model.folder import read_arrays, read_config, read_parameters, write_parameters
 from vidrio.model.parameters import parameter_specs
-from vidrio.model.quantised import LARGEST, SCALE, SUMMED, dequantise, in_whole_numbers, multiplies_in_whole_numbers, quantise
+from vidrio.model.quantised import (
+    LARGEST,
+    SCALE,
+    SUMMED,
+    dequantise,
+    in_whole_numbers,
+    multiplies_in_whole_numbers,
+    quantise,
+)
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from safetensors.numpy import load
 
 from traced import CHOICES, blank, make_machine, run
 from vidrio.errors import ConfigError
-from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.paper.transformer import Machine
 from vidrio.glass.proof.receipts import locate, receipt
 from vidrio.glass.whatif.whatif import parse
@@ -328,13 +328,6 @@ def test_a_model_that_is_not_there_is_told(call_vidrio: Callable[..., subprocess
     done = call_vidrio("serve", "--model", "nowhere")
     assert done.returncode == 1
     assert "nowhere is not a model" in done.stderr
-
-
-def test_a_notebook_makes_the_same_run() -> None:
-    told = client().post("/api/notebook", json={"text": "hello world", "changes": [["softmax", "naive"]]}).json()
-    code = "".join("".join(cell["source"]) for cell in told["cells"] if cell["cell_type"] == "code")
-    assert "hello world" in code
-    assert "naive" in code
 
 
 def test_tokens_are_compared_by_their_learned_rows() -> None:

@@ -42,7 +42,9 @@ _LINES = {
     "gelu": "{0} * 0.5 * (1 + np.vectorize(math.erf)({0} / np.sqrt(2)))",
     "column_mean": "{0}.mean(0)",
     "log_of_choice": "np.log({0}[np.arange(len({1})), {1}])",
-    "log_softmax_of_choice": "(z := {0} - {0}.max(-1, keepdims=True))[np.arange(len({1})), {1}] - np.log(np.exp(z).sum(-1))",
+    "log_softmax_of_choice": (
+        "(z := {0} - {0}.max(-1, keepdims=True))[np.arange(len({1})), {1}] - np.log(np.exp(z).sum(-1))"
+    ),
     "learned_positions": "{0}[:{L}]",
     "none_positions": "np.zeros(({L}, {D}))",
     "sinusoidal_positions": (

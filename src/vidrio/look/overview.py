@@ -221,7 +221,7 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
     if options.sampling:
         s = options.sampling
         way = f"drawn at random, temperature {s.temperature:g}, top-k {s.top_k or 'off'}, "
-        way += f"top-p {s.top_p:g}, min-p {s.min_p:g}, seed {s.seed}"
+        way += f"top-p {s.top_p:g}, seed {s.seed}"
     yield Note(
         f"The whole: log p {log_prob}, score {number(result.score, precision)} "
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
@@ -284,7 +284,6 @@ def onward(seen: Look, again: CommandLine) -> Iterator[Block]:
         ("one layer, every matrix", again.look("--at", side)),
         ("one matrix", again.look("--at", best)),
         ("where one number comes from", again.why(f"{best}[0,0]")),
-        ("every attention head", again.look("--heads")),
         ("all of it as a page", again.look("--html", "page.html")),
     ]
     fits = all(len(line) <= WIDTH - 32 for _, line in commands)

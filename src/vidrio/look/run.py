@@ -72,8 +72,8 @@ class LoadedModel:
 
 
 def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:
-    """A model by name or folder; None is the default model. It computes as the engine does where that multiplies in whole
-    numbers, else in float64, unless a `dtype` is given: np.int8 (whole numbers), np.float32 or np.float64."""
+    """A model by name or folder; None is the default model. It computes as the engine does where that multiplies in
+    whole numbers, else in float64, unless a `dtype` is given: np.int8 (whole numbers), np.float32 or np.float64."""
     path = models.find(name_or_path)
     config, about = read_config(path)
     stored = read_arrays(path)

@@ -188,7 +188,11 @@ ROW_SCALE = Formula(
     "what 1 is worth in each row of whole numbers up to 127",
 )
 WHOLE_ROWS = Formula(
-    "whole_by_rows", "round(x · (1 / scale))", r"\mathrm{round}(x\cdot(1/s_x))", WHOLE_NUMBERS, "the rows in whole numbers"
+    "whole_by_rows",
+    "round(x · (1 / scale))",
+    r"\mathrm{round}(x\cdot(1/s_x))",
+    WHOLE_NUMBERS,
+    "the rows in whole numbers",
 )
 
 
