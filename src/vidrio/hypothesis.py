@@ -112,6 +112,7 @@ class Hypothesis(NamedTuple):
     score: float
     token_log_probs: tuple[float, ...]  # one for each id, and one for the end token if it ended
     ended: bool  # False: cut at max_length
+    attention: "memoryview[float] | None" = None  # T × S float32, a row for each id: what the decoder looked at when it chose it
 
 
 @dataclass(frozen=True)
