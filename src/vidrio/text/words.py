@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 
 from vidrio.text.pattern import pattern
-from vidrio.text.reading import protect
+from vidrio.text import protect
 
 Place = tuple[int, int]
 
