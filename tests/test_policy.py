@@ -36,6 +36,7 @@ ROOMS = (
     "text.reading",
     "hypothesis",
     "search",
+    "engine",
     "glass.paper",
     "glass.numbers",
     "glass.proof",
@@ -68,7 +69,7 @@ STILL_WRONG: set[tuple[str, str]] = set()
 # Where each library may be imported.
 LIBRARIES = {
     "numpy": (
-        *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "wide", "score", "learn"),
+        *("model", "text.tokens", "search", "engine", "glass", "fast", "translate", "data", "wide", "score", "learn"),
         *("interop", "look", "draw", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
@@ -80,6 +81,7 @@ LIBRARIES = {
     "sentencepiece": ("text.tokens",),
     "yaml": ("interop",),
     "onnx": ("interop",),
+    "wasmtime": ("engine",),
     "torch": ("learn",),
     "sacrebleu": ("score",),
     "zstandard": ("data",),

@@ -131,7 +131,7 @@ def as_entry(text: str, tokens: Tokens) -> str:
     """A word or two that stand alone (a heading, a menu, a label: Name & Address:): each in small letters, as in a
     dictionary, if the vocabulary knows it better so."""
     words = [word for word in text.removesuffix(":").split() if word != "&"]
-    if not (words and text[:1].isupper() and FEWEST <= len(text) and len(words) < SEVERAL):
+    if not (words and text[:1].isupper() and len(text) >= FEWEST and len(words) < SEVERAL):
         return text
     if not all(word.isalpha() and (word.istitle() or word.islower()) for word in words):
         return text

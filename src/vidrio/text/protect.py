@@ -163,7 +163,7 @@ def _pattern(signs: str) -> re.Pattern[str]:
 
 
 def came_through(source: Protected, translation: str) -> bool:
-    """Whether all that is protected in a sentence is in its translation, not more often, and words where it has some."""
+    """Whether all that is protected in a sentence is in its translation, as often, and words where it has some."""
     if not source.spans:
         return True
     written = protected(translation)

@@ -6,8 +6,8 @@ Where a place is a pair of numbers, they count characters: the first that belong
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 
-from vidrio.text.pattern import pattern
 from vidrio.text import protect
+from vidrio.text.pattern import pattern
 
 Place = tuple[int, int]
 

@@ -112,7 +112,7 @@ def origins(before: str, after: str) -> list[int]:
     if len(before) == len(after) and before.lower() == after.lower():
         return list(range(len(after) + 1))
     matcher = SequenceMatcher(None, *map(_small, (before, after)), autojunk=False)
-    edits = [(i, j, l - k) for kind, i, j, k, l in matcher.get_opcodes() if kind != "equal"]
+    edits = [(i, j, end - k) for kind, i, j, k, end in matcher.get_opcodes() if kind != "equal"]
     return before_edits(edits, len(before))
 
 

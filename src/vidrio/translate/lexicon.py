@@ -1,5 +1,5 @@
-"""Words that the model does not know, from a lexicon that lies beside it: where it invents a word, or has no translation
-of one that is no token, the lexicon has translations, and the model chooses.
+"""Words that the model does not know, from a lexicon beside it: where it invents a word, or has no translation of one
+that is no token, the lexicon has translations, and the model chooses.
 
 A small model has seen a rare word too seldom to know it, and yet often enough for counting: *surname* is *apellido*,
 and not *momento*. The word that goes is the one that the decoder wrote when it looked at it (alignment.py); what comes
@@ -160,9 +160,10 @@ class UnknownWords:
         """Those sentences of which the model is unsure in words that exist and translate theirs; others as they are."""
         gaps_of: dict[int, list[Gap]] = {}
         for number, pieces in enumerate(found):
-            if len(pieces) == 1 and (best := pieces[0].best).log_prob < SURE_ON_AVERAGE * len(best.token_log_probs):
-                if gaps := self._gaps(pieces[0]):
-                    gaps_of[number] = gaps
+            best = pieces[0].best if len(pieces) == 1 else None
+            is_unsure = best and best.log_prob < SURE_ON_AVERAGE * len(best.token_log_probs)
+            if is_unsure and (gaps := self._gaps(pieces[0])):
+                gaps_of[number] = gaps
         filled = self._filled({number: (found[number][0], gaps) for number, gaps in gaps_of.items()})
         return [
             (self._with(pieces[0], filled[number]),) if number in filled else pieces

@@ -1,7 +1,7 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
