@@ -128,19 +128,16 @@ def quiet(word: str, tokens: Tokens) -> str:
 
 
 def as_entry(text: str, tokens: Tokens) -> str:
-    """A word or two that stand alone (a heading, a menu, a label: Name & Address:): each in small letters, as in a
-    dictionary, if the vocabulary knows it better so."""
+    """A word or two that stand alone (a heading, a menu, a label: Name & Address:) in small letters, as in a dictionary,
+    if the vocabulary knows them better so; Isabel Torres is a name, though towers are known better."""
     words = [word for word in text.removesuffix(":").split() if word != "&"]
     if not (words and text[:1].isupper() and len(text) >= FEWEST and len(words) < SEVERAL):
         return text
     if not all(word.isalpha() and (word.istitle() or word.islower()) for word in words):
         return text
-
-    def better(word: str) -> str:
-        small = letter_by_letter(word, str.lower)
-        return small if tokens(small) < tokens(word) else word
-
-    return WORD.sub(lambda word: better(word[0]), text)
+    small = letter_by_letter(text, str.lower)
+    better = all(tokens(word.lower()) < tokens(word) for word in words if word.istitle())
+    return small if better else text
 
 
 def is_title(source: Protected, tokens: Tokens) -> str | None:
