@@ -128,7 +128,7 @@ def quiet(word: str, tokens: Tokens) -> str:
 
 
 def as_entry(text: str, tokens: Tokens) -> str:
-    """A word or two that stand alone (a heading, a menu, a label: Name & Address:) in small letters, as in a dictionary,
+    """A word or two that stand alone (a heading, a menu, a label: Name & Address:) as in dictionaries, in small letters,
     if the vocabulary knows them better so; Isabel Torres is a name, though towers are known better."""
     words = [word for word in text.removesuffix(":").split() if word != "&"]
     if not (words and text[:1].isupper() and len(text) >= FEWEST and len(words) < SEVERAL):

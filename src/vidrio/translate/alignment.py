@@ -16,7 +16,7 @@ import numpy as np
 from vidrio.text.mask import Masked
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place, before_edits, token_places, word_of_each, worded, words
-from vidrio.translate.result import Link, Word, word_at
+from vidrio.translate.translation import Link, Word, word_at
 
 
 def shares(

@@ -26,7 +26,7 @@ from vidrio.model.files import write_atomically
 from vidrio.text.pattern import pattern
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.text.words import Place, token_places
-from vidrio.translate.result import Link, Pieces, Sentence, Word
+from vidrio.translate.translation import Link, Pieces, Sentence, Word
 
 NAME, WORDS = "lexicon.tsv", "words.txt"
 LARGEST = 1 << 26  # bytes

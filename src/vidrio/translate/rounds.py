@@ -17,7 +17,7 @@ from vidrio.text.parts import CLOSING, Span, around, in_halves
 from vidrio.text.protect import Protected, came_through
 from vidrio.text.repetition import repeats
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.translate.result import Pieces, Sentence, put_back
+from vidrio.translate.translation import Pieces, Sentence, put_back
 
 NO_REPEAT = 3  # tokens that may not come a second time, where a translation repeated itself
 GARBLED = "\ufffd"  # what bytes that make no character are decoded to

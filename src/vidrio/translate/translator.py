@@ -30,9 +30,9 @@ from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.lexicon import Lexicon, UnknownWords
 from vidrio.translate.live import Live
-from vidrio.translate.result import Details, Pieces, Scored, Sentence, Translation, put_back
 from vidrio.translate.rounds import Rounds
 from vidrio.translate.stream import in_chunks, in_order, remembering
+from vidrio.translate.translation import Details, Pieces, Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
