@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -15,15 +14,13 @@ import ctranslate2
 
 from vidrio.errors import InputError, ModelError
 from vidrio.fast.batches import Batches
-from vidrio.hypothesis import Hypothesis, Ids, Noted, Options, Pair
+from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import LARGEST_JSON
 from vidrio.model.json_text import encodable
 
 if TYPE_CHECKING:
     import numpy as np
-
-    from vidrio.search import Step
 
 
 _seeding = threading.Lock()  # CTranslate2's seed belongs to the whole process
@@ -87,47 +84,42 @@ class Engine:
         sources: Sequence[Sequence[int]],
         options: Options,
         stopped: Callable[[], bool] = lambda: False,
-        note: Noted | None = None,
     ) -> list[list[Hypothesis]]:
         """The best hypotheses, without the log-probabilities of their tokens: `score` tells them."""
         self._check_lengths(sources, options.max_length)
-        if options.sampling is not None and options.sampling.min_p > 0:
-            from vidrio.search import search
-
-            special = self._config.special
-            return [search(self._stepper(ids), special.start, special.end, options) for ids in sources]
         translator, batches = self._ready()
         if options.sampling is not None:  # draws depend on the batch, so there are no others in it
             translator, batches = self._seeded(options.sampling.seed), Batches(1)
         [prefix] = self._named([options.prefix], self._target_tokens)
         told = self._told(options)
-        asked = options.scores or options.beam > 1  # a beam knows them anyway; greedy search saves a tenth of its time
-        sure = note.sure if note else None
 
         def submit(batch: Sequence[Sequence[int]]) -> list[Any]:
             sent = translator.translate_batch(
                 self._named(batch, self._source_tokens),
                 target_prefix=[prefix] * len(batch) if prefix else None,
-                return_scores=asked,
-                return_attention=sure is not None,
+                return_scores=True,
                 asynchronous=True,
                 **told,
             )
             return [_Coming(result, found) for result in sent]
 
-        def found(result: Any) -> tuple[list[Hypothesis], "np.ndarray | None"]:
-            scores = result.scores if asked else [math.nan] * options.n_best
-            best, *others = map(self._hypothesis, result.hypotheses, scores, repeat(options))
-            is_sure = sure is None or best.log_prob >= sure * (len(best.ids) + best.ended)
-            return [best, *others], None if is_sure else _noted(result.attention[0], len(best.ids))
+        def found(result: Any) -> list[Hypothesis]:
+            return list(map(self._hypothesis, result.hypotheses, result.scores, repeat(options)))
 
         lengths = [(len(ids), options.beam) for ids in sources]
-        results = batches.ask(("search", options, sure), sources, lengths, submit, stopped)
-        if note is not None:
-            for ids, ((best, *_), looked_at) in zip(sources, results, strict=True):
-                if looked_at is not None:
-                    note.looked_at[tuple(ids), best.ids] = looked_at
-        return [hypotheses for hypotheses, _ in results]
+        searched = batches.ask(("search", options), sources, lengths, submit, stopped)
+        return self._completed(sources, searched)
+
+    def _completed(self, sources: Sequence[Sequence[int]], searched: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        """With the log-probabilities and the attention of every token."""
+        pairs = [(ids, one.ids) for ids, found in zip(sources, searched, strict=True) for one in found]
+        scores, attention = iter(self.score(pairs)), iter(self.attend(pairs))
+
+        def completed(one: Hypothesis) -> Hypothesis:
+            log_probs = tuple(next(scores)[: len(one.ids) + one.ended])
+            return one._replace(token_log_probs=log_probs, attention=next(attention))
+
+        return [list(map(completed, found)) for found in searched]
 
     def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:
         self._check_lengths([source], options.max_length)
@@ -141,7 +133,8 @@ class Engine:
             )
         finally:  # CTranslate2's thread drops the callback later, and must not be the last to hold this engine: it
             hearing.clear()  # would have to wait for its own end
-        return self._hypothesis(result.hypotheses[0], result.scores[0], options)
+        found = self._hypothesis(result.hypotheses[0], result.scores[0], options)
+        return self._completed([source], [[found]])[0][0]
 
     def score(self, pairs: Sequence[Pair]) -> list[list[float]]:
         self._check_lengths([source for source, _ in pairs], 1 + max((len(target) for _, target in pairs), default=0))
@@ -206,7 +199,6 @@ class Engine:
             "num_hypotheses": options.n_best,
             "length_penalty": options.length_penalty,
             "coverage_penalty": 0,
-            "repetition_penalty": options.repetition_penalty,
             "no_repeat_ngram_size": options.no_repeat_ngram,
             "suppress_sequences": [[self._target_tokens[i]] for i in options.suppressed] or None,
             "max_input_length": 0,  # 0: it would cut the rest off without a word
@@ -216,27 +208,6 @@ class Engine:
             "sampling_topp": 1.0 if sampling is None else sampling.top_p,
             "sampling_temperature": 1.0 if sampling is None else sampling.temperature,
         }
-
-    def _stepper(self, source: Sequence[int]) -> "Step":
-        """Logits of the next token, for what CTranslate2 cannot draw by itself (min-p): each is asked for by itself,
-        the source and what stands there already being read again."""
-        import numpy as np
-
-        read = self._named([source], self._source_tokens)
-
-        def logits(prefix: Ids) -> "np.ndarray":
-            [result] = self._ready()[0].translate_batch(
-                read,
-                target_prefix=self._named([prefix], self._target_tokens),
-                beam_size=1,
-                max_input_length=0,
-                min_decoding_length=0,
-                max_decoding_length=len(prefix) + 1,
-                return_logits_vocab=True,
-            )
-            return np.array(result.logits[0][-1]).ravel()
-
-        return lambda prefixes: np.stack([logits(prefix[1:]) for prefix in prefixes])  # but for the start token
 
     def _check_lengths(self, sources: Sequence[Sequence[int]], longest_target: int) -> None:
         limit = self._config.max_positions
@@ -263,16 +234,6 @@ class _Coming(NamedTuple):
 
     def result(self) -> Any:
         return self.ours(self.sent.result())
-
-
-def _noted(attention: Sequence[Sequence[float]], length: int) -> "np.ndarray":
-    """Without its first row: with a beam and several sentences in a batch, CTranslate2 (4.8.5) tells in the first step
-    what it looked at for another sentence."""
-    import numpy as np
-
-    looked_at = np.array(attention[:length], np.float32)
-    looked_at[:1] = 0
-    return looked_at
 
 
 def _vocabularies(fast: Path, source: int, target: int) -> tuple[list[str], list[str]]:

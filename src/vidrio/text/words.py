@@ -6,8 +6,8 @@ Where a place is a pair of numbers, they count characters: the first that belong
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 
+from vidrio.text import protect
 from vidrio.text.pattern import pattern
-from vidrio.text.reading import protect
 
 Place = tuple[int, int]
 

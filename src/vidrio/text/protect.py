@@ -1,12 +1,13 @@
 """What must come through a translation whole: addresses, numbers, placeholders, tags, code, paths, emoji.
 
-`spans` finds it, `check` says what of it a translation has lost, `added` whether it has more of it. A number may be
-written otherwise on the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; all else
-counts character for character.
+`spans` finds it, `came_through` says whether a translation has all of it and no more. A number may be written otherwise
+on the way (1,234.5 is 1.234,5 in Spanish, €18.10 is 18,10 €) and counts by its digits; all else counts character for
+character.
 """
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -161,69 +162,81 @@ def _pattern(signs: str) -> re.Pattern[str]:
     return re.compile(f"{_BEGINS}(?:{'|'.join(kinds) or '(?!)'})")
 
 
-def check(source: Protected, translation: Protected) -> list[Span]:
-    """What of the source a translation has lost, each thing as often as it is lost."""
+def came_through(source: Protected, translation: str) -> bool:
+    """Whether all that is protected in a sentence is in its translation, as often, and words where it has some."""
     if not source.spans:
-        return []
-    text = translation.text
-    numbers = _numbers(translation)
-    values = Counter(_value(number) for number, kind in numbers if kind == "number")
-    values.update(_value(number) + unit for number, _ in numbers if (unit := _unit(number)))
-    digits = Counter(_digits(number) for number, _ in numbers)  # 9:30 may become 9.30
-    lost: list[Span] = []
-    taken: Counter[str] = Counter()
-    apart: Counter[str] = Counter()
-    for span in source.spans:
-        start, end, kind = span
+        return True
+    written = protected(translation)
+    if has_words(source) and not has_words(written):
+        return False
+    return not (_lacks_numbers(source, written) or _lacks_copies(source, translation) or _has_more(source, written))
+
+
+def has_words(text: Protected) -> bool:
+    """Whether anything but what is protected has letters."""
+    return any(map(str.isalpha, "".join(_between(text))))
+
+
+def _between(text: Protected) -> Iterator[str]:
+    at = 0
+    for start, end, _ in text.spans:
+        yield text.text[at:start]
+        at = end
+    yield text.text[at:]
+
+
+def _lacks_numbers(source: Protected, written: Protected) -> bool:
+    """Whether a number, a date, a unit or a currency is in a translation less often."""
+    values, digits, mentioned = Counter[str](), Counter[str](), Counter[str]()
+    for number, kind in _numbers(written):
+        values[_value(number)] += kind == "number"
+        values[_value(number) + _unit(number)] += bool(_unit(number))
+        digits[_digits(number)] += 1  # 9:30 may become 9.30
+    wanted: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+    for start, end, kind in source.spans:
         thing = source.text[start:end]
-        key = _key(thing, kind) + (_unit(thing) if kind == "number" else "")
-        taken[key] += 1
         if kind == "number":
-            currency = next((sign for sign in thing if sign in _MONEY), "")
-            taken[currency] += 1
-            missing = taken[key] > values[key] or (currency != "" and taken[currency] > _mentions(currency, text))
+            wanted[True][_value(thing) + _unit(thing)] += 1
+            mentioned[next((sign for sign in thing if sign in _MONEY), "")] += 1
         elif kind in _BY_DIGITS:
-            missing = taken[key] > digits[key]
-        elif not (missing := taken[key] > text.count(thing)):
-            alike = _copies_of(source.text, start, end)
-            apart[alike] += 1
-            missing = apart[alike] > len(re.findall(alike, text))
-        if missing:
-            lost.append(span)
-    return lost
+            wanted[False][_digits(thing)] += 1
+    lacking = any(mentioned[sign] > _mentions(sign, written.text) for sign in mentioned if sign)
+    return lacking or bool(wanted[True] - values or wanted[False] - digits)
 
 
-def _copies_of(source: str, start: int, end: int) -> str:
-    """A pattern of what stands there: #one is none in #oneone, unless words touch it in the source."""
-    thing, before, after = source[start:end], source[start - 1 : start], source[end : end + 1]
-    left = "(?<![A-Za-z0-9])" if ASCII_WORD.match(thing[0]) and not ASCII_WORD.match(before) else ""
-    right = "(?![A-Za-z0-9])" if ASCII_WORD.match(thing[-1]) and not ASCII_WORD.match(after) else ""
-    return f"{left}{re.escape(thing)}{right}"
+def _lacks_copies(source: Protected, translation: str) -> bool:
+    """Whether something that is copied is in a translation less often; #one is none in #oneone, unless words touch it
+    in the source."""
+    wanted = Counter[str]()
+    for start, end, kind in source.spans:
+        if kind not in _BY_DIGITS:
+            thing, before, after = source.text[start:end], source.text[start - 1 : start], source.text[end : end + 1]
+            left = "(?<![A-Za-z0-9])" if ASCII_WORD.match(thing[0]) and not ASCII_WORD.match(before) else ""
+            right = "(?![A-Za-z0-9])" if ASCII_WORD.match(thing[-1]) and not ASCII_WORD.match(after) else ""
+            wanted[f"{left}{re.escape(thing)}{right}"] += 1
+    return any(count > len(re.findall(alike, translation)) for alike, count in wanted.items())
 
 
-def _mentions(currency: str, translation: str) -> int:
-    """How often a currency stands in a translation, as a sign or as a word."""
-    words = _CURRENCIES.get(currency)
-    return translation.count(currency) + (len(re.findall(words, translation, re.IGNORECASE)) if words else 0)
-
-
-def added(source: Protected, translation: Protected) -> bool:
+def _has_more(source: Protected, written: Protected) -> bool:
     """Whether a translation has more often what must be copied, or a number or #handle that is not in the source.
 
     Where the source has no number at all, one in the translation may have been a word.
     """
     known = Counter(_key(source.text[a:b], kind) for a, b, kind in source.spans if kind in _BY_DIGITS)
     if known:
-        ends = [0, *(end for _, end, _ in source.spans)]
-        starts = [*(start for start, _, _ in source.spans), len(source.text)]
-        others = " ".join(source.text[end:start] for end, start in zip(ends, starts, strict=True))
-        known |= Counter(re.findall(r"\d+", others))  # 21 is known from 21st
-        numbers = [number for number, _ in _numbers(translation)]
+        known |= Counter(re.findall(r"\d+", " ".join(_between(source))))  # 21 is known from 21st
+        numbers = [number for number, _ in _numbers(written)]
         if Counter(digits if (digits := _digits(text)) in known else _value(text) for text in numbers) - known:
             return True
     exact = {source.text[a:b] for a, b, kind in source.spans if kind not in _BY_DIGITS}
-    exact |= {translation.text[a:b] for a, b, kind in translation.spans if kind == "handle"}  # 207 became #207
-    return any(translation.text.count(text) > source.text.count(text) for text in exact)
+    exact |= {written.text[a:b] for a, b, kind in written.spans if kind == "handle"}  # 207 became #207
+    return any(written.text.count(text) > source.text.count(text) for text in exact)
+
+
+def _mentions(currency: str, translation: str) -> int:
+    """How often a currency stands in a translation, as a sign or as a word."""
+    words = _CURRENCIES.get(currency)
+    return translation.count(currency) + (len(re.findall(words, translation, re.IGNORECASE)) if words else 0)
 
 
 def _numbers(translation: Protected) -> list[tuple[str, str]]:
