@@ -44,8 +44,10 @@ EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
     "zstandard": "train",
+    "ctranslate2": "interop",
+    "google": "interop",  # protobuf
     "sentencepiece": "interop",
-    "onnx": "interop",
+    "yaml": "interop",
     "polib": "documents",
 }
 
