@@ -49,6 +49,8 @@ EXTRAS = {
     "sentencepiece": "interop",
     "yaml": "interop",
     "polib": "documents",
+    "pyarrow": "ray",
+    "ray": "ray",
 }
 
 

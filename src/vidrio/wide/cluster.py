@@ -13,7 +13,6 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any, NamedTuple
 
 from vidrio.errors import RunError, VidrioError
-from vidrio.wide.places import needs_ray
 
 MOST_CORES = 8  # of one worker: what Python does for a line takes about a tenth of what the engine does
 PATIENCE = 600  # seconds without any worker, after which none is waited for
@@ -46,10 +45,8 @@ def cluster(address: str | None) -> Iterator[None]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves these machines
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what fails is told by whoever asked for it
     logging.getLogger("ray").setLevel(logging.ERROR)
-    try:
-        import ray
-    except ModuleNotFoundError:
-        raise needs_ray() from None
+    import ray
+
     try:
         with _quiet():
             ray.init(address, logging_level=logging.ERROR, log_to_driver=False, include_dashboard=False)
