@@ -1,8 +1,7 @@
 """`vidrio translate --ray`: what a worker does, and what is printed in the end."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,23 +13,24 @@ from vidrio.model.files import sha256
 from vidrio.text.utf8 import Decoder
 from vidrio.wide.bulk import Answer, Answered, Bulk, answer_files
 
-if TYPE_CHECKING:
-    from vidrio.commands.translate import Request
 
-
-def answer_on_cluster(request: "Request", address: str | None) -> None:
-    model = identity(request.work())  # opened here only so that what cannot work is refused at once
+def beginning(opened: Callable[[int | None], Work], errors: str) -> Callable[[int], Answer]:
+    """What a worker begins with: it opens the model, which must be the one that is opened here."""
+    model = identity(opened(None))
 
     def begin(cores: int) -> Answer:
-        work = replace(request, workers=cores).work()
+        work = opened(cores)
         if identity(work) != model:
             folder = work.model.folder
             raise ModelError(f"{folder} is another model here", do="give all machines the same model and Vidrio")
-        return answering(work, request.errors)
+        return answering(work, errors)
 
-    inputs, output = [str(source) for source in request.sources], str(request.target)
+    return begin
+
+
+def answer_on_cluster(bulk: Bulk) -> None:
     try:
-        summary = answer_files(Bulk(inputs, output, address, request.resume, request.workers, begin), bar)
+        summary = answer_files(bulk, bar)
     except KeyboardInterrupt:
         click.echo("vidrio: what is done stays; the same command with --resume goes on", err=True)
         raise

@@ -144,7 +144,8 @@ class Request:
 
     def run_on_cluster(self, address: str | None) -> None:
         """The lines of many files, on a Ray cluster."""
-        from vidrio.commands._wide import answer_on_cluster
+        from vidrio.commands._wide import answer_on_cluster, beginning
+        from vidrio.wide.bulk import Bulk
 
         if not self.sources or self.target is None:
             raise click.UsageError("--ray needs an --input and an --output.")
@@ -155,7 +156,9 @@ class Request:
             raise click.UsageError("--ray cannot draw tokens: what is drawn depends on what else is translated.")
         if self.confidence and not (self.as_json or self.jsonl):
             raise click.UsageError("--confidence on a cluster has no table: add --json or --jsonl.")
-        answer_on_cluster(self, address)
+        begin = beginning(lambda cores: replace(self, workers=cores).work(), self.errors)
+        inputs, output = [str(source) for source in self.sources], str(self.target)
+        answer_on_cluster(Bulk(inputs, output, address, self.resume, self.workers, begin))
 
     def work(self) -> "Work":
         """The model, and what is asked of it."""
@@ -210,7 +213,7 @@ class Request:
         from vidrio.commands._lines import reading
         from vidrio.commands._output import part_of, writing
 
-        if self.resume and self.target and self.target.exists() and not part_of(self.target).exists():
+        if self.resume and self.target and self.target.is_file() and not part_of(self.target).exists():
             click.echo(f"vidrio: {self.target} is complete", err=True)
             return
         with writing(self.target, resume=self.resume) as output, reading(source, self.errors) as groups:

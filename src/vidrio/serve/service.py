@@ -30,7 +30,7 @@ class Service:
 
     def __init__(self, pool: Pool, gatherer: Gatherer, wrote: Callable[[int], object] = lambda tokens: None) -> None:
         self.pool, self.gatherer, self._wrote = pool, gatherer, wrote
-        self.pairs = list(pool.specs)
+        self.pairs = list(pool.folders)
         self.languages = {language.code: language for language in languages(self.pairs)}
 
     @property
