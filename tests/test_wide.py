@@ -18,7 +18,7 @@ from small_models import WORDS, write_model
 from vidrio.errors import DataError, RunError
 from vidrio.wide import bulk, cluster, parquet, parts
 from vidrio.wide.bulk import Answered, Bulk, answer_files
-from vidrio.wide.cluster import TRIES, Pool, results
+from vidrio.wide.cluster import Pool
 from vidrio.wide.parts import File, cut_lines, join_lines, lines_of
 from vidrio.wide.places import Place, matching
 
@@ -32,44 +32,19 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(parquet, "ROWS", 3)
 
 
-class Death(BaseException):
-    """What no worker outlives."""
-
-
-class Loop:
-    """Workers in this process instead of on a cluster. Each tells of its latest piece of work first."""
-
-    def __init__(self, make, pool):
-        self.make, self.made, self.waiting = make, [], []
-
-    def begin(self):
-        worker = cluster.Worker(self.make)
-        worker.begin()
-        self.made.append(worker)
-        self.waiting.append((len(self.made) - 1, None))
-
-    def give(self, worker, piece):
-        self.waiting.append((worker, piece))
-
-    def next(self):
-        worker, piece = self.waiting.pop()
-        if piece is None:
-            return worker, None, None
+def in_turn(make, pieces, pool):
+    """A loop in place of the cluster, which ends with the latest piece first."""
+    do = make()
+    for piece in reversed(pieces):
         try:
-            if self.made[worker] is None:
-                raise Death
-            return worker, piece, self.made[worker].work(piece)
-        except Death:
-            self.made[worker] = None  # and what it was at beside this is lost with it
-            return worker, piece, cluster.DIED
-
-    def end(self):
-        pass
+            yield piece, do(piece)
+        except Exception as error:
+            yield piece, cluster.Failed(f"{type(error).__name__}: {error}")
 
 
 @pytest.fixture
 def loop(monkeypatch, small_parts):
-    monkeypatch.setattr(cluster, "Workers", Loop)
+    monkeypatch.setattr(bulk, "results", in_turn)
     monkeypatch.setattr(bulk, "cluster", lambda address: nullcontext())
     monkeypatch.setattr(bulk, "share_out", lambda cores: Pool(1, 1))
 
@@ -236,7 +211,7 @@ def test_a_classifier_and_a_writer_fill_columns_too(call_vidrio, loop, tmp_path,
 
 
 def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, tmp_path):
-    """A mistake of the data once, a failure of the machine three times; resume does what was left, and only that."""
+    """Resume does what was left, and only that."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "good").write_text("one\ntwo\n")
     (tmp_path / "in" / "bad").write_text("".join(f"line {n}\n" for n in range(100)))
@@ -255,10 +230,9 @@ def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, t
     with pytest.raises(DataError, match="2 of 14 parts could not be done") as caught:
         answer_files(asked(tmp_path, begin), no_bar)
     assert "bad, lines 50 to 57: OSError: no space left" in caught.value.found
-    assert "bad, lines 90 to 97: not a line found: this" in caught.value.found
+    assert "bad, lines 90 to 97: DataError: not a line found: this" in caught.value.found
     assert (tmp_path / "out" / "good").read_text() == "ONE\nTWO\n"
     assert not (tmp_path / "out" / "bad").exists()
-    assert sorted(tried.count((name, first)) for name, first in set(tried))[-2:] == [1, TRIES]
     tried.clear()
     broken.clear()
     summary = answer_files(asked(tmp_path, begin, resume=True), no_bar)
@@ -266,53 +240,6 @@ def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, t
     assert sorted(first for _, first in tried) == [50, 90]
     assert (tmp_path / "out" / "bad").read_text() == "".join(f"LINE {n}\n" for n in range(100))
     assert not list((tmp_path / "out" / ".vidrio" / "bad").iterdir())
-
-
-@settings(deadline=None)
-@given(
-    workers=st.integers(1, 4),
-    at_once=st.integers(1, 3),
-    pieces=st.lists(st.sampled_from(["good", "bad", "hopeless", "deadly", "shy"]), max_size=12),
-)
-def test_every_piece_of_work_has_one_answer_whoever_fails_beside_it(workers, at_once, pieces):
-    """What fails or kills is tried so often and no more; what only fails beside others is done in the end; who worked
-    beside a killer is done as well."""
-    beside, together = [], []
-
-    class Counted(Loop):
-        def give(self, worker, piece):
-            super().give(worker, piece)
-            beside.append(sum(other is not None and who == worker for who, other in self.waiting))
-
-        def next(self):
-            together.append(sum(who == self.waiting[-1][0] for who, _ in self.waiting))
-            return super().next()
-
-    def make():
-        def do(piece):
-            _, what = piece
-            if what == "deadly":
-                raise Death
-            if what == "hopeless":
-                raise DataError("so it is")
-            if what == "bad" or (what == "shy" and together[-1] > 1):
-                raise OSError("no")
-            return what.upper()
-
-        return do
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cluster, "Workers", Counted)
-        told = list(results(make, list(enumerate(pieces)), Pool(workers, 1, at_once)))
-    assert sorted(piece for piece, _, _ in told) == list(enumerate(pieces))
-    assert max(beside, default=0) <= at_once
-    for (_, what), outcome, tries in told:
-        if what in ("good", "shy"):
-            assert outcome == what.upper()
-        else:
-            assert isinstance(outcome, cluster.Failed)
-            assert outcome.hopeless or tries == TRIES
-    assert "deadly" in pieces or all(tries == 1 for (_, what), _, tries in told if what in ("good", "hopeless"))
 
 
 def test_who_loses_a_line_is_found_out(loop, tmp_path):

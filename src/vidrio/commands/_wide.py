@@ -34,18 +34,17 @@ def answer_on_cluster(bulk: Bulk) -> None:
     except KeyboardInterrupt:
         click.echo("vidrio: what is done stays; the same command with --resume goes on", err=True)
         raise
-    again = f"; {_count(summary.again, 'part')} tried again" if summary.again else ""
     there = f" ({summary.there:,} there before)" if summary.there else ""
     pool = summary.pool
     workers = f", {_count(pool.workers, 'worker')} of {_count(pool.cores, 'core')}" if pool else ""
     files, lines = _count(summary.files, "file"), _count(summary.lines, "line")
-    click.echo(f"vidrio: {files}{there}, {lines}{workers}{again}", err=True)
+    click.echo(f"vidrio: {files}{there}, {lines}{workers}", err=True)
     warn_replaced(summary.replaced)
     warn_of_unknown(list(summary.unknown))
 
 
 def answering(work: Work, errors: str) -> Answer:
-    """Answers the lines of a part. Several parts may be worked on at the same time."""
+    """Answers the lines of a part."""
 
     def answer(name: str, raw: Sequence[bytes], first: int, objects: bool) -> Answered:
         decode = Decoder(name, errors, DO, first)

@@ -62,14 +62,13 @@ class Summary:
     files: int = 0
     there: int = 0  # of them finished before
     lines: int = 0  # of the others
-    again: int = 0  # parts that were tried again
     replaced: int = 0
     pool: Pool | None = None
     unknown: dict[str, None] = field(default_factory=dict)
 
 
 def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) -> Callable[[Part], Answered]:
-    """On a worker: open the model. It may be at several parts at the same time."""
+    """On a worker: open the model."""
     answer = begin(cores)
 
     def work(part: Part) -> Answered:
@@ -130,8 +129,7 @@ def _answer(files: Sequence[File], bulk: Bulk, bar: Bar, threads: ThreadPoolExec
         done = total - sum(part.bytes for part in todo)
         with cluster(bulk.address), bar("translating", total) as show:
             summary.pool = pool = share_out(bulk.cores)
-            for part, outcome, tries in results(partial(worker, files, bulk.begin, pool.cores), todo, pool):
-                summary.again += tries - 1
+            for part, outcome in results(partial(worker, files, bulk.begin, pool.cores), todo, pool):
                 if isinstance(outcome, Failed):
                     failed[part] = outcome.why
                     continue
