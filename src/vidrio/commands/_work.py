@@ -15,14 +15,13 @@ from vidrio.model.json_text import json_text
 if TYPE_CHECKING:
     from vidrio.documents.terms import Terms
     from vidrio.hypothesis import Options
-    from vidrio.translate.answers import Answer, Answers
+    from vidrio.translate.answers import Answers
     from vidrio.translate.translation import Translation
     from vidrio.translate.translator import Translator
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 MOST_UNKNOWN = 20  # words that are listed
 DOUBTFUL = 0.5  # words with a lower probability are listed
-TOGETHER = 64  # translations that are annotated at a time
 
 
 class Record(NamedTuple):
@@ -83,7 +82,7 @@ class Work:
             answers = iter([translator.begin_with(text, start, self.options.n_best, self.options)])
         else:
             answers = self._answers([text])
-        [answer] = self._annotated(answers)
+        [answer] = answers
         self._note(answer)
         if self.as_json or self.jsonl:
             return [json_text(answer.to_json() if self.as_json else {"text": text, **self._fields(answer)})]
@@ -103,7 +102,7 @@ class Work:
                 records.append(Record.read(line, number))
                 yield records[-1].fields["text"]
 
-        answers = self._annotated(self._answers(texts() if self.jsonl else lines))
+        answers = self._answers(texts() if self.jsonl else lines)
         for number, answer in enumerate(answers, first):
             self._note(answer)
             if self.jsonl:
@@ -132,34 +131,11 @@ class Work:
     def translates(self) -> bool:
         return self.model.config.shape == "encoder-decoder"
 
-    def _answers(self, texts: Iterable[str]) -> "Iterator[Translation | Answer]":
+    def _answers(self, texts: Iterable[str]) -> Iterator[Any]:
         model: Any = self.model
         if self.translates:
             return model.stream(texts, self.options)
         return (model.answer(text, self.options) for text in texts)
-
-    def _annotated(self, answers: "Iterator[Translation | Answer]") -> "Iterator[Any]":
-        """The same; those that are printed as JSON with the probabilities of their tokens and words, and aligned."""
-        if not (self.translates and (self.as_json or self.confidence)):
-            yield from answers
-            return
-        some: list[Any] = []
-        try:
-            for answer in answers:
-                some.append(answer)
-                if len(some) == TOGETHER:
-                    yield from self._annotate(some)
-                    some = []
-        except Exception:  # a line that cannot be read: those before it are printed
-            yield from self._annotate(some)
-            raise
-        yield from self._annotate(some)
-
-    def _annotate(self, translations: "Sequence[Translation]") -> "Sequence[Translation]":
-        translator: Any = self.model
-        annotate = translator.with_confidence if self.confidence else translator.with_token_scores
-        annotated: Sequence[Translation] = annotate(translations)
-        return translator.with_alignment(annotated) if self.as_json else annotated
 
     def _fields(self, answer: Any) -> dict[str, Any]:
         """What is added to a line of JSON."""
@@ -167,7 +143,7 @@ class Work:
             return dict(answer.details)
         return {"translation": answer.text, **({"confidence": answer.confidence} if self.confidence else {})}
 
-    def _note(self, answer: "Translation | Answer") -> None:
+    def _note(self, answer: Any) -> None:
         for word in answer.unknown:
             if len(self.unknown) < MOST_UNKNOWN:
                 self.unknown[word] = None
