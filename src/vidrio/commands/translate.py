@@ -175,7 +175,7 @@ class Request:
             options["beam"] = max(self.n_best, options["beam"] or model.options.beam)
         return Work(
             model=model,
-            options=replace(as_options(model.config, options), n_best=self.n_best, scores=self.as_json),
+            options=replace(as_options(model.config, options), n_best=self.n_best),
             as_json=self.as_json,
             jsonl=self.jsonl,
             confidence=self.confidence,

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from vidrio.hypothesis import Options
 from vidrio.score.metrics import Metrics, Score, corpus_scores
@@ -56,7 +56,6 @@ def evaluate(
 
 def translate_all(translator: Translator, sources: Sequence[str], options: Options | None = None) -> Run:
     """Translate a test set, with the clock on; what loading and the first call cost is not counted."""
-    options = replace(options or translator.options, scores=False)
     translator.translate(sources[:1], options)
     began = time.perf_counter()
     translated = list(translator.stream(sources, options))
