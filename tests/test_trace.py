@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from parity_models import SOURCE, TARGET
 from traced import CHOICES, blank, make_machine, make_trace, run
 from vidrio.errors import AddressError
-from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Address, parse_address
 from vidrio.glass.paper.transformer import translate_forced
 

@@ -129,6 +129,11 @@ class Look:
         return 1e-9 if self.model.machine.source_positions_PD.dtype == np.float64 else 1e-3
 
     @property
+    def tolerance(self) -> float:
+        """The largest `disagreement` that rounding explains."""
+        return 1e-9 if self.model.dtype == np.float64 else 1e-3
+
+    @property
     def chosen_ids(self) -> list[int]:
         """The token taken after each row of the decoder."""
         return [int(i) for i in self.trace.values.get("out.choice", ())]
