@@ -128,8 +128,8 @@ def quiet(word: str, tokens: Tokens) -> str:
 
 
 def as_entry(text: str, tokens: Tokens) -> str:
-    """A word or two that stand alone (a heading, a menu, a label: Name & Address:) as in dictionaries, in small letters,
-    if the vocabulary knows them better so; Isabel Torres is a name, though towers are known better."""
+    """A word or two that stand alone (a heading, a menu, a label: Name & Address:) in small letters, as in a
+    dictionary, if the vocabulary knows all of them better so: Isabel Torres is a name, though torres are towers."""
     words = [word for word in text.removesuffix(":").split() if word != "&"]
     if not (words and text[:1].isupper() and len(text) >= FEWEST and len(words) < SEVERAL):
         return text
