@@ -12,5 +12,4 @@ Read in this order:
     run/machine            what it trains on, and settings that make it fast there
   batches, optimiser, net/ parts of a step: pairs → batches; the model, its loss; Adam
   processes                several processes as one, and which of them makes the data
-  one_step, next_step      one step taken apart, for `vidrio look --training`
 """

@@ -12,14 +12,13 @@ from importlib.resources import files
 from typing import Any
 
 from vidrio._version import __version__
-from vidrio.draw.blocks_data import as_data
-from vidrio.draw.packed import as_text, packed
 from vidrio.hypothesis import Sampling
 from vidrio.look import blocks as b
-from vidrio.look import changed, run_data
+from vidrio.look import run_data
+from vidrio.look.blocks_data import as_data
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.command_line import CommandLine
-from vidrio.look.manifest import identity
+from vidrio.look.packed import as_text, packed
 from vidrio.look.patterns import Pattern, patterns
 from vidrio.look.run import Look
 from vidrio.look.writing import PRECISION, visible
@@ -43,16 +42,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "kind": "run",
         "vidrio": __version__,
         "machine": run_data.machine_data(seen.model, seen.model.name, ""),
-        "run": {
-            "text": again.text,
-            "translation": seen.translation,
-            "sentences": [],
-            "sentence": 0,
-            **run_data.run_data(seen),
-            "milliseconds": {},
-            "changed": changed.as_data(tried) if tried.whatif else None,
-            "notes": list(seen.notes),
-        },
+        "run": {**run_data.answer(tried, again.text), "milliseconds": {}, "notes": list(seen.notes)},
         "changes": [change.asked.removeprefix("--").split(" ", 1) for change in tried.whatif.changes],
         "edited": list(seen.trace.computed),
         "agreement": None if tried.whatif or seen.forced or not seen.result else _agreement(seen),
@@ -62,7 +52,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
         "patterns": _each_once(patterns_of),
         "again": again.look(),
-        "sha256": identity(seen.model)["sha256"],
+        "sha256": run_data.identity(seen.model)["sha256"],
     }
     tokens = [*seen.source_ids, *seen.target_ids, *seen.chosen_ids]
     tokens += [candidate["id"] for step in data["run"]["steps"] for candidate in step["best"]]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.draw.show import shown
-from vidrio.draw.terminal import text
 from vidrio.glass.paper.maths import Array
 from vidrio.look import blocks as b
+from vidrio.look.matrix import shown
+from vidrio.look.terminal import text
 from vidrio.look.writing import PRECISION, shape, visible
 
 Data = dict[str, Any]

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from vidrio.draw.show import matrix
 from vidrio.look import blocks as b
 from vidrio.look.layout import bar, table, wrap
+from vidrio.look.matrix import matrix
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, shape, text_width, visible
 from vidrio.search import largest
 
