@@ -5,10 +5,9 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from vidrio.commands._progress import Console
 from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError, RunError
 from vidrio.learn.run.choose import sized
-from vidrio.learn.run.finish import interval, measure_confidence
+from vidrio.learn.run.finish import interval
 from vidrio.learn.run.plan import Plan, Recipe, Stop
 from vidrio.learn.run.prepare import DataFolder, Task
 from vidrio.learn.run.request import Choices, Material, Reporter, Request
@@ -29,8 +28,6 @@ from vidrio.learn.train import prepare
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
-from vidrio.score import evaluate as evaluation
-from vidrio.score.evaluate import calibrate
 from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.translate.engines import NoTranslator
 from vidrio.translate.translator import Translator
@@ -114,27 +111,6 @@ def test_scoring_and_calibrating_tell_how_far_they_are() -> None:
     scores, _ = corpus_scores(rights, [rights], usual_metrics(), progress=progress)
     assert [score.metric for score in scores] == ["BLEU", "chrF2", "TER"]
     assert progress.work == Work("scoring", 3, done=3)
-    sources = [f"{start} house." for start in ("My", "Your", "This", "A", "The", "One", "Our", "Her", "His", "Their")]
-    calibrate(Translator.load(workers=1), sources * 5, ["la casa"] * 50, progress=progress)
-    assert progress.work == Work("measuring confidence", 50, done=50)
-
-
-class Babbling:
-    """A translator so weak that none of its translations is one sentence."""
-
-    folder = Path()
-    options = SimpleNamespace(beam=4)
-    with_token_scores = staticmethod(lambda translations: translations)
-
-    def stream(self, sources: Sequence[str], options: Any) -> Iterator[Any]:
-        return iter([SimpleNamespace(text="", sentences=()) for _ in sources])
-
-
-def test_a_model_that_says_nothing_has_no_confidence_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "sha256", lambda path: "")
-    with pytest.raises(DataError, match="0 pairs that are one sentence each"):
-        calibrate(Babbling(), ["one"] * 30, ["uno"] * 30)  # type: ignore[arg-type]
-    assert measure_confidence(Babbling(), [("one", "uno")] * 30, Progress()) == []  # type: ignore[arg-type]
 
 
 # --- judged on texts set apart ----------------------------------------------------------------------------------------

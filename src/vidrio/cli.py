@@ -44,9 +44,13 @@ EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
     "zstandard": "train",
+    "ctranslate2": "interop",
+    "google": "interop",  # protobuf
     "sentencepiece": "interop",
-    "onnx": "interop",
+    "yaml": "interop",
     "polib": "documents",
+    "pyarrow": "ray",
+    "ray": "ray",
 }
 
 

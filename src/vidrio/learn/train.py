@@ -24,7 +24,6 @@ from vidrio.learn.run.finish import (
     Learned,
     best_model,
     judge,
-    measure_confidence,
     write_card,
     write_model,
 )
@@ -94,8 +93,7 @@ def finish(learned: Learned, reporter: Reporter) -> Judgement:
     write_card(learned, judgement)
     if translates:
         # Its files are held to the config, which tells the scores now.
-        translator = Translator.load(folder, engine="fast")
-        say(reporter, measure_confidence(translator, learned.task.held_out, reporter.progress))
+        Translator.load(folder, engine="fast")
     return judgement
 
 

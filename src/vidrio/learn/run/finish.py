@@ -1,5 +1,5 @@
 """The end of a training: the best model or the mean of the best, an honest judgement, the model's card and folder, the
-fast engine's files, its confidence.
+fast engine's files.
 """
 
 import os
@@ -19,7 +19,7 @@ from vidrio._version import __version__
 from vidrio.data.prepare import both_sides
 from vidrio.data.progress import Progress, Work
 from vidrio.data.sources import origin_of
-from vidrio.errors import DataError, ModelError
+from vidrio.errors import ModelError
 from vidrio.learn.lexicon import lexicon as translations_of_words
 from vidrio.learn.net import model
 from vidrio.learn.net.parameters import Parameters
@@ -34,17 +34,14 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
-from vidrio.score.evaluate import calibrate
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
 from vidrio.text.reading.lexicon import Lexicon
 from vidrio.text.reading.lexicon import write as write_lexicon
 from vidrio.text.reading.word_list import WordList, words_of
 from vidrio.text.reading.word_list import write as write_list
-from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
-CALIBRATED = 2_000  # pairs at most, that confidence is measured on
 MOST_PAIRS = 200_000  # that new words are looked for in
 CERTAIN = 1.96  # standard deviations to either side hold 95 %
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine")  # of a training that another goes on from
@@ -173,17 +170,6 @@ def interval(percent: float, count: int) -> tuple[float, float]:
     share, spread = percent / 100, CERTAIN**2 / count
     half = (spread * share * (1 - share) + spread**2 / 4) ** 0.5
     return 100 * (share + spread / 2) / (1 + spread), 100 * half / (1 + spread)
-
-
-def measure_confidence(translator: Translator, pairs: Sequence[tuple[str, str]], progress: Progress) -> list[str]:
-    """How far the model's probabilities tell the quality of its translations, measured on what it validated with."""
-    sources, references = zip(*pairs[:CALIBRATED], strict=True) if pairs else ((), ())
-    try:
-        measured = calibrate(translator, sources, references, about={"pairs": "of validation"}, progress=progress)
-    except DataError:  # too few of them to tell
-        return []
-    confidence.write(translator.folder, measured)
-    return [measured.told()]
 
 
 # --- the folder -------------------------------------------------------------------------------------------------------
