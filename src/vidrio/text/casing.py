@@ -59,9 +59,12 @@ QUESTION = pattern(
 )
 
 
-def read(source: Protected, tokens: Tokens) -> tuple[str, Form]:
-    """The text as it is read, without any mark that it lacks, and how it looked. Places stay what they are."""
+def read(source: Protected, tokens: Tokens, *, forms: bool = True) -> tuple[str, Form]:
+    """The text as it is read, without any mark that it lacks, and how it looked. Places stay what they are. Without
+    `forms` only capitals are read otherwise."""
     text = source.text
+    if not forms:
+        return (lowered(source), Form.CAPITALS) if is_shouted(source) else (text, Form.PLAIN)
     if text[-1:].isalnum() and QUESTION.match(text) and has_small_words(text):
         return capital_first(with_large_i(source)), Form.QUESTION
     if is_shouted(source):
