@@ -17,8 +17,8 @@ from vidrio.glass.paper.transformer import build
 from vidrio.hypothesis import Options
 from vidrio.model.folder import read_parameters
 from vidrio.text.reading.prepared import reveal
-from vidrio.text.reading.protect import protected
-from vidrio.text.reading.words import word_of_each, worded, words
+from vidrio.text.protect import protected
+from vidrio.text.words import word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.alignment import links, shares, source_tokens, target_tokens
 from vidrio.translate.glass_engine import Glass

@@ -33,7 +33,7 @@ ROOMS = (
     "text.utf8",
     "text.pattern",
     "text.tokens",
-    "text.reading",
+    "text",
     "hypothesis",
     "search",
     "engine",
@@ -41,7 +41,6 @@ ROOMS = (
     "glass.numbers",
     "glass.proof",
     "glass.whatif",
-    "fast",
     "translate",
     "documents",
     "data",
@@ -69,7 +68,7 @@ STILL_WRONG: set[tuple[str, str]] = set()
 # Where each library may be imported.
 LIBRARIES = {
     "numpy": (
-        *("model", "text.tokens", "search", "engine", "glass", "fast", "translate", "data", "wide", "score", "learn"),
+        *("model", "text.tokens", "search", "engine", "glass", "engine", "translate", "data", "wide", "score", "learn"),
         *("interop", "look", "draw", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
@@ -77,7 +76,7 @@ LIBRARIES = {
     "tokenizers": ("text.tokens",),
     "safetensors": ("model", "learn", "interop", "serve"),
     "ctranslate2": ("interop",),
-    "sentencex": ("text.reading",),
+    "sentencex": ("text",),
     "sentencepiece": ("text.tokens", "interop"),
     "yaml": ("interop",),
     "wasmtime": ("engine",),

@@ -93,7 +93,7 @@ def finish(learned: Learned, reporter: Reporter) -> Judgement:
     write_card(learned, judgement)
     if translates:
         # Its files are held to the config, which tells the scores now.
-        Translator.load(folder, engine="fast")
+        Translator.load(folder)
     return judgement
 
 

@@ -35,10 +35,8 @@ from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
-from vidrio.text.reading.lexicon import Lexicon
-from vidrio.text.reading.lexicon import write as write_lexicon
-from vidrio.text.reading.word_list import WordList, words_of
-from vidrio.text.reading.word_list import write as write_list
+from vidrio.translate.lexicon import WORDS, Lexicon, SortedLines, words_of, write_sorted
+from vidrio.translate.lexicon import write as write_lexicon
 from vidrio.translate.translator import Translator
 
 NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
@@ -155,7 +153,7 @@ def judge(learned: Learned, progress: Progress) -> Judgement:
     sources, references = (list(side) for side in zip(*task.test, strict=True))
     translations = []
     translating = progress.work = Work("translating the test set", len(sources))
-    for translation in Translator.load(learned.request.folder, engine="fast").stream(sources):
+    for translation in Translator.load(learned.request.folder).stream(sources):
         translations.append(translation.text)
         translating.done += 1
     scores, _ = corpus_scores(translations, [references], usual_metrics(), progress=progress)
@@ -197,8 +195,9 @@ def write_words(learned: Learned) -> None:
     pairs = folder / "run" / "data" / "train.tsv"
     if start is None or start.about.target_language != target:
         return
-    if known := WordList.of(start.folder):
-        write_list(folder, known.words().union(*(words_of(text) for _, text in both_sides(pairs))))
+    if (start.folder / WORDS).is_file():
+        known = set(SortedLines(start.folder / WORDS))
+        write_sorted(folder / WORDS, known.union(*(words_of(text) for _, text in both_sides(pairs))))
     if start.about.source_language == source and (lexicon := Lexicon.of(start.folder)):
         entries = list(lexicon)
         there = {word for word, *_ in entries}

@@ -24,7 +24,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from vidrio.errors import RunError
-from vidrio.translate.allocator import give_back
+from vidrio.learn.allocator import give_back
 
 if TYPE_CHECKING:
     import torch
