@@ -1,9 +1,10 @@
 """The engine and the NumPy glass compute the same bits: every quantity by its address, and every search.
 
-The two were written apart: the engine in C (src/vidrio/engine/c), the glass in NumPy. What a glass that explains is worth
-hangs on this file.
+
+
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from small_models import random_sources, write_model
+from source import PACKAGE, REPOSITORY
 from vidrio.engine.engine import Engine
 from vidrio.glass.paper.decoding import stepper
 from vidrio.glass.paper.transformer import Machine, build_as_engine, classify, translate_forced
@@ -24,8 +26,14 @@ from vidrio.search import search
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
 SENTENCES = {
-    "en-es": ["Hello world.", "The committee postponed its decision, and nobody knew why it had taken three days in a row."],
-    "es-en": ["¿Dónde está la estación?", "El comité aplazó su decisión, y nadie supo por qué había tardado tres días seguidos."],
+    "en-es": [
+        "Hello world.",
+        "The committee postponed its decision, and nobody knew why it had taken three days in a row.",
+    ],
+    "es-en": [
+        "¿Dónde está la estación?",
+        "El comité aplazó su decisión, y nadie supo por qué había tardado tres días seguidos.",
+    ],
 }
 # Every choice of a config at least once; sizes that are no multiple of 16, of 4 or of each other.
 MODELS: dict[str, dict[str, object]] = {
@@ -68,7 +76,9 @@ class Both:
         return [search(stepper(self.machine, ids), special.start, special.end, options) for ids in of_glass]
 
 
-@pytest.fixture(scope="module", params=[(name, kind) for name in MODELS for kind in ("float32", "seven bits")], ids="-".join)
+@pytest.fixture(
+    scope="module", params=[(name, kind) for name in MODELS for kind in ("float32", "seven bits")], ids="-".join
+)
 def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
     name, kind = request.param
     folder = tmp_path_factory.mktemp("model")
@@ -172,3 +182,14 @@ def test_no_result_depends_on_its_neighbours(packaged: tuple[Both, list[list[int
     together = both.engine.search([*sources, *sources[::-1]] * 9, options)
     alone = [both.engine.search([source], options)[0] for source in sources]
     assert_same_hypotheses(together, [*alone, *alone[::-1]] * 9)
+
+
+def test_the_page_about_the_engine_quotes_it() -> None:
+    """What docs/engine.md shows side by side is what runs."""
+    sources = [*(PACKAGE / "engine/c").glob("*.[ch]"), *(PACKAGE / "glass/paper").glob("*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    blocks = re.findall(
+        r"^```(?:c|py)\n(.*?)^```", (REPOSITORY / "docs/engine.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    assert len(blocks) >= 5
+    assert [block for block in blocks if block not in code] == []
