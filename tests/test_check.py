@@ -212,7 +212,7 @@ def test_every_number_of_the_trained_lesson_is_recomputed(capsys: pytest.Capture
     "options",
     [
         [],
-        ["enc.0", "out.prob[hola]@0", "dec.1.cross.weights.h0@1"],
+        ["enc.0", "out.prob[0,hola]", "dec.1.cross.weights.h0"],
         ["--dtype", "float32"],
         ["--mask", "off"],
         ["--without", "layer-norm", "--softmax", "naive"],
@@ -291,8 +291,8 @@ def test_an_empty_text_has_nothing_to_recompute(capsys: pytest.CaptureFixture[st
         (["why", "enc.0.self.Q.h0[0,0]"], 2, "TEXT"),
         (["why", "enc.0.self.Q.h9[0,0]", "hello world"], 1, "enc.0.self.Q.h1"),
         (["why", "enc.0.self.Q.h0", "hello world"], 1, "enc.0.self.Q.h0[0,0]"),
-        (["why", "out.prob[holla]@0", "hello world"], 1, "hola"),
-        (["why", "out.prob[hola]@9", "hello world"], 1, "steps 0 to 2"),
+        (["why", "out.prob[0,holla]", "hello world"], 1, "hola"),
+        (["why", "out.prob[9,hola]", "hello world"], 1, "0 to 2"),
         (["why", "memory[0,0]", "hello world", "--as", "python", "--deep"], 2, "--deep"),
         (["why", "memory[0,0]", "hello world", "--model", "nowhere"], 1, "nowhere"),
     ],
@@ -309,9 +309,9 @@ def test_mistakes_are_answered(capsys: pytest.CaptureFixture[str], arguments: li
 
 ADDRESSES = [
     "enc.0.self.scores.h0[0,1]",
-    "dec.0.cross.weights.h1[1,hello]@1",
+    "dec.0.cross.weights.h1[1,hello]",
     "dec.0.self.masked.h0[0,1]",
-    "out.prob[hola]@0",
+    "out.prob[0,hola]",
     "out.choice[0]",
     "out.score[1]",
     "enc.0.self.norm.out[0,1]",
@@ -340,7 +340,7 @@ def test_why_as_json(capsys: pytest.CaptureFixture[str], address: str) -> None:
     trace = look_changed(model, "hello world", []).after.trace
     assert trace.number(parse_address(data["address"])) == float(str(data["value"]).replace("-inf", "-inf"))
     assert data["agrees"]
-    assert set(data["copy"]) == {"calculator", "python", "spreadsheet", "latex"}
+    assert set(data["copies"]) == {"calculator", "python", "spreadsheet", "latex"}
     for made in data["made_from"]:
         assert trace.number(parse_address(made["address"])) == float(made["value"])
     if data["kind"] == "parameter":
@@ -374,10 +374,6 @@ def test_why_goes_down_to_parameters_and_ids(capsys: pytest.CaptureFixture[str])
     code, short, _ = vidrio(capsys, *arguments, "--limit", "5")
     assert code == 0
     assert "left out" in short
-    data = json.loads(vidrio(capsys, *arguments, "--json", "--limit", "7")[1])
-    assert len(data["numbers"]) == 7
-    assert data["left_out"] == sum(data["made_from"].values()) + 1 - 7
-    assert data["numbers"][0]["address"] == "enc.0.self.scores.h0[0,1]"
 
 
 @pytest.mark.parametrize("kind", ["calculator", "python", "spreadsheet", "latex"])
@@ -389,11 +385,10 @@ def test_why_to_copy(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert out.startswith("=") == (kind == "spreadsheet")
 
 
-def test_an_edit_that_shows_a_row_a_later_one_is_traced_step_by_step() -> None:
-    tried = look_changed(open_model("lesson"), "hello world", [("set", "dec.0.self.weights.h0[0,1]=0.5")])
-    assert tried.after.trace.steps
-    assert tried.after.disagreement <= tried.after.tolerance
-    assert report.run(tried, report.Which(every=True)).agrees
+def test_an_edit_that_shows_a_row_a_later_one_makes_other_probabilities() -> None:
+    tried = look_changed(open_model("lesson"), "hello world", [("set", "dec.0.self.weights.h0[0,1]=20")])
+    assert tried.after.disagreement > 1e-3
+    assert report.run(tried).agrees
 
 
 def test_unknown_words_are_told(capsys: pytest.CaptureFixture[str]) -> None:
