@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.run.machine import keep_memory, settle, shares_for
+from vidrio.learn.machine import keep_memory, settle, shares_for
 
 settle()  # before PyTorch is imported
 
@@ -35,11 +35,11 @@ import torch  # noqa: E402
 
 import joeynmt_peer as peer  # noqa: E402
 from vidrio.data.store import Examples, in_memory  # noqa: E402
-from vidrio.learn.net.parameters import Parameters  # noqa: E402
-from vidrio.learn.run.choose import choose_precision, sized  # noqa: E402
-from vidrio.learn.run.loop import Training, loop  # noqa: E402
-from vidrio.learn.run.plan import Recipe, Stop  # noqa: E402
-from vidrio.learn.run.state import State  # noqa: E402
+from vidrio.learn.choose import choose_precision, sized  # noqa: E402
+from vidrio.learn.loop import Training, loop  # noqa: E402
+from vidrio.learn.parameters import Parameters  # noqa: E402
+from vidrio.learn.plan import Recipe, Stop  # noqa: E402
+from vidrio.learn.state import State  # noqa: E402
 from vidrio.model.config import ModelConfig  # noqa: E402
 from vidrio.model.parameters import count, parameter_specs, random_parameters  # noqa: E402
 from vidrio.text.tokens.tokenizer import Tokenizer  # noqa: E402

@@ -24,8 +24,8 @@ from vidrio.glass.paper.transformer import Machine, build, decode, logits
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.interop.torch_file import run
-from vidrio.learn.net import model as learned
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn import model as learned
+from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.steps import steps

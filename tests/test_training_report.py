@@ -17,7 +17,7 @@ from chromium import open_page
 from folded import data_of, sections, text
 from small_run import PAIRS, train_small
 from vidrio.draw.page import blocks_page
-from vidrio.learn.run.run_files import kept_steps
+from vidrio.learn.run_files import kept_steps
 from vidrio.look.curves import MOST_POINTS, metrics, panels, spread, thinned
 from vidrio.look.report import Ending, report
 from vidrio.look.run import look, open_model

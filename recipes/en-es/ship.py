@@ -14,7 +14,7 @@ from lexicon import PARALLEL, ordinary, translated
 from vidrio.errors import DataError
 from vidrio.fast.export import export
 from vidrio.fast.files import MANIFEST
-from vidrio.learn.run.finish import trainings
+from vidrio.learn.finish import trainings
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters

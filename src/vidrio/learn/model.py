@@ -15,12 +15,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidrio.errors import InputError
-from vidrio.learn.net.dropout import Dropout
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.dropout import Dropout
+from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-Kept = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and values of earlier decoding steps
+KeyValueCache = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and values of earlier decoding steps
 
 
 @dataclass(frozen=True)
@@ -185,18 +185,18 @@ def decode(
     target_BT: Tensor,
     memory_BSD: Tensor | None = None,
     source_allowed: Tensor | None = None,
-    kept: Kept | None = None,
+    cache: KeyValueCache | None = None,
     first: int = 0,
 ) -> Tensor:
     """The decoder: target ids so far → one row for each. Figure 1, right.
 
-    With `kept`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
+    With a `cache`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
     here: it stands after the text, where no row of the text may look.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
     for n in range(net.config.n_decoder_layers):
-        x = layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), kept)
+        x = layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), cache)
     return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
 
 
@@ -208,16 +208,16 @@ class Masks(NamedTuple):
 
 
 def layer(
-    net: Network, x: Tensor, memory_BSD: Tensor | None, name: str, masks: Masks, kept: Kept | None = None
+    net: Network, x: Tensor, memory_BSD: Tensor | None, name: str, masks: Masks, cache: KeyValueCache | None = None
 ) -> Tensor:
     """Self-attention; in a decoder cross-attention to the memory, if there is one; feed-forward. §3.1."""
 
     def self_attention(y: Tensor) -> Tensor:
         q, k, v = heads(net, y, f"{name}.self", "QKV")
-        if kept is not None:
-            if f"{name}.self" in kept:
-                k, v = (torch.cat(parts, dim=2) for parts in zip(kept[f"{name}.self"], (k, v), strict=True))
-            kept[f"{name}.self"] = k, v
+        if cache is not None:
+            if f"{name}.self" in cache:
+                k, v = (torch.cat(parts, dim=2) for parts in zip(cache[f"{name}.self"], (k, v), strict=True))
+            cache[f"{name}.self"] = k, v
         return multi_head(net, q, k, v, f"{name}.self", masks.own)
 
     x = net.place_norm(net, x, self_attention, f"{name}.self")
@@ -225,10 +225,10 @@ def layer(
 
         def cross_attention(y: Tensor) -> Tensor:
             (q,) = heads(net, y, f"{name}.cross", "Q")
-            earlier = None if kept is None else kept.get(f"{name}.cross")
+            earlier = None if cache is None else cache.get(f"{name}.cross")
             k, v = earlier or heads(net, memory_BSD, f"{name}.cross", "KV")
-            if kept is not None:
-                kept[f"{name}.cross"] = k, v
+            if cache is not None:
+                cache[f"{name}.cross"] = k, v
             return multi_head(net, q, k, v, f"{name}.cross", masks.memory)
 
         x = net.place_norm(net, x, cross_attention, f"{name}.cross")

@@ -6,10 +6,10 @@ from pathlib import Path
 import torch
 
 from vidrio.errors import RunError
-from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.optimiser import Adam, Schedule
-from vidrio.learn.run.plan import Recipe, Stop, read_plan
-from vidrio.learn.run.state import resume
+from vidrio.learn.parameters import Parameters
+from vidrio.learn.plan import Recipe, Stop, read_plan
+from vidrio.learn.state import resume
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import count
 

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from vidrio.data.store import in_memory
+from vidrio.learn import model
 from vidrio.learn.batches import Batch, collate
-from vidrio.learn.net import model
-from vidrio.learn.net.loss import objective, predict, smoothed_cross_entropy
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.loss import objective, predict, smoothed_cross_entropy
 from vidrio.learn.next_step import Rules
 from vidrio.learn.optimiser import Adam, clip, update_by_muon
+from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 
 MOVES = tuple(10.0**-n for n in range(1, 10))  # how far a parameter is moved to check its gradient
@@ -159,12 +159,13 @@ class Seen:
         adam = rules.adam or Adam.start(parameters)
         length = clip(gradient, rules.longest)
         after = replace(adam, mean=adam.mean.clone(), square=adam.square.clone())
+        turned = None
         if rules.optimiser == "adam":
             after.update(parameters, gradient, rules.rate)
-            turned = None
         else:
-            moved = replace(self.parameters, flat=parameters)
-            turned = self.turned(place, update_by_muon(after, moved, gradient, rules.rate, torch.float64))
+            update_by_muon(after, replace(self.parameters, flat=parameters), gradient, rules.rate)
+            if self.is_in_a_matrix(place):
+                turned = float((self.parameters.flat[place] - parameters[place]) / rules.rate)
         return Life(
             value=float(self.parameters.flat[place]),
             gradient=float(self.gradient[place]),
@@ -186,12 +187,12 @@ class Seen:
             new=float(parameters[place]),
         )
 
-    def turned(self, place: int, steps: Sequence[Tensor]) -> float | None:
-        """What Muon takes off one number of a layer's matrix at a rate of 1; None: it stands in none."""
-        flat = torch.full_like(self.parameters.flat, torch.nan)
-        for matrix, step in zip(self.parameters.matrices(flat), steps, strict=True):
-            matrix.copy_(step)
-        return None if flat[place].isnan() else float(flat[place])
+    def is_in_a_matrix(self, place: int) -> bool:
+        """Whether Muon moves this number, which stands in a layer's matrix."""
+        marked = torch.zeros_like(self.parameters.flat)
+        for matrix in self.parameters.matrices(marked):
+            matrix.fill_(1)
+        return bool(marked[place])
 
 
 @dataclass(frozen=True)
