@@ -147,7 +147,7 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
         peaks.append(memory("VmHWM"))
         return {"loss": 1.0}
 
-    list(loop(Training(in_memory(pairs), recipe, note, processes=processes), state))
+    list(loop(Training([in_memory(pairs)], recipe, note, processes=processes), state))
     peak = torch.tensor([kept, (peaks[0] if peaks else memory("VmHWM")) - before], dtype=torch.float64)
     for rank in range(processes.size):
         own = processes.sum(peak * (processes.rank == rank)) / n

@@ -1,6 +1,6 @@
 """How fast training is, beside JoeyNMT 2.3.0, in one run on the same machine.
 
-    python benchmarks/train_speed.py [--data ../shared/data/multi30k] [--seconds 60] [--rounds 2] [--shares 1]
+    python benchmarks/train_speed.py [--data ../shared/data/multi30k] [--seconds 60] [--rounds 2]
 
 The same sentences (Multi30k English to German), cut into the same tokens (our BPE, 8,000 for both languages), the
 same model (d 256, feed-forward 1024, 8 heads, 4 + 2 layers, one table for source, target and output), the same batches
@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.machine import keep_memory, settle, shares_for
+from vidrio.learn.machine import keep_memory, settle
 
 settle()  # before PyTorch is imported
 
@@ -68,12 +68,12 @@ def recipe(seconds: float = 1.0, extra_dropout: float = 0.0) -> Recipe:
     )
 
 
-def ours(examples: Examples, config: ModelConfig, seconds: float, shares: int, extra_dropout: float) -> float:
+def ours(examples: Examples, config: ModelConfig, seconds: float, extra_dropout: float) -> float:
     """Tokens a second of the real training loop, after it has warmed up."""
     parameters = Parameters.from_arrays(config, random_parameters(config, np.random.default_rng(0)))
     told: list[dict[str, Any]] = []
     how = recipe(seconds + WARM, extra_dropout)
-    training = Training(examples, how, lambda net: {"loss": 0.0}, shares=shares)
+    training = Training([examples], how, lambda net: {"loss": 0.0})
     told += loop(training, State.start(parameters))
     steps = [record for record in told if record["kind"] == "step"]
     return mean_speed([(r["seconds"], r["tokens_per_second"]) for r in steps])
@@ -117,12 +117,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="of each turn, besides warming up")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--shares", type=int, help="that Vidrio learns from each batch in, in place of its own choice")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "vidrio-benchmarks")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     keep_memory()
-    shares = given.shares or shares_for(torch.device("cpu"))
 
     english, german = sentences(given.data, "en"), sentences(given.data, "de")
     tokenizer = Tokenizer.learn([*english, *german], "bpe", VOCABULARY)
@@ -144,9 +142,9 @@ def main() -> None:
     most = [peak(config, dtype)]
     speeds: dict[str, list[float]] = {"vidrio": [], "vidrio, dropout as in the paper": [], "joeynmt": []}
     for turn in range(given.rounds):
-        speeds["vidrio"].append(ours(examples, config, given.seconds, shares, DROPOUT))
+        speeds["vidrio"].append(ours(examples, config, given.seconds, DROPOUT))
         speeds["joeynmt"].append(theirs(python, folder, given.seconds, given.threads, sum(counts) / counts[1], config))
-        speeds["vidrio, dropout as in the paper"].append(ours(examples, config, given.seconds, shares, 0.0))
+        speeds["vidrio, dropout as in the paper"].append(ours(examples, config, given.seconds, 0.0))
         most.append(peak(config, dtype))
         print(
             f"turn {turn + 1}: " + ", ".join(f"{name} {told[-1]:,.0f}" for name, told in speeds.items()),

@@ -330,7 +330,8 @@ PAIR = ("the cat sees two books", "--target", "el gato ve dos libros")
 def test_training_on_a_pair_is_told_in_80_columns(trained: Path) -> None:
     code, out, err = said("-m", str(trained), *PAIR, "--training")
     assert code == 0, err
-    assert re.search(r"reads +<s> +▁el +▁gato +▁ve +▁dos +▁libros\n +should say +▁el +▁gato +▁ve +▁dos +▁libros +</s>\n", out)
+    words = r"▁el +▁gato +▁ve +▁dos +▁libros"
+    assert re.search(rf"reads +<s> +{words}\n +should say +{words} +</s>\n", out)
     assert "Checked: every logit is the glass engine's" in out
     assert [line for line in out.splitlines() if text_width(line) > 80 and "vidrio look" not in line] == []
     model = open_model(trained)

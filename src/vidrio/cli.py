@@ -43,7 +43,6 @@ OBJECTS = 20_000
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
-    "zstandard": "train",
     "sentencepiece": "interop",
     "onnx": "interop",
     "polib": "documents",

@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ def hold_out(sources: Keys, targets: Keys, wanted: Sequence[int], given: tuple[K
     ends = np.cumsum([0, *wanted])
     held = order[: ends[-1]]
     part[np.isin(sources, sources[held]) | np.isin(targets, targets[held])] = COPY
-    for number, (begin, end) in enumerate(zip(ends, ends[1:], strict=False), 1):
+    for number, (begin, end) in enumerate(pairwise(ends), 1):
         part[order[begin:end]] = number
     return part
 

@@ -1,5 +1,5 @@
-"""What a run learns by: rates, batches, dropout, when to stop. It is written to MODEL/run/plan.json, and a run that goes
-on keeps to it: only its end may change. What nobody chooses, `choose.py` does.
+"""What a run learns by: rates, batches, dropout, when to stop. It is written to MODEL/run/plan.json, and a run that
+goes on keeps to it: only its end may change. What nobody chooses, `choose.py` does.
 """
 
 from collections.abc import Sequence
