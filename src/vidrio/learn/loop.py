@@ -22,6 +22,7 @@ from vidrio.data.store import Examples, Ids
 from vidrio.errors import RunError
 from vidrio.learn import model
 from vidrio.learn.batches import Streamed, collate, stream
+from vidrio.learn.dropout import Dropout
 from vidrio.learn.halves import Halves, Learned
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.optimiser import Schedule, clip, update_by_muon
@@ -121,10 +122,9 @@ def learn_from(
 ) -> Learned:
     """The gradient of these pairs' loss; and the loss, predictions and tokens."""
     batch = collate(examples, pairs, parameters.config)
-    rates = recipe.dropout, recipe.attention_dropout, recipe.activation_dropout
     # Every random number depends on the step, the batch's place in it and the part of the batch alone.
-    dropouts = model.dropouts_at(rates, (*place, part))
-    net = model.build(parameters, getattr(torch, recipe.precision), dropouts)
+    dropout = Dropout(recipe.dropout, (*place, part))
+    net = model.build(parameters, getattr(torch, recipe.precision), dropout)
     gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing)
     return gradient, torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
 

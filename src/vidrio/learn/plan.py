@@ -46,8 +46,6 @@ class Recipe:
     accumulate: int = 1  # batches to one step
     smoothing: float = 0.1  # §5.4
     dropout: float = 0.1
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
     subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise in another pass
     clip: float = 1.0
     average: float = 0.999  # of the parameters: how much of the mean stays at each step
@@ -69,7 +67,7 @@ class Recipe:
         def values(*names: str) -> list[tuple[str, Any]]:
             return [(name, getattr(self, name)) for name in names]
 
-        rates = values("dropout", "attention_dropout", "activation_dropout", "subword_dropout", "smoothing")
+        rates = values("dropout", "subword_dropout", "smoothing")
         counts = values("batch_tokens", "accumulate", "validations")
         sizes = values("clip", "patience", "warmup", "seed")
         precise = self.precision in ("float32", "bfloat16")
