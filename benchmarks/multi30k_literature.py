@@ -19,10 +19,11 @@ from pathlib import Path
 
 from vidrio.fast.engine import Engine
 from vidrio.fast.export import export
+
+from vidrio.commands._lines import read_aligned
 from vidrio.hypothesis import default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
-from vidrio.score.evaluate import read_aligned
 from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import read_tokenizers
 

@@ -11,7 +11,6 @@ from safetensors.numpy import save_file
 from small_models import write_model
 from traced import CHOICES, make_machine, make_trace
 from vidrio import cli
-from vidrio.draw.terminal import text as text_of
 from vidrio.errors import AddressError, ModelError
 from vidrio.glass.numbers.trace import parse_address
 from vidrio.glass.proof import checking
@@ -31,6 +30,7 @@ from vidrio.glass.proof.stored import check_file, stored
 from vidrio.look import checked as report
 from vidrio.look.changed import look_changed
 from vidrio.look.run import open_model
+from vidrio.look.terminal import text as text_of
 from vidrio.model.folder import read_parameters, write_parameters
 
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -330,20 +329,6 @@ def test_what_has_been_begun_is_finished() -> None:
         assert status == 200
         assert told["translatedText"].count("La casa es roja.") == 20
         ready.process.wait(30)
-
-
-def test_several_processes_take_turns_and_add_up(tmp_path: Path) -> None:
-    with server("--workers", "2", "--metrics") as ready:
-        for _ in range(100):  # they load one after the other
-            try:
-                answers = [post(ready.address, "hello world") for _ in range(6)]
-                break
-            except OSError:
-                time.sleep(0.2)
-        assert answers == [(200, {"translatedText": "hola mundo"})] * 6
-        text = get(f"{ready.address}metrics")
-    [count] = re.findall(r'vidrio_http_requests_total\{path="/translate",status="200"\} (\S+)', text)
-    assert float(count) == 6
 
 
 def lines_of(log: str) -> list[dict[str, Any]]:

@@ -79,7 +79,6 @@ def test_forms_that_are_none_do_not_fill_the_log(monkeypatch: pytest.MonkeyPatch
     [
         ("serve_load.py", "--seconds", "8", "--texts", "20"),
         ("serve_hostile.py", "--requests", "2000"),
-        ("serve_kill.py", "--kills", "4"),
         ("serve_day.py", "--requests", "1000"),
     ],
     ids=lambda arguments: arguments[0],

@@ -15,7 +15,7 @@ from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import encode, translate_forced
 from vidrio.glass.whatif import changes
 from vidrio.hypothesis import Options, Sampling, default_options
-from vidrio.look.measures import cosines, entropy, heads, likeliest, neighbours
+from vidrio.look.measures import cosines, entropy, likeliest, neighbours
 from vidrio.look.quantities import at
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import kept_data
@@ -222,19 +222,6 @@ def test_cosines_and_neighbours() -> None:
 
 def test_entropy() -> None:
     assert entropy(np.array([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])).tolist() == pytest.approx([0, 1, 0.8112781245])
-
-
-def test_heads_are_told_as_they_are(nonsense: LoadedModel) -> None:
-    trace = look(nonsense, TEXT).trace
-    told = heads(trace)
-    config = nonsense.config
-    assert len(told) == config.n_heads * (config.n_encoder_layers + 2 * config.n_decoder_layers)
-    for head in told:
-        weights = trace.array(head.address)
-        assert weights[head.row, head.column] == head.largest
-        masked = ".self." in head.address and head.address.startswith("dec.")
-        assert head.largest == (weights[1:] if masked else weights).max()
-        assert 0 <= head.entropy <= head.most + 1e-12
 
 
 def test_the_likeliest_tokens_have_the_models_own_probabilities(nonsense: LoadedModel) -> None:

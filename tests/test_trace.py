@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parity_models import SOURCE, TARGET
-from traced import CHOICES, EIGHT, blank, make_machine, make_trace, run
+from traced import CHOICES, blank, make_machine, make_trace, run
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Address, parse_address
@@ -153,15 +153,16 @@ def test_where_rows_see_later_ones_each_step_is_kept_by_itself() -> None:
     np.testing.assert_array_equal(one_pass.array("dec.out"), trace.array("dec.out"))  # the last step saw all
 
 
-def test_in_eight_bits_too_a_row_of_an_output_is_what_its_step_gave_out() -> None:
+def test_in_whole_numbers_too_a_row_of_an_output_is_what_its_step_gave_out() -> None:
+    from vidrio.glass.paper.engine import WHOLE_NUMBERS
     from vidrio.glass.whatif.changes import with_mask
 
-    machine = with_mask(make_machine(dtype=np.float32, arithmetic=EIGHT), "off")
+    machine = with_mask(make_machine(dtype=np.float32, arithmetic=WHOLE_NUMBERS), "off")
     target = [i % machine.config.target_vocabulary for i in TARGET]
     trace = blank(machine)
     trace_steps(trace, SOURCE, target, [*target[1:], 3])
     outputs = [name for name in trace.values if trace.stages[name].per_step]
-    assert {"out.x.whole", "out.x.factor", "out.logits.product", "out.logits", "out.prob"} <= set(outputs)
+    assert {"out.x.whole", "out.x.scale", "out.logits.product", "out.logits", "out.prob"} <= set(outputs)
     for step in range(len(target)):
         then = blank(machine)
         translate_forced(machine, SOURCE, target[: step + 1], then.tap)

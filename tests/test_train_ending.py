@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vidrio.translate.engines import NoTranslator
 
 from forked import run_vidrio
 from small_run import vidrio_train
@@ -27,7 +28,6 @@ from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
 from vidrio.score.metrics import corpus_scores, usual_metrics
-from vidrio.translate.engines import NoTranslator
 from vidrio.translate.translator import Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]

@@ -10,7 +10,6 @@ import pytest
 from parity_models import SOURCE
 from small_models import write_model
 from traced import blank, make_machine, make_trace, run
-from vidrio.draw.terminal import text as text_of
 from vidrio.errors import ConfigError
 from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace, parse_address
@@ -22,6 +21,7 @@ from vidrio.glass.whatif.comparison import compare, first, layer_of
 from vidrio.glass.whatif.whatif import WhatIf, parse
 from vidrio.look.changed import as_data, look_changed, tell
 from vidrio.look.run import open_model
+from vidrio.look.terminal import text as text_of
 from vidrio.model.json_text import json_text
 
 

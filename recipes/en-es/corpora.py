@@ -16,8 +16,9 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from vidrio.text.fold import fold
 from vidrio.text.reading.protect import spans
+
+from vidrio.text.fold import fold
 
 Pair = tuple[str, str]
 

@@ -34,8 +34,8 @@ def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
     vidrio check "Hello world" --all
     vidrio check "Hello world" --model lesson enc.0 "out.prob[hola]@0"
     """
-    from vidrio.draw.terminal import text as plain
     from vidrio.look import checked as report
+    from vidrio.look.terminal import text as plain
 
     request = RunRequest.take(text, given)
     count, seed, every, as_json = (given.pop(name) for name in ("count", "random_seed", "every", "as_json"))

@@ -170,9 +170,9 @@ def try_it(folder: Path, task: "Task") -> str:
 
 def write_report(learned: "Learned", judgement: "Judgement") -> Path:
     """The page on how the model became what it is."""
-    from vidrio.draw.page import blocks_page
     from vidrio.learn.finish import LIMITS
     from vidrio.look import report
+    from vidrio.look.page import blocks_page
     from vidrio.model.files import write_atomically
 
     task, data = learned.task, learned.request.run / "data" / "data.json"

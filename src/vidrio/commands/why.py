@@ -44,10 +44,10 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     vidrio why "out.prob[hola]@0" "Hello world" --model lesson --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
-    from vidrio.draw.terminal import text as plain
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
     from vidrio.look.overview import otherwise
+    from vidrio.look.terminal import text as plain
 
     request = RunRequest.take(text, given)
     deep, limit, kind, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "as_json"))

@@ -17,9 +17,9 @@ import numpy as np
 
 from vidrio.errors import ModelError
 from vidrio.glass.paper.positions import TABLES
-from vidrio.interop.foreign import Foreign, Side, need, read_array, read_pieces
+from vidrio.interop.foreign import Foreign, Side, array_of, need, read_pieces
 from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
-from vidrio.interop.tensors import Stored, open_tensors
+from vidrio.interop.tensors import read_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_json
 from vidrio.model.parameters import ParameterSpec
@@ -49,7 +49,7 @@ def read_folder(folder: Path) -> Foreign:
     path = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if path is None:
         raise ModelError(f"{folder} has no parameters", found=f"neither {' nor '.join(WEIGHTS)}", do="copy it again")
-    tensors = open_tensors(path)
+    tensors = read_tensors(path)
     vocabulary, own = read_pieces(folder / "vocab.json"), folder / "target_vocab.json"
     separate = config.source_vocabulary != config.target_vocabulary or own.is_file()
     return Foreign(
@@ -116,17 +116,16 @@ def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) 
     )
 
 
-def positions_of(tensors: Mapping[str, Stored], config: ModelConfig, path: Path) -> str:
+def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: Path) -> str:
     """Which kind the tables of positions are, which old files hold; `transformers` computes one that is missing.
 
     Whoever computed them in float32 has an angle of up to P, and so a sine, to P · 2⁻²³."""
     shape = (config.max_positions, config.d_model)
-    stored = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
-    if wrong := [of.shape for of in stored if of.shape != shape]:
+    tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
+    if wrong := [table.shape for table in tables if table.shape != shape]:
         raise ModelError(
             f"{path} does not fit its config.json", found=f"positions of the shape {wrong[0]}, not {shape}"
         )
-    tables = [of.read() for of in stored]
     for kind in ("sinusoidal-halves", "sinusoidal-marian")[: 1 + (len(tables) == 2)]:
         expected_PD = TABLES[kind](*shape)
         if all(np.abs(table_PD - expected_PD).max() <= shape[0] * 2.0**-23 for table_PD in tables):
@@ -134,11 +133,11 @@ def positions_of(tensors: Mapping[str, Stored], config: ModelConfig, path: Path)
     return "learned"
 
 
-def parameter(tensors: Mapping[str, Stored], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
+def parameter(tensors: Mapping[str, np.ndarray], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
     """One parameter, out of the file and turned as ours stand."""
     names = [hf_name(name), *(EMBEDDINGS if name.endswith("embed") else ())]
     if name == "out.b" and names[0] not in tensors:
         return np.zeros(spec.shape, np.float32)
     shape, turned = flat_shape(spec), is_turned(spec.axes)
-    value = read_array(tensors, names, shape[::-1] if turned else shape, misfit)
+    value = array_of(tensors, names, shape[::-1] if turned else shape, misfit)
     return by_heads(value.T if turned else value, spec)

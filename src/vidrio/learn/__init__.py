@@ -13,5 +13,4 @@ Read in this order:
   optimiser                the step itself
   machine, halves          what it trains on, and how it is fast there
   processes                several processes as one
-  one_step, next_step      one step taken apart, for `vidrio look --training`
 """

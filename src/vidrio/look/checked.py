@@ -25,7 +25,6 @@ from vidrio.glass.proof.receipts import At
 from vidrio.glass.proof.stored import FileChecked, check_file
 from vidrio.look.blocks import Block, Note
 from vidrio.look.changed import BeforeAfter
-from vidrio.look.manifest import otherwise_data
 from vidrio.look.overview import otherwise, warning
 from vidrio.look.receipt import compared_data
 from vidrio.look.run import Look
@@ -190,7 +189,6 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
         "text": outcome.seen.text,
         "translation": outcome.seen.translation,
         "changes": outcome.changes,
-        **otherwise_data(outcome.seen),
         "agrees": outcome.agrees,
         "recomputed": checked.count,
         "of": outcome.computed,

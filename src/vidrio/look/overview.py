@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.whatif.comparison import first
 from vidrio.look.blocks import Bar, Block, Note, Prediction, Predictions, Rows, Table, Title, Value, Words, apart
 from vidrio.look.command_line import CommandLine
@@ -97,7 +98,7 @@ def describe(seen: Look) -> str:
 def computed_in(seen: Look) -> str:
     """`float64`, or `int8 and float32`."""
     model = seen.model
-    return f"int8 and {model.dtype}" if model.machine.arithmetic.name == "eight bits" else str(model.dtype)
+    return "int8 and float32" if model.machine.arithmetic is WHOLE_NUMBERS else str(model.dtype)
 
 
 def text_in(seen: Look) -> Table:
@@ -220,7 +221,7 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
     if options.sampling:
         s = options.sampling
         way = f"drawn at random, temperature {s.temperature:g}, top-k {s.top_k or 'off'}, "
-        way += f"top-p {s.top_p:g}, min-p {s.min_p:g}, seed {s.seed}"
+        way += f"top-p {s.top_p:g}, seed {s.seed}"
     yield Note(
         f"The whole: log p {log_prob}, score {number(result.score, precision)} "
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
@@ -283,7 +284,6 @@ def onward(seen: Look, again: CommandLine) -> Iterator[Block]:
         ("one layer, every matrix", again.look("--at", side)),
         ("one matrix", again.look("--at", best)),
         ("where one number comes from", again.why(f"{best}[0,0]")),
-        ("every attention head", again.look("--heads")),
         ("all of it as a page", again.look("--html", "page.html")),
     ]
     fits = all(len(line) <= WIDTH - 32 for _, line in commands)

@@ -24,15 +24,16 @@ from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.arithmetic import FLOAT
 from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, for_beam, logits, translate_forced
+from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits, translate_forced
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import About, read_config, read_parameters
+from vidrio.model.folder import About, read_arrays, read_config
+from vidrio.model.quantised import multiplies_in_whole_numbers
 from vidrio.search import Step, Tree, finish, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
-from vidrio.translate.engines import multiplies_in
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,13 @@ class LoadedModel:
 
 
 def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:
-    """A model by name or folder; None is the default model. It computes in eight bits where translating does, else in
-    float64, unless a `dtype` is given: np.int8, np.float32 or np.float64."""
+    """A model by name or folder; None is the default model. It computes as the engine does where that multiplies in
+    whole numbers, else in float64, unless a `dtype` is given: np.int8 (whole numbers), np.float32 or np.float64."""
     path = models.find(name_or_path)
     config, about = read_config(path)
-    usual = np.int8 if multiplies_in(path, config) == "int8" else np.float64
-    machine = build(config, read_parameters(path), dtype or usual)
+    stored = read_arrays(path)
+    whole = multiplies_in_whole_numbers(stored) if dtype is None else dtype is np.int8
+    machine = build(config, stored, np.float32, WHOLE_NUMBERS) if whole else build(config, stored, dtype or np.float64)
     source, target = read_tokenizers(path, config)
     return LoadedModel(config, about, machine, source, target, path)
 
@@ -159,7 +161,6 @@ def look(
     the search finds; `tree` records the search."""
     config = model.config
     options = target.options if isinstance(target, Printed) else options or default_options(config)
-    model = replace(model, machine=for_beam(model.machine, options.beam))
     options = replace(options, max_length=min(options.max_length, config.max_positions))
     tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer
     pieces = tokenizer.pieces(text)
@@ -247,10 +248,8 @@ def _traced(seen: Look, change: Tap, taken: Ids) -> Look:
     if machine.mask is not causal:
         return _traced_by_steps(seen, change, taken, target_ids)
     _name_tokens(seen, taken, target_ids)
-    prob_TV = translate_forced(machine, seen.source_ids, target_ids, trace.tap_through(change))
-    choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
-    with np.errstate(divide="ignore"):  # a forced token may have probability 0
-        trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
+    translate_forced(machine, seen.source_ids, target_ids, trace.tap_through(change))
+    trace.take(taken)
     return replace(seen, target_ids=target_ids)
 
 

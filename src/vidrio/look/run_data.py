@@ -14,14 +14,18 @@ from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import Machine
 from vidrio.hypothesis import Sampling, default_options
+from vidrio.look import changed
+from vidrio.look.changed import BeforeAfter
 from vidrio.look.measures import Alike, alike, classes, listed, projection
 from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.overview import words_out
 from vidrio.look.run import LoadedModel, Look
+from vidrio.model.files import sha256
 from vidrio.model.parameters import count
 from vidrio.search import Tree, drawable
 from vidrio.text.tokens.steps import steps
 
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
 POSITIONS = 64  # rows of their table that are drawn
 LISTED = 12  # tokens of a choice; the others are told by their sum
 
@@ -50,6 +54,38 @@ def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[St
             for stage in stages or table.values()
         ],
     }
+
+
+def identity(model: LoadedModel) -> dict[str, Any]:
+    """Which model it was, by the checksums of its files, wherever they lie."""
+    return {
+        "name": model.name,
+        "source_language": model.about.source_language,
+        "target_language": model.about.target_language,
+        "parameters": count(model.config),
+        "config": model.config.to_json(),
+        "sha256": {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()},
+    }
+
+
+def answer(
+    tried: BeforeAfter, text: str, sentences: Sequence[dict[str, str]] = (), sentence: int = 0, translation: str = ""
+) -> dict[str, Any]:
+    """What the page gets of a run, and `vidrio look --json` prints."""
+    return {
+        "text": text,
+        "translation": translation or tried.after.translation,
+        "sentences": list(sentences),
+        "sentence": sentence,
+        **run_data(tried.after),
+        "changed": changed.as_data(tried) if tried.whatif else None,
+    }
+
+
+def quantity_data(trace: Trace, name: str) -> dict[str, Any]:
+    """A quantity with its numbers."""
+    array = trace.array(name)
+    return {**vars(trace.stage(name)), "shape": list(array.shape), "values": array.tolist()}
 
 
 def run_data(seen: Look) -> dict[str, Any]:

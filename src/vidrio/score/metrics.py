@@ -31,16 +31,10 @@ class Score:
 
 def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """BLEU and chrF of a corpus, without any bootstrap."""
-    return {name.lower(): _corpus_score(name, translations, references) for name in ("BLEU", "chrF")}
-
-
-def chrf(translations: Sequence[str], references: Sequence[str]) -> float:
-    """chrF of some sentences together."""
-    return _corpus_score("chrF", translations, references)
-
-
-def _corpus_score(name: str, translations: Sequence[str], references: Sequence[str]) -> float:
-    return float(usual_metrics()[name].corpus_score(list(translations), [list(references)]).score)
+    metrics, right = usual_metrics(), [list(references)]
+    return {
+        name.lower(): float(metrics[name].corpus_score(list(translations), right).score) for name in ("BLEU", "chrF")
+    }
 
 
 def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list[float]:
@@ -48,13 +42,6 @@ def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list
     metric = usual_metrics()["chrF"]
     pairs = zip(translations, references, strict=True)
     return [float(metric.sentence_score(translation, [reference]).score) for translation, reference in pairs]
-
-
-def chrf_signature() -> str:
-    """How chrF is counted here."""
-    metric = usual_metrics()["chrF"]
-    metric.sentence_score("a", ["a"])  # it tells only after a score
-    return str(metric.get_signature())
 
 
 def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> Metrics:

@@ -44,9 +44,7 @@ def trace_steps(
         if name in trace.computed:
             trace.computed[name] = np.stack([step.computed[name][-1] for step in steps])
     if len(choice_ids) == len(target_ids):  # no word was chosen after a step that came to NaN
-        choice_T = trace.tap("out.choice", np.asarray(choice_ids, dtype=np.int64))
-        with np.errstate(divide="ignore"):
-            trace.tap("out.score", np.log(trace.values["out.prob"][np.arange(len(choice_ids)), choice_T]))
+        trace.take(choice_ids)
     for t, step in enumerate(steps):
         for name in _per_step(trace):
             step.values[name] = trace.values[name][: t + 1]

@@ -16,6 +16,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from vidrio.errors import AddressError, nearest
 from vidrio.glass.numbers.stages import Stage, is_output, stages, stages_of, without_head
 from vidrio.glass.paper.maths import Array, Tap
@@ -95,6 +97,13 @@ class Trace:
             raise AddressError(f"{name} has shape {value.shape}", found=f"its axes {stage.axes} are {expected} here")
         self.values[name] = value
         return value
+
+    def take(self, ids: Sequence[int]) -> None:
+        """Keep the tokens that the search took, and their log-probabilities."""
+        choice_T, values = np.asarray(ids, dtype=np.int64), self.values
+        self.tap("out.choice", choice_T)
+        log_of_choice = self.machine.arithmetic.log_of_choice
+        self.tap("out.score", log_of_choice(values["out.logits"], values["out.prob"], choice_T))
 
     def tap_through(self, change: Tap) -> Tap:
         """A tap that lets `change` alter the value first, then keeps what it became."""
@@ -219,7 +228,7 @@ def parameter_array(machine: Machine, name: str) -> Array:
     """A parameter by its address; one head of it where the address ends in .h0, .h1, …"""
     whole, head = without_head(name)
     matrix, _, quantity = whole.rpartition(".")
-    if quantity in ("whole", "factor"):
+    if quantity in ("whole", "scale"):
         array: Array = getattr(machine.whole_parameters[matrix], quantity)
     else:
         array = machine.parameters[whole]

@@ -122,9 +122,7 @@ WITHOUT = {
 }
 _SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
 DTYPES = {
-    "int8": Change(
-        "parameters multiply in eight bits, as in the fast engine", partial(changes.with_dtype, dtype=np.int8)
-    ),
+    "int8": Change("parameters multiply in whole numbers, as in the engine", changes.with_whole_numbers),
     **{
         dtype.__name__: Change(f"everything is computed in {dtype.__name__}", partial(changes.with_dtype, dtype=dtype))
         for dtype in (np.float16, np.float32, np.float64)
