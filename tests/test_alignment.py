@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vidrio.fast.engine import Engine as Fast
-from vidrio.fast.export import export
-from vidrio.text.reading.prepared import reveal
-from vidrio.text.reading.protect import protected
-from vidrio.text.reading.words import word_of_each, worded, words
-from vidrio.translate.glass_engine import Glass
 
 from hiding import hide
 from small_models import WORDS, random_sources, write_model
 from small_run import PAIRS, train_small
 from tolerances import FLOAT32
+from vidrio.fast.engine import Engine as Fast
+from vidrio.fast.export import export
 from vidrio.glass.paper.transformer import build
 from vidrio.hypothesis import Options
 from vidrio.model.folder import read_parameters
+from vidrio.text.reading.prepared import reveal
+from vidrio.text.protect import protected
+from vidrio.text.words import word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.alignment import links, shares, source_tokens, target_tokens
+from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 

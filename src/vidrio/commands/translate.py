@@ -164,7 +164,7 @@ class Request:
         """The model, and what is asked of it."""
         from vidrio.commands._work import Work
         from vidrio.documents.terms import read_terms
-        from vidrio.translate.engines import NoTranslator
+        from vidrio.translate.translator import NoTranslator
 
         try:
             model: Translator | Answers = self.load()
@@ -186,12 +186,9 @@ class Request:
         from vidrio.model import find as models
         from vidrio.translate.translator import Translator
 
-        def say(message: str) -> None:
-            click.echo(f"vidrio: {message}", err=True)
-
-        translator = Translator.load(self.model_name, workers=self.workers if self.text is None else 1, tell=say)
+        translator = Translator.load(self.model_name, self.workers if self.text is None else 1)
         if self.model_name is None and translator.folder == models.packaged().get(models.LESSON):
-            say("translating with the lesson's model, which knows a handful of words")
+            click.echo("vidrio: translating with the lesson's model, which knows a handful of words", err=True)
         return translator
 
     def load_other(self) -> "Answers":

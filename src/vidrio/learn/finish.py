@@ -31,10 +31,8 @@ from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
-from vidrio.text.reading.lexicon import Lexicon
-from vidrio.text.reading.lexicon import write as write_lexicon
-from vidrio.text.reading.word_list import WordList, words_of
-from vidrio.text.reading.word_list import write as write_list
+from vidrio.translate.lexicon import WORDS, Lexicon, SortedLines, words_of, write_sorted
+from vidrio.translate.lexicon import write as write_lexicon
 from vidrio.translate.translator import Translator
 
 NO_LICENCE = "- Licence and attribution of the data: unknown; ask whoever made it before you pass the model on"
@@ -136,7 +134,7 @@ def _translations(folder: Path, sources: Sequence[str], progress: Progress) -> l
     """What `vidrio translate` says. This is the only place in learn/ that uses the engine."""
     work = progress.work = Work("translating the test set", len(sources))
     translations = []
-    for translation in Translator.load(folder, engine="fast").stream(sources):
+    for translation in Translator.load(folder).stream(sources):
         translations.append(translation.text)
         work.done += 1
     return translations
@@ -174,8 +172,9 @@ def write_words(learned: Learned) -> None:
     pairs = learned.request.run / "data" / "train.tsv"
     if start is None or start.about.target_language != target:
         return
-    if known := WordList.of(start.folder):
-        write_list(folder, known.words().union(*(words_of(text) for _, text in both_sides(pairs))))
+    if (start.folder / WORDS).is_file():
+        known = set(SortedLines(start.folder / WORDS))
+        write_sorted(folder / WORDS, known.union(*(words_of(text) for _, text in both_sides(pairs))))
     if start.about.source_language == source and (lexicon := Lexicon.of(start.folder)):
         entries = list(lexicon)
         there = {word for word, *_ in entries}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vidrio.errors import RunError
-from vidrio.translate.allocator import give_back
+from vidrio.learn.allocator import give_back
 
 if TYPE_CHECKING:
     import torch

@@ -29,7 +29,7 @@ class Form(Enum):
 WORD = pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 ENGLISH_I = pattern(r"(?<![\w.'’-])i(?!\w|\.\w|[)-])")  # Spanish has no such word
 FEWEST = 4  # letters; what is shorter (USA, PDF) is rather an abbreviation
-LOUD = pattern(r"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{2,}(?![\w'’/-])")
+LOUD = pattern(rf"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{{{FEWEST},}}(?![\w'’/-])")
 SEVERAL = 3  # words; fewer may be an entry of a dictionary, which models know as it is
 INFINITIVE = "to "  # so may this, however long: to fall in love
 OPENING = "\"'“‘«([¿¡"  # before the first word
@@ -44,7 +44,6 @@ TELLING = word_set(
     "an and are as at be but do for from her his how in into is it my nor not of on or our that the this to was "
     "we what when where who why with you your"
 )
-EMPHASIS = word_set("not no you all any muy")  # short, and shouted more often than they abbreviate something
 # How an English question begins: where is the, do you, how much is this. Not "should you need it" nor "were I you".
 _BEFORE = "a|al|de|del|por|en|con|para|desde|hasta|sobre|y|pero|at|in|on|from|to|for|with|and|but|so"  # in what
 _WHAT = "what|where|who|whose|how|why|when|which"
@@ -60,9 +59,12 @@ QUESTION = pattern(
 )
 
 
-def read(source: Protected, tokens: Tokens) -> tuple[str, Form]:
-    """The text as it is read, without any mark that it lacks, and how it looked. Places stay what they are."""
+def read(source: Protected, tokens: Tokens, *, forms: bool = True) -> tuple[str, Form]:
+    """The text as it is read, without any mark that it lacks, and how it looked. Places stay what they are. Without
+    `forms` only capitals are read otherwise."""
     text = source.text
+    if not forms:
+        return (lowered(source), Form.CAPITALS) if is_shouted(source) else (text, Form.PLAIN)
     if text[-1:].isalnum() and QUESTION.match(text) and has_small_words(text):
         return capital_first(with_large_i(source)), Form.QUESTION
     if is_shouted(source):
@@ -72,12 +74,11 @@ def read(source: Protected, tokens: Tokens) -> tuple[str, Form]:
         return begun(with_large_i(source), tokens), Form.SMALL
     if (entry := as_entry(text, tokens)) != text:
         return entry, Form.ENTRY
-    if (title := is_title(source, tokens)) is not None:
-        small = each_word(source, lambda word: untitled(word, tokens, names=title == "with names"))
-        return begun(small, tokens), Form.TITLE
+    if is_title(source, tokens):
+        return begun(each_word(source, lambda word: untitled(word, tokens)), tokens), Form.TITLE
     if LOUD.search(text):
         softer = outside(source, lambda part: LOUD.sub(lambda word: quiet(word[0], tokens), part))
-        return capital_first(softer) if softer[:1] != text[:1] else softer, Form.PLAIN
+        return capital_first(softer) if text[:1].isupper() else softer, Form.PLAIN
     return text, Form.PLAIN
 
 
@@ -118,18 +119,17 @@ def named(word: str, tokens: Tokens) -> str:
 
 
 def quiet(word: str, tokens: Tokens) -> str:
-    """A word in capitals among others that are not: in small letters, if that is a common word, and no abbreviation."""
+    """A word in capitals among others that are not: in small letters, if that is a common word and no abbreviation."""
     small = word.lower()
-    common = tokens(small) == 1 < tokens(word) if len(word) >= FEWEST else small in EMPHASIS
-    return small if common else word
+    return small if tokens(small) == 1 < tokens(word) else word
 
 
 # --- titles, headings -------------------------------------------------------------------------------------------------
 
 
 def as_entry(text: str, tokens: Tokens) -> str:
-    """A word or two that stand alone (a heading, a menu, a label: Name & Address:) as in dictionaries, in small letters,
-    if the vocabulary knows them better so; Isabel Torres is a name, though towers are known better."""
+    """A word or two that stand alone (a heading, a menu, a label: Name & Address:) in small letters, as in a
+    dictionary, if the vocabulary knows all of them better so: Isabel Torres is a name, though torres are towers."""
     words = [word for word in text.removesuffix(":").split() if word != "&"]
     if not (words and text[:1].isupper() and len(text) >= FEWEST and len(words) < SEVERAL):
         return text
@@ -140,27 +140,25 @@ def as_entry(text: str, tokens: Tokens) -> str:
     return small if better else text
 
 
-def is_title(source: Protected, tokens: Tokens) -> str | None:
-    """Whether its words have capital letters as a title: "surely", or "with names"; None if all may be names."""
+def is_title(source: Protected, tokens: Tokens) -> bool:
+    """Whether its words have capital letters as a title, and not all of them may be names."""
     if has_small_words(source.text):
-        return None  # true of nearly every text, and quick
+        return False  # true of nearly every text, and quick
     words = WORD.findall(outside(source, str, " "))
-    if len(words) < 2 or any(word[0].islower() and word not in LITTLE for word in words):
-        return None
+    if len(words) < SEVERAL or any(word[0].islower() and word not in LITTLE for word in words):
+        return False
     content = [word for word in words if word.lower() not in LITTLE | TELLING]
     common = sum(tokens(word.lower()) == 1 < tokens(word) for word in content if not word.isupper())
-    capital = {word.lower() for word in words[1:] if word[0].isupper()} & (LITTLE | TELLING)
-    if common and (2 * common >= len(content) or capital) and (len(words) >= SEVERAL or common == len(content)):
-        return "surely"
-    return "with names" if capital & TELLING or (len(words) >= SEVERAL and 3 * common >= len(content) >= 1) else None
+    capital = {word.lower() for word in words[1:] if word[0].isupper()}
+    return not capital.isdisjoint(TELLING) or 3 * common >= len(content) >= 1
 
 
-def untitled(word: str, tokens: Tokens, *, names: bool) -> str:
-    """A word of a title as it stands within a sentence. `names`: what may be a name keeps its capital letter."""
+def untitled(word: str, tokens: Tokens) -> str:
+    """A word of a title as it stands within a sentence: what may be a name keeps its capital letter."""
     small = letter_by_letter(word[0], str.lower) + word[1:]
     if len(word) == 1 or any(map(str.isupper, word[1:])) or tokens(word) < tokens(small):
         return word
-    return word if names and tokens(word) == tokens(small) > 2 else small
+    return word if tokens(word) == tokens(small) > 2 else small
 
 
 def has_small_words(text: str) -> bool:

@@ -106,7 +106,7 @@ class Masker:
 
     def mask(self, source: Protected, *, forms: bool = True, hide_names: bool = True) -> Masked:
         """What the model is given for a sentence. Without `forms`, titles and small letters are read as they stand."""
-        text, form = read(source, self._tokens) if forms and self.knows_forms else (source.text, Form.PLAIN)
+        text, form = read(source, self._tokens, forms=forms and self.knows_forms)
         places = self._hidden(source, text, form, hide_names=hide_names) if self.symbols else ()
         shown, at = "", 0
         for symbol, place in zip(self.symbols, places, strict=False):

@@ -7,7 +7,6 @@ character.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -169,68 +168,58 @@ def came_through(source: Protected, translation: str) -> bool:
     written = protected(translation)
     if has_words(source) and not has_words(written):
         return False
-    return not (_lacks_numbers(source, written) or _lacks_copies(source, translation) or _has_more(source, written))
+    things = Counter(
+        (source.text[start:end], _copies(source.text, start, end), kind) for start, end, kind in source.spans
+    )
+    exact = {(thing, copies): count for (thing, copies, kind), count in things.items() if kind not in _BY_DIGITS}
+    handles = {translation[start:end] for start, end, kind in written.spans if kind == "handle"}  # 207 became #207
+    return (
+        all(len(re.findall(copies, translation)) >= count for (_, copies), count in exact.items())
+        and all(translation.count(thing) <= source.text.count(thing) for thing in handles | {one for one, _ in exact})
+        and _has_all_numbers(source, written)
+        and not _has_more_numbers(source, written)
+    )
 
 
 def has_words(text: Protected) -> bool:
     """Whether anything but what is protected has letters."""
-    return any(map(str.isalpha, "".join(_between(text))))
+    return any(map(str.isalpha, _unprotected(text)))
 
 
-def _between(text: Protected) -> Iterator[str]:
-    at = 0
-    for start, end, _ in text.spans:
-        yield text.text[at:start]
-        at = end
-    yield text.text[at:]
+def _unprotected(text: Protected) -> str:
+    ends, starts = [0, *(span.end for span in text.spans)], [*(span.start for span in text.spans), len(text.text)]
+    return " ".join(text.text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def _lacks_numbers(source: Protected, written: Protected) -> bool:
-    """Whether a number, a date, a unit or a currency is in a translation less often."""
-    values, digits, mentioned = Counter[str](), Counter[str](), Counter[str]()
-    for number, kind in _numbers(written):
-        values[_value(number)] += kind == "number"
-        values[_value(number) + _unit(number)] += bool(_unit(number))
-        digits[_digits(number)] += 1  # 9:30 may become 9.30
-    wanted: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+def _copies(source: str, start: int, end: int) -> str:
+    """A pattern of what stands there: #one is none in #oneone, unless words touch it in the source."""
+    thing, before, after = source[start:end], source[start - 1 : start], source[end : end + 1]
+    left = "(?<![A-Za-z0-9])" if ASCII_WORD.match(thing[0]) and not ASCII_WORD.match(before) else ""
+    right = "(?![A-Za-z0-9])" if ASCII_WORD.match(thing[-1]) and not ASCII_WORD.match(after) else ""
+    return f"{left}{re.escape(thing)}{right}"
+
+
+def _has_all_numbers(source: Protected, written: Protected) -> bool:
+    """Whether a translation has the numbers of the source, with their units and currencies."""
+    wanted, money = Counter[str](), Counter[str]()
     for start, end, kind in source.spans:
-        thing = source.text[start:end]
-        if kind == "number":
-            wanted[True][_value(thing) + _unit(thing)] += 1
-            mentioned[next((sign for sign in thing if sign in _MONEY), "")] += 1
-        elif kind in _BY_DIGITS:
-            wanted[False][_digits(thing)] += 1
-    lacking = any(mentioned[sign] > _mentions(sign, written.text) for sign in mentioned if sign)
-    return lacking or bool(wanted[True] - values or wanted[False] - digits)
+        if kind in _BY_DIGITS:
+            number = source.text[start:end]
+            wanted[_key(number, kind) + (_unit(number) if kind == "number" else "")] += 1
+            money.update(sign for sign in number if sign in _MONEY)
+    there = Counter(key for n in _numbers(written) for key in {_value(n), _value(n) + _unit(n), _digits(n)})
+    return not wanted - there and all(count <= _mentions(sign, written.text) for sign, count in money.items())
 
 
-def _lacks_copies(source: Protected, translation: str) -> bool:
-    """Whether something that is copied is in a translation less often; #one is none in #oneone, unless words touch it
-    in the source."""
-    wanted = Counter[str]()
-    for start, end, kind in source.spans:
-        if kind not in _BY_DIGITS:
-            thing, before, after = source.text[start:end], source.text[start - 1 : start], source.text[end : end + 1]
-            left = "(?<![A-Za-z0-9])" if ASCII_WORD.match(thing[0]) and not ASCII_WORD.match(before) else ""
-            right = "(?![A-Za-z0-9])" if ASCII_WORD.match(thing[-1]) and not ASCII_WORD.match(after) else ""
-            wanted[f"{left}{re.escape(thing)}{right}"] += 1
-    return any(count > len(re.findall(alike, translation)) for alike, count in wanted.items())
-
-
-def _has_more(source: Protected, written: Protected) -> bool:
-    """Whether a translation has more often what must be copied, or a number or #handle that is not in the source.
-
-    Where the source has no number at all, one in the translation may have been a word.
-    """
-    known = Counter(_key(source.text[a:b], kind) for a, b, kind in source.spans if kind in _BY_DIGITS)
-    if known:
-        known |= Counter(re.findall(r"\d+", " ".join(_between(source))))  # 21 is known from 21st
-        numbers = [number for number, _ in _numbers(written)]
-        if Counter(digits if (digits := _digits(text)) in known else _value(text) for text in numbers) - known:
-            return True
-    exact = {source.text[a:b] for a, b, kind in source.spans if kind not in _BY_DIGITS}
-    exact |= {written.text[a:b] for a, b, kind in written.spans if kind == "handle"}  # 207 became #207
-    return any(written.text.count(text) > source.text.count(text) for text in exact)
+def _has_more_numbers(source: Protected, written: Protected) -> bool:
+    """Whether a translation has a number that is not in the source; where that has none at all, it may have been a
+    word."""
+    known = Counter(_key(source.text[start:end], kind) for start, end, kind in source.spans if kind in _BY_DIGITS)
+    if not known:
+        return False
+    known |= Counter(re.findall(r"\d+", _unprotected(source)))  # 21 is known from 21st
+    found = ((_digits(number), _value(number)) for number in _numbers(written))
+    return bool(Counter(digits if digits in known else value for digits, value in found) - known)
 
 
 def _mentions(currency: str, translation: str) -> int:
@@ -239,14 +228,10 @@ def _mentions(currency: str, translation: str) -> int:
     return translation.count(currency) + (len(re.findall(words, translation, re.IGNORECASE)) if words else 0)
 
 
-def _numbers(translation: Protected) -> list[tuple[str, str]]:
-    """What stands in a translation as digits, and its kind; with digits that trail behind: $18.10.10."""
-    text, numbers = translation.text, []
-    for start, end, kind in translation.spans:
-        if kind in _BY_DIGITS:
-            trailing = _TRAILING.match(text, end)
-            numbers.append((text[start : trailing.end() if trailing else end], kind))
-    return numbers
+def _numbers(text: Protected) -> list[str]:
+    """What stands in a text as digits; with digits that trail behind: $18.10.10."""
+    ends = ((start, _TRAILING.match(text.text, end), end) for start, end, kind in text.spans if kind in _BY_DIGITS)
+    return [text.text[start : trailing.end() if trailing else end] for start, trailing, end in ends]
 
 
 def _key(text: str, kind: str) -> str:

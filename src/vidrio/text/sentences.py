@@ -15,7 +15,6 @@ from typing import NamedTuple
 from vidrio.text.pattern import pattern, word_set
 
 OWN = ("en", "es")  # the languages whose abbreviations and words are told here
-LONGEST = 300  # characters; a longer sentence is divided at a comma, a space, or where nothing else is left, anywhere
 _LONGEST_ABBREVIATION = 20  # characters that are looked at before a full stop
 _WRAPPED = 40  # characters; a shorter line is a heading or an entry of a list and ends where it ends
 
@@ -76,14 +75,10 @@ class Span(NamedTuple):
     end: int
 
 
-def split(text: str, language: str = "", *, longest: int = LONGEST) -> list[Span]:
+def split(text: str, language: str = "") -> list[Span]:
     """The sentences of a text, in order. `language`: the code of another one than those whose rules stand here."""
     sentences = partial(_by_library, language) if language else _sentences
-    spans: list[Span] = []
-    for paragraph in _paragraphs(text):
-        for sentence in sentences(text, paragraph):
-            spans += _shortened(text, sentence, longest)
-    return spans
+    return [sentence for paragraph in _paragraphs(text) for sentence in sentences(text, paragraph)]
 
 
 def splitter(language: str) -> Callable[[str], list[Span]]:
@@ -180,44 +175,6 @@ def _word_before(text: str, start: int, end: int) -> str:
     """What stands right before a mark."""
     found = _WORD_BEFORE.search(text, max(start, end - _LONGEST_ABBREVIATION), end)
     return found[0] if found else ""
-
-
-def _shortened(text: str, span: Span, longest: int) -> Iterator[Span]:
-    """The sentence in parts of at most `longest` characters."""
-    start = span.start
-    while span.end - start > longest:
-        cut = _cut(text, start, longest)
-        yield from trimmed(text, start, cut)
-        start = cut
-        while text[start].isspace():
-            start += 1
-    yield Span(start, span.end)
-
-
-_CUTS = (pattern(r"[;:—–](?=\s)"), pattern(r"[,)\]](?=\s)"), pattern(r"\S(?=\s)"))
-
-
-def _cut(text: str, start: int, longest: int) -> int:
-    """Where a sentence that is too long is best divided: late, after a semicolon, else a comma, else a word."""
-    for sign in _CUTS:
-        places = [match.end() for match in sign.finditer(text, start + longest // 2, start + longest)]
-        if places:
-            return places[-1]
-    words = [match.end() for match in _CUTS[-1].finditer(text, start, start + longest)]
-    if words:
-        return words[-1]
-    cut = start + longest
-    while cut > start and _joined(text[cut]):
-        cut -= 1  # an accent or a part of an emoji stays with what it belongs to
-    return cut if cut > start else start + longest  # unless there is nothing but accents
-
-
-def _joined(character: str) -> bool:
-    import unicodedata
-
-    return (
-        unicodedata.combining(character) > 0 or character in "\u200d\ufe0f" or "\U0001f3fb" <= character <= "\U0001f3ff"
-    )
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[Span]:

@@ -111,7 +111,7 @@ def origins(before: str, after: str) -> list[int]:
     case, tells."""
     if len(before) == len(after) and before.lower() == after.lower():
         return list(range(len(after) + 1))
-    matcher = SequenceMatcher(None, *map(_small, (before, after)), autojunk=False)
+    matcher = SequenceMatcher(None, _small(before), _small(after), autojunk=False)
     edits = [(i, j, end - k) for kind, i, j, k, end in matcher.get_opcodes() if kind != "equal"]
     return before_edits(edits, len(before))
 

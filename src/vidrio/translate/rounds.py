@@ -53,7 +53,7 @@ class Rounds:
         todo = list(dict.fromkeys(sentences))
         lost: list[Protected] = []
         for names in (True, False) if hide_names else (False,):
-            again = []
+            again: list[Protected] = []
             for found in self._searched(todo, self.options, hide_names=names):
                 source = found.masked.source
                 if pieces := self._translated(found, check=True):

@@ -11,8 +11,6 @@ from vidrio.hypothesis import Hypothesis, Ids, Options
 from vidrio.text.mask import Masked
 from vidrio.text.words import Place
 
-DOUBTFUL = 0.5  # a word of less confidence is worth checking
-
 
 class Word(NamedTuple):
     """A word, and where it stands; in characters."""

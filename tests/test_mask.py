@@ -1,18 +1,19 @@
-"""text/reading/prepared.py: what must be copied is hidden behind symbols, and comes back or is missed."""
+"""text/mask.py: what must be copied is hidden behind symbols, and comes back or is missed."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiding import hide
+from hiding import mask
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
-from vidrio.text.reading.mending import ACCENTED, mended
-from vidrio.text.reading.prepared import Reader, Way, reveal
-from vidrio.text.reading.protect import protected
+from vidrio.text.chars import plain, similar_in
+from vidrio.text.mask import Masker
+from vidrio.text.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
 SYMBOLS = "①②③"
+TOKENIZER = read_tokenizers(find("en-es"), read_config(find("en-es"))[0])[0]
 
 
 @pytest.mark.parametrize(
@@ -31,9 +32,9 @@ SYMBOLS = "①②③"
     ],
 )
 def test_what_is_hidden(sentence: str, read: str) -> None:
-    prepared = hide(protected(sentence), SYMBOLS)
-    assert prepared.hidden == read
-    assert reveal(prepared.hidden, prepared) == sentence
+    masked = mask(protected(sentence), SYMBOLS)
+    assert masked.given == read
+    assert masked.restore(masked.given) == sentence
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ def test_what_is_hidden(sentence: str, read: str) -> None:
 )
 def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
     """How a text is set is not what it says; places in the sentence are still known (test_alignment.py)."""
-    assert hide(protected(sentence), SYMBOLS).given == given
+    assert mask(protected(sentence), SYMBOLS).given == given
 
 
 @pytest.mark.parametrize(
@@ -73,11 +74,8 @@ def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
         ("Fue en época de Oz", "Fue en época de ①"),  # é is no capital letter
         ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
         ("Maria Oz is here.", "Maria ① is here."),
-        ("Helen Oz is here.", "① is here."),  # known no better in small letters: the name begins here
         ("Helen is here.", "Helen is here."),
         ("Hyvää päivää, Oz said in Málaga.", "①, ② said in Málaga."),  # letters that the model does not know
-        ("He saw President Oz and the Prime Minister Maria Oz.", "He saw President ① and the Prime Minister ②."),
-        ("Queen Oz is here, Mr. President Oz.", "Queen ① is here, Mr. President ②."),
         ("It is the President.", "It is the President."),
         ("On Fridays and Ozs", "On Fridays and ①"),  # Friday is a token, Oz is none
         ("They are Friday-based, Oz-based.", "They are Friday-based, ①."),
@@ -95,19 +93,19 @@ def test_rare_names_are_hidden(sentence: str, read: str) -> None:
             }.get(word.lower(), 1)
         )
 
-    prepared = hide(protected(sentence), SYMBOLS, tokens)
-    assert prepared.hidden == read
-    assert reveal(prepared.hidden, prepared) == sentence
-    assert prepared.named == ("①" in prepared.hidden)
+    masked = mask(protected(sentence), SYMBOLS, tokens)
+    assert masked.given == read
+    assert masked.restore(masked.given) == sentence
+    assert masked.named == ("①" in masked.given)
 
 
 def test_a_rare_word_that_the_model_translates_is_no_name() -> None:
     """Simultáneamente llovía. → It was raining at the same time., not: Simultáneamente was raining."""
     tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
-    plain, known = (Reader(tokenizer, SYMBOLS, words) for words in ("", "simultáneamente Azerbaiyán"))
+    plain, known = (Masker(tokenizer, SYMBOLS, words) for words in ("", "simultáneamente Azerbaiyán"))
     for sentence, read in (("Simultáneamente llovía.", "① llovía."), ("Fui a Azerbaiyán.", "Fui a ①.")):
-        assert plain.prepare(protected(sentence)).given == read
-        assert known.prepare(protected(sentence)).given == sentence
+        assert plain.mask(protected(sentence)).given == read
+        assert known.mask(protected(sentence)).given == sentence
 
 
 @pytest.mark.parametrize(
@@ -119,28 +117,28 @@ def test_a_rare_word_that_the_model_translates_is_no_name() -> None:
     ],
 )
 def test_what_cannot_be_spelled_is_hidden_even_if_names_are_not(sentence: str, read: str) -> None:
-    prepared = hide(protected(sentence), SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
-    assert prepared.hidden == read
-    assert reveal(prepared.hidden, prepared) == sentence
-    assert not prepared.named
+    masked = mask(protected(sentence), SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
+    assert masked.given == read
+    assert masked.restore(masked.given) == sentence
+    assert not masked.named
 
 
 def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
-    assert hide(protected("Click {next}."), "").hidden == "Click {next}."
+    assert mask(protected("Click {next}."), "").given == "Click {next}."
 
 
 @pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②."])
 def test_a_symbol_that_is_lost_or_repeated_is_told(translation: str) -> None:
-    assert reveal(translation, hide(protected("Click {next}."), SYMBOLS)) is None
+    assert mask(protected("Click {next}."), SYMBOLS).restore(translation) is None
 
 
 def test_what_is_hidden_is_never_read_as_a_symbol() -> None:
     sentence = "Click {a} or {b}."
-    prepared = hide(protected(sentence), SYMBOLS)
-    assert reveal("Pulsa ② o ①.", prepared) == "Pulsa {b} o {a}."
+    masked = mask(protected(sentence), SYMBOLS)
+    assert masked.restore("Pulsa ② o ①.") == "Pulsa {b} o {a}."
 
 
-READER = Reader(read_tokenizers(find("en-es"), read_config(find("en-es"))[0])[0], SYMBOLS)
+MASKER = Masker(TOKENIZER, SYMBOLS)
 
 
 @pytest.mark.parametrize(
@@ -159,16 +157,16 @@ READER = Reader(read_tokenizers(find("en-es"), read_config(find("en-es"))[0])[0]
 def test_money_is_read_as_the_dollars_that_a_model_knows(
     sentence: str, given: str, translation: str, written: str
 ) -> None:
-    prepared = READER.prepare(protected(sentence))
-    assert prepared.given == given
-    assert reveal(translation, prepared) == written
+    masked = MASKER.mask(protected(sentence))
+    assert masked.given == given
+    assert masked.restore(translation) == written
 
 
 def test_a_vocabulary_that_has_a_sign_reads_it() -> None:
-    knows = Reader(Tokenizer.learn(["5 € 6 €"] * 3, "bpe", 300))
-    assert knows.prepare(protected("5 €")).given == "5 €"
-    lacks_both = Reader(Tokenizer.learn(["5 a 6"] * 3, "word", 300))
-    assert lacks_both.prepare(protected("5 €")).given == "5 €"
+    knows = Masker(Tokenizer.learn(["5 € 6 €"] * 3, "bpe", 300))
+    assert knows.mask(protected("5 €")).given == "5 €"
+    lacks_both = Masker(Tokenizer.learn(["5 a 6"] * 3, "word", 300))
+    assert lacks_both.mask(protected("5 €")).given == "5 €"
 
 
 PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i>", "`c`", "😀", ".", "é"]
@@ -176,55 +174,15 @@ PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_what_is_hidden_comes_back(sentence: str) -> None:
-    prepared = hide(protected(sentence), SYMBOLS)
-    assert reveal(prepared.hidden, prepared) == sentence
-    assert len(prepared.symbols) == len(prepared.places) <= len(SYMBOLS)
-    assert all(prepared.hidden.count(symbol) == 1 for symbol in prepared.symbols)
-
-
-def test_words_get_the_accent_with_which_the_vocabulary_knows_them() -> None:
-    known = {"está", "esta", "niño", "comiendo", "también", "café", "perdió", "regaló", "árbol", "mañana"}
-
-    def read(text: str) -> str:
-        return mended(protected(text), ACCENTED["es"], lambda word: 1 if word in known else 3).text
-
-    text = "El nino esta comiendo tambien, cafe; manana perdio y regalo el arbol NINO O nino@cafe.es McCafe."
-    expected = "El niño esta comiendo también, café; mañana perdió y regalo el árbol NIÑO O nino@cafe.es McCafe."
-    assert read(text) == expected
-    assert read(f"{text} ¡Así!") == f"{text} ¡Así!"  # it has some
-
-
-def test_names_get_their_capital_letter_where_no_letter_has_one() -> None:
-    def read(text: str) -> str:
-        return mended(protected(text), {}, lambda word: 1 if word in ("London", "Mary", "She's") else 2).text
-
-    assert read("mary is in london, she's with mary@mary.org") == "mary is in London, she's with mary@mary.org"
-    assert read("Mary is in london") == "Mary is in london"
-    assert read("... london?") == "... london?"
-
-
-@given(st.text(max_size=40), st.integers(0, 9))
-def test_mending_keeps_every_place(text: str, seed: int) -> None:
-    source = protected(text)
-    read = mended(source, ACCENTED["es"], lambda word: (sum(map(ord, word)) + seed) % 3)
-    assert (len(read.text), read.spans) == (len(text), source.spans)
-    bare = str.maketrans("ÁÉÍÓÚÑ", "AEIOUN")
-    assert read.text.upper().translate(bare) == text.upper().translate(bare)
-
-
-def test_only_spanish_is_read_with_other_accents() -> None:
-    tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
-    english, spanish = (Reader(tokenizer, language=language) for language in ("en", "es"))
-    source = protected("Tengo veinte anos.")
-    assert english.mended(source) == source
-    assert spanish.mended(source).text == "Tengo veinte años."
-    assert spanish.prepare(source).given == source.text
-    assert spanish.prepare(source, Way(otherwise=True)).given == "Tengo veinte años."
+    masked = mask(protected(sentence), SYMBOLS)
+    assert masked.restore(masked.given) == plain(sentence, similar_in(TOKENIZER))
+    assert len(masked.symbols) == len(masked.places) <= len(SYMBOLS)
+    assert all(masked.given.count(symbol) == 1 for symbol in masked.symbols)
 
 
 def test_a_spanish_question_gets_the_mark_at_its_beginning() -> None:
     tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
-    english, spanish = (Reader(tokenizer, SYMBOLS, language=language) for language in ("en", "es"))
+    english, spanish = (Masker(tokenizer, SYMBOLS, language=language) for language in ("en", "es"))
     for text, read in (
         ("Cómo estás?", "¿Cómo estás?"),
         ("Y Przybylski viene?", "¿Y ① viene?"),
@@ -232,7 +190,7 @@ def test_a_spanish_question_gets_the_mark_at_its_beginning() -> None:
         ("Y tú, ¿cómo estás?", "Y tú, ¿cómo estás?"),
         ("Estás.", "Estás."),
     ):
-        assert spanish.prepare(protected(text)).given == read
-    assert english.prepare(protected("Cómo estás?")).given == "Cómo estás?"
-    small = spanish.prepare(protected("cómo estás hoy?"))
-    assert (small.given, reveal("How are you?", small)) == ("¿Cómo estás hoy?", "how are you?")
+        assert spanish.mask(protected(text)).given == read
+    assert english.mask(protected("Cómo estás?")).given == "Cómo estás?"
+    small = spanish.mask(protected("cómo estás hoy?"))
+    assert (small.given, small.restore("How are you?")) == ("¿Cómo estás hoy?", "how are you?")

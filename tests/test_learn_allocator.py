@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from vidrio.translate.allocator import give_back
+from vidrio.learn.allocator import give_back
 
 HELD = """
 import threading
 from pathlib import Path
-from vidrio.translate.allocator import give_back
+from vidrio.learn.allocator import give_back
 
 PAGE = {page}
 
