@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
-from vidrio.fast.export import export
 
 from forked import run_vidrio
 from small_models import WORDS, write_model
+from vidrio.fast.export import export
 from vidrio.translate.translator import Translator
 
 

@@ -16,9 +16,8 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from vidrio.text.reading.protect import spans
-
 from vidrio.text.fold import fold
+from vidrio.text.reading.protect import spans
 
 Pair = tuple[str, str]
 

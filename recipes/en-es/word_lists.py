@@ -13,11 +13,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from vidrio.text.reading import lexicon
-from vidrio.text.reading.word_list import words_of, write
-
 from corpora import read
 from vidrio.learn.lexicon import lexicon as translations
+from vidrio.text.reading import lexicon
+from vidrio.text.reading.word_list import words_of, write
 
 LANGUAGES = ("en", "es")
 WORD = re.compile(r"[a-zß-öø-ÿœ]{2,24}")  # longer ones are names of programs, and words run together
