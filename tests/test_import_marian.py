@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from vidrio.translate.glass_engine import Glass
 
 from marian_models import ENGLISH, SPANISH, generated, import_damaged, load_hf, random_unicode, sentences, write_marian
 from vidrio.cli import main
@@ -20,13 +21,12 @@ from vidrio.glass.paper.decoding import encode
 from vidrio.glass.paper.transformer import Machine, build, decode, logits
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
-from vidrio.learn.net import model as learned
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn import model as learned
+from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.steps import steps
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 LARGEST_DIFFERENCE = 1e-5  # of a logit

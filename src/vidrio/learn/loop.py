@@ -8,8 +8,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -18,21 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from vidrio.data.store import Examples, Ids
 from vidrio.errors import RunError
+from vidrio.learn import model
 from vidrio.learn.batches import Streamed, collate, stream
-from vidrio.learn.net import model
-from vidrio.learn.net.loss import gradient_of
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.dropout import Dropout
+from vidrio.learn.halves import Halves, Learned
+from vidrio.learn.loss import gradient_of
 from vidrio.learn.optimiser import Schedule, clip, update_by_muon
+from vidrio.learn.parameters import Parameters
+from vidrio.learn.plan import METRICS, Recipe, Stop
 from vidrio.learn.processes import ALONE, Processes
-from vidrio.learn.run.plan import METRICS, Recipe, Stop
-from vidrio.learn.run.state import BestModel, Keeper, State
-from vidrio.learn.run.validate import Validate
-
-Learned = tuple[Tensor, Tensor]  # a gradient; and loss, predictions, tokens, and a place for seconds
+from vidrio.learn.state import Keeper, State
+from vidrio.learn.validate import Validate
 
 EVERY = 10  # steps between two lines of metrics
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
@@ -43,28 +41,27 @@ PROOF = 500  # steps after which the loss must have moved
 class Training:
     """What a run learns from, and by what."""
 
-    examples: Examples
+    encodings: Sequence[Examples]  # the same pairs in one encoding or several; each pass takes the next
     recipe: Recipe
     validate: Validate
     run: Path | None = None  # where everything is kept that is needed to go on after a kill
     processes: Processes = ALONE
-    shares: int = 1  # that a batch is learned from in, side by side
 
 
 def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     """Go on from `state` until the recipe says stop; gives each line of metrics, of steps and validations."""
     recipe, processes = training.recipe, training.processes
-    state.ended = is_over(state, recipe)  # an ended run may have been told to go further
+    state.ended = is_over(state, recipe)  # an ended run may have a later end now
     clock, longest = Clock(state.seconds), state.parameters.config.max_positions
-    batches = stream(training.examples, recipe.batch_tokens, longest, recipe.seed, state.position)
+    batches = stream(training.encodings, recipe.batch_tokens, longest, recipe.seed, state.position)
     with (
-        closing(Workers(training.shares)) as workers,
+        closing(Halves(state.parameters.flat.device)) as halves,
         closing(Keeper(training.run if processes.leads else None, state)) as keeper,
         Interruption() as interruption,
     ):
         while not state.ended:
             before = state.share, state.epoch
-            take_step(training, list(islice(batches, recipe.accumulate)), state, clock, workers)
+            take_step(training, list(islice(batches, recipe.accumulate)), state, clock, halves)
             state.share = share_over(recipe.stop, state)
             state.ended = state.share >= 1
             due, stopped = processes.any_of(keeper.is_due(), interruption.asked)
@@ -74,7 +71,6 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
                 record = judge(training, state)
                 if processes.leads:
                     yield keeper.add(record)
-                keeper.keep_best()
                 state.seconds = clock.now()
                 keeper.save()
             elif due or stopped:
@@ -87,20 +83,18 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
 # --- one step ---------------------------------------------------------------------------------------------------------
 
 
-def take_step(
-    training: Training, batches: Sequence[Streamed], state: State, clock: "Clock", workers: "Workers"
-) -> None:
+def take_step(training: Training, batches: Sequence[Streamed], state: State, clock: "Clock", halves: Halves) -> None:
     """Learn from some batches: one step of the optimiser."""
     recipe, processes, parameters = training.recipe, training.processes, state.parameters
     number = state.step + 1
     gradient = torch.zeros_like(parameters.flat)
     sums = torch.zeros(4, dtype=torch.float64)  # loss, predictions, tokens, seconds
-    for place, (_, _, pairs) in enumerate(batches):
+    for place, batch in enumerate(batches):
         if place % processes.size == processes.rank:
-            learn = partial(learn_from, training, parameters, (recipe.seed, number, place))
-            for part, figures in workers.each(learn, pairs):
-                gradient += part
-                sums += figures
+            learn = partial(learn_from, recipe, parameters, (recipe.seed, number, place), batch.examples)
+            part, figures = halves.learn(learn, batch.pairs)
+            gradient += part
+            sums += figures
     sums[3] = clock.now() if processes.leads else 0
     processes.sum(gradient)
     loss, predictions, tokens, seconds = processes.sum(sums.to(gradient.device)).tolist()
@@ -109,49 +103,30 @@ def take_step(
         raise RunError(
             "the training has come apart: the loss or its gradient is not a number any more",
             found=f"step {number}, loss {loss / predictions:.4g}, gradient {length:.4g}",
-            do="start the same command with a lower --rate or a longer --warmup; it goes on from the last saved state",
+            do="start a new folder with a lower --rate or a longer --warmup",
         )
     rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(number, state.share)
     if recipe.optimiser == "adam":
         state.adam.update(parameters.flat, gradient, rate)
     else:
-        update_by_muon(state.adam, parameters, gradient, rate, getattr(torch, recipe.precision))
+        update_by_muon(state.adam, parameters, gradient, rate)
     # In the first steps the mean is of those steps only, not of where they started.
     state.average.lerp_(parameters.flat, 1 - min(recipe.average, (1 + number) / (10 + number)))
     state.step, state.seconds = number, seconds
-    state.position, state.epoch, _ = batches[-1]
+    state.position, state.epoch = batches[-1].position, batches[-1].epoch
     state.sums = [old + new for old, new in zip(state.sums, (loss, predictions, tokens), strict=True)]
 
 
-def learn_from(training: Training, parameters: Parameters, place: Sequence[int], pairs: Ids, share: int) -> Learned:
+def learn_from(
+    recipe: Recipe, parameters: Parameters, place: Sequence[int], examples: Examples, pairs: Ids, part: int
+) -> Learned:
     """The gradient of these pairs' loss; and the loss, predictions and tokens."""
-    recipe, key = training.recipe, (*place, share)  # every random number depends on the key alone
-    batch = collate(training.examples, pairs, parameters.config, recipe.subword_dropout, key)
-    rates = recipe.dropout, recipe.attention_dropout, recipe.activation_dropout
-    net = model.build(parameters, getattr(torch, recipe.precision), model.dropouts_at(rates, key))
-    gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing, recipe.r_drop)
+    batch = collate(examples, pairs, parameters.config)
+    # Every random number depends on the step, the batch's place in it and the part of the batch alone.
+    dropout = Dropout(recipe.dropout, (*place, part))
+    net = model.build(parameters, getattr(torch, recipe.precision), dropout)
+    gradient, nll = gradient_of(net, batch.to(parameters.flat.device), recipe.smoothing)
     return gradient, torch.tensor([nll, batch.n_predictions, batch.n_tokens, 0], dtype=torch.float64)
-
-
-class Workers:
-    """A thread for each share of a batch, with its part of the threads that compute; for a whole batch none."""
-
-    def __init__(self, shares: int) -> None:
-        self.shares, self.threads = shares, torch.get_num_threads()
-        settle = partial(torch.set_num_threads, self.threads // shares)
-        self.pool = ThreadPoolExecutor(shares, initializer=settle) if shares > 1 else None
-
-    def each(self, learn: Callable[[Ids, int], Learned], pairs: Ids) -> list[Learned]:
-        """What is learned from each share of these pairs, in order. Every share has long sentences and short ones."""
-        if self.pool is None:
-            return [learn(pairs, 0)]
-        work = [self.pool.submit(learn, pairs[n :: self.shares], n) for n in range(min(self.shares, len(pairs)))]
-        return [share.result() for share in work]
-
-    def close(self) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()
-            torch.set_num_threads(self.threads)  # for threads to come; theirs was the last word on it
 
 
 class Interruption:
@@ -249,9 +224,6 @@ def judge(training: Training, state: State) -> dict[str, Any]:
         state.best_score, state.best_loss, state.best_step, state.since_best = score, loss, state.step, 0
     else:
         state.since_best += 1
-    most = recipe.keep_best if recipe.keep_best > 1 else 0  # the best alone is in the state
-    candidates = [*state.kept, BestModel(state.step, score, loss)]
-    state.kept = sorted(candidates, key=lambda best: rank(best.score, best.loss, recipe.metric))[:most]
     state.ended = is_over(state, recipe)
     return {"kind": "validation", "step": state.step, "epoch": round(state.epoch, 4), "best": is_best} | scores
 

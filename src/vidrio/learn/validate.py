@@ -1,47 +1,49 @@
-"""How good the model is on held-out sentences, while it learns: for each task a function, `net → scores`.
+"""How good the model is on held-out sentences, while it learns: a function, `net → scores`.
 
 To be judged, sentences are translated greedily, many at once: the words that `search.py` takes with a beam of 1, with
 all of the batch in every product. Translating is the other engines' work.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from vidrio.data.store import Examples
+from vidrio.learn import model
 from vidrio.learn.batches import Batch, collate, pad, plan
-from vidrio.learn.net import model
-from vidrio.learn.net.loss import objective, predict
-from vidrio.learn.net.model import Network
+from vidrio.learn.loss import objective, predict
+from vidrio.learn.model import Network
+from vidrio.learn.task import Task
 from vidrio.score.metrics import quick_scores
 
 Validate = Callable[[Network], dict[str, Any]]
 
+JUDGED = 300  # held-out sentences that are translated at every validation
 ROOM = 8192  # tokens at a time
 SEARCHED = 3000  # source tokens at a time
 SHOWN, LEAST_SHOWN = 3, 5  # sample translations, of sentences with so many words
 
 
-@dataclass(frozen=True)
-class Translations:
-    """Loss on all, BLEU and chrF of greedy translations of `most` from all over the set, and a few of them to read."""
+def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
+    """The loss on all of the pairs; for translations also BLEU and chrF of some, for classes how many are right."""
+    held_out = task.encoded(pairs)
+    some = translated(len(pairs), JUDGED)
 
-    held_out: Examples
-    texts: Sequence[tuple[str, str]]  # the same as text
-    sources: Sequence[Sequence[int]]  # and as ids
-    to_text: Callable[[list[int]], str]
-    most: int
-
-    def __call__(self, net: Network) -> dict[str, Any]:
-        some = translated(len(self.texts), self.most)
-        sources, references = zip(*(self.texts[i] for i in some), strict=True)
-        translations = list(map(self.to_text, translate(net, [np.array(self.sources[i]) for i in some])))
+    def scores(net: Network) -> dict[str, Any]:
+        found = {"loss": mean_loss(net, held_out)}
+        if task.kind == "classify":
+            return found | {"accuracy": accuracy(net, held_out)}
+        if task.kind == "generate" or task.target is None:
+            return found
+        sources, references = zip(*(pairs[i] for i in some), strict=True)
+        ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some])
+        translations = task.target.decode_batch(ids)
         read = [pair for pair in zip(sources, translations, strict=True) if len(pair[0].split()) >= LEAST_SHOWN]
-        scores = quick_scores(translations, references)
-        return {"loss": mean_loss(net, self.held_out)} | scores | {"samples": read[:SHOWN]}
+        return found | quick_scores(translations, references) | {"samples": read[:SHOWN]}
+
+    return scores
 
 
 def translated(count: int, most: int) -> list[int]:
@@ -49,28 +51,13 @@ def translated(count: int, most: int) -> list[int]:
     return sorted({int(i) for i in np.linspace(0, count - 1, min(most, count))})
 
 
-@dataclass(frozen=True)
-class Classes:
-    """Loss, and the share of texts whose class is told rightly."""
-
-    held_out: Examples
-
-    def __call__(self, net: Network) -> dict[str, Any]:
-        right = sum(
-            int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
-            for batch in batches(net, self.held_out)
-        )
-        return {"loss": mean_loss(net, self.held_out), "accuracy": 100 * right / len(self.held_out)}
-
-
-@dataclass(frozen=True)
-class Loss:
-    """Loss alone: there is no one right text to generate."""
-
-    held_out: Examples
-
-    def __call__(self, net: Network) -> dict[str, Any]:
-        return {"loss": mean_loss(net, self.held_out)}
+def accuracy(net: Network, held_out: Examples) -> float:
+    """How many texts in a hundred get their own class."""
+    right = sum(
+        int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
+        for batch in batches(net, held_out)
+    )
+    return 100 * right / len(held_out)
 
 
 @torch.no_grad()
@@ -130,9 +117,9 @@ def _search(net: Network, sources: list[np.ndarray]) -> list[list[int]]:
     limits = [min(most, 2 * len(source) + 20) for source in sources]  # by itself: the company must not matter
     never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
     ids_BT = torch.full((len(sources), 1), special.start, dtype=torch.long, device=device)
-    kept: model.Kept = {}
+    cache: model.KeyValueCache = {}
     for step in range(max(limits)):
-        rows = model.decode(net, ids_BT[:, -1:], memory, allowed, kept, step)
+        rows = model.decode(net, ids_BT[:, -1:], memory, allowed, cache, step)
         logits_BV = model.logits(net, rows[:, 0]).float()
         logits_BV[:, never] = -torch.inf
         if step == 0:

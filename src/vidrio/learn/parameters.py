@@ -59,15 +59,15 @@ class Parameters:
         return cast, {name: full[name].detach().requires_grad_() for name in LOOKUPS if name in full}
 
     def matrices(self, flat: Tensor) -> list[Tensor]:
-        """The matrices of the layers in a vector laid out like this one: Q, K and V each by itself, none taller than
-        wide. The tables of words and places are none of them.
+        """The matrices of the layers in a vector laid out like this one: Q, K and V each by itself. The tables of words
+        and places are none of them.
         """
         found: list[Tensor] = []
         for name, part in self.views(flat).items():
             if part.dim() == 2 and name.startswith(("enc.", "dec.")):
                 fused = re.search(r"\.W([QKV]+)$", name)
                 found += part.chunk(len(fused[1]), dim=1) if fused else [part]
-        return [matrix if matrix.shape[0] <= matrix.shape[1] else matrix.t() for matrix in found]
+        return found
 
     def gradient(self, leaves: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> Tensor:
         """The gradient that a backward pass left in the leaves, as one flat vector in full precision."""

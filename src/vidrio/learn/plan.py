@@ -1,22 +1,19 @@
-"""What a run learns by: rates, batches, dropout, when to stop. And what it was begun with and is held to when it goes
-on: MODEL/run/plan.json. What nobody chooses, `choose.py` does.
+"""What a run learns by: rates, batches, dropout, when to stop. It is written to MODEL/run/plan.json, and a run that
+goes on keeps to it: only its end may change. What nobody chooses, `choose.py` does.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from vidrio.errors import ConfigError, RunError
-from vidrio.learn.net.dropout import LEAST
 from vidrio.learn.optimiser import OPTIMISERS, SCHEDULES
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import read_json, write_atomically
 from vidrio.model.json_text import json_text
 
 METRICS = {"loss": min, "bleu": max, "chrf": max, "accuracy": max}  # which way is better
-FIXED = ("batch_tokens", "accumulate", "seed")  # of the recipe: another value would be another run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,15 +46,11 @@ class Recipe:
     accumulate: int = 1  # batches to one step
     smoothing: float = 0.1  # §5.4
     dropout: float = 0.1
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
-    subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise now and then
-    r_drop: float = 0.0  # how much two predictions of the same, with other dropout, must agree
+    subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise in another pass
     clip: float = 1.0
     average: float = 0.999  # of the parameters: how much of the mean stays at each step
     metric: str = "loss"
     validations: int = 20  # in the whole run; without an end, one each epoch
-    keep_best: int = 1  # models, whose mean is tried at the end
     patience: int = 0  # validations without a better one, after which the run ends; 0: never
     seed: int = 1
     precision: str = "float32"  # of the computation; the parameters themselves are float32
@@ -74,11 +67,9 @@ class Recipe:
         def values(*names: str) -> list[tuple[str, Any]]:
             return [(name, getattr(self, name)) for name in names]
 
-        rates = values("dropout", "attention_dropout", "activation_dropout", "subword_dropout", "smoothing")
-        counts = values("batch_tokens", "accumulate", "validations", "keep_best")
+        rates = values("dropout", "subword_dropout", "smoothing")
+        counts = values("batch_tokens", "accumulate", "validations")
         sizes = values("clip", "patience", "warmup", "seed")
-        drops_some = max(self.dropout, self.attention_dropout, self.activation_dropout) > LEAST
-        same = f"r_drop is {self.r_drop:g}, but with dropout {self.dropout:g} both predictions would be the same"
         precise = self.precision in ("float32", "bfloat16")
         falls = self.schedule in ("linear", "cosine")
         return [
@@ -86,8 +77,6 @@ class Recipe:
             (f"optimiser is {self.optimiser!r}, not one of {', '.join(OPTIMISERS)}", self.optimiser not in OPTIMISERS),
             (f"schedule is {self.schedule!r}, not one of {', '.join(SCHEDULES)}", self.schedule not in SCHEDULES),
             (f"rate is {self.rate}, not above 0", not self.rate > 0),
-            (f"r_drop is {self.r_drop}, not 0 or above", not 0 <= self.r_drop < math.inf),
-            (same, self.r_drop > 0 and not drops_some),
             (f"metric is {self.metric!r}, not one of {', '.join(METRICS)}", self.metric not in METRICS),
             (f"average is {self.average}, not from 0 to below 1", not 0 <= self.average < 1),
             (f"precision is {self.precision!r}, not float32 or bfloat16", not precise),
@@ -108,19 +97,16 @@ def duration(seconds: float) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
 
 
-# --- what a run is held to --------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a run was begun with."""
 
     task: str
     preset: str  # whose sizes the model has; empty where some are the user's own
-    data: str  # the data's key
+    data: str  # the key of the prepared pairs
+    tokens: str  # the key of their tokens
     config: ModelConfig
     recipe: Recipe
-    tokenizers: list[str]  # their fingerprints
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Plan":
@@ -128,8 +114,7 @@ class Plan:
         return Plan(**{**data, "config": ModelConfig.from_json(data["config"]), "recipe": recipe})
 
     def to_text(self) -> str:
-        told = {**vars(self), "config": self.config.to_json(), "recipe": asdict(self.recipe)}
-        return json_text(told, indent=2)
+        return json_text({**vars(self), "config": self.config.to_json(), "recipe": asdict(self.recipe)}, indent=2)
 
 
 def read_plan(run: Path) -> Plan | None:
@@ -140,39 +125,18 @@ def read_plan(run: Path) -> Plan | None:
     try:
         return Plan.from_json(read_json(path, what=f"the plan of the run {run}"))
     except (KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{path} is no plan of a run", found=str(error), do=f"remove {run} to begin again") from None
+        do = f"remove {run} to begin again"
+        raise RunError(f"{path} is no plan of a run", found=str(error), do=do) from None
 
 
 def write_plan(run: Path, plan: Plan) -> None:
     write_atomically(run / "plan.json", f"{plan.to_text()}\n".encode())
 
 
-def compare(before: Plan, now: Plan) -> list[str]:
-    """What has changed since the run was begun, in lines to tell; what cannot change is refused by name."""
-    refused = []
-    if now.data != before.data:
-        refused.append("the sentence pairs or how they are cleaned")
-    elif now.tokenizers != before.tokenizers:
-        refused.append("the tokenizer")
-    recipes = _differences(asdict(before.recipe), asdict(now.recipe))
-    fixed = _differences(before.config.to_json(), now.config.to_json())
-    fixed |= {name: values for name, values in recipes.items() if name in FIXED}
-    refused += [f"{name} {old} → {new}" for name, (old, new) in fixed.items()]
-    if refused:
-        raise cannot_change(refused)
-    ends = _differences({"end": str(before.recipe.stop)}, {"end": str(now.recipe.stop)})
-    changes = ends | {name: values for name, values in recipes.items() if name != "stop"}
-    return [f"changed: {name} {old} → {new}, from now on" for name, (old, new) in changes.items()]
-
-
 def cannot_change(what: Sequence[str]) -> RunError:
-    """What is given now would make another run of it."""
+    """What is asked for now would make another run of it."""
     return RunError(
-        "a run that has begun cannot change this",
+        "a run that has begun can change its end only",
         found="; ".join(what),
-        do="give the same as before, or another folder with --to",
+        do="give the same as before, or start a new folder with --to",
     )
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    return {name: (before.get(name), value) for name, value in now.items() if before.get(name) != value}

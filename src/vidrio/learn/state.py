@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,11 +22,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from vidrio.errors import RunError
+from vidrio.learn import run_files
 from vidrio.learn.batches import Position
-from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.optimiser import Adam
+from vidrio.learn.parameters import Parameters
 from vidrio.learn.processes import Processes
-from vidrio.learn.run import run_files
 from vidrio.model.config import ModelConfig
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
@@ -34,14 +34,6 @@ from vidrio.model.parameters import count
 LATEST, PREVIOUS = "state.safetensors", "state.previous.safetensors"
 SAVE = 300  # seconds between two saved states, besides those at validations
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
-
-
-class BestModel(NamedTuple):
-    """One of the best models on disk."""
-
-    step: int
-    score: float
-    loss: float
 
 
 @dataclass
@@ -60,9 +52,10 @@ class State:
     best_loss: float | None = None  # decides between equal scores
     best_step: int = 0
     since_best: int = 0  # validations
-    kept: list[BestModel] = field(default_factory=list)  # the best models on disk, best first
     first_loss: float | None = None
-    sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # since last told: loss, predictions, tokens
+    sums: list[float] = field(
+        default_factory=lambda: [0.0, 0.0, 0.0]
+    )  # since the last line of metrics: loss, predictions, tokens
     share: float = 0.0  # of the training that is over
     ended: bool = False
 
@@ -91,7 +84,6 @@ class State:
     def of(config: ModelConfig, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> "State":
         numbers = {name: value for name, value in numbers.items() if name != "threads"}
         numbers["position"] = Position(*numbers["position"])
-        numbers["kept"] = [BestModel(step, float(s), float(loss)) for step, s, loss in numbers.get("kept", ())]
         for name in ("best_score", "best_loss", "first_loss"):  # JSON has words for what is no number
             numbers[name] = None if numbers[name] is None else float(numbers[name])
         adam = Adam(tensors["adam.mean"], tensors["adam.square"], numbers["step"])
@@ -150,10 +142,7 @@ def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State,
             damaged += f"{path} is damaged ({error}). "
             continue
         if numbers["threads"] != (threads := torch.get_num_threads()):
-            damaged += (
-                f"It ran with {numbers['threads']} threads, now {threads}: losses will differ in the last digits"
-                + ("." if (threads - numbers["threads"]) % 2 == 0 else ", and by what is dropped.")
-            )
+            damaged += f"It ran with {numbers['threads']} threads, now {threads}: losses will differ a little."
         return State.of(config, {key: tensor.to(device) for key, tensor in tensors.items()}, numbers), damaged.strip()
     if damaged:
         raise RunError("the run cannot go on", found=damaged.strip(), do=f"remove {run} to begin again")
@@ -170,7 +159,6 @@ class Keeper:
     def __init__(self, run: Path | None, state: State) -> None:
         self.run, self.state = run, state
         self.saved = time.monotonic()
-        self.best_on_disk = {best.step for best in state.kept}  # by the last state on disk
         if run is not None:
             run.mkdir(parents=True, exist_ok=True)
             run_files.forget_metrics_after(run, state.step)
@@ -188,19 +176,9 @@ class Keeper:
         return time.monotonic() - self.saved > SAVE
 
     def save(self) -> None:
-        """The state; then what neither it nor the one before counts among the best models goes."""
         if self.run is not None:
             save_state(self.run, self.state)
-            best = {best.step for best in self.state.kept}
-            run_files.remove_best_but(self.run, best | self.best_on_disk)
-            self.best_on_disk = best
         self.saved = time.monotonic()
-
-    def keep_best(self) -> None:
-        """Write the model that was just judged, if it is one of the best."""
-        if self.run is not None and any(best.step == self.state.step for best in self.state.kept):
-            average = Parameters(self.state.parameters.config, self.state.average)
-            run_files.keep_best(self.run, self.state.step, average.to_arrays())
 
     def snapshot(self) -> None:
         """Keep the parameters as they are, at the ages of which snapshots are made."""

@@ -6,19 +6,16 @@ The rules are few, and stand here as tables; docs/training.md tells them in word
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vidrio.errors import RunError
-from vidrio.learn.net.loss import CHUNK
-from vidrio.learn.processes import ALONE, Processes
-from vidrio.learn.run.plan import Plan, Recipe, Stop, cannot_change, compare
-from vidrio.learn.run.prepare import Task
-from vidrio.learn.run.request import Choices, Request
+from vidrio.learn.machine import find_device, free_memory
+from vidrio.learn.plan import Plan, Recipe, Stop, cannot_change
+from vidrio.learn.request import Choices, Request
+from vidrio.learn.task import Task
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.parameters import count
 
@@ -36,15 +33,14 @@ DROPOUT_FOR = {0.3: 0, 0.2: 100_000, 0.1: 500_000}
 # Pairs made from few words by a rule (each stands there so often, on average) are not learned by heart: little dropout.
 FEW_WORDS, DROPOUT_OF_FEW = 100, 0.1
 RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
-# Muon learns more from each step, but its products take a sixth of the time where matrices are small: no gain there.
+# Muon learns more from each step, but its products take time: a GPU hardly notices, a CPU does.
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
 MINUTES = 30  # a run takes, unless it is told when to stop
 WARMUP = 500  # steps; fewer where the whole run is short
 # Of the usual highest rate, where a model is learned on from: what it knows shall change, and not be lost.
 SHARE_OF_RATE = 1 / 3
-SHARE = 0.8  # of what is free, to be used
-LIBRARIES = 64e6  # bytes that they take for themselves at the first step
+SHARE = 0.8  # of the memory that is free, to be used
 OWN_SIZES = "sizes of your own"  # in place of a preset's name
 # What a model may be best by, the usual one first.
 METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
@@ -62,47 +58,35 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
     if start and (choices.task != "translate" or choices.preset or choices.sizes):
         found = ", ".join([f"--task {choices.task}", *filter(None, [choices.preset]), *choices.sizes])
         raise RunError("a model that is learned on from has its sizes already", found=found, do="leave these out")
+    if choices.recipe.get("optimiser") == "muon" and not multiplies_bfloat16(find_device(choices.device)):
+        raise RunError(
+            "PyTorch's Muon computes in bfloat16, which this processor does not multiply in: a step would take long",
+            do="use --optimiser adam",
+        )
     if before is None:
         preset, stop = choices.preset or "tiny", choices.stop or Stop(steps=1)
         sized(preset, 8, SpecialIds(), **with_heads(choices.sizes, PRESETS[preset]))
         Recipe(**{"stop": stop, "schedule": schedule_for(stop), **choices.recipe})
 
 
-@dataclass(frozen=True)
-class Room:
-    """What there is to train on."""
-
-    device: torch.device
-    memory: int | None  # bytes that may be used; None: nobody knows
-    processes: Processes = ALONE
-    shares: int = 1  # that a batch is learned from in, side by side
-
-
-def choose_plan(request: Request, task: Task, before: Plan | None, room: Room) -> tuple[Plan, list[str]]:
-    """The plan, and what is to be told of it."""
-    notes: list[str] = []
-    if before is None:
-        plan = new_plan(request, task, room.device)
-        if "batch_tokens" not in request.choices.recipe and room.memory is not None:
-            plan, notes = fit_memory(plan, task, room, parts="accumulate" not in request.choices.recipe)
-    else:
-        plan = changed_plan(before, task, request.choices)
-    accumulate, size = plan.recipe.accumulate, room.processes.size
-    if before is not None and accumulate == before.recipe.accumulate and accumulate % size:
-        raise RunError(
-            f"{size} processes cannot share out the steps of this run evenly",
-            found=f"{accumulate} batches to a step",
-            do=f"start a number of processes that {accumulate} can be divided by, or another run",
-        )
-    plan = replace(plan, recipe=replace(plan.recipe, accumulate=-(-accumulate // size) * size))
-    changes = compare(before, plan) if before is not None else []
-    return plan, [*describe_plan(plan, room.device, task), *changes, *notes, *too_long(plan, task)]
+def continued(before: Plan, choices: Choices) -> Plan:
+    """The plan of a run that goes on: as before, but for its end. What else was asked for must be as it was."""
+    config, recipe = before.config, replace(before.recipe, stop=choices.stop or before.recipe.stop)
+    sizes = with_heads(choices.sizes, config.to_json())
+    if choices.preset:
+        sizes = {**PRESETS[choices.preset], **sizes}
+    asked = {**sizes, **choices.recipe}
+    was = {**config.to_json(), **asdict(recipe)}
+    changes = [f"{name} {was[name]} → {value}" for name, value in asked.items() if was[name] != value]
+    if changes:
+        raise cannot_change(changes)
+    return replace(before, recipe=recipe)
 
 
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
     """What is asked for is done; the rest is chosen by the rules."""
     choices, start, pairs = request.choices, request.start, task.pairs["train"]
-    tokens = int(task.examples.source.lengths.sum() + task.examples.target.lengths.sum())  # in one pass
+    tokens = task.tokens  # in one pass
     precision, stop = choose_precision(device), choices.stop or Stop(seconds=60 * MINUTES)
     if start:
         config = start.config
@@ -112,11 +96,12 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
             vocabulary = (task.source or task.target).size  # type: ignore[union-attr]
             speed = measure_speed(device, getattr(torch, precision))
             preset = choose_preset(pairs, tokens, vocabulary, stop.seconds, speed)
-        config = make_config(task, preset, choices.sizes)
+        own = with_heads(choices.sizes, PRESETS[preset])
+        config = sized(preset, 0, **{**decided_by(task), "decoding": DecodingDefaults(), **own})
     like = nearest_preset(config)
     recipe = Recipe(
         stop=stop,
-        optimiser=OPTIMISER_FOR[like],
+        optimiser=OPTIMISER_FOR[like] if device.type == "cuda" else "adam",
         rate=RATE_FOR[like] * (SHARE_OF_RATE if start else 1),
         warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
         batch_tokens=batch_for(like, tokens),
@@ -127,45 +112,42 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
         precision=precision,
         validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
     )
-    return _planned(task, config, replace(recipe, **choices.recipe))
+    recipe = replace(recipe, **choices.recipe)
+    if not {"batch_tokens", "accumulate"} & choices.recipe.keys() and device.type == "cpu":
+        recipe = fit_memory(recipe, config, int(min(task.longest.max(), config.max_positions)), free_memory())
+    return Plan(
+        task=task.kind, preset=preset_of(config), data=task.data, tokens=task.token_key, config=config, recipe=recipe
+    )
 
 
-def changed_plan(before: Plan, task: Task, choices: Choices) -> Plan:
-    """What is asked for is done; the rest stays as it was in the run before."""
-    config = make_config(task, choices.preset, choices.sizes) if choices.preset else before.config
-    if choices.sizes and not choices.preset:
-        config = replace(config, **with_heads(choices.sizes, config.to_json()))
-    return _planned(task, config, replace(before.recipe, stop=choices.stop or before.recipe.stop, **choices.recipe))
-
-
-def _planned(task: Task, config: ModelConfig, recipe: Recipe) -> Plan:
-    preset, tokenizers = preset_of(config), task.fingerprints
-    return Plan(task=task.kind, preset=preset, data=task.key, config=config, recipe=recipe, tokenizers=tokenizers)
-
-
-def fit_memory(plan: Plan, task: Task, room: Room, *, parts: bool) -> tuple[Plan, list[str]]:
-    """The plan with batches that fit into the memory that is free, as many to a step as make the same whole; told."""
-    assert room.memory is not None
-    on_cpu = room.device.type == "cpu"
-    free = room.memory // room.processes.local_size if on_cpu else room.memory  # processes share a machine
-    recipe, longest = plan.recipe, int(min(longest_of(task).max(), plan.config.max_positions))
-    most = need(plan.config, recipe, longest, room.device.type, room.shares).most_tokens(free)
-    if recipe.batch_tokens <= most:
-        return plan, []
-    pieces = -(-recipe.batch_tokens // max(1, most))
-    batch = -(-recipe.batch_tokens // pieces)
-    there = f"the memory that is free ({free / 1e9:.1f} GB)"
-    if batch < 2 * longest:
+def for_processes(plan: Plan, size: int, *, begun: bool) -> Plan:
+    """The plan with as many batches to a step as the processes can share out evenly."""
+    accumulate = plan.recipe.accumulate
+    if begun and accumulate % size:
         raise RunError(
-            f"{there} is too small for this model",
-            found=f"{count(plan.config):,} parameters, sentences of up to {longest:,} tokens",
-            do="choose a smaller --preset, leave out long sentences (--longest), or try it with --batch-tokens",
+            f"{size} processes cannot share out the steps of this run evenly",
+            found=f"{accumulate} batches to a step",
+            do=f"start a number of processes that {accumulate} can be divided by, or another run",
         )
-    note = f"{there} holds batches of {batch:,} tokens, not of {recipe.batch_tokens:,}"
-    accumulate = recipe.accumulate * (pieces if parts else 1)
-    if parts:
-        note += f": {accumulate} of them make one step"
-    return replace(plan, recipe=replace(recipe, batch_tokens=batch, accumulate=accumulate)), [note]
+    return replace(plan, recipe=replace(plan.recipe, accumulate=-(-accumulate // size) * size))
+
+
+def fit_memory(recipe: Recipe, config: ModelConfig, longest: int, free: int | None) -> Recipe:
+    """Smaller batches, and as many more to a step, while a step would take more than the memory that is free: on a CPU
+    the system kills what takes too much. (On a GPU, and where this guess is wrong, halves.py parts the batches.)"""
+    while free is not None and bytes_of_step(recipe, config, longest) > SHARE * free and recipe.batch_tokens > 512:
+        recipe = replace(recipe, batch_tokens=-(-recipe.batch_tokens // 2), accumulate=2 * recipe.accumulate)
+    return recipe
+
+
+def bytes_of_step(recipe: Recipe, config: ModelConfig, longest: int) -> float:
+    """Roughly: 60 a parameter (with its mean, the best, Adam's two and gradients), and for each token what its layers
+    keep for the way back. A token is of the source or of the target, so it meets half of the layers."""
+    c = config
+    layer = 16 * c.d_model + 2 * c.d_ff + 2 * c.n_heads * longest
+    token = (c.n_encoder_layers + c.n_decoder_layers) / 2 * layer + 8 * c.d_model
+    size = 2 if recipe.precision == "bfloat16" else 4
+    return 60 * count(config) + size * token * recipe.batch_tokens
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -188,11 +170,6 @@ def sized(preset: str, vocabulary: int, special: SpecialIds, **changes: Any) -> 
     """The config of a preset, for one vocabulary on both sides."""
     values = {"source_vocabulary": vocabulary, "target_vocabulary": vocabulary, "special": special, "norm": "pre"}
     return ModelConfig(**{**values, **PRESETS[preset], **changes})
-
-
-def make_config(task: Task, preset: str, sizes: dict[str, Any]) -> ModelConfig:
-    own = with_heads(sizes, PRESETS[preset])
-    return sized(preset, 0, **{**decided_by(task), "decoding": DecodingDefaults(), **own})
 
 
 def decided_by(task: Task) -> dict[str, Any]:
@@ -264,91 +241,26 @@ def measure_speed(device: torch.device, dtype: torch.dtype) -> float:
 
 def choose_precision(device: torch.device) -> str:
     """bfloat16 where the machine multiplies in it, else float32."""
+    return "bfloat16" if multiplies_bfloat16(device) else "float32"
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+        return torch.cuda.is_bf16_supported()
     can = torch.cpu.get_capabilities()
-    return "bfloat16" if can.get("avx512_bf16") or can.get("amx_bf16") else "float32"
+    return bool(can.get("avx512_bf16") or can.get("amx_bf16"))
 
 
-# --- how much memory a step takes -------------------------------------------------------------------------------------
-#
-# A step's largest part is what the forward pass keeps for the way back. It is counted here in numbers a token, by
-# sub-layers, as `net/model.py` keeps them; the letters are the axes of `config.py`.
-
-
-@dataclass(frozen=True)
-class Need:
-    """Bytes that training takes whatever the batch, and for each token of a batch."""
-
-    fixed: float
-    token: float
-
-    def most_tokens(self, free: float) -> int:
-        """The largest batch that leaves a part of what is free alone; below 1 there is room for none."""
-        return int((SHARE * free - self.fixed) / self.token)
-
-
-def need(config: ModelConfig, recipe: Recipe, longest: int, device_type: str = "cpu", shares: int = 1) -> Need:
-    """What training takes, in batches of the longest sentences: they need most, since attention is L · M numbers."""
-    size = 2 if recipe.precision == "bfloat16" else 4
-    # Parameters, their mean, the best, Adam's two, a gradient, all in float32; and while a state is saved, a copy of
-    # the first five. A backward pass's own gradients take no more than that copy; but of a second share they lie in
-    # memory of another thread, which nothing else can use.
-    parameters = (20 + 20 * shares) * count(config)
-    W = max(config.source_vocabulary, config.target_vocabulary, config.n_classes) * config.d_model
-    loss = 2 * size * CHUNK + 2 * 4 * W
-    passes = 1
-    if recipe.r_drop:  # each token goes through twice, with six float32 for each logit
-        passes, loss = 2, loss + 6 * 4 * CHUNK
-    return Need(
-        LIBRARIES + parameters + shares * loss,
-        passes * size * (kept(config, recipe, longest, device_type) + passing(config, longest)),
-    )
-
-
-def kept(config: ModelConfig, recipe: Recipe, longest: int, device_type: str) -> float:
-    """Numbers that a token leaves behind for the way back; of a source and a target token, the mean."""
-    c = config
-    D, E, F = c.d_model, c.n_heads * c.d_head, c.d_ff
-    dropped, thinned = recipe.dropout > 0, recipe.attention_dropout > 0
-    around = (3 if dropped else 2) * D  # a sub-layer's input, the same normalised, the dropout mask
-    whole = device_type == "cpu" or thinned  # a GPU's own kernel keeps no weights
-    weights = c.n_heads * longest * (whole + thinned)
-    heads = 5 * E + weights  # Q, K, V, what was gathered, the same with its heads side by side
-    feed = around + F * (3 if recipe.activation_dropout else 1)
-    source = c.n_encoder_layers * (around + heads + feed) + 3 * D
-    target = c.n_decoder_layers * (around + heads + feed) + 5 * D  # the last rows, and their gradient
-    if not c.has_decoder:
-        return source
-    if not c.has_encoder:
-        return target
-    source += c.n_decoder_layers * 2 * E  # cross-attention's keys and values
-    target += c.n_decoder_layers * (around + 3 * E + weights)
-    return (source + target) / 2
-
-
-def passing(config: ModelConfig, longest: int) -> float:
-    """Numbers that a token needs while one layer is computed, forward or back, and no longer."""
-    return 4 * config.n_heads * longest + 2 * config.d_ff + 6 * config.d_model
-
-
-# --- telling ----------------------------------------------------------------------------------------------------------
-
-
-def longest_of(task: Task) -> NDArray[np.int32]:
-    """The longer side of each pair, in tokens with the end token."""
-    longer: NDArray[np.int32] = np.maximum(task.examples.source.lengths, task.examples.target.lengths) + 1
-    return longer
+# --- what the user reads ----------------------------------------------------------------------------------------------
 
 
 def too_long(plan: Plan, task: Task) -> list[str]:
     """What is left out because the model has not so many positions."""
-    longest = longest_of(task)
-    most, out = plan.config.max_positions, int((longest > plan.config.max_positions).sum())
-    if out == len(longest):
+    most, out = plan.config.max_positions, int((task.longest > plan.config.max_positions).sum())
+    if out == len(task.longest):
         raise RunError(
             "every sentence is longer than the model's positions",
-            found=f"the shortest has {int(longest.min()):,} tokens, the model {most:,} positions",
+            found=f"the shortest has {int(task.longest.min()):,} tokens, the model {most:,} positions",
             do="give more --max-positions",
         )
     return [f"left out {out:,} pairs of more than {most:,} tokens (--max-positions changes that)"] if out else []
@@ -360,11 +272,12 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]
     vocabulary = max(c.source_vocabulary, c.target_vocabulary)
     where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
     why = " (this machine does not multiply in bfloat16)" if choose_precision(device) != "bfloat16" else ""
+    parts = f" in {r.accumulate} parts" if r.accumulate > 1 else ""
     return [
         f"model: {plan.preset or OWN_SIZES}, {count(c):,} parameters, {c.layers_in_words} layers, {c.d_model} wide, "
         f"{c.n_heads} heads, vocabulary of {vocabulary:,}",
-        f"computing in {r.precision}{why} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens, "
-        f"{len(task.examples.source.lengths):,} pairs, dropout {r.dropout:g}, {r.optimiser.title()} at rate {r.rate:g} "
-        f"({r.schedule})" + (f", R-Drop {r.r_drop:g}" if r.r_drop else ""),
+        f"computing in {r.precision}{why} on {where}, batches of {r.batch_tokens * r.accumulate:,} tokens{parts}, "
+        f"{task.pairs['train']:,} pairs, dropout {r.dropout:g}, {r.optimiser.title()} at rate {r.rate:g} "
+        f"({r.schedule})",
         f"it ends {r.stop}" + (" (--time changes that)" if r.stop.seconds else ""),
     ]

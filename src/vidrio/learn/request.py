@@ -10,7 +10,7 @@ import numpy as np
 from vidrio.data.prepare import Wishes
 from vidrio.data.progress import Progress
 from vidrio.errors import RunError
-from vidrio.learn.run.plan import Stop
+from vidrio.learn.plan import Stop
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import About, read_config, read_parameters
@@ -54,7 +54,6 @@ class Material:
     test: tuple[str, ...] = ()
     columns: tuple[str, str] | None = None
     languages: tuple[str, str] = ("", "")
-    tokenizer: str = "bpe"
     vocabulary: int = 0  # 0: by the number of pairs
     separate: bool = False  # a vocabulary for each side
     clean: Wishes = field(default_factory=Wishes)
@@ -80,8 +79,12 @@ class Request:
     material: Material
     choices: Choices
     start: Start | None = None  # a model to learn on from
-    memory: int | None = None  # bytes that training may take; None: what is free on the device
     command: tuple[str, ...] = ()  # as it was typed, for the model's card
+
+    @property
+    def run(self) -> Path:
+        """Where the training keeps everything that it needs to go on."""
+        return self.folder / "run"
 
 
 @dataclass(frozen=True)

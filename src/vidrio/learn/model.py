@@ -5,7 +5,7 @@ It shares no code with glass/; that the two agree, part by part, is what the tes
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,29 +15,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from vidrio.errors import InputError
-from vidrio.learn.net.dropout import Dropout
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.dropout import Dropout
+from vidrio.learn.parameters import Parameters
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 
-Kept = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and values of earlier decoding steps
+KeyValueCache = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and values of earlier decoding steps
 
 
-@dataclass(frozen=True)
-class Dropouts:
-    """Where values are dropped: the paper names the first; others have added the other two."""
-
-    residual: Dropout  # what a sub-layer adds, and the embeddings, §5.4
-    attention: Dropout  # the attention weights
-    activation: Dropout  # inside the feed-forward layer
-
-
-NO_DROPOUT = Dropouts(Dropout(), Dropout(), Dropout())
-
-
-def dropouts_at(rates: Sequence[float], key: Sequence[int]) -> Dropouts:
-    """Dropouts at these rates, each with random numbers of its own."""
-    return Dropouts(*(Dropout(rate, (*key, place)) for place, rate in enumerate(rates)))
+NO_DROPOUT = Dropout()
 
 
 @dataclass(frozen=True)
@@ -51,10 +37,10 @@ class Network:
     positions_PD: Tensor  # unused where positions are learned
     activate: Callable[[Tensor], Tensor]
     place_norm: Callable[..., Tensor]
-    dropouts: Dropouts = NO_DROPOUT
+    dropout: Dropout = NO_DROPOUT  # of what a sub-layer adds, and of the embeddings, §5.4
 
 
-def build(parameters: Parameters, dtype: torch.dtype | None = None, dropouts: Dropouts = NO_DROPOUT) -> Network:
+def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dropout = NO_DROPOUT) -> Network:
     """Make the parameters ready for one step, computing in `dtype` (their own, unless told otherwise)."""
     config, flat = parameters.config, parameters.flat
     cast, tables = parameters.leaves(dtype or flat.dtype)
@@ -66,7 +52,7 @@ def build(parameters: Parameters, dtype: torch.dtype | None = None, dropouts: Dr
         positions_PD=positions(config, flat.dtype, flat.device),
         activate={"relu": torch.relu_, "gelu": F.gelu, "swish": F.silu}[config.activation],
         place_norm={"post": norm_after, "pre": norm_before}[config.norm],
-        dropouts=dropouts,
+        dropout=dropout,
     )
 
 
@@ -99,12 +85,12 @@ def norm(net: Network, x: Tensor, name: str) -> Tensor:
 
 def norm_after(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
     """LayerNorm(x + Sublayer(x)). §3.1."""
-    return norm(net, net.dropouts.residual.add(x, sub_layer(x)), f"{name}.norm")
+    return norm(net, net.dropout.add(x, sub_layer(x)), f"{name}.norm")
 
 
 def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
     """x + Sublayer(LayerNorm(x))."""
-    return net.dropouts.residual.add(x, sub_layer(norm(net, x, f"{name}.norm")))
+    return net.dropout.add(x, sub_layer(norm(net, x, f"{name}.norm")))
 
 
 def linear(net: Network, x: Tensor, name: str, matrix: str, bias: str) -> Tensor:
@@ -122,7 +108,7 @@ def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
     """max(0, x W₁ + b₁) W₂ + b₂. Eq. 2."""
     # As rows: what is made of a view in place, PyTorch copies on its way back.
     hidden = net.activate(linear_of_rows(net, x.flatten(0, -2), name, "W1", "b1"))
-    return linear_of_rows(net, net.dropouts.activation.drop(hidden), name, "W2", "b2").view_as(x)
+    return linear_of_rows(net, hidden, name, "W2", "b2").view_as(x)
 
 
 def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:
@@ -137,7 +123,7 @@ def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...
 def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed: Tensor | None) -> Tensor:
     """Concat(head_1, …, head_H) W^O. §3.2.2."""
     B, H, L, K = q.shape
-    gathered = attend(q, k, v, allowed, net.dropouts.attention)
+    gathered = attend(q, k, v, allowed)
     return linear(net, gathered.transpose(1, 2).reshape(B, L, H * K), name, "WO", "bO")
 
 
@@ -153,7 +139,7 @@ def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -
     place_LD = table_PD[first:last]
     scale = math.sqrt(net.config.d_model) if net.config.scale_embeddings else 1.0
     dtype = net.parameters[table].dtype
-    return net.dropouts.residual.drop(torch.add(place_LD, rows, alpha=scale).to(dtype))
+    return net.dropout.drop(torch.add(place_LD, rows, alpha=scale).to(dtype))
 
 
 def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
@@ -185,18 +171,18 @@ def decode(
     target_BT: Tensor,
     memory_BSD: Tensor | None = None,
     source_allowed: Tensor | None = None,
-    kept: Kept | None = None,
+    cache: KeyValueCache | None = None,
     first: int = 0,
 ) -> Tensor:
     """The decoder: target ids so far → one row for each. Figure 1, right.
 
-    With `kept`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
+    With a `cache`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
     here: it stands after the text, where no row of the text may look.
     """
     x = embed(net, target_BT, target_table(net.config), "tgt", first)
     allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
     for n in range(net.config.n_decoder_layers):
-        x = layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), kept)
+        x = layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), cache)
     return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
 
 
@@ -208,16 +194,16 @@ class Masks(NamedTuple):
 
 
 def layer(
-    net: Network, x: Tensor, memory_BSD: Tensor | None, name: str, masks: Masks, kept: Kept | None = None
+    net: Network, x: Tensor, memory_BSD: Tensor | None, name: str, masks: Masks, cache: KeyValueCache | None = None
 ) -> Tensor:
     """Self-attention; in a decoder cross-attention to the memory, if there is one; feed-forward. §3.1."""
 
     def self_attention(y: Tensor) -> Tensor:
         q, k, v = heads(net, y, f"{name}.self", "QKV")
-        if kept is not None:
-            if f"{name}.self" in kept:
-                k, v = (torch.cat(parts, dim=2) for parts in zip(kept[f"{name}.self"], (k, v), strict=True))
-            kept[f"{name}.self"] = k, v
+        if cache is not None:
+            if f"{name}.self" in cache:
+                k, v = (torch.cat(parts, dim=2) for parts in zip(cache[f"{name}.self"], (k, v), strict=True))
+            cache[f"{name}.self"] = k, v
         return multi_head(net, q, k, v, f"{name}.self", masks.own)
 
     x = net.place_norm(net, x, self_attention, f"{name}.self")
@@ -225,10 +211,10 @@ def layer(
 
         def cross_attention(y: Tensor) -> Tensor:
             (q,) = heads(net, y, f"{name}.cross", "Q")
-            earlier = None if kept is None else kept.get(f"{name}.cross")
+            earlier = None if cache is None else cache.get(f"{name}.cross")
             k, v = earlier or heads(net, memory_BSD, f"{name}.cross", "KV")
-            if kept is not None:
-                kept[f"{name}.cross"] = k, v
+            if cache is not None:
+                cache[f"{name}.cross"] = k, v
             return multi_head(net, q, k, v, f"{name}.cross", masks.memory)
 
         x = net.place_norm(net, x, cross_attention, f"{name}.cross")
@@ -265,25 +251,19 @@ def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
 NEVER = -math.inf  # a masked score; softmax turns it into exactly 0
 
 
-def attend(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, allowed: Tensor | None, thinned: Dropout) -> Tensor:
-    """Each of L rows gathers from M rows. `allowed` broadcasts to B, H, L, M; True where a row may look."""
-    mask = thinned.mask((*q_BHLK.shape[:3], k_BHMK.shape[2]), q_BHLK.dtype, q_BHLK.device)
-    way = attend_on_cpu if q_BHLK.device.type == "cpu" else attend_elsewhere
-    return way(q_BHLK, k_BHMK, v_BHMK, allowed, mask)
+def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+    """Each of L rows (B·H·L·K) gathers from M rows. `allowed` broadcasts to B·H·L·M; True where a row may look."""
+    return (attend_on_cpu if q.device.type == "cpu" else attend_elsewhere)(q, k, v, allowed)
 
 
-def attend_on_cpu(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
-    out: Tensor = _Attend.apply(q, k, v, allowed, mask)  # type: ignore[no-untyped-call]
+def attend_on_cpu(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+    out: Tensor = _Attend.apply(q, k, v, allowed)  # type: ignore[no-untyped-call]
     return out
 
 
-def attend_elsewhere(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
-    """PyTorch's own kernel, which a GPU has; it cannot take a dropout mask from outside."""
-    if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-    scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]))
-    weights = (scores if allowed is None else scores.masked_fill(~allowed, NEVER)).softmax(-1)
-    return (weights * mask) @ v
+def attend_elsewhere(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+    """PyTorch's own kernel, which a GPU has."""
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
 
 
 def softmax_of_rows(scores_NLM: Tensor) -> Tensor:
@@ -297,35 +277,29 @@ class _Attend(torch.autograd.Function):
     """Eq. 1 with its derivative written out."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None, mask: Tensor | None) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
         B, H, L, K = q.shape
         M, scale = k.shape[2], 1 / math.sqrt(K)  # §3.2.1
         scores = torch.bmm(q.reshape(B * H, L, K), k.reshape(B * H, M, K).mT).view(B, H, L, M).mul_(scale)
         if allowed is not None:
             scores.masked_fill_(~allowed, NEVER)
         weights = softmax_of_rows(scores.view(B * H, L, M))
-        used = weights if mask is None else weights * mask.view(B * H, L, M)
-        out = torch.bmm(used, v.reshape(B * H, M, K)).view(B, H, L, K)
-        ctx.save_for_backward(q, k, v, weights, mask, out)
+        out = torch.bmm(weights, v.reshape(B * H, M, K)).view(B, H, L, K)
+        ctx.save_for_backward(q, k, v, weights, out)
         ctx.scale = scale
         return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, weights, mask, out = ctx.saved_tensors
+        q, k, v, weights, out = ctx.saved_tensors
         B, H, L, K = q.shape
         M = k.shape[2]
         grad = grads[0].reshape(B * H, L, K)
-        grad_used = torch.bmm(grad, v.reshape(B * H, M, K).mT)
-        if mask is None:
-            used, grad_weights = weights, grad_used
-        else:
-            mask = mask.view(B * H, L, M)
-            used, grad_weights = weights * mask, grad_used.mul_(mask)
+        grad_weights = torch.bmm(grad, v.reshape(B * H, M, K).mT)
         # softmax's derivative: s (g − Σ s g); that sum over M is also grad · out, a sum over the K of the head.
         sums = torch.linalg.vecdot(grad, out.view(B * H, L, K)).unsqueeze(-1)
         grad_scores = grad_weights.sub_(sums).mul_(weights).mul_(ctx.scale)
         grad_q = torch.bmm(grad_scores, k.reshape(B * H, M, K)).view(B, H, L, K)
         grad_k = torch.bmm(grad_scores.mT, q.reshape(B * H, L, K)).view(B, H, M, K)
-        grad_v = torch.bmm(used.mT, grad).view(B, H, M, K)
-        return grad_q, grad_k, grad_v, None, None
+        grad_v = torch.bmm(weights.mT, grad).view(B, H, M, K)
+        return grad_q, grad_k, grad_v, None

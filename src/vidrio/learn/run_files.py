@@ -1,12 +1,8 @@
-"""What a run leaves on disk besides its state: its metrics, its best models, and the model at a few ages.
+"""What a run leaves on disk besides its state: its metrics, and the model at a few ages.
 
     MODEL/run/metrics.jsonl                                       a line every ten steps, and one for each validation
     MODEL/run/tensorboard                                         the same as curves, where TensorBoard is installed
-    MODEL/run/best/step-00000500/model.safetensors                the best models, if more than one is asked for
     MODEL/run/snapshots/step-00000064/model.safetensors           the model at steps 0, 1, 2, 4, 8 …
-
-A best model is written before the state that counts it among the best, and removed after a state that does not has been
-written twice: whichever of the two states on disk a run goes on from, all of its best models are there.
 
 A model changes the less the longer it has learned, so snapshots are taken at powers of 2; when they become too many,
 step 0 stays and the earliest of the others go. Which ones are there depends on the last step alone, so a run that was
@@ -15,8 +11,7 @@ killed and goes on leaves the same ones. None of this needs PyTorch, but for the
 
 import importlib.util
 import json
-import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +19,10 @@ import numpy as np
 
 from vidrio.errors import about_file
 from vidrio.model.files import write_atomically
-from vidrio.model.folder import read_parameters, write_parameters
+from vidrio.model.folder import write_parameters
 from vidrio.model.json_text import json_text
 
-METRICS, CURVES, BEST, SNAPSHOTS = "metrics.jsonl", "tensorboard", "best", "snapshots"
+METRICS, CURVES, SNAPSHOTS = "metrics.jsonl", "tensorboard", "snapshots"
 # The curves: of each kind of line its figures, and what TensorBoard calls them.
 STEP = {"loss": "loss/training", "rate": "rate", "tokens_per_second": "tokens per second"}
 VALIDATION = {"loss": "loss/held out", "bleu": "scores/BLEU", "chrf": "scores/chrF", "accuracy": "scores/accuracy"}
@@ -36,14 +31,11 @@ ROOM = 1 << 30  # bytes that all of them may take; large models keep fewer
 FEWEST = 3
 
 
-# --- metrics ----------------------------------------------------------------------------------------------------------
-
-
 class Metrics:
     """Where the lines of metrics go: into the file, and into TensorBoard's curves.
 
     Both are written at every line, so that a kill loses none that the saved state has passed. A run that goes on begins
-    a new file of curves, and tells TensorBoard to forget what an earlier one has told of the steps to come.
+    a new file of curves, and tells TensorBoard to forget the steps that are to come again.
     """
 
     def __init__(self, run: Path, step: int) -> None:
@@ -76,7 +68,7 @@ def add_metrics(run: Path, record: Mapping[str, Any]) -> None:
 
 
 def forget_metrics_after(run: Path, step: int) -> None:
-    """Drop the metrics after the saved state, and of the end, which will be told again, and a half-written line."""
+    """Drop the metrics after the saved state, and of the end, which will be written again, and a half-written line."""
     path = run / METRICS
     if not path.exists():
         return
@@ -89,30 +81,6 @@ def forget_metrics_after(run: Path, step: int) -> None:
         except (ValueError, KeyError):
             break
     write_atomically(path, "".join(lines).encode())
-
-
-# --- the best models --------------------------------------------------------------------------------------------------
-
-
-def keep_best(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:
-    """Write the model of this step, which is one of the best."""
-    write_parameters(_place(run, BEST, step), parameters)
-
-
-def remove_best_but(run: Path, steps: Collection[int]) -> None:
-    """Remove all of the best models but those of these steps."""
-    for folder in (run / BEST).glob("step-*"):
-        if folder not in [_place(run, BEST, step) for step in steps]:
-            shutil.rmtree(folder)
-
-
-def mean(run: Path, steps: Sequence[int]) -> dict[str, np.ndarray]:
-    """The mean of the parameters of these steps' models."""
-    sums: dict[str, np.ndarray] = {}
-    for step in sorted(steps):
-        for name, value in read_parameters(_place(run, BEST, step)).items():
-            sums[name] = sums.get(name, 0) + value.astype(np.float64)
-    return {name: value / len(steps) for name, value in sums.items()}
 
 
 # --- snapshots --------------------------------------------------------------------------------------------------------
@@ -134,7 +102,7 @@ def keep_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) ->
     size = sum(array.nbytes for array in parameters.values())
     steps = kept_steps(step, max(FEWEST, min(MOST, ROOM // max(1, size))))
     if step in steps:
-        write_parameters(_place(run, SNAPSHOTS, step), parameters)
+        write_parameters(run / SNAPSHOTS / f"step-{step:08}", parameters)
     for old, folder in snapshots(run):
         if old not in steps:
             (folder / "model.safetensors").unlink()
@@ -145,7 +113,3 @@ def snapshots(run: Path) -> list[tuple[int, Path]]:
     """The steps of which there is a snapshot, each with the folder that holds its parameters, in order."""
     files = (run / SNAPSHOTS).glob("step-[0-9]*/model.safetensors")
     return sorted((int(path.parent.name.removeprefix("step-")), path.parent) for path in files)
-
-
-def _place(run: Path, kind: str, step: int) -> Path:
-    return run / kind / f"step-{step:08}"

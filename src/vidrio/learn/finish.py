@@ -1,35 +1,31 @@
-"""The end of a training: the best model or the mean of the best, an honest judgement, the model's card and folder, the
-fast engine's files.
-"""
+"""The end of a training: the best model, an honest judgement, the model's card and folder."""
 
 import os
 import platform
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from vidrio._version import __version__
 from vidrio.data.prepare import both_sides
 from vidrio.data.progress import Progress, Work
 from vidrio.data.sources import origin_of
-from vidrio.errors import ModelError
+from vidrio.learn import model, run_files
+from vidrio.learn.choose import METRICS_OF, OWN_SIZES
 from vidrio.learn.lexicon import lexicon as translations_of_words
-from vidrio.learn.net import model
-from vidrio.learn.net.parameters import Parameters
-from vidrio.learn.run import run_files
-from vidrio.learn.run.choose import METRICS_OF, OWN_SIZES
-from vidrio.learn.run.loop import rank
-from vidrio.learn.run.plan import METRICS, Plan
-from vidrio.learn.run.prepare import Task
-from vidrio.learn.run.request import Material, Request
-from vidrio.learn.run.state import State
+from vidrio.learn.loop import rank
+from vidrio.learn.parameters import Parameters
+from vidrio.learn.plan import METRICS, Plan
+from vidrio.learn.request import Material, Request
+from vidrio.learn.state import State
+from vidrio.learn.task import Task
+from vidrio.learn.validate import validation
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
@@ -39,7 +35,7 @@ from vidrio.translate.lexicon import WORDS, Lexicon, SortedLines, words_of, writ
 from vidrio.translate.lexicon import write as write_lexicon
 from vidrio.translate.translator import Translator
 
-NO_LICENCE = "- Licence and attribution of the data: not told; ask whoever made it before you pass the model on"
+NO_LICENCE = "- Licence and attribution of the data: unknown; ask whoever made it before you pass the model on"
 MOST_PAIRS = 200_000  # that new words are looked for in
 CERTAIN = 1.96  # standard deviations to either side hold 95 %
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine")  # of a training that another goes on from
@@ -56,9 +52,7 @@ class Learned:
     state: State
     parameters: Parameters  # the best
     score: float  # theirs, on the validation set
-    loss: float | None  # it decides between equal scores
-    averaged: Sequence[int] = ()  # the steps whose models they are the mean of, if they are one
-    halfway: bool = False  # whether they are the mean of that and of the model that the run began from
+    halfway: bool = False  # whether they are the mean of the best and of the model that the run began from
 
     @property
     def config(self) -> ModelConfig:
@@ -77,60 +71,40 @@ class Judgement:
 # --- the best model ---------------------------------------------------------------------------------------------------
 
 
-@torch.no_grad()
 def best_model(request: Request, task: Task, plan: Plan, state: State) -> tuple[Learned, list[str]]:
-    """The best model, or a mean of models that is better; and what there is to say of it."""
-    best, run = Parameters(plan.config, state.best), request.folder / "run"
+    """The best model; where a model was learned on from, its mean with that one if it is better. And what to say."""
+    best = Parameters(plan.config, state.best)
     learned = Learned(
-        request=request,
-        task=task,
-        plan=plan,
-        state=state,
-        parameters=best,
-        score=state.best_score or 0.0,
-        loss=state.best_loss,
+        request=request, task=task, plan=plan, state=state, parameters=best, score=state.best_score or 0.0
     )
-    lines = [f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set"]
-    if len(state.kept) > 1:
-        steps = sorted(kept.step for kept in state.kept)
-        learned, line = try_mean(replace(learned, averaged=steps), learned, lambda: run_files.mean(run, steps))
-        lines.append(line)
-    if (start := request.start) is not None:
-        new = learned.parameters.to_arrays()
-        learned, line = try_mean(
-            replace(learned, halfway=True),
-            learned,
-            lambda: {k: (v + new[k]) / 2 for k, v in start.parameters().items()},
-        )
-        lines.append(line)
-    return learned, lines
+    line = f"kept the model of step {state.best_step:,}, the best by {plan.recipe.metric} on the validation set"
+    if request.start is None:
+        return learned, [line]
+    learned, tried = _try_halfway(learned, request.start.name)
+    return learned, [line, tried]
 
 
-def try_mean(tried: Learned, learned: Learned, mean: Callable[[], Mapping[str, np.ndarray]]) -> tuple[Learned, str]:
-    """The mean's model where it is better on the validation set, else the one that was there; and which it is.
-
-    Halfway between a model and the one that it began from lies what knows both what was learned last and what was known
-    before (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", arXiv 2109.01903).
+@torch.no_grad()
+def _try_halfway(learned: Learned, name: str) -> tuple[Learned, str]:
+    """Halfway between a model and the one that it began from lies what knows both what was learned last and what was
+    known before (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", arXiv 2109.01903).
     """
-    plan, state, metric = tried.plan, tried.state, tried.plan.recipe.metric
-    started = tried.halfway and tried.request.start
-    steps = ", ".join(f"{step:,}" for step in tried.averaged)
-    of = f"of the {len(tried.averaged)} best models (steps {steps})"
-    which = f"with {started.name}, which it began from" if started else of
-    try:
-        parameters = Parameters.from_arrays(plan.config, mean(), device=str(state.best.device))
-    except ModelError as error:  # the best one alone is in the state
-        return learned, f"the mean {which} could not be tried: {error.what}"
-    scores = tried.task.validate(model.build(parameters, getattr(torch, plan.recipe.precision)))
-    better = rank(scores[metric], scores["loss"], metric) < rank(learned.score, learned.loss, metric)
+    request, plan, state, metric = learned.request, learned.plan, learned.state, learned.plan.recipe.metric
+    assert request.start is not None
+    old, new = request.start.parameters(), learned.parameters.to_arrays()
+    mean = {part: (old[part] + new[part]) / 2 for part in new}
+    parameters = Parameters.from_arrays(plan.config, mean, device=str(state.best.device))
+    validate = validation(learned.task, learned.task.held_out)
+    scores = validate(model.build(parameters, getattr(torch, plan.recipe.precision)))
+    better = rank(scores[metric], scores["loss"], metric) < rank(learned.score, state.best_loss, metric)
     record = {"kind": "mean", "step": state.step, "metric": metric, "alone": learned.score, "best": better}
-    record |= {"from": started.name} if started else {"steps": tried.averaged}
-    run_files.add_metrics(tried.request.folder / "run", record | {m: scores[m] for m in METRICS if m in scores})
-    compared = f"{metric} {scores[metric]:.4g}, without it {learned.score:.4g}"
-    line = f"tried the mean {which}: {compared}: {'the mean is the model' if better else 'not better'}"
+    record |= {"from": name} | {m: scores[m] for m in METRICS if m in scores}
+    run_files.add_metrics(request.run, record)
+    line = f"tried the mean with {name}, which it began from: {metric} {scores[metric]:.4g}, without it "
+    line += f"{learned.score:.4g}: {'the mean is the model' if better else 'not better'}"
     if not better:
         return learned, line
-    return replace(tried, parameters=parameters, score=scores[metric], loss=scores["loss"]), line
+    return replace(learned, parameters=parameters, score=scores[metric], halfway=True), line
 
 
 # --- the judgement ----------------------------------------------------------------------------------------------------
@@ -139,28 +113,31 @@ def try_mean(tried: Learned, learned: Learned, mean: Callable[[], Mapping[str, n
 @torch.no_grad()
 def judge(learned: Learned, progress: Progress) -> Judgement:
     """The scores on sentences that the model has never seen; it lies in its folder already."""
-    task = learned.task
-    if task.judge is not None:
-        progress.work = Work("judging")
+    task, metric = learned.task, learned.plan.recipe.metric
+    if not task.test:
+        return Judgement([Score(metric, learned.score, learned.score, 0.0, "on the validation set")])
+    if task.kind != "translate":
         metric = METRICS_OF[task.kind][0]
-        value = task.judge(model.build(learned.parameters))[metric]
-        progress.work = None
+        value = validation(task, task.test)(model.build(learned.parameters))[metric]
         mean, width = interval(value, len(task.test)) if metric == "accuracy" else (value, 0.0)
         return Judgement([Score(metric, value, mean, width, "on the test set")])
-    if not task.test:
-        metric, value = learned.plan.recipe.metric, learned.score
-        return Judgement([Score(metric, value, value, 0.0, "on the validation set")])
     sources, references = (list(side) for side in zip(*task.test, strict=True))
-    translations = []
-    translating = progress.work = Work("translating the test set", len(sources))
-    for translation in Translator.load(learned.request.folder).stream(sources):
-        translations.append(translation.text)
-        translating.done += 1
+    translations = _translations(learned.request.folder, sources, progress)
     scores, _ = corpus_scores(translations, [references], usual_metrics(), progress=progress)
     chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (translations, sources))
     warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
     warnings = [] if chrf > copied else [warning + "do not use it; it needs more pairs or more time."]
     return Judgement(scores, warnings, translations)
+
+
+def _translations(folder: Path, sources: Sequence[str], progress: Progress) -> list[str]:
+    """What `vidrio translate` says. This is the only place in learn/ that uses the engine."""
+    work = progress.work = Work("translating the test set", len(sources))
+    translations = []
+    for translation in Translator.load(folder).stream(sources):
+        translations.append(translation.text)
+        work.done += 1
+    return translations
 
 
 def interval(percent: float, count: int) -> tuple[float, float]:
@@ -192,7 +169,7 @@ def write_words(learned: Learned) -> None:
     """What the model that it began from has in words, if the languages are the same, with what the new pairs add: the
     list of the language that it writes, and the lexicon."""
     start, (source, target), folder = learned.request.start, learned.request.material.languages, learned.request.folder
-    pairs = folder / "run" / "data" / "train.tsv"
+    pairs = learned.request.run / "data" / "train.tsv"
     if start is None or start.about.target_language != target:
         return
     if (start.folder / WORDS).is_file():
@@ -227,7 +204,7 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "data": [str(name) for name in request.material.names],
             "origins": origins(request.material),
             "pairs": task.pairs,
-            "left out": task.left_out,
+            "left out": dict(task.tally.reasons()),
             "command": shlex.join(["vidrio", *request.command]),
             **({"from": start.name, "before": trainings(start.about)} if start else {}),
             "preset": plan.preset or OWN_SIZES,
@@ -236,7 +213,6 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "passes": round(state.epoch, 2),
             "seconds": round(state.seconds),
             "best step": state.best_step,
-            **({"mean of steps": list(learned.averaged)} if learned.averaged else {}),
             **({"mean with": start.name} if start and learned.halfway else {}),
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPU cores",
             "device": learned.parameters.flat.device.type,
@@ -282,7 +258,6 @@ def card(learned: Learned, about: About, limits: Sequence[str]) -> str:
         f"- {p['steps']:,} steps, {p['passes']:g} passes over the data, {p['seconds']:,} seconds, "
         f"in {learned.plan.recipe.precision}",
         *(f"- Before that: `{before['command']}`" for before in p.get("before", []) if "command" in before),
-        *([f"- The mean of its {len(p['mean of steps'])} best models"] if "mean of steps" in p else []),
         *([f"- The mean of that and of {p['mean with']}, which it began from"] if "mean with" in p else []),
         f"- Command: `{p['command']}`\n",
         f"## Scores\n\nOn {len(learned.task.test) or p['pairs']['dev']:,} held-out texts{searched}.\n",

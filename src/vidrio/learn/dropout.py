@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-LEAST = 1 / 512  # rates up to this are rounded to none
 FIRST, LARGEST = 1 << 16, 1 << 20  # bytes drawn at once: more each time, as far as the cache holds them
 
 
