@@ -91,6 +91,10 @@ def _handle_errors(app: FastAPI) -> None:
             return refused(request, refusal_of(error))
         return JSONResponse({"what": error.what, "found": error.found, "do": error.do}, 400)
 
+    @app.exception_handler(Exception)  # uvicorn prints the traceback
+    def unexpected(request: Request, error: Exception) -> Response:
+        return problem(request.url.path, 500, "Unexpected error")
+
     @app.exception_handler(RequestValidationError)
     def mistyped(request: Request, error: RequestValidationError) -> Response:
         where = ", ".join(sorted({".".join(map(str, problem["loc"][1:])) for problem in error.errors()}))

@@ -78,9 +78,7 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
         ask = (await read(Translate, request)).check(settings)
-        characters = sum(map(len, ask.texts))
-        check_length(characters, parts.admit(request, ask, len(ask.texts)))
-        request.state.logged = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
+        check_length(sum(map(len, ask.texts)), parts.admit(request, ask, len(ask.texts)))
         return as_json(await _translated(parts, ask))
 
     @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=described(Translate))
