@@ -17,7 +17,7 @@ from folded import sections
 from forked import run_vidrio
 from small_run import vidrio_train
 from vidrio.commands._progress import Console
-from vidrio.data.progress import Progress, Work
+from vidrio.data.progress import Work
 from vidrio.errors import DataError, RunError
 from vidrio.learn.run.choose import sized
 from vidrio.learn.run.finish import interval
@@ -28,7 +28,6 @@ from vidrio.learn.train import prepare
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
-from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.translate.engines import NoTranslator
 from vidrio.translate.translator import Translator
 
@@ -104,13 +103,6 @@ def test_on_a_terminal_work_that_takes_more_than_two_seconds_is_shown(
             text += capsys.readouterr().err
         console.progress.work = None
     assert console._bar is None
-
-
-def test_scoring_and_calibrating_tell_how_far_they_are() -> None:
-    progress, rights = Progress(), [f"a b c d {n}" for n in range(30)]
-    scores, _ = corpus_scores(rights, [rights], usual_metrics(), progress=progress)
-    assert [score.metric for score in scores] == ["BLEU", "chrF2", "TER"]
-    assert progress.work == Work("scoring", 3, done=3)
 
 
 # --- judged on texts set apart ----------------------------------------------------------------------------------------
