@@ -12,13 +12,13 @@ from vidrio.serve.settings import DEFAULTS, Settings
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def option(*names: str, **told: Any) -> Callable[[Any], Any]:
+def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     """An option with the default of the setting of its name. It is an environment variable, too: --char-limit is
     VIDRIO_CHAR_LIMIT, and LT_CHAR_LIMIT as in LibreTranslate."""
     word = names[0].removeprefix("--").partition("/")[0].replace("-", "_")
     if hasattr(DEFAULTS, word):
-        told.setdefault("default", getattr(DEFAULTS, word))
-    return click.option(*names, envvar=[f"VIDRIO_{word.upper()}", f"LT_{word.upper()}"], **told)
+        settings.setdefault("default", getattr(DEFAULTS, word))
+    return click.option(*names, envvar=[f"VIDRIO_{word.upper()}", f"LT_{word.upper()}"], **settings)
 
 
 @click.command()

@@ -42,7 +42,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     metrics = Metrics()
     pool = Pool(folders_of((model, *settings.models) if model else settings.models), Translator.load)
     gatherer = Gatherer(
-        threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, tell=metrics.batch
+        threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, observe=metrics.batch
     )
     service = Service(pool, gatherer, metrics.tokens.inc)
     parts = Parts(

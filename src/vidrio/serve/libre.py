@@ -136,8 +136,8 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
         status = service.status
-        told = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
-        return JSONResponse(told, 200 if status == "ok" else 503)
+        found = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
+        return JSONResponse(found, 200 if status == "ok" else 503)
 
     if settings.metrics:
 
@@ -178,7 +178,7 @@ async def _translated(parts: Parts, ask: Translate) -> dict[str, Any]:
 
 
 async def _detected(detector: Detector, ask: Translate) -> list[Detected]:
-    """The language of each text, as it is told or found."""
+    """The language of each text, as it was given or found."""
     if ask.source != "auto":
         return [Detected(ask.source, 100.0)] * len(ask.texts)
     return await asyncio.to_thread(lambda: [detector.ranked(text)[0] for text in ask.texts])
