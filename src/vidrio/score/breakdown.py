@@ -57,7 +57,8 @@ def by_length(sentences: Sequence[Judged]) -> list[Group]:
 
 def by_rarity(sentences: Sequence[Judged], seen: Counter[str]) -> list[Group]:
     """Of the references' words, by how often training has seen them: the share that the translations have too."""
-    counts, found = Counter[str](), Counter[str]()
+    counts: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     for sentence in sentences:
         wanted, there = Counter(words(sentence.reference)), Counter(words(sentence.translation))
         for word, times in wanted.items():
@@ -69,7 +70,8 @@ def by_rarity(sentences: Sequence[Judged], seen: Counter[str]) -> list[Group]:
 
 def count_words(texts: Iterable[str]) -> tuple[Counter[str], int]:
     """How often each word stands in the texts, and in how many texts it was looked for."""
-    counts, looked_at = Counter[str](), 0
+    counts: Counter[str] = Counter()
+    looked_at = 0
     for text in islice(texts, MOST_LINES):
         counts.update(words(text))
         looked_at += 1

@@ -128,7 +128,7 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/run")
     def one_run(look: Look) -> Any:
         seen = run(look)
-        found = {
+        told = {
             "text": look.text,
             "translation": seen.translation,
             "sentences": [{"source": s.source, "given": s.given, "text": s.text} for s in seen.sentences],
@@ -137,7 +137,7 @@ def router(looking: Looking) -> APIRouter:
             "milliseconds": seen.milliseconds,
             "changed": changed.as_data(seen.tried) if seen.tried.whatif else None,
         }
-        return as_json(found)
+        return as_json(told)
 
     @api.post("/agreement")
     def agreement(look: Look) -> Any:
