@@ -28,7 +28,5 @@ def refusal_of(error: VidrioError) -> Refusal:
     if not isinstance(error, ModelError | ConfigError):
         return bad(error.what)
     log.error("%s", error)
-    words = (
-        "The model cannot be loaded" if isinstance(error, ModelError) else "The server is not set up as it should be"
-    )
-    return Refusal(500, words)
+    of_model = isinstance(error, ModelError)
+    return Refusal(500, "The model cannot be loaded" if of_model else "The server is not set up as it should be")
