@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 import torch
 
-from marian_models import ENGLISH, SPANISH, generated, import_damaged, load_hf, random_unicode, sentences, write_marian
+from marian_models import (
+    ENGLISH,
+    SPANISH,
+    generated,
+    import_damaged,
+    load_hf,
+    random_unicode,
+    searched,
+    sentences,
+    write_marian,
+)
 from vidrio.cli import main
 from vidrio.errors import ModelError
 from vidrio.glass.paper.decoding import encode
@@ -26,7 +36,6 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.steps import steps
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 LARGEST_DIFFERENCE = 1e-5  # of a logit
@@ -127,10 +136,9 @@ def compare(both: tuple[Path, Path], count: int, beams: tuple[int, ...]) -> None
     texts = sentences(count)
     tokenizer = read_tokenizers(both[1], config)[0]
     sources = [[*tokenizer.encode(text), *config.source_close] for text in texts]
-    engine = Glass(build(config, read_parameters(both[1])))
     for beam in beams:
         options = replace(default_options(config), beam=beam, max_length=20)
-        ours = [[*best.ids, *([config.special.end] * best.ended)] for best, *_ in engine.search(sources, options)]
+        ours = [[*best.ids, *([config.special.end] * best.ended)] for best, *_ in searched(both[1], sources, options)]
         assert ours == generated(both[0], texts, beam, 20)
         assert len(set(map(tuple, ours))) > count / 50
 
