@@ -25,7 +25,6 @@ from vidrio.errors import DataError
 
 if TYPE_CHECKING:
     from vidrio.commands._work import Work
-    from vidrio.documents.terms import Terms
     from vidrio.translate.answers import Answers
     from vidrio.translate.translator import Translator
 
@@ -164,11 +163,13 @@ class Request:
     def work(self) -> "Work":
         """The model, and what is asked of it."""
         from vidrio.commands._work import Work
-        from vidrio.model.find import find
-        from vidrio.model.folder import read_config
+        from vidrio.documents.terms import read_terms
+        from vidrio.translate.engines import NoTranslator
 
-        translates = read_config(find(self.model_name))[0].shape == "encoder-decoder"
-        model: Translator | Answers = self.load() if translates else self.load_other()
+        try:
+            model: Translator | Answers = self.load()
+        except NoTranslator:
+            model = self.load_other()
         options = dict(self.search)
         if self.n_best > 1 and not self.draws:
             options["beam"] = max(self.n_best, options["beam"] or model.options.beam)
@@ -178,23 +179,19 @@ class Request:
             as_json=self.as_json,
             jsonl=self.jsonl,
             confidence=self.confidence,
-            terms=self.terms(),
+            terms=read_terms(self.glossary) if self.glossary else (),
         )
-
-    def terms(self) -> "Terms":
-        if self.glossary is None:
-            return ()
-        from vidrio.documents.terms import read_terms
-
-        return read_terms(self.glossary)
 
     def load(self) -> "Translator":
         from vidrio.model import find as models
         from vidrio.translate.translator import Translator
 
-        translator = Translator.load(self.model_name, workers=self.workers if self.text is None else 1)
+        def say(message: str) -> None:
+            click.echo(f"vidrio: {message}", err=True)
+
+        translator = Translator.load(self.model_name, workers=self.workers if self.text is None else 1, tell=say)
         if self.model_name is None and translator.folder == models.packaged().get(models.LESSON):
-            click.echo("vidrio: translating with the lesson's model, which knows a handful of words", err=True)
+            say("translating with the lesson's model, which knows a handful of words")
         return translator
 
     def load_other(self) -> "Answers":
