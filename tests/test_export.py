@@ -17,6 +17,7 @@ import ctranslate2
 import numpy as np
 import pytest
 import torch
+from vidrio.translate.glass_engine import Glass
 
 from doc_blocks import REPOSITORY
 from marian_models import ENGLISH, SPANISH, sentences, write_marian
@@ -34,7 +35,6 @@ from vidrio.model.find import find
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.glass_engine import Glass
 
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 from argos_package import environment

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from vidrio.translate.glass_engine import Glass
 
 from marian_models import ENGLISH, SPANISH, generated, import_damaged, load_hf, random_unicode, sentences, write_marian
 from vidrio.cli import main
@@ -26,7 +27,6 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.steps import steps
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 LARGEST_DIFFERENCE = 1e-5  # of a logit

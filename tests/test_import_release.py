@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from ctranslate2.converters import MarianConverter
+from vidrio.translate.glass_engine import Glass
 
 from marian_models import ENGLISH, SPANISH, import_damaged, sentence_piece_model, sentences, vocabulary
 from vidrio.cli import main
@@ -19,7 +20,6 @@ from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.glass_engine import Glass
 
 D, HEADS, F, LAYERS = 16, 2, 24, 2
 SETTINGS: dict[str, Any] = {

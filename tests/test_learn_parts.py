@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from vidrio.text.tokens.bpe_dropout import Dropout
 
 from parity_models import make_config, make_parameters
 from tolerances import BFLOAT16, FLOAT32, FLOAT64, SAME_CODE
@@ -23,7 +24,6 @@ from vidrio.learn.net.model import attend_elsewhere, attend_on_cpu
 from vidrio.learn.net.parameters import Parameters
 from vidrio.learn.optimiser import Adam, Schedule, clip, orthogonal, update_by_muon
 from vidrio.model.config import ModelConfig
-from vidrio.text.tokens.bpe_dropout import Dropout
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 F64 = torch.float64
