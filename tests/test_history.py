@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from small_models import rewrite_config, write_model
 from small_run import train_small
 from vidrio.cli import main
-from vidrio.learn.run import run_files
+from vidrio.learn import run_files
 from vidrio.look.writing import text_width
 from vidrio.model.folder import read_parameters
 

@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from corpora import SYMBOLS, read
-from lexicon import PARALLEL, ordinary, translated
 from vidrio.fast.export import export
 from vidrio.fast.files import MANIFEST
-from vidrio.learn.run.finish import trainings
+from vidrio.text.reading.prepared import RARE, RARE_FIRST, fewest
+
+from corpora import SYMBOLS, read
+from lexicon import PARALLEL, ordinary, translated
+from vidrio.learn.finish import trainings
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
@@ -21,7 +23,6 @@ from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
 from vidrio.score.evaluate import evaluate
 from vidrio.score.metrics import usual_metrics
-from vidrio.text.reading.prepared import RARE, RARE_FIRST, fewest
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.translator import Translator
 from word_lists import write_words

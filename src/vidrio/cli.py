@@ -43,7 +43,6 @@ OBJECTS = 20_000
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
-    "zstandard": "train",
     "ctranslate2": "interop",
     "google": "interop",  # protobuf
     "sentencepiece": "interop",

@@ -21,7 +21,7 @@ def command(
 ) -> None:
     """Write the pairs worth learning from, source and target, a tab between; tell what was left out and why.
 
-    Held-out pairs share no source and no target with the others, and no other differs from them in a single word only.
+    Held-out pairs share no source and no target with the others.
     """
     from contextlib import ExitStack
     from dataclasses import replace
