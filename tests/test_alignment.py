@@ -168,9 +168,9 @@ def test_places_before_a_full_stop_that_only_the_model_read():
 
 
 def test_places_in_what_was_read_as_a_question():
-    source, written = "where is {x} now", "¿Dónde está ① ahora?"
+    source, written = "where is it {x} now", "¿Dónde está ① ahora?"
     masked = mask(protected(source), "①②")
-    assert masked.given == "Where is ① now?"
+    assert masked.given == "Where is it ① now?"
     places = source_tokens(masked, TOKENIZER)
     assert (places[0], places[-1]) == ((0, 0), (len(source), len(source)))
     assert set(word_of_each(places, words(source))) == {0, 1, 2, 3, 4, -1}

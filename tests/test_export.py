@@ -17,7 +17,6 @@ import ctranslate2
 import numpy as np
 import pytest
 import torch
-from vidrio.translate.glass_engine import Glass
 
 from doc_blocks import REPOSITORY
 from marian_models import ENGLISH, SPANISH, searched, sentences, write_marian

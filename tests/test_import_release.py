@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import yaml
 from ctranslate2.converters import MarianConverter
-from vidrio.translate.glass_engine import Glass
 
 from marian_models import ENGLISH, SPANISH, import_damaged, searched, sentence_piece_model, sentences, vocabulary
 from vidrio.cli import main

@@ -102,7 +102,7 @@ def test_a_list_of_words_and_a_lexicon_go_along_with_those_of_the_new_pairs(lear
     assert lines == sorted(set(lines), key=str.encode)
     words = {word for _, target in PAIRS for word in words_of(target)} | {"zapato", "ahora"}
     assert {"zapato", "ahora"} < set(lines) <= words
-    lexicon = Lexicon(tmp_path / "same" / "second" / "lexicon.tsv")
+    lexicon = Lexicon(tmp_path / "same" / "second")
     assert lexicon.translations("shoe") == {"zapato": 0.5}
     assert lexicon.translations("now") == {"hoy": 0.25}  # what was there stays
     assert {word for word, *_ in lexicon} - {"shoe", "now"} <= {w for source, _ in PAIRS for w in words_of(source)}
