@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vidrio.translate.engines import NoTranslator
+from vidrio.translate.translator import NoTranslator
 
 from forked import run_vidrio
 from small_run import vidrio_train
