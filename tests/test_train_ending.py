@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vidrio.translate.engines import NoTranslator
 
 from forked import run_vidrio
 from small_run import vidrio_train
@@ -28,7 +27,7 @@ from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
 from vidrio.score.metrics import corpus_scores, usual_metrics
-from vidrio.translate.translator import Translator
+from vidrio.translate.translator import NoTranslator, Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]
 LINES = [f"{a} {b} {c}" for a, b, c in product(WORDS, repeat=3)]
