@@ -41,7 +41,6 @@ ROOMS = (
     "glass.numbers",
     "glass.proof",
     "glass.whatif",
-    "fast",
     "translate",
     "documents",
     "data",
@@ -50,7 +49,6 @@ ROOMS = (
     "learn",
     "interop",
     "look",
-    "draw",
     "lessons",
     "serve",
     "commands",
@@ -69,8 +67,8 @@ STILL_WRONG: set[tuple[str, str]] = set()
 # Where each library may be imported.
 LIBRARIES = {
     "numpy": (
-        *("model", "text.tokens", "search", "engine", "glass", "fast", "translate", "data", "wide", "score", "learn"),
-        *("interop", "look", "draw", "lessons", "serve", "commands"),
+        *("model", "text.tokens", "search", "engine", "glass", "translate", "data", "wide", "score", "learn"),
+        *("interop", "look", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
