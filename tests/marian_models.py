@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from vidrio.cli import main
+from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.transformer import build
+from vidrio.hypothesis import Hypothesis, Options
+from vidrio.model.folder import read_config, read_parameters
+from vidrio.search import search
 
 SIZES = {"d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
 SIZES |= {"encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "encoder_layers": 2, "decoder_layers": 2}
@@ -137,6 +142,13 @@ def write_marian(
     (folder / "tokenizer_config.json").write_text(
         json.dumps({**settings, "tokenizer_class": "MarianTokenizer"}), encoding="utf-8"
     )
+
+
+def searched(folder: Path, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
+    """What the glass, searching in float64, finds with the model of a folder."""
+    machine = build(read_config(folder)[0], read_parameters(folder))
+    special = machine.config.special
+    return [search(stepper(machine, ids), special.start, special.end, options) for ids in sources]
 
 
 def load_hf(folder: Path) -> tuple[Any, Any]:

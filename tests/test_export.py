@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from doc_blocks import REPOSITORY
-from marian_models import ENGLISH, SPANISH, sentences, write_marian
+from marian_models import ENGLISH, SPANISH, searched, sentences, write_marian
 from small_models import write_model
 from vidrio.cli import main
 from vidrio.errors import ModelError
@@ -34,7 +34,6 @@ from vidrio.model.find import find
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import random_parameters
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.glass_engine import Glass
 
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 from argos_package import environment
@@ -86,9 +85,8 @@ def load(folder: Path) -> tuple[Any, Any]:
 def ours(folder: Path, texts: list[str], beam: int) -> tuple[list[list[int]], list[str]]:
     config, _ = read_config(folder)
     source, target = read_tokenizers(folder, config)
-    engine = Glass(build(config, read_parameters(folder)))
     sources = [[*source.encode(text), *config.source_close] for text in texts]
-    found = [best for best, *_ in engine.search(sources, replace(default_options(config), beam=beam))]
+    found = [best for best, *_ in searched(folder, sources, replace(default_options(config), beam=beam))]
     return [[*best.ids, *[config.special.end] * best.ended] for best in found], [target.decode(b.ids) for b in found]
 
 

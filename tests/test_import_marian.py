@@ -14,7 +14,17 @@ import pytest
 import torch
 from vidrio.translate.glass_engine import Glass
 
-from marian_models import ENGLISH, SPANISH, generated, import_damaged, load_hf, random_unicode, sentences, write_marian
+from marian_models import (
+    ENGLISH,
+    SPANISH,
+    generated,
+    import_damaged,
+    load_hf,
+    random_unicode,
+    searched,
+    sentences,
+    write_marian,
+)
 from vidrio.cli import main
 from vidrio.errors import ModelError
 from vidrio.glass.paper.decoding import encode
@@ -127,10 +137,9 @@ def compare(both: tuple[Path, Path], count: int, beams: tuple[int, ...]) -> None
     texts = sentences(count)
     tokenizer = read_tokenizers(both[1], config)[0]
     sources = [[*tokenizer.encode(text), *config.source_close] for text in texts]
-    engine = Glass(build(config, read_parameters(both[1])))
     for beam in beams:
         options = replace(default_options(config), beam=beam, max_length=20)
-        ours = [[*best.ids, *([config.special.end] * best.ended)] for best, *_ in engine.search(sources, options)]
+        ours = [[*best.ids, *([config.special.end] * best.ended)] for best, *_ in searched(both[1], sources, options)]
         assert ours == generated(both[0], texts, beam, 20)
         assert len(set(map(tuple, ours))) > count / 50
 

@@ -11,15 +11,13 @@ import pytest
 import yaml
 from ctranslate2.converters import MarianConverter
 
-from marian_models import ENGLISH, SPANISH, import_damaged, sentence_piece_model, sentences, vocabulary
+from marian_models import ENGLISH, SPANISH, import_damaged, searched, sentence_piece_model, sentences, vocabulary
 from vidrio.cli import main
 from vidrio.errors import ModelError
-from vidrio.glass.paper.transformer import build
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.glass_engine import Glass
 
 D, HEADS, F, LAYERS = 16, 2, 24, 2
 SETTINGS: dict[str, Any] = {
@@ -125,10 +123,9 @@ def test_it_translates_as_ctranslate2_reads_it(tied: bool, tmp_path: Path) -> No
     source, _ = read_tokenizers(tmp_path / "ours", config)
     texts = sentences(12)
     translator = by_ctranslate2(release, tmp_path / "ct2")
-    engine = Glass(build(config, read_parameters(tmp_path / "ours")))
     for beam in (1, 6):
         options = replace(default_options(config), beam=beam, max_length=12)
-        ours = engine.search([[*source.encode(text), config.special.end] for text in texts], options)
+        ours = searched(tmp_path / "ours", [[*source.encode(text), config.special.end] for text in texts], options)
         theirs = translator.translate_batch(
             [source.tokens(text) for text in texts],
             beam_size=beam,

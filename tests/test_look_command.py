@@ -29,8 +29,8 @@ VIEWS = {
     "masked-matrix": ["--at", "dec.0.self.masked.h1"],
     "parameter": ["--at", "enc.0.self.WQ.h1"],
     "vector": ["--at", "enc.0.self.norm.mean"],
-    "words": ["--at", "out.prob@0"],
-    "number": ["--at", "out.prob[hola]@0", "--at", "enc.0.self.WQ.h1[2,0]", "--at", "src.ids[1]"],
+    "words": ["--at", "out.prob"],
+    "number": ["--at", "out.prob[0,hola]", "--at", "enc.0.self.WQ.h1[2,0]", "--at", "src.ids[1]"],
     "sampling": ["--temperature", "2", "--top-k", "4", "--top-p", "0.99", "--seed", "7"],
     "target": ["--target", "buen mundo"],
     "what-if": ["--without", "layer-norm", "--softmax", "naive"],
@@ -173,10 +173,9 @@ def test_an_unknown_word_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ("enc.0.self.weigths.h0", "enc.0.self.weights.h0"),
         ("enc.9", "enc.5"),
         ("dec.0.cros", "dec.0.cross"),
-        ("out.prob[holla]@0", "hola"),
+        ("out.prob[0,holla]", "hola"),
         ("enc.0.self.weights.h0[7,0]", "0 to 1"),
         ("enc.0.self.weights.h0[0]", "2 indices"),
-        ("out.prob@99", "steps 0 to"),
     ],
 )
 def test_an_unknown_address_is_answered_with_the_nearest(

@@ -224,7 +224,7 @@ MATRIX = np.arange(200, dtype=float).reshape(10, 20) / 7
 
 
 def sheet() -> Sheet:
-    words = Table([[Words("a <b>"), Value(0.25, "out.prob[1]@0", share=True), Bar(0.5), "12"]], ("", "p", "", "n"))
+    words = Table([[Words("a <b>"), Value(0.25, "out.prob[0,1]", share=True), Bar(0.5), "12"]], ("", "p", "", "n"))
     parts = [Title("A title"), Note("Some `code` & <i>"), words, Numbers(MATRIX, "a.b", limit=(4, 4)), "vidrio look"]
     curve = Curves(
         "loss", [Curve("training", [(0, 3.0), (10, 1.0)]), Curve("held out", [(5, 2.0)], True)], [(0, 0), (10, 2)]
@@ -242,7 +242,7 @@ def sheet() -> Sheet:
 def test_blocks_are_drawn_with_every_number_at_its_address(open_file: Open) -> None:
     page = open_file(blocks_page(sheet()))
     drawn = page.eval_on_selector_all("[data-address]", "all => all.map(one => [one.dataset.address, one.textContent])")
-    assert ["out.prob[1]@0", "0.2500"] in drawn
+    assert ["out.prob[0,1]", "0.2500"] in drawn
     cells = {address: text for address, text in drawn if address.startswith("a.b")}
     assert len(cells) == 16
     for address, text in cells.items():

@@ -26,7 +26,6 @@ from vidrio.learn.task import Task, make_task
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
-from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.translate.translator import NoTranslator, Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]
@@ -101,13 +100,6 @@ def test_on_a_terminal_work_that_takes_more_than_two_seconds_is_shown(
             text += capsys.readouterr().err
         console.progress.work = None
     assert console._bar is None
-
-
-def test_scoring_tells_how_far_it_is() -> None:
-    progress, rights = Progress(), [f"a b c d {n}" for n in range(30)]
-    scores, _ = corpus_scores(rights, [rights], usual_metrics(), progress=progress)
-    assert [score.metric for score in scores] == ["BLEU", "chrF2", "TER"]
-    assert progress.work == Work("scoring", 3, done=3)
 
 
 @pytest.mark.parametrize(

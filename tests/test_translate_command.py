@@ -15,7 +15,6 @@ import pytest
 
 from forked import run_vidrio
 from small_models import WORDS, write_model
-from vidrio.fast.export import export
 from vidrio.translate.translator import Translator
 
 
@@ -23,7 +22,6 @@ from vidrio.translate.translator import Translator
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "nonsense"
     write_model(folder, seed=3, norm="pre", ends=True)
-    export(folder)
     return folder
 
 

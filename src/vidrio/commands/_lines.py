@@ -18,7 +18,7 @@ from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
 AWAKE = 0.2  # seconds after which who waits looks up: Ctrl-C may have reached another thread
-DO = "convert it to UTF-8, or go on with --errors replace"
+DO = "convert it to UTF-8, or add --errors replace"
 
 
 @contextmanager

@@ -22,7 +22,7 @@ class Output:
         self._file, self._name = file, name
 
     def write(self, line: str) -> None:
-        with about_file(self._name):  # a full disk does not tell whose it is
+        with about_file(self._name):  # a full disk's error does not name the file
             self._file.write(f"{line}\n".encode())
 
     def flush(self) -> None:

@@ -12,13 +12,13 @@ from vidrio.serve.settings import DEFAULTS, Settings
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def option(*names: str, **told: Any) -> Callable[[Any], Any]:
+def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     """An option with the default of the setting of its name. It is an environment variable, too: --char-limit is
     VIDRIO_CHAR_LIMIT, and LT_CHAR_LIMIT as in LibreTranslate."""
     word = names[0].removeprefix("--").partition("/")[0].replace("-", "_")
     if hasattr(DEFAULTS, word):
-        told.setdefault("default", getattr(DEFAULTS, word))
-    return click.option(*names, envvar=[f"VIDRIO_{word.upper()}", f"LT_{word.upper()}"], **told)
+        settings.setdefault("default", getattr(DEFAULTS, word))
+    return click.option(*names, envvar=[f"VIDRIO_{word.upper()}", f"LT_{word.upper()}"], **settings)
 
 
 @click.command()
@@ -46,8 +46,7 @@ def option(*names: str, **told: Any) -> Callable[[Any], Any]:
 @option("--file-minutes", type=click.FloatRange(0), show_default=True, help="When a file is deleted.")
 @option("--glossary", type=FILE, help="Terms of the first model: lines of term<TAB>translation, or a term to keep.")
 @option("--suggestions", type=FILE, help="Where suggested translations are added.")
-@option("--log", is_flag=True, help="A line of JSON on stderr for each request, without its texts.")
-@option("--log-texts", is_flag=True, help="With its texts.")
+@option("--log", is_flag=True, help="A line on stderr for each request, without its texts.")
 @option("--metrics", is_flag=True, help="Figures for Prometheus at /metrics.")
 @option("--metrics-token", help="Who reads them must know this.")
 def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
@@ -71,8 +70,6 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     open_browser, threads = given.pop("open_browser"), given.pop("threads")
     if given["key_required"] and given["keys"] is None:
         raise click.UsageError("--key-required needs the file of --keys.")
-    if given["log_texts"]:
-        given["log"] = True
 
     def ready(address: str) -> None:
         click.echo(f"Vidrio is ready: {address}")

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from vidrio.engine.batch import Batch
-from vidrio.engine.library import opener
+from vidrio.engine.library import Library, opener
 from vidrio.engine.native import float_rows, numbers
 from vidrio.engine.searching import Model, Sentence
 from vidrio.engine.weights import read_weights
@@ -37,7 +37,7 @@ class Engine:
     @staticmethod
     def load(folder: Path, config: ModelConfig, *, workers: int = 1) -> "Engine":
         """The engine for a model folder. At most `workers` threads work at the same time."""
-        return Engine(Models(folder, config).load, config, workers)
+        return Engine(Models(folder, config, opener()).load, config, workers)
 
     def search(
         self, sources: Sequence[Sequence[int]], options: Options, stopped: Callable[[], bool] = never
@@ -107,8 +107,8 @@ class Engine:
 class Models:
     """A folder's model in memory: once, or for each thread by itself where a library cannot share it."""
 
-    def __init__(self, folder: Path, config: ModelConfig) -> None:
-        self._folder, self._config, self._open = folder, config, opener()
+    def __init__(self, folder: Path, config: ModelConfig, open_library: Callable[[], Library]) -> None:
+        self._folder, self._config, self._open = folder, config, open_library
         self._ready = [self._read()]  # at once, so that what is wrong with the model is told to who opens it
 
     def load(self) -> Model:

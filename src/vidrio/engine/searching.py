@@ -49,7 +49,7 @@ class Search:
         o, source = sentence.options, array("i", sentence.source)
         prefix, suppressed = array("i", o.prefix), array("i", o.suppressed)
         given = (source, len(source), prefix, len(prefix), suppressed, len(suppressed))
-        ticket = self._call("search_add", self._address, _options(o), *given)
+        ticket = self._call("search_add", self._address, as_struct(o), *given)
         if ticket < 0:
             raise ConfigError(
                 "this search cannot be done",
@@ -97,7 +97,7 @@ class Search:
         self._call("search_drop", self._address, ticket)
 
 
-def _options(o: Options) -> bytes:
+def as_struct(o: Options) -> bytes:
     """`Options` of engine.h."""
     s = o.sampling or Sampling()
     whole = (o.beam, o.n_best, o.min_length, o.max_length, min(o.no_repeat_ngram, LARGEST), min(s.top_k, LARGEST))

@@ -44,9 +44,9 @@ class Foreign:
     languages: tuple[str, str] = ("", "")  # as it calls them
 
 
-def need(told: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
+def need(settings: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
     """A setting of the right type."""
-    value = told.get(name)
+    value = settings.get(name)
     if value is None and default is not None:
         return default
     try:
@@ -181,14 +181,14 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
 
 
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
-    """The model's card, its own if it brings one, and the licence that it tells."""
+    """The model's card, its own if it brings one, and the licence that it names."""
     folder = foreign.files[0].parent
     own = folder / "README.md"
     card = read_text(own) if own.is_file() else ""
-    told = next((line for line in card.splitlines()[:60] if line.startswith("license:")), "")
+    named = next((line for line in card.splitlines()[:60] if line.startswith("license:")), "")
     texts = [read_text(folder / file) for file in LICENCES if (folder / file).is_file()]
-    licence = told.partition(":")[2].strip()
-    licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not told; ask whoever made it")
+    licence = named.partition(":")[2].strip()
+    licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not named; ask whoever made it")
     note = f"Imported by vidrio from {origin}. Licence: {licence}\n"
     if card.startswith("---\n") and "\n---\n" in card:  # its settings stay at the top
         head, _, rest = card.partition("\n---\n")

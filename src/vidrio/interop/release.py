@@ -30,7 +30,7 @@ MOST_FILES = 1000
 POSITIONS = 512  # Marian makes as many as a text needs
 EPSILON = 1e-6  # of Marian's layer norms
 ACTIVATIONS = ("swish", "relu")  # its gelu is x σ(1.702 x), ours is the exact one
-# Settings that must have one of these values, where they are told.
+# Settings that must have one of these values, where they are given.
 SUPPORTED: dict[str, tuple[object, ...]] = {
     "type": ("transformer",),
     "transformer-decoder-autoreg": ("self-attention",),
@@ -55,7 +55,7 @@ PADDING = "<pad>"  # a row of zeros stands before every target; Marian has no to
 
 
 def settings_file(folder: Path) -> Path | None:
-    """What tells the files of a release."""
+    """The file that names the others of a release."""
     return next((path for path in (folder / "decoder.yml", folder / "config.yml") if path.is_file()), None)
 
 
@@ -69,7 +69,7 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     tensors = read_tensors(weights)
     stored = tensors.get(SETTINGS)
     if stored is None or stored.size > LARGEST_SETTINGS:
-        raise ModelError(f"{weights} does not tell its settings", found=f"no {SETTINGS}", do="copy it again")
+        raise ModelError(f"{weights} holds no settings", found=f"no {SETTINGS}", do="copy it again")
     settings = yaml_object(stored.tobytes().rstrip(b"\0"), weights)
     if problems := dict.fromkeys(obstacles(settings, tensors)):
         raise ModelError(f"{weights} is of an unsupported kind", found="; ".join(problems), do="see docs/interop.md")
@@ -181,17 +181,17 @@ def yaml_object(data: bytes, path: Path) -> dict[str, Any]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        told = yaml.load(data, Loader=loader)
+        settings = yaml.load(data, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} is no YAML", found=f"{error!s:.200}", do="copy it again") from None
-    if not isinstance(told, dict):
-        raise ModelError(f"{path} holds no settings", found=f"a {type(told).__name__}", do="copy it again")
-    return {str(name): value for name, value in told.items()}
+    if not isinstance(settings, dict):
+        raise ModelError(f"{path} holds no settings", found=f"a {type(settings).__name__}", do="copy it again")
+    return {str(name): value for name, value in settings.items()}
 
 
 def inside(folder: Path, name: str) -> Path:
     """A file of the release, and of nowhere else."""
-    path = folder / Path(name).name  # some tell the path on the machine of those who trained it
+    path = folder / Path(name).name  # some give the path on the machine of those who trained it
     if not path.is_file():
         raise ModelError(f"{path} is missing", found=f"decoder.yml names {name!r:.80}", do="copy all of the release")
     return path

@@ -27,7 +27,7 @@ def export_argos(folder: Path, to: Path) -> None:
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
     if not (about.source_language and about.target_language):
-        raise ModelError(f"{folder} does not tell its languages", do="write them into its config.json, part about")
+        raise ModelError(f"{folder} does not name its languages", do="write them into its config.json, part about")
     if source.opening:
         raise ModelError(
             f"{folder} cannot be exported for Argos",

@@ -21,7 +21,7 @@ from vidrio.model.folder import TOKENIZERS, read_config, read_parameters
 from vidrio.model.parameters import output_is_tied, source_table, target_table
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-POSITIONS = 1024  # tokens of a source that CTranslate2 takes unless told otherwise; Argos tells it nothing
+POSITIONS = 1024  # tokens of a source that CTranslate2 takes by default, and so Argos
 
 # Differences of a token's log-probability from that of glass/, the mean over the tokens of random sentences. float32
 # against float64 over some twenty layers leaves about 1e-5, a wrong table, norm or transpose 0.1 and more; eight bits

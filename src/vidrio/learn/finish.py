@@ -123,7 +123,7 @@ def judge(learned: Learned, progress: Progress) -> Judgement:
         return Judgement([Score(metric, value, mean, width, "on the test set")])
     sources, references = (list(side) for side in zip(*task.test, strict=True))
     translations = _translations(learned.request.folder, sources, progress)
-    scores, _ = corpus_scores(translations, [references], usual_metrics(), progress=progress)
+    scores, _ = corpus_scores(translations, [references], usual_metrics())
     chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (translations, sources))
     warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
     warnings = [] if chrf > copied else [warning + "do not use it; it needs more pairs or more time."]

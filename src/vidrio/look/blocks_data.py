@@ -108,7 +108,7 @@ def _as_table(steps: Sequence[b.Prediction]) -> b.Table:
         row.append(b.Value(step.log_p, f"out.score[{t}]"))
         for c in step.candidates:
             row.append(b.Words(c.token + " ✗" * c.forbidden, bold=c.taken))
-            row.append(b.Value(c.p, f"out.prob[{c.id}]@{t}", share=True))
+            row.append(b.Value(c.p, f"out.prob[{t},{c.id}]", share=True))
         rows.append(row)
     heads = ["after", "comes", "log p", "the likeliest", *[""] * (max(map(len, rows)) - 4)]
     return b.Table(rows, heads, name="steps")

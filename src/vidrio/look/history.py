@@ -153,7 +153,7 @@ def forced_data(model: LoadedModel, text: str, answer: str) -> dict[str, Any]:
         {
             "reads": seen.trace.target_tokens[t],
             "should_say": seen.trace.chosen_tokens[t],
-            "address": f"out.prob[{chosen}]@{t}",
+            "address": f"out.prob[{t},{chosen}]",
             "p": float(np.exp(score_T[t])),
             "loss": float(-score_T[t]),
             "rank": int((prob_TV[t] > prob_TV[t, chosen]).sum()) + 1,

@@ -212,12 +212,6 @@ def packed(trace: Trace, patterns: Mapping[str, Pattern], room: int, tokens: Seq
     for table in tables:
         pack.add(_part(pack, trace, patterns, [table], sorted(set(tokens))))
     pack.add(_part(pack, trace, patterns, trace.values))
-    for step, then in enumerate(trace.steps):  # each computed by itself, so each by itself here too
-        part = Part()
-        for name, array in then.values.items():
-            if "T" in then.stages[name].axes:
-                part.keep(f"{name}@{step}", array)
-        pack.add(part)
     for layer in sorted(layers, key=lambda name: not name.endswith(".0")):
         if pack.left_out or not pack.add(_part(pack, trace, patterns, layers[layer]), room):
             pack.left_out += layers[layer]

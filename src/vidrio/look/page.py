@@ -20,9 +20,10 @@ from vidrio.look.changed import BeforeAfter
 from vidrio.look.command_line import CommandLine
 from vidrio.look.packed import as_text, packed
 from vidrio.look.patterns import Pattern, patterns
-from vidrio.look.run import Look
+from vidrio.look.run import Look, look
 from vidrio.look.writing import PRECISION, visible
 from vidrio.model.json_text import json_text
+from vidrio.search import Tree
 
 LARGEST = 5_950_000  # bytes of a file, if the numbers of the run itself fit
 DIRECTORY = 20_000  # of these for the list of what is packed
@@ -45,8 +46,7 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "run": {**run_data.answer(tried, again.text), "milliseconds": {}, "notes": list(seen.notes)},
         "changes": [change.asked.removeprefix("--").split(" ", 1) for change in tried.whatif.changes],
         "edited": list(seen.trace.computed),
-        "agreement": None if tried.whatif or seen.forced or not seen.result else _agreement(seen),
-        "search": run_data.search_data(seen) if seen.result else None,
+        "search": run_data.search_data(_searched(seen)) if seen.result else None,
         "choices": [run_data.choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
         "kept": run_data.kept_data(seen),
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
@@ -81,12 +81,11 @@ def blocks_page(page: b.Page, precision: int = PRECISION) -> str:
     return _file(page.title, [*_bundle("blocks"), _deflated(json_text(data))])
 
 
-def _agreement(seen: Look) -> dict[str, Any]:
-    other = seen.otherwise
-    if other is None:
-        return run_data.agreement_data(seen, seen.chosen_ids, seen.translation)
-    ids = [*other.ids, *[seen.model.config.special.end] * other.ended]
-    return run_data.agreement_data(seen, ids, seen.model.target_tokenizer.decode(other.ids))
+def _searched(seen: Look) -> Look:
+    """The run with its search; of what translating printed, a search that finds the same."""
+    if (seen.tree and seen.tree.nodes) or seen.forced or seen.options.sampling is not None:
+        return seen
+    return look(seen.model, seen.text, options=seen.options, tree=Tree())
 
 
 def _each_once(found: dict[str, Pattern]) -> dict[str, Any]:

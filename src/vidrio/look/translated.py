@@ -1,7 +1,7 @@
 """What of a text the model reads when it is translated, and which tokens that prints: `look` shows just that.
 
-Translating splits a text into sentences and hides what is only copied. Whoever looks inside wants to see what was
-printed, and not what the model would make of the text as it stands.
+Translating splits a text into sentences, and hides what is only copied. Whoever looks inside wants to see the
+translation that was printed, and not what another search finds.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,6 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
     if not translation.sentences:
         return Reading("", copied=translation.source)
     sentence = translation.sentences[shown]
-    end = (model.config.special.end,) if sentence.best.ended else ()
     several = len(translation.sentences) > 1
     notes = [_others(translation.sentences, shown)] if several else []
     whole = sentence.source if several else translation.source
@@ -54,13 +53,13 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
         notes.append(f"{told(sentence)}{around}")
     elif sentence.text != model.target_tokenizer.decode(sentence.best.ids):
         notes.append(f"its translation is written “{sentence.text}”")
-    printed = Printed((*sentence.best.ids, *end), sentence.options, bool(sentence.passed_over))
+    printed = Printed(sentence.best, sentence.options)
     return Reading(sentence.given, printed, notes=notes)
 
 
 def copied(model: LoadedModel, text: str) -> Look:
     """The run of a text of which the model reads nothing, since translating only copies it: nothing is computed."""
-    return replace(look(model, ""), text=text, translation=text, copied=True)
+    return replace(look(model, ""), text=text, translation=text)
 
 
 def _others(sentences: Sequence[Sentence], shown: int) -> str:

@@ -21,7 +21,7 @@ class Run:
 
     @property
     def tokens_per_second(self) -> float:
-        return self.tokens / self.seconds if self.seconds else 0.0
+        return self.tokens / max(self.seconds, 1e-9)
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,9 @@
 Confidence is a bootstrap over the lines; two systems are compared by a paired one, on the same draws of lines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from vidrio.data.progress import Progress, Work
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -63,7 +61,6 @@ def corpus_scores(
     metrics: Metrics,
     *,
     against: Sequence[str] | None = None,
-    progress: Progress | None = None,
 ) -> tuple[list[Score], list[Score]]:
     """(the scores of the translations, those of the system that they are compared with, if any).
 
@@ -74,25 +71,16 @@ def corpus_scores(
     # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
     rival = translations if against is None else against
     systems: list[tuple[str, Sequence[str]]] = [("other", list(rival)), ("this", list(translations))]
-    right = [list(lines) for lines in references]
-    signatures, columns = dict[str, Any](), dict[str, Any]()
-    scoring = Work("scoring", len(metrics))
-    if progress:
-        progress.work = scoring
-    for name, metric in metrics.items():  # each by itself draws the same lines
-        signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
-        signatures |= signature
-        columns |= {named: results[named] for named in signature}
-        scoring.done += 1
+    signatures, results = PairedTest(systems, metrics, list(map(list, references)), "bs", DRAWS)()
 
-    def score(name: str, system: int, p: float | None = None) -> Score:
-        found = columns[name][system]
-        return Score(name, float(found.score), float(found.mean), float(found.ci), str(signatures[name]), p)
+    def scores(system: int) -> Iterator[Score]:
+        for name, signature in signatures.items():
+            found: Any = results[name][system]
+            other: Any = results[name][0]
+            p = None
+            if system and against is not None:
+                # It counts the draws that differ by more than the systems do; where these are equal, it finds none.
+                p = float(found.p_value) if found.score != other.score else 1.0
+            yield Score(name, float(found.score), float(found.mean), float(found.ci), str(signature), p)
 
-    if against is None:
-        return [score(name, 1) for name in columns], []
-    # It counts the draws that differ by more than the systems do; where these do not differ at all, it finds none.
-    chances = {
-        name: float(this.p_value) if this.score != other.score else 1.0 for name, (other, this) in columns.items()
-    }
-    return [score(name, 1, chances[name]) for name in columns], [score(name, 0) for name in columns]
+    return list(scores(1)), [] if against is None else list(scores(0))

@@ -42,7 +42,7 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
     metrics = Metrics()
     pool = Pool(folders_of((model, *settings.models) if model else settings.models), Translator.load)
     gatherer = Gatherer(
-        threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, tell=metrics.batch
+        threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, observe=metrics.batch
     )
     service = Service(pool, gatherer, metrics.tokens.inc)
     parts = Parts(
@@ -90,6 +90,10 @@ def _handle_errors(app: FastAPI) -> None:
         if not request.url.path.startswith("/api/"):
             return refused(request, refusal_of(error))
         return JSONResponse({"what": error.what, "found": error.found, "do": error.do}, 400)
+
+    @app.exception_handler(Exception)  # uvicorn prints the traceback
+    def unexpected(request: Request, error: Exception) -> Response:
+        return problem(request.url.path, 500, "Unexpected error")
 
     @app.exception_handler(RequestValidationError)
     def mistyped(request: Request, error: RequestValidationError) -> Response:

@@ -78,9 +78,7 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
         ask = (await read(Translate, request)).check(settings)
-        characters = sum(map(len, ask.texts))
-        check_length(characters, parts.admit(request, ask, len(ask.texts)))
-        request.state.logged = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
+        check_length(sum(map(len, ask.texts)), parts.admit(request, ask, len(ask.texts)))
         return as_json(await _translated(parts, ask))
 
     @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=described(Translate))
@@ -138,8 +136,8 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
         status = service.status
-        told = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
-        return JSONResponse(told, 200 if status == "ok" else 503)
+        found = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
+        return JSONResponse(found, 200 if status == "ok" else 503)
 
     if settings.metrics:
 
@@ -180,7 +178,7 @@ async def _translated(parts: Parts, ask: Translate) -> dict[str, Any]:
 
 
 async def _detected(detector: Detector, ask: Translate) -> list[Detected]:
-    """The language of each text, as it is told or found."""
+    """The language of each text, as it was given or found."""
     if ask.source != "auto":
         return [Detected(ask.source, 100.0)] * len(ask.texts)
     return await asyncio.to_thread(lambda: [detector.ranked(text)[0] for text in ask.texts])

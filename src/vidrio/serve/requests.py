@@ -149,7 +149,7 @@ def check_length(characters: int, limit: int) -> None:
 
 
 def described(model: type[BaseModel], *kinds: str) -> dict[str, Any]:
-    """What OpenAPI is told of a request's body."""
+    """A request's body, for OpenAPI."""
     schema = model.model_json_schema()
     refused = {"application/json": {"schema": {"type": "object", "properties": {"error": {"type": "string"}}}}}
     return {

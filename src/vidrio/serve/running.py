@@ -2,12 +2,12 @@
 
 import logging
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 import uvicorn
+from uvicorn.config import LOGGING_CONFIG
 
 from vidrio.errors import ConfigError
 from vidrio.serve.app import create_app
@@ -20,24 +20,22 @@ def serve(model: str | None, host: str, port: int, ready: Callable[[str], None],
     """Call `ready` with the address when the server can answer, then answer."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
-    start_log(settings)
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else damaged forms fill stderr
     with listening(host, port) as listener:
         app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
+        handlers = LOGGING_CONFIG["handlers"]
+        to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout has the address, for programs to read
         config = uvicorn.Config(
-            app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=GRACE
+            app,
+            log_config={**LOGGING_CONFIG, "handlers": {**handlers, "access": to_stderr}},
+            log_level="info" if settings.log else "error",
+            access_log=settings.log,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE,
         )
         ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
-
-
-def start_log(settings: Settings) -> None:
-    """Lines of JSON on stderr; errors in any case."""
-    log = logging.getLogger("vidrio.serve")
-    log.handlers = [logging.StreamHandler(sys.stderr)]
-    log.setLevel(logging.INFO if settings.log else logging.ERROR)
-    log.propagate = False
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else damaged forms fill stderr
 
 
 def listening(host: str, port: int) -> socket.socket:

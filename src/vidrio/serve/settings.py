@@ -32,9 +32,8 @@ class Settings:
     file_minutes: float = 60  # after which a translated file is deleted
     # Terms
     glossary: Path | None = None
-    # What is told
-    log: bool = False  # a line of JSON for each request, on stderr
-    log_texts: bool = False
+    # What is reported
+    log: bool = False  # a line for each request, without its texts
     metrics: bool = False
     metrics_token: str = ""
     suggestions: Path | None = None  # the file to which suggested translations are added

@@ -4,7 +4,6 @@
     POST /api/machine    a model's quantities, along the way of the data
     POST /api/translate  only the translation, at once
     POST /api/run        one sentence looked into: tokens, steps with the likeliest next words, what changes did
-    POST /api/agreement  whether the glass, searching by itself, finds what the fast engine found
     POST /api/choose     one choice: logits, probabilities, and what temperature, top-k and top-p leave of them
     POST /api/search     every hypothesis of the beam and what became of it, and greedy search beside it
     POST /api/kept       what a decoding step reused, and what it computed anew
@@ -28,6 +27,7 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 from safetensors.numpy import save
 
+from vidrio.errors import InputError
 from vidrio.glass.numbers.stages import stages_of
 from vidrio.hypothesis import Sampling
 from vidrio.lessons import printed
@@ -128,12 +128,6 @@ def router(looking: Looking) -> APIRouter:
         told = run_data.answer(seen.tried, look.text, sentences, look.sentence, seen.translation)
         return as_json({**told, "milliseconds": seen.milliseconds})
 
-    @api.post("/agreement")
-    def agreement(look: Look) -> Any:
-        unchanged = replace(asked(look), changes=())
-        glass = looking.searched(unchanged)
-        return as_json(run_data.agreement_data(looking.run(unchanged).look, glass.chosen_ids, glass.translation))
-
     @api.post("/search")
     def search(look: Look) -> Any:
         """The run that searched by itself, and greedy search beside it."""
@@ -146,7 +140,8 @@ def router(looking: Looking) -> APIRouter:
     def choose(look: Choose) -> Any:
         sampling = Sampling(temperature=look.temperature, top_k=look.top_k, top_p=look.top_p)
         seen = run(look).look
-        seen.trace.as_of(look.step)  # which refuses a step that was not taken
+        if look.step >= len(seen.chosen_ids):
+            raise InputError(f"there is no decoding step {look.step}", found=f"{len(seen.chosen_ids)} steps")
         return as_json(run_data.choosing_data(seen, look.step, sampling))
 
     @api.post("/kept")

@@ -39,7 +39,7 @@ class Answered(NamedTuple):
 
 # The file's name, its lines, the number of the first, whether they are JSON → their answers.
 Answer = Callable[[str, Sequence[bytes], int, bool], Answered]
-# A title and a total → what is told how much of it is done.
+# A title and a total → what is called with how much of it is done.
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
 
@@ -85,7 +85,7 @@ def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) ->
 
 
 def answer_files(bulk: Bulk, bar: Bar) -> Summary:
-    """Answer all lines of all files. The bar is told how many bytes are done."""
+    """Answer all lines of all files. The bar is called with how many bytes are done."""
     out = Place.of(bulk.output)
     sources = matching(bulk.inputs)
     for source in sources:

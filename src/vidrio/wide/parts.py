@@ -45,7 +45,7 @@ class File:
         if (lines := data.count(b"\n")) != part.lines:
             place.remove()
             found = f"{lines} lines of {part.lines}"
-            raise DataError(f"{place.name} is damaged", found=found, do="go on with --resume")
+            raise DataError(f"{place.name} is damaged", found=found, do="continue with --resume")
         return data
 
     def forget_parts(self) -> None:

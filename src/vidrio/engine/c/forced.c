@@ -1,8 +1,6 @@
 // One sentence with a given translation: thanks to the causal mask one pass over all its rows computes what the decoder
 // computes step by step, to the last bit. Whoever looks gets every quantity of it.
 
-enum { LOGITS_AT_ONCE = 32 };
-
 // softmax of the logits, for whoever looks.
 static void tap_probabilities(const Model *m, Record *record, float *rows, int32_t n) {
   int32_t width = logits_width(m);

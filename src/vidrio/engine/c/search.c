@@ -1,7 +1,11 @@
 // From logits to a translation: greedy, beam and sampling, as in search.py. Many sentences share the decoder's products;
 // each goes on as if it were alone, and the next one begins when there is room.
 
-enum { MOST_BEAM = 64, ADMITTED = 512 }; // source tokens that are encoded together, at least one sentence
+enum {
+  MOST_BEAM = 64,
+  ADMITTED = 512,     // source tokens that are encoded together, but at least one sentence
+  LOGITS_AT_ONCE = 32 // rows of logits that are made before they are read: more would leave the processor's cache
+};
 
 typedef struct {
   int32_t length;       // of ids, the forced prefix included
@@ -242,7 +246,11 @@ static void step_beam(Search *search, Sentence *s, float *rows, int32_t first_lo
   if (s->n_finished >= enough) n_next = 0;
   for (int32_t i = 0; i < n_next; i++) {
     const Candidate *c = &found[chosen[i]];
-    next[i] = hypothesis_branch(m, s, &s->alive[c->hypothesis]);
+    Hypothesis *parent = &s->alive[c->hypothesis];
+    int last = 1; // the last that goes on from a hypothesis takes what it has, the others a copy
+    for (int32_t k = i + 1; k < n_next; k++) last &= found[chosen[k]].hypothesis != c->hypothesis;
+    next[i] = last ? *parent : hypothesis_branch(m, s, parent);
+    if (last) *parent = (Hypothesis){0};
     append_token(&next[i], c->token, c->log_prob, c->total, first_looked + c->hypothesis);
   }
   for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(search, &s->alive[i]);
@@ -366,6 +374,15 @@ static float *attention_rows(Sentence *s, int32_t count) {
 // The tokens that each hypothesis of a sentence decodes now: its latest, or at first the start and the forced prefix.
 static int32_t tokens_now(const Sentence *s) { return s->alive[0].self[0].length ? 1 : 1 + s->n_prefix; }
 
+static float *logits_room(Search *search, int32_t rows) {
+  if (rows > search->logits_rows) {
+    let_go(search->logits);
+    search->logits = need((size_t)rows * (size_t)logits_width(search->model) * sizeof(float));
+    search->logits_rows = rows;
+  }
+  return search->logits;
+}
+
 // One step of all hypotheses that are alive.
 static void step(Search *search) {
   const Model *m = search->model;
@@ -396,15 +413,15 @@ static void step(Search *search) {
   decode(m, &search->scratch, &search->pages, some, n, NULL);
   float *x = search->scratch.x; // the last row of each hypothesis tells its next word
   for (int32_t i = 0; i < n; i++) memmove(x + (size_t)i * (size_t)d, x + (size_t)last[i] * (size_t)d, (size_t)d * sizeof *x);
-  if (n > search->logits_rows) {
-    let_go(search->logits);
-    search->logits = need((size_t)n * (size_t)width * sizeof(float));
-    search->logits_rows = n;
-  }
-  logits(m, &search->scratch, x, n, search->logits, NULL);
-  int32_t left = 0, at = 0;
+  int32_t left = 0, at = 0, begin = 0, end = 0; // logits are there for the rows from begin to end
   for (int32_t i = 0; i < search->n_active; i++) {
     Sentence *s = search->active[i];
+    if (at == end) {
+      begin = at;
+      for (int32_t k = i; k < search->n_active && (end == begin || end - begin + search->active[k]->n_alive <= LOGITS_AT_ONCE); k++)
+        end += search->active[k]->n_alive;
+      logits(m, &search->scratch, x + (size_t)begin * (size_t)d, end - begin, logits_room(search, end - begin), NULL);
+    }
     int32_t alive = s->n_alive, count = some[at].count, first = s->attention_rows - count * alive;
     // Rows of a forced prefix belong to its tokens; those of the token to be chosen now come last, one a hypothesis.
     for (int32_t h = 0; count > 1 && s->n_source && h < alive; h++) {
@@ -412,7 +429,7 @@ static void step(Search *search) {
       float *row = attention_rows(s, 1);
       memcpy(row, s->attention + (size_t)(first + h * count + count - 1) * (size_t)s->n_source, (size_t)s->n_source * sizeof *row);
     }
-    float *rows = search->logits + (size_t)at * (size_t)width;
+    float *rows = search->logits + (size_t)(at - begin) * (size_t)width;
     if (s->options.sampling || s->options.beam == 1) step_each(search, s, rows, s->attention_rows - alive);
     else step_beam(search, s, rows, s->attention_rows - alive);
     at += alive;

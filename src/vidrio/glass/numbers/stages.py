@@ -47,16 +47,6 @@ class Stage:
         """Whether it is the same for every text."""
         return self.kind in ("parameter", "constant")
 
-    @property
-    def per_step(self) -> bool:
-        """Whether each of its rows is given out at a decoding step of its own, and nothing of it before."""
-        return is_output(self.address) and self.axes[:1] == "T"
-
-
-def is_output(address: str) -> bool:
-    """Whether the model gives it out: words or classes, and their probabilities."""
-    return address.startswith("out.")
-
 
 @dataclass(frozen=True)
 class Choices:

@@ -203,8 +203,6 @@ def _edit(option: str, words: str, before: Trace) -> Change:
     if not equals:
         raise ConfigError("what is missing is =VALUE", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
     address, value = parse_address(text), _number(value_text)
-    if address.step is not None:
-        raise AddressError(f"{address}: leave out @{address.step}", found="the row already says which step")
     stage = before.stage(address.name)
     if stage.kind in ("input", "choice") or stage.operation == "log_of_choice":
         raise AddressError(f"{address.name} cannot be changed", found="it follows from the text and the search")
