@@ -77,7 +77,7 @@ def continued(before: Plan, choices: Choices) -> Plan:
         sizes = {**PRESETS[choices.preset], **sizes}
     asked = {**sizes, **choices.recipe}
     was = {**config.to_json(), **asdict(recipe)}
-    changes = [f"{name} {was[name]} → {value}" for name, value in asked.items() if was[name] != value]
+    changes = [f"{name} {was.get(name)} → {value}" for name, value in asked.items() if was.get(name) != value]
     if changes:
         raise cannot_change(changes)
     return replace(before, recipe=recipe)
