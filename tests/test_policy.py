@@ -49,7 +49,6 @@ ROOMS = (
     "learn",
     "interop",
     "look",
-    "draw",
     "lessons",
     "serve",
     "commands",
@@ -69,12 +68,12 @@ STILL_WRONG: set[tuple[str, str]] = set()
 LIBRARIES = {
     "numpy": (
         *("model", "text.tokens", "search", "glass", "fast", "translate", "data", "wide", "score", "learn"),
-        *("interop", "look", "draw", "lessons", "serve", "commands"),
+        *("interop", "look", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
     "tokenizers": ("text.tokens",),
-    "safetensors": ("model", "learn", "interop", "serve"),
+    "safetensors": ("model", "learn", "interop", "look", "serve"),
     "ctranslate2": ("fast",),
     "sentencex": ("text.reading",),
     "sentencepiece": ("text.tokens",),
