@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vidrio.draw.blocks_data import as_data
 from vidrio.look.blocks import Block
+from vidrio.look.blocks_data import as_data
 
 
 def data_of(source: str) -> dict[str, Any]:

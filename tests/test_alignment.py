@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import vidrio
 from hiding import hide
 from small_models import WORDS, random_sources, write_model
 from small_run import PAIRS, train_small
@@ -18,8 +17,8 @@ from vidrio.glass.paper.transformer import build
 from vidrio.hypothesis import Options
 from vidrio.model.folder import read_parameters
 from vidrio.text.reading.prepared import reveal
-from vidrio.text.reading.protect import protected
-from vidrio.text.reading.words import word_of_each, worded, words
+from vidrio.text.protect import protected
+from vidrio.text.words import word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.alignment import links, shares, source_tokens, target_tokens
 from vidrio.translate.glass_engine import Glass
@@ -272,19 +271,3 @@ def test_what_was_cut_at_the_last_position_can_be_asked_about(tmp_path):
         assert len(found.alignment) > 20
         [scored] = translator.with_token_scores([found])
         assert len(scored.sentences[0].best.token_log_probs) == len(found.sentences[0].best.ids)
-
-
-def test_the_command_prints_it_below_the_translation(call_vidrio):
-    done = call_vidrio("translate", "--model", "lesson", "--alignment", "hello world")
-    first, *lines = done.stdout.splitlines()
-    assert (done.returncode, first) == (0, "hola mundo")
-    assert [line.rsplit(" ", 1)[0].split(" → ")[1] for line in lines] == ["hola", "mundo"]
-    assert lines == [str(link) for link in vidrio.load("lesson").translate("hello world").alignment]
-
-
-@pytest.mark.parametrize("arguments", [("-i", "lines"), ("--jsonl", "hello")])
-def test_it_never_breaks_the_rule_of_one_line_out_for_each(call_vidrio, tmp_path, arguments):
-    (tmp_path / "lines").write_text("hello\n")
-    done = call_vidrio("translate", "--model", "lesson", "--alignment", *arguments)
-    assert done.returncode == 2
-    assert "for lines use --json" in done.stderr

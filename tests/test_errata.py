@@ -3,14 +3,12 @@
 The expected numbers were worked out beforehand by a separate program in float64, not by this package.
 """
 
-import json
 import subprocess
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from vidrio.draw import terminal
 from vidrio.errors import LessonError
 from vidrio.lessons import errata_figures
 from vidrio.lessons.errata import FIGURES, figures
@@ -18,6 +16,7 @@ from vidrio.lessons.printed import NUMBERS
 from vidrio.lessons.runs import Lesson
 from vidrio.lessons.slips import DOCUMENTS, flag, slip, slips
 from vidrio.lessons.values_file import of_the_post
+from vidrio.look import terminal
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -233,18 +232,6 @@ def test_the_command(call_vidrio: Run) -> None:
     assert everything.stdout.count("\nSlip ") + everything.stdout.startswith("Slip ") == 33
     assert max(map(len, everything.stdout.splitlines())) <= 80
     assert not [line for line in everything.stdout.splitlines() if line != line.rstrip()]
-
-
-def test_json_has_no_nan(call_vidrio: Run) -> None:
-    told = call_vidrio("lesson", "errata", "5", "--json").stdout
-    figures = json.loads(told, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))[0]["computed"]
-    assert figures["softmax [709, 710] as printed"] == [[0.0, "NaN"]]
-
-
-def test_the_command_as_json(call_vidrio: Run) -> None:
-    told = json.loads(call_vidrio("lesson", "errata", "16", "--json").stdout)
-    assert told[0]["number"] == 16
-    assert told[0]["computed"]["mean of the printed row"] == pytest.approx(-1.586237405)
 
 
 def test_nonsense_gets_a_message(call_vidrio: Run) -> None:

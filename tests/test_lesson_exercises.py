@@ -2,7 +2,6 @@
 
 import io
 import itertools
-import json
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -14,7 +13,7 @@ import pytest
 from vidrio.cli import main
 from vidrio.glass.numbers.stages import stages
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
-from vidrio.lessons.as_data import Measured, json_text
+from vidrio.lessons.as_data import Measured
 from vidrio.lessons.exercise_attention import WIDTHS, measure_attentions, measure_feed_forward, measure_positions
 from vidrio.lessons.exercise_choosing import CORPUS, END, START, counted_model
 from vidrio.lessons.exercises import EXPERIMENTS, answer
@@ -222,20 +221,6 @@ def test_the_answer_is_measured_and_told(capsys: pytest.CaptureFixture[str]) -> 
     told = capsys.readouterr()
     assert told.err == ""
     assert answer(4, measured(4), 4) in told.out
-
-
-def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lesson", "exercises", "1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["question"] == EXERCISES[0]["question"]
-    assert told["measured"]["translated"]["none"]["first"] == told["measured"]["translated"]["none"]["second"]
-    assert main(["lesson", "exercises", "8", "--json"]) == 0
-    best = json.loads(capsys.readouterr().out)["measured"]["counted"]["best"]
-    assert {"ids", "log_prob", "token_log_probs"} <= set(best)
-    assert main(["lesson", "exercises", "--json"]) == 0
-    assert [one["question"] for one in json.loads(capsys.readouterr().out)] == [e["question"] for e in EXERCISES]
-    for number in range(2, 9):
-        json.loads(json_text(measured(number)), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
 
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:

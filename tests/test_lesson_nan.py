@@ -1,6 +1,5 @@
 """The NaN laboratory reproduces what was found with the document's own code, and says why."""
 
-import json
 from dataclasses import replace
 from functools import cache
 
@@ -224,14 +223,6 @@ def test_any_choice_is_told(arguments: list[str], capsys: pytest.CaptureFixture[
     assert len(captured.out.splitlines()) > 8
 
 
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lesson", "nan", "--draws", "20", "--seed", "1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert (told["draws"], told["seed"], told["blocks"]) == (20, 1, 6)
-    assert [r["nan"] for r in told["recipes"]] == [1, 0, 1, 0, 0, 0, 0, 0]
-    assert all(len(r["largest_by_block"]) == 6 for r in told["recipes"])
-
-
 def test_learned_numbers_neither_explode_nor_forget(capsys: pytest.CaptureFixture[str]) -> None:
     outcomes = {recipe: run(recipe, Learned()) for recipe in RECIPES}
     assert {seen.nan_share for seen in outcomes.values()} == {0.0}
@@ -243,7 +234,7 @@ def test_learned_numbers_neither_explode_nor_forget(capsys: pytest.CaptureFixtur
     text = capsys.readouterr().out
     assert max(map(text_width, text.splitlines())) <= 80
     assert "the two rows differ by 1.72" in " ".join(text.split())
-    for extra in (["--softmax", "naive", "--residual", "--layer-norm"], ["--dtype", "float32"], ["--json"]):
+    for extra in (["--softmax", "naive", "--residual", "--layer-norm"], ["--dtype", "float32"]):
         assert main(["lesson", "nan", "--as", "trained", *extra]) == 0
     assert main(["lesson", "nan", "--as", "trained", "--draws", "5"]) == 2
     assert "--draws: of use with drawn matrices only" in capsys.readouterr().err

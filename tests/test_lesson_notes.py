@@ -1,6 +1,5 @@
 """The second document's lesson: its slips' right values, its claims measured, every section readable."""
 
-import json
 import math
 
 import numpy as np
@@ -199,18 +198,6 @@ def test_the_list_and_all(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     places = [told.index(f"{section}: {pages('notes')[section]['about']}") for section in SECTIONS]
     assert places == sorted(places)
-
-
-def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lesson", "notes", "all", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert list(told) == list(SECTIONS)
-    assert [row["printed"] for row in told["sums"]["rows"] if row["wrong"]] == [5292.638, 15409.093]
-    assert told["mask"]["table"]["hidden"][1][:2] == pytest.approx([0.308458, 0.691542], abs=1e-6)
-    assert told["mask"]["far"]["renormalised"][0] == ["NaN", "NaN"]
-    assert told["structure"]["out.prob"][0][8] == max(told["structure"]["out.prob"][0])  # hola
-    assert main(["lesson", "notes", "--json"]) == 0
-    assert list(json.loads(capsys.readouterr().out)) == list(SECTIONS)
 
 
 def test_an_unknown_section_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,11 +20,10 @@ from vidrio.errors import VidrioError
 from vidrio.glass.paper.attention import causal
 from vidrio.glass.proof.receipts import At
 from vidrio.lessons import printed, values_file
-from vidrio.lessons.as_data import json_text
 from vidrio.lessons.runs import MODES, Lesson
 from vidrio.lessons.step import steps
 from vidrio.lessons.values import Values, trained
-from vidrio.lessons.walk_report import receipt_text, step_data, step_text
+from vidrio.lessons.walk_report import receipt_text, step_text
 from vidrio.look.measures import cosines
 from vidrio.look.writing import text_width
 from vidrio.model.config import ModelConfig, SpecialIds
@@ -428,7 +427,6 @@ def test_the_walk_goes_through_any_values(sizes: dict[str, object], mode: str) -
             text = step_text(one, every, n, 3, "AGAIN")
             assert step.title in text
             assert "Slip" not in text, "the post's slips are not the reader's"
-            json_text(step_data(one, n, step))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -512,15 +510,6 @@ def test_one_step_some_steps_and_the_list(call_vidrio: Run) -> None:
     assert [int(line[:3]) for line in listed if line[:3].strip().isdigit()] == list(range(1, 43))
     assert [line for line in listed if line[:1].isalpha()][:2] == ["Encoder", "Decoder"]
     assert max(map(len, listed)) <= 80
-
-
-def test_as_json(call_vidrio: Run) -> None:
-    data = json.loads(call_vidrio(*WALK, "--json").stdout)
-    assert (data["lesson"], data["as"], len(data["steps"])) == ("random-transformer", "printed", 42)
-    scores = next(q for q in data["steps"][9]["quantities"] if q["address"] == "enc.0.self.scores.h0")
-    assert scores["values"] == [[68.0, 105.21], [87.88, 135.55169999999998]]
-    assert data["steps"][20]["quantities"][0]["values"][0] == ["NaN"] * 4
-    assert data["steps"][23]["quantities"][0]["formula"] == "(x − mean) / (√var + 10⁻⁶)"
 
 
 def test_why_in_the_run_of_a_step(call_vidrio: Run) -> None:
@@ -679,19 +668,6 @@ def test_nothing_of_a_file_can_move_the_terminal() -> None:
 def test_right_numbers_stand_beside_the_printed_ones() -> None:
     text = "\n".join(told(CORRECTED, "Residual connection and norm again"))
     assert "right, from the two rows that are printed:\n      0.08427129  1.60292327  -0.85408598  -0.83310858" in text
-
-
-def test_questions_and_the_list_as_json(call_vidrio: Run) -> None:
-    listed = json.loads(call_vidrio(*WALK, "--list", "--json").stdout)
-    assert [one["step"] for one in listed] == list(range(1, 43))
-    asked = call_vidrio(*WALK, "--step", "16", "--why", "enc.0.self.weights.h0[hello,world]", "--json").stdout
-    told = json.loads(asked)
-    assert told["value"] == pytest.approx(0.775622030, abs=1e-9)
-    assert told["check"]["agrees"]
-    assert told["working"][0].startswith("exp(3.50")
-    given = json.loads(call_vidrio(*WALK, "--why", "enc.0.self.WQ.h0[3,1]", "--json").stdout)
-    assert (given["value"], given["made_from"]) == (0, {})
-    assert "working" not in given
 
 
 def test_a_command_to_copy_is_one_command(call_vidrio: Run) -> None:

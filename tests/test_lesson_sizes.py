@@ -1,6 +1,5 @@
 """Counts of parameters and multiplications, held to an instrumented run and to the parameters that there are."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -220,27 +219,12 @@ def test_models_with_one_side(config: ModelConfig, tmp_path: Path, capsys: pytes
         assert f"{count(config):,}" in out
 
 
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lesson", "sizes", "--preset", "lesson", "-s", "2", "-t", "3", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    ways = {name: sum(way.values()) for name, way in told["multiplications"].items()}
-    assert ways["encode"] + ways["all at once"] == 7728
-    assert told["parameters"]["total"] == 3010 == told["bytes"]["float32"] / 4
-
-
 def test_memory_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """63,045,632 numbers of 4 bytes: parameter, gradient, and Adam's two moments."""
     assert main(["lesson", "sizes"]) == 0
     out = capsys.readouterr().out
     assert "Stored: float32 252 MB, bfloat16 126 MB" in out
     assert "in float32: 1.01 GB" in out
-
-
-def test_the_glossary_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lesson", "sizes", "--glossary", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["glossary"]
-    assert [term["change"] for term in told][:2] == ["V 37,000 → 74,000", "batch 1 → 2"]
-    assert told[0]["parameters"] == [63_045_632, 81_989_632]
 
 
 def test_resized_keeps_the_heads_inside_the_model() -> None:

@@ -173,16 +173,13 @@ def test_metrics_count_and_need_their_token() -> None:
     assert client().get("/metrics").status_code == 404
 
 
-def test_the_description_names_every_route_and_needs_nothing_from_elsewhere() -> None:
+def test_the_description_names_every_route() -> None:
     description = client().get("/openapi.json").json()
     paths = {"/translate", "/detect", "/languages", "/suggest", "/frontend/settings", "/health"}
     assert paths <= set(description["paths"])
     fields = description["paths"]["/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(fields["required"]) == {"q", "source", "target"}
-    page = client().get("/docs").text
-    assert all(path in page for path in paths)
-    assert "<script" not in page
-    assert "//" not in page
+    assert client().get("/spec").json() == description
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -254,11 +251,6 @@ def test_other_sites_may_ask_but_not_for_the_page() -> None:
     assert client().post("/translate", json=HELLO).headers["access-control-allow-origin"] == "*"
     assert "access-control-allow-origin" not in client().get("/openapi.json").headers
     assert "access-control-allow-origin" not in client_of(cors="").post("/translate", json=HELLO).headers
-
-
-def test_every_answer_has_a_number_of_its_own() -> None:
-    numbers = {client().get("/health").headers["x-request-id"] for _ in range(3)}
-    assert len(numbers) == 3
 
 
 # --- keys and limits --------------------------------------------------------------------------------------------------
@@ -356,20 +348,11 @@ def test_a_text_goes_through_a_language_between(tmp_path: Path) -> None:
         config["about"] |= {"source_language": source, "target_language": target}
         (tmp_path / name / "config.json").write_text(json.dumps(config))
     first, second = (str(tmp_path / name) for name in ("first", "second"))
-    on = client_of(first, models=(second,), memory=80)
+    on = client_of(first, models=(second,))
     twice = Translator.load(second).translate(Translator.load(first).translate("hello world").text).text
     assert translated(on, target="xx")["translatedText"].casefold() == twice.casefold()
     with on.stream("POST", "/stream", json={**HELLO, "target": "xx"}) as answer:
         assert json.dumps(twice) in answer.read().decode()
-    with pytest.raises(ConfigError, match="does not fit into the memory for models"):
-        client_of(first, memory=0)
-
-
-def test_models_beyond_the_memory_are_let_go_of() -> None:
-    on = client_of(None, memory=40)
-    translated(on)
-    translated(on, q="Hola.", source="es", target="en")
-    assert on.get("/health").json()["models"] == {"en-es": "not loaded", "es-en": "ready"}
 
 
 @pytest.mark.parametrize(

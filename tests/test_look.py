@@ -15,7 +15,7 @@ from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import encode, translate_forced
 from vidrio.glass.whatif import changes
 from vidrio.hypothesis import Options, Sampling, default_options
-from vidrio.look.measures import cosines, entropy, heads, likeliest, neighbours
+from vidrio.look.measures import cosines, entropy, likeliest, neighbours
 from vidrio.look.quantities import at
 from vidrio.look.run import LoadedModel, look, open_model
 from vidrio.look.run_data import kept_data
@@ -40,7 +40,7 @@ def test_the_lesson_says_hello() -> None:
     seen = look(open_model("lesson"), "Hello world")
     assert seen.translation == "hola mundo"
     assert seen.trace.chosen_tokens[:2] == ["hola", "mundo"]
-    assert seen.trace.number(parse_address("out.prob[hola]@0")) > 0.5
+    assert seen.trace.number(parse_address("out.prob[0,hola]")) > 0.5
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -58,7 +58,7 @@ def test_the_traced_pass_is_what_the_search_saw(nonsense: LoadedModel, dtype: ty
     chosen = replace(default_options(model.config), **options)  # type: ignore[arg-type]
     seen = look(model, TEXT, options=chosen)
     assert seen.result
-    assert seen.disagreement <= seen.tolerance
+    assert seen.disagreement <= 1e-5
     assert seen.chosen_ids == [*seen.result.ids, *([model.config.special.end] if seen.result.ended else [])]
     assert list(seen.target_ids) == [model.config.special.start, *seen.chosen_ids[:-1]]
 
@@ -82,7 +82,7 @@ def test_a_disagreement_would_be_seen(nonsense: LoadedModel, monkeypatch: pytest
     real = vidrio.look.run.stepper
     monkeypatch.setattr("vidrio.look.run.stepper", lambda *args: lambda prefixes: 1.01 * real(*args)(prefixes))
     seen = look(nonsense, TEXT)
-    assert seen.disagreement > seen.tolerance
+    assert seen.disagreement > 1e-3
 
 
 def test_a_classifier(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_decoder_alone_goes_on_from_a_prompt(tmp_path: Path) -> None:
     prompt = model.target_tokenizer.encode("bala core")
     assert seen.chosen_ids[:2] == prompt
     assert seen.translation.startswith("bala core ")
-    assert seen.disagreement <= seen.tolerance
+    assert seen.disagreement <= 1e-5
     assert not seen.trace.source_tokens
     from_nothing = look(model, "")
     assert from_nothing.translation
@@ -154,11 +154,11 @@ def test_a_given_translation_is_traced_and_not_searched_for(nonsense: LoadedMode
     assert seen.result.log_prob == pytest.approx(float(seen.trace.values["out.score"].sum()), abs=1e-12)
 
 
-def test_a_machine_without_a_mask_is_traced_step_by_step(nonsense: LoadedModel) -> None:
+def test_a_machine_without_a_mask_is_shown_at_its_last_step(nonsense: LoadedModel) -> None:
     model = replace(nonsense, machine=changes.with_mask(nonsense.machine, "off"))
     seen = look(model, TEXT)
-    assert len(seen.trace.steps) == len(seen.chosen_ids)
-    assert seen.disagreement <= seen.tolerance
+    assert seen.disagreement > 1e-3  # earlier rows have seen later words, which were not there when they were searched
+    assert np.isfinite(seen.trace.array("out.prob")).all()
 
 
 def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: LoadedModel) -> None:
@@ -187,8 +187,9 @@ def test_what_was_kept_and_what_is_new_at_each_step(nonsense: LoadedModel) -> No
         for name, rows in kept.rows.items():
             cross = ".cross." in name
             assert kept.reused[name] == (0 if step == 0 else len(seen.source_ids) if cross else step)
+            then = seen.trace.as_of(None if cross else step)
             for h, of_head in enumerate(rows):
-                assert np.allclose(of_head, seen.trace.rows_at_step(f"{name}.h{h}", step), rtol=0, atol=1e-12)
+                assert np.allclose(of_head, then.array(f"{name}.h{h}"), rtol=0, atol=1e-12)
 
 
 def test_the_tree_is_the_searchs(nonsense: LoadedModel) -> None:
@@ -222,19 +223,6 @@ def test_cosines_and_neighbours() -> None:
 
 def test_entropy() -> None:
     assert entropy(np.array([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])).tolist() == pytest.approx([0, 1, 0.8112781245])
-
-
-def test_heads_are_told_as_they_are(nonsense: LoadedModel) -> None:
-    trace = look(nonsense, TEXT).trace
-    told = heads(trace)
-    config = nonsense.config
-    assert len(told) == config.n_heads * (config.n_encoder_layers + 2 * config.n_decoder_layers)
-    for head in told:
-        weights = trace.array(head.address)
-        assert weights[head.row, head.column] == head.largest
-        masked = ".self." in head.address and head.address.startswith("dec.")
-        assert head.largest == (weights[1:] if masked else weights).max()
-        assert 0 <= head.entropy <= head.most + 1e-12
 
 
 def test_the_likeliest_tokens_have_the_models_own_probabilities(nonsense: LoadedModel) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
 from small_models import write_model
 from vidrio import cli
 from vidrio.look.run import look, open_model
 from vidrio.look.writing import text_width
+from vidrio.serve.app import create_app
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Golden = Callable[[str, str], None]
@@ -23,17 +25,12 @@ Golden = Callable[[str, str], None]
 VIEWS = {
     "overview": [],
     "layer": ["--at", "enc.0"],
-    "step-of-a-layer": ["--at", "dec.5.cross@1"],
     "matrix": ["--at", "enc.0.self.weights.h0"],
     "masked-matrix": ["--at", "dec.0.self.masked.h1"],
     "parameter": ["--at", "enc.0.self.WQ.h1"],
     "vector": ["--at", "enc.0.self.norm.mean"],
-    "words": ["--at", "out.prob@0"],
-    "number": ["--at", "out.prob[hola]@0", "--at", "enc.0.self.WQ.h1[2,0]", "--at", "src.ids[1]"],
-    "heads": ["--heads"],
-    "embedding": ["--embedding"],
-    "step": ["--step", "1"],
-    "tree": ["--beam", "4", "--tree"],
+    "words": ["--at", "out.prob"],
+    "number": ["--at", "out.prob[0,hola]", "--at", "enc.0.self.WQ.h1[2,0]", "--at", "src.ids[1]"],
     "sampling": ["--temperature", "2", "--top-k", "4", "--top-p", "0.99", "--seed", "7"],
     "target": ["--target", "buen mundo"],
     "what-if": ["--without", "layer-norm", "--softmax", "naive"],
@@ -77,9 +74,9 @@ def test_every_shape_of_model_in_every_view(shape: str, tmp_path: Path, capsys: 
     write_model(tmp_path / "model", ends=shape == "encoder-decoder", shape=shape, **given)
     model = ["--model", str(tmp_path / "model")]
     side = "dec" if shape == "decoder" else "enc"
-    views = [[], ["--at", f"{side}.0"], ["--at", "out"], ["--at", side], ["--heads"], ["--embedding"], ["--json"]]
+    views = [[], ["--at", f"{side}.0"], ["--at", "out"], ["--at", side], ["--json"]]
     if shape != "encoder":
-        views += [["--step", "0"], ["--tree", "--beam", "3"], ["--seed", "1"]]
+        views += [["--beam", "3"], ["--seed", "1"]]
     for view in views:
         code, out, err = look_at(capsys, "bala core xyz, fula!", *model, *view)
         assert code == 0, err
@@ -110,89 +107,38 @@ def test_standard_input_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
-KEYS = {
-    *("kind", "format", "vidrio", "model", "changes", "dtype", "text", "pieces", "source_tokens", "target_tokens"),
-    *(
-        "chosen_tokens",
-        "labels",
-        "translation",
-        "search",
-        "hypotheses",
-        "one_pass_differs_from_steps_by",
-        "sizes",
-        "tree",
-    ),
-    "quantities",
-}
-OF_A_QUANTITY = {
-    *("address", "axes", "kind", "operation", "inputs", "formula", "latex", "place", "says", "shape", "min", "max"),
-    "not_finite",
-}
-
 
 def no_constant(word: str) -> float:
     raise AssertionError(f"JSON has no {word}")
 
 
-def test_json_is_the_trace_with_a_manifest(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", "--values", "all")
+def test_json_is_what_the_server_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = look_at(capsys, "hello world", "--model", "lesson", "--json")
+    told = TestClient(create_app("lesson")).post("/api/run", json={"text": "hello world"}).json()
     data = json.loads(out, parse_constant=no_constant)
+    for name in ("milliseconds", "sentences"):
+        told.pop(name)
+        data.pop(name, None)
+    assert data == told
+
+
+def test_json_of_addresses_holds_their_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", "--at", "dec.0.self", "--at", "memory")
     seen = look(open_model("lesson"), "Hello world")
-    assert set(data) == KEYS
-    assert data["translation"] == seen.translation
-    assert len(data["model"]["sha256"]["model.safetensors"]) == 64
-    declared = [name for name in seen.trace.stages if name in seen.trace.values]
-    assert [entry["address"] for entry in data["quantities"]] == declared
-    for entry in data["quantities"]:
+    data = json.loads(out, parse_constant=no_constant)
+    assert [entry["address"] for entry in data] == [*seen.trace.addresses("dec.0.self"), "memory"]
+    for entry in data:
         array = seen.trace.array(entry["address"])
-        assert set(entry) == OF_A_QUANTITY | {"values"}
         assert tuple(entry["shape"]) == array.shape
-        assert len(entry["axes"]) == array.ndim
-        finite = array[np.isfinite(array)]
-        assert (entry["min"], entry["max"]) == (finite.min(), finite.max())
-        assert entry["not_finite"] == array.size - finite.size
         assert np.array_equal(np.array(entry["values"], dtype=array.dtype), array)  # "-inf" reads as −∞
-        assert all(name in seen.trace for name in entry["inputs"])
-
-
-def test_json_holds_the_values_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    def with_values(*arguments: str) -> set[str]:
-        _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", *arguments)
-        return {entry["address"] for entry in json.loads(out)["quantities"] if "values" in entry}
-
-    assert with_values() == set()
-    assert with_values("--at", "enc.0.self.weights") == {"enc.0.self.weights.h0", "enc.0.self.weights.h1"}
-    assert with_values("--at", "out.prob[hola]@0", "--at", "enc.0.self.WO") == {"out.prob", "enc.0.self.WO"}
-    assert with_values("--at", "memory", "--values", "none") == set()
 
 
 def test_json_is_the_same_every_time_and_everywhere(run_vidrio: Run) -> None:
-    arguments = ["look", "Hello world", "--model", "lesson", "--json", "--values", "all", "--beam", "3"]
+    arguments = ["look", "Hello world", "--model", "lesson", "--json", "--at", "out", "--beam", "3"]
     first, second = run_vidrio(*arguments).stdout, run_vidrio(*arguments).stdout
     assert first
     assert first == second
     assert str(Path(open_model("lesson").path)) not in first
-
-
-def test_json_holds_the_search_tree(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", "--tree", "--beam", "2")
-    tree = json.loads(out)["tree"]
-    place, words = tree["best"], []
-    while place >= 0:
-        words.insert(0, tree["nodes"][place]["word"])
-        place = tree["nodes"][place]["parent"]
-    assert words == ["hola", "mundo", "EOS"]
-    assert all(node["fate"] == "kept" or node["why"] for node in tree["nodes"])
-
-
-def test_json_of_a_what_if_tells_what_was_changed(capsys: pytest.CaptureFixture[str]) -> None:
-    whatif = ["--scale", "src.embed=1e6", "--softmax", "naive"]
-    _, out, _ = look_at(capsys, "Hello world", "--model", "lesson", "--json", "--values", "all", *whatif)
-    data = json.loads(out, parse_constant=no_constant)
-    assert set(data) == KEYS | {"what_if"}
-    assert len(data["changes"]) == 2
-    assert data["what_if"]["first_nan"]
-    assert '"NaN"' in out
 
 
 # --- what it refuses --------------------------------------------------------------------------------------------------
@@ -212,7 +158,7 @@ def test_an_empty_text_is_said_to_be_empty(capsys: pytest.CaptureFixture[str]) -
     code, out, _ = look_at(capsys, " ", "--model", "lesson", "--json")
     assert (code, json.loads(out)["translation"]) == (0, "")
     assert look_at(capsys, "", "--model", "lesson", "--at", "enc.0.self.WQ.h0")[0] == 0, "parameters are always there"
-    for view in (["--step", "0"], ["--tree"], ["--embedding"], ["--heads"], ["--at", "enc.0"]):
+    for view in (["--at", "out"], ["--at", "enc.0"]):
         assert refused(capsys, "", *view)
 
 
@@ -227,10 +173,9 @@ def test_an_unknown_word_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ("enc.0.self.weigths.h0", "enc.0.self.weights.h0"),
         ("enc.9", "enc.5"),
         ("dec.0.cros", "dec.0.cross"),
-        ("out.prob[holla]@0", "hola"),
+        ("out.prob[0,holla]", "hola"),
         ("enc.0.self.weights.h0[7,0]", "0 to 1"),
         ("enc.0.self.weights.h0[0]", "2 indices"),
-        ("out.prob@99", "steps 0 to"),
     ],
 )
 def test_an_unknown_address_is_answered_with_the_nearest(
@@ -252,17 +197,15 @@ def test_too_long_a_text_is_refused_with_the_limit(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--step", "-1"],
         ["--beam", "0"],
         ["--temperature", "0"],
         ["--top-p", "1.5"],
         ["--precision", "99"],
         ["--dtype", "int4"],
-        ["--values", "all"],
         ["--att", "enc.0"],
-        ["--json", "--heads"],
+        ["--history", "--html", "page.html"],
+        ["--history", "--softmax", "naive"],
         ["--json", "--html", "-"],
-        ["--html", "-", "--ipynb", "-"],
         ["--at", "enc.0", "--html", "-"],
     ],
 )
@@ -273,9 +216,7 @@ def test_a_mistyped_option_is_exit_code_2(arguments: list[str], capsys: pytest.C
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--step", "99"],
         ["--beam", "4", "--seed", "1"],
-        ["--tree", "--seed", "1"],
         ["--without", "everything"],
         ["--html", "no-such-folder-here/\0/page.html"],
     ],
@@ -285,19 +226,6 @@ def test_what_cannot_be_done_is_exit_code_1(arguments: list[str], capsys: pytest
         pytest.importorskip("pwd", reason="only where paths hold no NUL")
         arguments = ["--html", "/dev/null/page.html"]
     refused(capsys, "Hello world", *arguments)
-
-
-def test_without_a_mask_nothing_is_said_to_be_reused(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = look_at(capsys, "hello world", "--model", "lesson", "--mask", "off", "--step", "1")
-    assert "Nothing can be reused" in out
-    assert "Reusing is exact" not in out
-
-
-def test_a_step_of_a_run_that_came_to_nan_is_refused_with_the_first_one(capsys: pytest.CaptureFixture[str]) -> None:
-    nan = ["--set", "enc.0.self.WQ.h0=nan"]
-    code, _, err = look_at(capsys, "hello world", "--model", "lesson", *nan, "--step", "1")
-    assert code == 1
-    assert "first NaN: enc.0.self.Q.h0[0,0]" in err
 
 
 def test_control_characters_in_a_text_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -324,20 +252,18 @@ def test_a_reader_who_leaves_is_no_problem() -> None:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["--html", "--ipynb"])
-def test_a_page_goes_where_a_link_leads(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_goes_where_a_link_leads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")
-    code, _, err = look_at(capsys, "Hello world", "--model", "lesson", option, str(tmp_path / "link"))
+    code, _, err = look_at(capsys, "Hello world", "--model", "lesson", "--html", str(tmp_path / "link"))
     assert code == 0, err
     assert (tmp_path / "link").is_symlink()
     assert "hola mundo" in (tmp_path / "real").read_text("utf-8")
 
 
-@pytest.mark.parametrize("option", ["--html", "--ipynb"])
-def test_a_page_goes_through_a_pipe(option: str, tmp_path: Path) -> None:
+def test_a_page_goes_through_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    command = [sys.executable, "-m", "vidrio", "look", "Hello world", "-m", "lesson", option, str(tmp_path / "pipe")]
+    command = [sys.executable, "-m", "vidrio", "look", "Hello world", "-m", "lesson", "--html", str(tmp_path / "pipe")]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         assert b"hola mundo" in (tmp_path / "pipe").read_bytes()
         assert process.wait(60) == 0

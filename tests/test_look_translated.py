@@ -15,7 +15,6 @@ from vidrio.translate.attempts import NO_REPEAT
 from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
-# The fast engine rounds to eight bits, and so says something else than the glass of some of these.
 SENTENCES = [
     "The old man gave Tom three books yesterday, but he did not read them.",
     "She has been working in this hospital for more than twenty years.",
@@ -42,8 +41,7 @@ def test_the_tokens_shown_are_those_that_were_printed(text: str, beam: int, mode
     seen = look(model, read.text, options=options, target=read.printed)
     end = model.config.special.end
     assert seen.chosen_ids == [*sentence.best.ids, *([end] if sentence.best.ended else [])]
-    assert seen.disagreement <= seen.tolerance
-    assert seen.otherwise is None or seen.otherwise.ids != sentence.best.ids
+    assert seen.hypotheses == [sentence.best]
 
 
 def saying(words: str) -> Callable[..., object]:
@@ -52,41 +50,25 @@ def saying(words: str) -> Callable[..., object]:
     class Stubborn(Glass):
         def search(self, sources: object, options: Options, *_: object) -> list[list[Hypothesis]]:
             ids = tuple(open_model("lesson").target_tokenizer.encode(words))
-            return [[Hypothesis(ids, -1.0, -1.0, (), True)] for _ in sources]  # type: ignore[attr-defined]
+            return [[Hypothesis(ids, -1.0, -1.0, (-0.5, -0.5), True)] for _ in sources]  # type: ignore[attr-defined]
 
     return lambda model: Stubborn(model.machine)
 
 
-def test_it_is_told_where_the_glass_alone_would_have_chosen_otherwise(
+def test_it_is_told_where_the_engine_had_other_probabilities(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(translated, "_engine", saying("mundo"))
     assert cli.main(["look", "hello world", "--model", "lesson"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "hello world → mundo" in out
-    assert (
-        "This is what translating prints. The search of the glass alone, in float64, would have chosen “hola mundo”"
-        in out
-    )
-    assert cli.main(["look", "hello world", "--model", "lesson", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert [one["text"] for one in data["hypotheses"]][:2] == ["mundo", "hola mundo"]
-    assert data["otherwise"]["text"] == "hola mundo"
-    told = "The search of the glass alone, in float64, would have chosen “hola mundo”"
-    for options in ([], ["--deep"], ["--json"], ["--as", "python"]):
-        assert cli.main(["why", "out.prob[mundo]@0", "hello world", "--model", "lesson", *options]) == 0
-        assert told in capsys.readouterr().err
-    assert cli.main(["check", "hello world", "--model", "lesson"]) == 0
-    assert told in " ".join(capsys.readouterr().out.split())
-    assert cli.main(["check", "hello world", "--model", "lesson", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["otherwise"]["text"] == "hola mundo"
+    assert "The search saw other probabilities: log p differs by up to" in out
 
 
 def test_where_they_say_the_same_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["look", "hello world", "--model", "lesson"]) == 0
     out = capsys.readouterr().out
     assert "Checked: the pass shown here" in out
-    assert "would have chosen" not in out
 
 
 def test_a_what_if_starts_from_what_was_printed(
@@ -96,7 +78,6 @@ def test_a_what_if_starts_from_what_was_printed(
     assert cli.main(["look", "hello world", "--model", "lesson", "--set", "enc.0.self.out[0,0]=0.1"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "before mundo" in out
-    assert "would have chosen “hola mundo”" in out
 
 
 @pytest.mark.parametrize("text", ["\N{THUMBS UP SIGN}", "{name}", "€18.10", "你好", "https://example.org/a?b=c"])
@@ -109,13 +90,12 @@ def test_what_is_copied_is_shown_as_copied(text: str, capsys: pytest.CaptureFixt
     assert "copies this text as it stands: the model reads nothing of it" in out
     assert cli.main(["look", text, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert (data["text"], data["translation"], data["quantities"]) == (text, text, [])
+    assert (data["text"], data["translation"], data["steps"]) == (text, text, [])
     assert cli.main(["check", text]) == 0
     assert "nothing was computed" in capsys.readouterr().out
-    assert cli.main(["why", "out.prob[0]@0", text]) == 1
+    assert cli.main(["why", "out.prob[0,0]", text]) == 1
     assert "copies this text" in capsys.readouterr().err
-    for view in (["--heads"], ["--tree"], ["--step", "0"], ["--at", "enc.0"], ["--embedding"]):
-        assert cli.main(["look", text, *view]) == 1
+    assert cli.main(["look", text, "--at", "enc.0"]) == 1
 
 
 @pytest.mark.parametrize("text", ["   ", "\t"])
@@ -144,7 +124,7 @@ def test_a_translation_is_looked_into_sentence_by_sentence(model: LoadedModel) -
     assert (copied.copied, copied.translation, copied.empty) == (True, "{name}", True)
     alone = Translator.load(model.path).translate("Good morning.")
     [sentence] = alone.sentences
-    assert reading(model, alone).printed == Printed((*sentence.best.ids, model.config.special.end), sentence.options)
+    assert reading(model, alone).printed == Printed(sentence.best, sentence.options)
     assert look_at(model, alone).notes == []
 
 
@@ -153,23 +133,7 @@ def test_what_was_searched_twice_is_shown_as_it_was_searched(model: LoadedModel)
     greedy = replace(default_options(model.config), beam=1)
     seen = look_at(model, Translator.load(model.path).translate(text, greedy))
     assert (seen.options.beam, seen.options.no_repeat_ngram) == (1, NO_REPEAT)
-    assert seen.otherwise is None
     assert seen.notes == ["searched a second time, to avoid what a first translation had: repetitions"]
-
-
-def test_what_lost_a_number_is_passed_over_and_told(model: LoadedModel, capsys: pytest.CaptureFixture[str]) -> None:
-    text = "See you at about 2:30"
-    translation = Translator.load(model.path).translate(text)
-    [sentence] = translation.sentences
-    assert "2:30" in translation.text
-    assert "2:30" not in sentence.passed_over
-    seen = look_at(model, translation)
-    assert (seen.passed_over, seen.translation) == (True, translation.text)
-    assert cli.main(["look", text]) == 0
-    assert f"not what the search likes best, “{sentence.passed_over}”" in " ".join(capsys.readouterr().out.split())
-    assert cli.main(["look", text, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["otherwise"]
-    assert (told["text"], told["passed_over"]) == (sentence.passed_over, True)
 
 
 def test_a_mark_that_was_put_back_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import serving
-from vidrio.draw.page import blocks_page
 from vidrio.look.blocks import Numbers, Section, Table
 from vidrio.look.blocks import Page as Sheet
 from vidrio.look.curves import panels
+from vidrio.look.page import blocks_page
 
 
 @pytest.fixture(scope="module")

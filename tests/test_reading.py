@@ -9,7 +9,7 @@ from vidrio.hypothesis import Options
 from vidrio.look.run import open_model
 from vidrio.model import find as models
 from vidrio.text.reading.prepared import Prepared, Reader, Way
-from vidrio.text.reading.protect import protected
+from vidrio.text.protect import protected
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate import attempts
 from vidrio.translate.translator import Translator

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.reading.repetition import LONGEST, MANY, repeats, repetitions
+from vidrio.text.repetition import LONGEST, MANY, repeats, repetitions
 
 
 @pytest.mark.parametrize(

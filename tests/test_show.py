@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vidrio.draw import show
 from vidrio.look import layout, writing
+from vidrio.look import matrix as show
 from vidrio.look.blocks import Numbers
 
 EVERY_FLOAT = st.floats(-1e308, 1e308) | st.sampled_from([math.nan, math.inf, -math.inf])

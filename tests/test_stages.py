@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from traced import CHOICES, EIGHT, make_machine, run
+from traced import CHOICES, make_machine, run
 from vidrio.glass.numbers.stages import stages_of, without_head
 from vidrio.glass.paper.arithmetic import FLOAT
+from vidrio.glass.paper.engine import IN_ORDER, WHOLE_NUMBERS
 from vidrio.glass.paper.transformer import Machine
 from vidrio.glass.proof.operations import OPERATIONS
 from vidrio.model.parameters import parameter_specs
@@ -15,15 +16,13 @@ from vidrio.model.parameters import parameter_specs
 KINDS = {"input", "parameter", "constant", "value", "aggregate", "choice"}
 
 
-MACHINES = {**dict.fromkeys(CHOICES, FLOAT), **{f"{name} in eight bits": EIGHT for name in CHOICES}}
+MACHINES = [(choice, arithmetic) for choice in CHOICES for arithmetic in (FLOAT, WHOLE_NUMBERS, IN_ORDER)]
 
 
-@pytest.fixture(params=MACHINES)
+@pytest.fixture(params=MACHINES, ids=lambda made: f"{made[0]}, {made[1].name}")
 def machine(request: pytest.FixtureRequest) -> Machine:
-    choice, dtype = request.param.removesuffix(" in eight bits"), np.float64
-    if MACHINES[request.param] is EIGHT:
-        dtype = np.float32
-    return make_machine(choice, dtype, MACHINES[request.param])
+    choice, arithmetic = request.param
+    return make_machine(choice, np.float64 if arithmetic is FLOAT else np.float32, arithmetic)
 
 
 def quantities(names: Sequence[str]) -> list[str]:
@@ -74,8 +73,8 @@ def test_every_stage_says_what_it_is(machine: Machine) -> None:
         assert set(stage.axes) <= set("STDKFVCPE")
 
 
-def test_the_choices_use_every_operation_of_the_paper_and_of_eight_bits() -> None:
-    machines = [make_machine(choice, np.float32, how) for choice in CHOICES for how in (FLOAT, EIGHT)]
+def test_the_choices_use_every_operation_of_the_paper_and_of_whole_numbers() -> None:
+    machines = [make_machine(choice, np.float32, how) for choice in CHOICES for how in (FLOAT, WHOLE_NUMBERS)]
     used = {stage.operation for machine in machines for stage in stages_of(machine).values()}
     # The others are what-ifs': tests/test_whatif.py.
     assert set(OPERATIONS) - used == {"divide_by", "naive_softmax", "slipped_positions", "zero_scores"}

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parity_models import SOURCE, TARGET
-from traced import CHOICES, EIGHT, blank, make_machine, make_trace, run
+from parity_models import SOURCE
+from traced import CHOICES, blank, make_machine, make_trace, run
 from vidrio.errors import AddressError
-from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Address, parse_address
 from vidrio.glass.paper.transformer import translate_forced
 
@@ -20,9 +19,9 @@ from vidrio.glass.paper.transformer import translate_forced
     [
         ("memory", Address("memory")),
         ("enc.0.self.scores.h1[3,0]", Address("enc.0.self.scores.h1", ("3", "0"))),
-        ("dec.2.cross.weights.h0[1,4]@4", Address("dec.2.cross.weights.h0", ("1", "4"), 4)),
-        ("out.prob[hola]@0", Address("out.prob", ("hola",), 0)),
-        ('out.prob[","]@0', Address("out.prob", ('","',), 0)),
+        ("dec.2.cross.weights.h0[1,4]", Address("dec.2.cross.weights.h0", ("1", "4"))),
+        ("out.prob[0,hola]", Address("out.prob", ("0", "hola"))),
+        ('out.prob[0,","]', Address("out.prob", ("0", '","'))),
         ('out.prob["]"]', Address("out.prob", ('"]"',))),
         ("enc.0.self.weights.h1[ world , hello ]", Address("enc.0.self.weights.h1", ("world", "hello"))),
         (" memory[0,1] ", Address("memory", ("0", "1"))),
@@ -35,14 +34,13 @@ def test_addresses_are_taken_apart(text: str, address: Address) -> None:
 @given(
     st.from_regex(r"[a-z]+(\.[a-z0-9]+){0,4}", fullmatch=True),
     st.lists(st.one_of(st.integers(0, 99).map(str), st.from_regex(r'"[^"\s][^"]*"', fullmatch=True)), max_size=3),
-    st.none() | st.integers(0, 99),
 )
-def test_an_address_written_and_read_is_the_same(name: str, index: list[str], step: int | None) -> None:
-    address = Address(name, tuple(index), step)
+def test_an_address_written_and_read_is_the_same(name: str, index: list[str]) -> None:
+    address = Address(name, tuple(index))
     assert parse_address(str(address)) == address
 
 
-@pytest.mark.parametrize("text", ["", "][", "enc.0[", "enc.0]1[", "out.prob[hola]@x", "enc 0", "[1,2]", "@1", "a[]"])
+@pytest.mark.parametrize("text", ["", "][", "enc.0[", "enc.0]1[", "out.prob[hola]@0", "enc 0", "[1,2]", "@1", "a[]"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(AddressError, match="is not an address"):
         parse_address(text)
@@ -65,10 +63,9 @@ TRACE = make_trace()
         ("enc.0.self.scores.h0[0]", "enc.0.self.scores.h0[0,0]"),  # too few, too many
         ("enc.0.self.norm.mean[0,0]", "enc.0.self.norm.mean[0]"),
         ("enc.0.self.scores.h0[s27,0]", "s28"),  # a token
-        ("out.prob[s3]@0", "t3"),
-        ("dec.0.self.scores.h0[0,0]@7", "steps 0 to 6"),  # a step
-        ("dec.0.self.scores.h0[0,3]@2", "0 to 2"),  # later than the step
-        ("out.prob[0,t3]@0", "out.prob[0]@0"),
+        ("out.prob[0,s3]", "t3"),
+        # later than the step
+        ("out.prob[0,0,t3]", "out.prob[0,0]"),
     ],
 )
 def test_a_wrong_address_is_answered_with_the_nearest_right_ones(text: str, offered: str) -> None:
@@ -88,8 +85,8 @@ def test_tokens_and_places_name_the_same_numbers() -> None:
         return TRACE.number(parse_address(text))
 
     assert number("enc.0.self.weights.h1[s3,s28]") == number("enc.0.self.weights.h1[0,3]")
-    assert number("out.prob[t9]@2") == number("out.prob[2,9]") == number("out.prob[2,t9]")
-    assert number('out.prob["t9"]@2') == number("out.prob[2,9]")
+    assert number("out.prob[2,t9]") == number("out.prob[2,9]") == number("out.prob[2,t9]")
+    assert number('out.prob[2,"t9"]') == number("out.prob[2,9]")
     assert number("embed[t5,2]") == TRACE.machine.parameters["embed"][5, 2]
     assert number("dec.0.self.WQ.h1[2,4]") == TRACE.machine.parameters["dec.0.self.WQ"][1, 2, 4]
 
@@ -97,11 +94,11 @@ def test_tokens_and_places_name_the_same_numbers() -> None:
 def test_a_quoted_number_is_a_token() -> None:
     trace = make_trace()
     trace.vocabulary = ["1", "0", *trace.vocabulary[2:]]
-    assert trace.position(parse_address('out.prob["0"]@0')) == (1,)
-    assert trace.position(parse_address("out.prob[0]@0")) == (0,)
+    assert trace.position(parse_address('out.prob[0,"0"]')) == (0, 1)
+    assert trace.position(parse_address("out.prob[0,0]")) == (0, 0)
     trace.vocabulary = [",", '"', *trace.vocabulary[2:]]
-    assert trace.position(parse_address('out.prob[","]@0')) == (0,)
-    assert trace.position(parse_address('out.prob["""]@0')) == (1,)
+    assert trace.position(parse_address('out.prob[0,","]')) == (0, 0)
+    assert trace.position(parse_address('out.prob[0,"""]')) == (0, 1)
 
 
 def test_addresses_under_a_prefix() -> None:
@@ -125,49 +122,6 @@ def test_as_of_a_step_is_what_decoding_had_computed_by_then(choice: str) -> None
             np.testing.assert_allclose(here.values[name], array, rtol=1e-9, atol=1e-12, err_msg=name)
         assert here.target_tokens == trace.target_tokens[: step + 1]
     assert trace.as_of(None) is trace
-
-
-def test_a_step_is_refused_where_there_are_none() -> None:
-    with pytest.raises(AddressError, match="no decoding step 0"):
-        make_trace("classifier").number(parse_address("memory[0,0]@0"))
-
-
-def test_where_rows_see_later_ones_each_step_is_kept_by_itself() -> None:
-    from vidrio.glass.whatif.changes import with_mask
-
-    machine = with_mask(make_machine(), "off")
-    target = [i % machine.config.target_vocabulary for i in TARGET]
-    trace = blank(machine)
-    trace_steps(trace, SOURCE, target, [*target[1:], 3])
-    for step in range(len(target)):
-        then = blank(machine)
-        translate_forced(machine, SOURCE, target[: step + 1], then.tap)
-        here = trace.as_of(step)
-        for name in then.values:
-            if not name.startswith("out."):
-                np.testing.assert_array_equal(here.array(name), then.array(name), err_msg=name)
-        np.testing.assert_array_equal(trace.array("out.prob")[step], then.array("out.prob")[-1])
-        np.testing.assert_array_equal(here.array("out.logits"), trace.array("out.logits")[: step + 1])
-    one_pass = run(machine)
-    assert np.abs(one_pass.array("out.prob")[0] - trace.array("out.prob")[0]).max() > 1e-3
-    np.testing.assert_array_equal(one_pass.array("dec.out"), trace.array("dec.out"))  # the last step saw all
-
-
-def test_in_eight_bits_too_a_row_of_an_output_is_what_its_step_gave_out() -> None:
-    from vidrio.glass.whatif.changes import with_mask
-
-    machine = with_mask(make_machine(dtype=np.float32, arithmetic=EIGHT), "off")
-    target = [i % machine.config.target_vocabulary for i in TARGET]
-    trace = blank(machine)
-    trace_steps(trace, SOURCE, target, [*target[1:], 3])
-    outputs = [name for name in trace.values if trace.stages[name].per_step]
-    assert {"out.x.whole", "out.x.factor", "out.logits.product", "out.logits", "out.prob"} <= set(outputs)
-    for step in range(len(target)):
-        then = blank(machine)
-        translate_forced(machine, SOURCE, target[: step + 1], then.tap)
-        for name in outputs:
-            if name in then.values:  # not the choice, which is the search's
-                np.testing.assert_array_equal(trace.array(name)[step], then.array(name)[-1], err_msg=name)
 
 
 # --- what a trace takes -----------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +15,14 @@ from hypothesis import strategies as st
 from chromium import open_page
 from folded import data_of, sections, text
 from small_run import PAIRS, train_small
-from vidrio.draw.page import blocks_page
-from vidrio.learn.run.run_files import kept_steps
+from vidrio.learn.run_files import kept_steps
 from vidrio.look.curves import MOST_POINTS, metrics, panels, spread, thinned
+from vidrio.look.page import blocks_page
 from vidrio.look.report import Ending, report
 from vidrio.look.run import look, open_model
 from vidrio.look.writing import clock
 from vidrio.model.folder import read_config, write_config
-from vidrio.score.breakdown import Judged, by_length, by_rarity, count_words, judged, targets, words
+from vidrio.score.breakdown import Judged, by_length, judged
 from vidrio.score.metrics import corpus_scores, usual_metrics
 
 
@@ -215,19 +214,3 @@ def test_sentences_are_grouped_by_their_length() -> None:
     assert groups[0].value == 100
     assert groups[1].value < 20
     assert [round(s.chrf) for s in some] == [100, round(groups[1].value), 100]
-
-
-def test_words_are_grouped_by_how_often_they_were_seen() -> None:
-    seen = Counter({"el": 5000, "gato": 12, "perro": 1})
-    some = sentences(("x", "El gato, el perro y el sol", "el gato y el gato"))
-    told = {group.name: (group.count, group.value) for group in by_rarity(some, seen)}
-    # el is wanted thrice and said twice; gato once; perro is not said; y and sol were never seen, and y is said.
-    assert told == {"never": (2, 0.5), "once": (1, 0.0), "10–99": (1, 1.0), "1,000 or more": (3, 2 / 3)}
-
-
-def test_words_are_counted_in_the_second_column(tmp_path: Path) -> None:
-    file = tmp_path / "train.tsv"
-    file.write_text("the cat\tEl gato\nthe sun\tel sol, sol\n", encoding="utf-8")
-    counts, lines = count_words(targets(file))
-    assert (counts, lines) == (Counter({"el": 2, "sol": 2, "gato": 1}), 2)
-    assert words("¿Qué tal? 3 años") == ["qué", "tal", "3", "años"]

@@ -29,8 +29,8 @@ from vidrio.fast.files import read_manifest, write_manifest
 from vidrio.hypothesis import Sampling
 from vidrio.model import find as models
 from vidrio.model.folder import read_config, read_parameters, write_parameters
-from vidrio.text.reading import protect
-from vidrio.text.reading.repetition import repeats, repetitions
+from vidrio.text import protect
+from vidrio.text.repetition import repeats, repetitions
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate import engines
 from vidrio.translate.engines import cache_place, open_engine

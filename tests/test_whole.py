@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from vidrio.text.reading.protect import check, protected
+from vidrio.text.protect import check, protected
 from vidrio.translate.translator import Translator
 
 QUICK, SLOW, AT_ONCE = 400, 100_000, 1_000

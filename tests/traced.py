@@ -7,7 +7,6 @@ import numpy as np
 from parity_models import SOURCE, TARGET, make_config, make_parameters
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic
-from vidrio.glass.paper.eight_bits import eight_bits
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.glass.paper.transformer import Machine, build, classify, translate_forced
 
@@ -30,9 +29,6 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
-EIGHT = eight_bits(beam=4)
-
-
 def make_machine(
     choice: str = "paper", dtype: type = np.float64, arithmetic: Arithmetic = FLOAT, **changes: Any
 ) -> Machine:
@@ -49,10 +45,9 @@ def run(machine: Machine, change: Tap = no_tap, trace: Trace | None = None) -> T
         classify(machine, SOURCE, tap)
         return trace
     target = [i % config.target_vocabulary for i in TARGET]
-    prob_TV = translate_forced(machine, SOURCE, target, tap)
-    choices = np.array([*target[1:], 3])
-    trace.tap("out.choice", choices)
-    trace.tap("out.score", np.log(prob_TV[np.arange(len(choices)), choices]))
+    translate_forced(machine, SOURCE, target, tap)
+    choices = [*target[1:], 3]
+    trace.take(choices)
     return trace
 
 

@@ -1,4 +1,4 @@
-"""From a finished training to the folder in the package: eight bits, scores on three test sets, confidence, card.
+"""From a finished training to the folder in the package: eight bits, scores on three test sets, card.
 
 python ship.py WORK DIRECTION TO
 """
@@ -9,22 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from corpora import SYMBOLS, read
-from lexicon import PARALLEL, ordinary, translated
-from vidrio.errors import DataError
 from vidrio.fast.export import export
 from vidrio.fast.files import MANIFEST
-from vidrio.learn.run.finish import trainings
+from vidrio.text.reading.prepared import RARE, RARE_FIRST, fewest
+
+from corpora import SYMBOLS, read
+from lexicon import PARALLEL, ordinary, translated
+from vidrio.learn.finish import trainings
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
-from vidrio.score.evaluate import calibrate, evaluate
+from vidrio.score.evaluate import evaluate
 from vidrio.score.metrics import usual_metrics
-from vidrio.text.reading.prepared import RARE, RARE_FIRST, fewest
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
 from word_lists import write_words
 
@@ -63,16 +62,11 @@ def ship(work: Path, direction: str, to: Path) -> None:
     about = replace(about, scores=scores)
     write_config(to, config, about)
     export(to)  # it is held to the config it was made from
-    sources, references = sides(work / "dev.tsv", direction)
-    try:
-        measured = calibrate(Translator.load(to), sources, references, about={"pairs": "held out by the recipe"})
-        confidence.write(to, measured)
-    except DataError as error:  # it has learned so little that it says nothing
-        print(f"no confidence: {error}", file=sys.stderr)
+    held_out = len(sides(work / "dev.tsv", direction)[0])
     for file in (to / "fast").iterdir():
         if file.name != MANIFEST:  # each number once; the others are made again where they are used
             file.unlink()
-    write_atomically(to / "README.md", card(direction, about, config, held_out=len(sources)).encode())
+    write_atomically(to / "README.md", card(direction, about, config, held_out=held_out).encode())
 
 
 def known_words(work: Path, direction: str, tokenizer: Tokenizer) -> str:

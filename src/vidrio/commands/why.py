@@ -36,35 +36,33 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     """The receipt of the number at ADDRESS when the model reads TEXT.
 
     It shows the formula, puts the numbers in, works it out step by step, recomputes it independently in float64, and
-    says how far rounding can have carried the model away. Rows and columns are numbers or tokens; @2 is step 2.
+    says how far rounding can have carried the model away. Rows and columns are numbers or tokens.
 
     \b
     vidrio why "enc.0.self.scores.h0[0,1]" "Hello world"
-    vidrio why "dec.0.cross.weights.h1[1,0]@1" "Hello world" --deep
-    vidrio why "out.prob[hola]@0" "Hello world" --model lesson --as spreadsheet
+    vidrio why "dec.0.cross.weights.h1[1,0]" "Hello world" --deep
+    vidrio why "out.prob[0,hola]" "Hello world" --model lesson --as spreadsheet
     vidrio why "enc.0.self.weights.h0[0,1]" "Hello world" --softmax naive
     """
-    from vidrio.draw.terminal import text as plain
     from vidrio.errors import InputError
     from vidrio.look import receipt as report
-    from vidrio.look.overview import otherwise
+    from vidrio.look.terminal import text as plain
 
     request = RunRequest.take(text, given)
     deep, limit, kind, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "as_json"))
     if kind and (as_json or deep):
         raise click.UsageError("--as prints one line of arithmetic: leave out --json and --deep")
+    if as_json and deep:
+        raise click.UsageError("--json tells of one number: leave out --deep")
     model = request.open()
     tried = request.run(model)
     tell_unknown(tried.after)
-    if tried.after.otherwise is not None:
-        click.echo(f"note: {otherwise(tried.after, precision)}", err=True)
     trace, file = tried.after.trace, model.path / "model.safetensors"
     refuse_copied(tried.after)
     if tried.after.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
     if as_json:
-        data = report.deep_data(trace, address, limit) if deep else report.as_data(trace, address, file)
-        print_json(data)
+        print_json(report.receipt_data(tried.after, address))
     elif kind:
         line = report.copied(trace, address, kind)
         click.echo(line)

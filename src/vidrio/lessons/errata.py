@@ -5,19 +5,17 @@ A slip that is a matter of numbers has a function that computes them; what each 
 Read next: errata_figures.py.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 import numpy as np
 
-from vidrio.draw import show, terminal
 from vidrio.lessons import pages
-from vidrio.lessons.as_data import json_text
 from vidrio.lessons.errata_figures import FIGURES
 from vidrio.lessons.slips import DOCUMENTS, Slip, flag, slip, slips, told
-from vidrio.look import writing
+from vidrio.look import matrix as show
+from vidrio.look import terminal, writing
 from vidrio.look.blocks import Block, Note, Numbers, apart
 
 RIGHT_IN_A_ROW = (5, 8, 15)  # slips whose right side is a row of numbers that the walk does not show itself
@@ -68,27 +66,17 @@ def _figure(what: str, value: Any, precision: int) -> Iterator[Block]:
     yield Note(f"{what}: {text}", indent=4, hang=6)
 
 
-def as_json(chosen: Sequence[Slip]) -> str:
-    texts = [
-        {**asdict(slip), "document": DOCUMENTS[slip.document], "computed": figures(slip.number)} for slip in chosen
-    ]
-    return json_text([{name: text[name] for name in text if name != "figures"} for text in texts])
-
-
 @click.command()
 @click.argument("number", type=int, required=False)
 @click.option("--all", "everything", is_flag=True, help="All slips in full.")
 @click.option("--precision", type=click.IntRange(0, 17), default=8, show_default=True, help="Decimals.")
-@click.option("--json", "wants_json", is_flag=True, help="As JSON, with every computed number.")
-def command(number: int | None, everything: bool, precision: int, wants_json: bool) -> None:
+def command(number: int | None, everything: bool, precision: int) -> None:
     """What the two documents print wrong, and what is right.
 
     Without a NUMBER, all slips in a line each. Example: vidrio lesson errata 1
     """
     chosen = slips() if number is None else (slip(number),)
-    if wants_json:
-        click.echo(as_json(chosen))
-    elif number is None and not everything:
+    if number is None and not everything:
         by_document = {key: [slip for slip in slips() if slip.document == key] for key in DOCUMENTS}
         click.echo(pages.text(pages.pages("errata")["list"], by_document))
     else:

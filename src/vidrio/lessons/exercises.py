@@ -12,7 +12,6 @@ import click
 
 from vidrio.errors import LessonError
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running, pages
-from vidrio.lessons.as_data import json_text
 from vidrio.look import layout, writing
 
 EXPERIMENTS: dict[int, Callable[[], Any]] = {
@@ -38,8 +37,7 @@ def answer(number: int, measured: Any, precision: int) -> str:
 @click.argument("number", type=int, required=False)
 @click.option("--answer", "wants_answer", is_flag=True, help="Show the answer at once, and run its experiment.")
 @click.option("--precision", type=click.IntRange(0, 17), default=writing.PRECISION, show_default=True, help="Decimals.")
-@click.option("--json", "as_json", is_flag=True, help="The questions, and what was measured, as JSON.")
-def command(number: int | None, wants_answer: bool, precision: int, as_json: bool) -> None:
+def command(number: int | None, wants_answer: bool, precision: int) -> None:
     """Eight questions; each is answered by an experiment that runs here and now.
 
     \b
@@ -51,16 +49,13 @@ def command(number: int | None, wants_answer: bool, precision: int, as_json: boo
     asked = [{"question": e["question"], "hints": e["hints"]} for e in texts["exercise"]]
     if number is None:
         values = {"questions": [(n, exercise["question"]) for n, exercise in enumerate(asked, 1)]}
-        click.echo(json_text(asked) if as_json else pages.text(texts["list"], values))
+        click.echo(pages.text(texts["list"], values))
         return
     if number not in EXPERIMENTS:
         raise LessonError(
             f"there is no exercise {number}", found=f"exercises 1 to {len(asked)}", do="choose one of them"
         )
     exercise = asked[number - 1]
-    if as_json:
-        click.echo(json_text(exercise | {"measured": EXPERIMENTS[number]()}))
-        return
     click.echo(layout.wrap(exercise["question"], indent=f"{number}. ", hang="   "))
     if not wants_answer:
         click.echo("\n" + pages.text(texts["think"], exercise))

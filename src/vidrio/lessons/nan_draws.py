@@ -4,7 +4,7 @@ Read next: nan_laboratory.py, which tells what came out.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -204,20 +204,6 @@ class Outcome:
     def over(self, limit: float) -> list[float]:
         """For each block the share of the draws in which a |score| is above `limit`, or already NaN."""
         return (~(self.score <= limit)).mean(axis=0).tolist()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **asdict(self.recipe),
-            "nan": self.nan_share,
-            "first_nan_by_block": self.first_nan,
-            "largest_by_block": self.medians("largest"),
-            "score_by_block": self.medians("score"),
-            "growth": self.growth,
-            "rows_apart_by_block": self.medians("apart"),
-            "rows_below_0.001": self.close(),
-            "heads_agree_by_block": self.medians("agree"),
-            "first_nan_by_overflow": self.overflowed,
-        }
 
 
 def run(recipe: Recipe, draws: Draws | Learned) -> Outcome:

@@ -17,7 +17,6 @@ from click.core import ParameterSource
 
 from vidrio.glass.paper.maths import softmax
 from vidrio.lessons import pages
-from vidrio.lessons.as_data import json_text
 from vidrio.lessons.nan_draws import (
     BLOCKS,
     DTYPES,
@@ -49,8 +48,7 @@ NAN = pages.pages("nan")
               help="Standard deviation of the matrices' entries.")  # fmt: skip
 @click.option("--dtype", type=click.Choice(list(DTYPES)), default="float64", show_default=True)
 @click.option("--precision", type=click.IntRange(0, 17), default=writing.PRECISION, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The measured numbers as JSON.")
-def command(numbers: str, precision: int, as_json: bool, **options: Any) -> None:
+def command(numbers: str, precision: int, **options: Any) -> None:
     """Six encoder blocks of random matrices: when do they become NaN, and why?
 
     \b
@@ -72,10 +70,7 @@ def command(numbers: str, precision: int, as_json: bool, **options: Any) -> None
     ]
     draws = Learned(options["dtype"]) if learned else Draws(**options)
     outcomes = [run(recipe, draws) for recipe in _shown_on_a_terminal(recipes)]
-    if as_json:
-        click.echo(json_text(draws.settings | {"recipes": [outcome.to_json() for outcome in outcomes]}))
-    else:
-        click.echo(told(outcomes, precision))
+    click.echo(told(outcomes, precision))
 
 
 def _refuse_what_draws() -> None:

@@ -10,7 +10,6 @@ import click
 
 from vidrio.errors import LessonError, nearest
 from vidrio.lessons import notes_attention, notes_positions, notes_text, pages
-from vidrio.lessons.as_data import json_text
 from vidrio.look import writing
 
 # section, in the document's order: what measures it
@@ -34,8 +33,7 @@ def section_text(section: str, precision: int) -> str:
 @click.command("notes")
 @click.argument("section", required=False)
 @click.option("--precision", type=click.IntRange(0, 17), default=writing.PRECISION, show_default=True, help="Decimals.")
-@click.option("--json", "as_json", is_flag=True, help="What is measured, as JSON.")
-def command(section: str | None, precision: int, as_json: bool) -> None:
+def command(section: str | None, precision: int) -> None:
     """The second document, section by section, put right and computed.
 
     \b
@@ -47,7 +45,7 @@ def command(section: str | None, precision: int, as_json: bool) -> None:
     abouts = {name: texts[name]["about"] for name in SECTIONS}
     if section is None:
         listed = {"sections": list(abouts.items())}
-        click.echo(json_text(abouts) if as_json else pages.text(texts["list"], listed))
+        click.echo(pages.text(texts["list"], listed))
         return
     if section not in (*SECTIONS, "all"):
         raise LessonError(
@@ -56,8 +54,5 @@ def command(section: str | None, precision: int, as_json: bool) -> None:
             do=f"choose one of {', '.join(SECTIONS)}, all",
         )
     chosen = tuple(SECTIONS) if section == "all" else (section,)
-    if as_json:
-        click.echo(json_text({name: SECTIONS[name]() for name in chosen}))
-    else:
-        sections = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
-        click.echo("\n\n\n".join(sections))
+    sections = (f"{name}: {abouts[name]}\n\n{section_text(name, precision)}" for name in chosen)
+    click.echo("\n\n\n".join(sections))

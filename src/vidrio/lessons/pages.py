@@ -23,10 +23,10 @@ from importlib import resources
 from string import Formatter
 from typing import Any, NamedTuple
 
-from vidrio.draw import show, terminal
 from vidrio.errors import LessonError
 from vidrio.lessons.slips import flag
-from vidrio.look import layout, writing
+from vidrio.look import layout, terminal, writing
+from vidrio.look import matrix as show
 from vidrio.look.blocks import Block, Note, Numbers, Table
 
 LISTED = re.compile(r" *(\d+\. |- |\{[^{}]*\}  )")

@@ -75,7 +75,7 @@ def receipt_of(trace: Trace, at: At) -> Receipt:
         bill = replace(bill, facts=tuple(fact for fact in bill.facts if "ε" not in fact[0]))
     if stage.operation not in ("normalise", "slipped_positions") or stage == bill.stage:
         return bill
-    cells = Cells(trace.as_of(at.step))
+    cells = Cells(trace)
     node = (
         _by_deviation(cells, stage, at.place) if stage.operation == "normalise" else expression(cells, stage, at.place)
     )

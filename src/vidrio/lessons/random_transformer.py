@@ -13,14 +13,13 @@ from typing import Any
 
 import click
 
-from vidrio.draw import terminal
 from vidrio.errors import LessonError
 from vidrio.glass.paper.attention import divisor
 from vidrio.lessons import values_file, walk_report
-from vidrio.lessons.as_data import json_text
 from vidrio.lessons.runs import MODES, Lesson
 from vidrio.lessons.step import steps
 from vidrio.lessons.values import trained
+from vidrio.look import terminal
 
 
 def lesson_of(mode: str | None, values: Path | None, sentence: str | None) -> Lesson:
@@ -57,7 +56,6 @@ def lesson_of(mode: str | None, values: Path | None, sentence: str | None) -> Le
 @click.option("--write-model", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="As a model folder.")
 @click.option("--force", is_flag=True, help="Write over what is there.")
 @click.option("--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals.")
-@click.option("--json", "wants_json", is_flag=True, help="As JSON, numbers in full.")
 def command(**options: Any) -> None:
     """From "Hello World" to "hola …", every step with its numbers, in the order of the post.
 
@@ -93,7 +91,6 @@ class Request:
     folder: Path | None
     force: bool
     precision: int
-    wants_json: bool
 
     def numbers(self, count: int) -> range:
         """The numbers of the steps asked for, of so many."""
@@ -122,15 +119,11 @@ def answer(asked: Request, lesson: Lesson) -> str:
     """The list of the steps, the receipt of a number, or the steps themselves."""
     every = steps(lesson.values.config)
     if asked.wants_list:
-        return json_text(walk_report.index_data(every)) if asked.wants_json else terminal.text(walk_report.index(every))
+        return terminal.text(walk_report.index(every))
     chosen = asked.numbers(len(every))
     if asked.why is not None:
         trace = every[asked.only - 1 if asked.only else 0].trace(lesson)
-        if asked.wants_json:
-            return json_text(walk_report.receipt_data(trace, asked.why))
         return walk_report.receipt_text(trace, asked.why, asked.precision)
-    if asked.wants_json:
-        return json_text(walk_report.walk_data(lesson, [(n, every[n - 1]) for n in chosen]))
     texts = (walk_report.step_text(lesson, every, n, asked.precision, asked.again) for n in chosen)
     return "\n\n\n".join(texts)
 

@@ -12,7 +12,6 @@ import click
 
 from vidrio.errors import ConfigError, InputError
 from vidrio.lessons import counting, pages
-from vidrio.lessons.as_data import json_text
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import read_config
@@ -58,8 +57,7 @@ PRESETS = {
 @click.option(
     "--glossary", "wants_glossary", is_flag=True, help="The second document's six sizes: what each is and costs."
 )
-@click.option("--json", "as_json", is_flag=True, help="The counts as JSON.")
-def command(preset: str | None, model: str | None, wants_glossary: bool, as_json: bool, **sizes: Any) -> None:
+def command(preset: str | None, model: str | None, wants_glossary: bool, **sizes: Any) -> None:
     """Parameters, memory and multiplications of a model, counted for any sizes.
 
     \b
@@ -79,14 +77,8 @@ def command(preset: str | None, model: str | None, wants_glossary: bool, as_json
             found=f"{max(tokens)} tokens; the model holds {start.max_positions}",
             do="ask for fewer tokens",
         )
-    if as_json:
-        counts = report(config, *tokens)
-        if wants_glossary:
-            counts["glossary"] = glossary(config, *tokens)
-        click.echo(json_text(counts))
-    else:
-        name = (preset or model or "base") + (", resized" if any(sizes.values()) else "")
-        click.echo((tell_glossary if wants_glossary else tell)(name, config, *tokens))
+    name = (preset or model or "base") + (", resized" if any(sizes.values()) else "")
+    click.echo((tell_glossary if wants_glossary else tell)(name, config, *tokens))
 
 
 def resized(config: ModelConfig, sizes: Mapping[str, int | None]) -> ModelConfig:

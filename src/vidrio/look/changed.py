@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ConfigError, nearest
+from vidrio.glass.paper.attention import causal
 from vidrio.glass.whatif.comparison import Comparison, compare
 from vidrio.glass.whatif.whatif import Change, WhatIf, parse
 from vidrio.hypothesis import Options, Sampling
 from vidrio.look.blocks import Block, Note, Table
-from vidrio.look.overview import otherwise
+from vidrio.look.overview import TOLERANCE, other_probabilities
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, number
 from vidrio.search import Tree
@@ -138,8 +139,8 @@ def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
         if seen.stopped:
             text += " … then no word could be chosen: the numbers were NaN or infinite"
         yield Note(f"{word:6}  {text}", indent=2, hang=10)
-        if seen.otherwise is not None:
-            yield Note(f"! {otherwise(seen, precision)}", indent=8, hang=10)
+        if seen.model.machine.mask is causal and seen.disagreement > TOLERANCE:
+            yield Note(f"! {other_probabilities(seen)}", indent=8, hang=10)
     for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
         if address is not None:
             yield f"  {what}: {address}"

@@ -80,42 +80,6 @@ def entropy(weights_LM: Array) -> Array:
     return -(weights_LM * logs).sum(axis=-1) + 0.0  # + 0: no −0
 
 
-class Head(NamedTuple):
-    """One attention head in a few numbers."""
-
-    address: str  # of its weights
-    entropy: float  # mean over the rows, in bits
-    most: float  # the entropy of weights that are all alike, mean over the rows
-    largest: float  # its largest weight
-    row: int  # and where that stands
-    column: int
-    asks: str  # the tokens of that row
-    asked: str  # and column
-
-
-def heads(trace: Trace) -> list[Head]:
-    """Every attention head of a run."""
-    found = []
-    for address, weights_LM in trace.values.items():
-        if ".weights.h" not in address:
-            continue
-        choices_L = np.full(len(weights_LM), weights_LM.shape[1])
-        first = 0
-        if address.replace(".weights.", ".masked.") in trace.stages:
-            choices_L = np.arange(1, len(weights_LM) + 1)
-            first = min(1, len(weights_LM) - 1)  # row 0 sees only itself, which tells nothing
-        weights_LM, choices_L = weights_LM[first:], choices_L[first:]
-        finite = np.where(np.isnan(weights_LM), -1.0, weights_LM)
-        row, column = np.unravel_index(int(np.argmax(finite)), finite.shape)
-        places = (first + int(row), int(column))
-        tokens = (
-            trace.axis_tokens(address, axis)[i] for axis, i in zip(trace.stages[address].axes, places, strict=True)
-        )
-        spread, most = float(entropy(weights_LM).mean()), float(np.log2(choices_L).mean())
-        found.append(Head(address, spread, most, float(weights_LM[row, column]), *places, *tokens))
-    return found
-
-
 class Candidate(NamedTuple):
     """A token that could come next."""
 

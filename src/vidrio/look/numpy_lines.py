@@ -12,15 +12,16 @@ _LINES = {
     "scale": "{0}{scale}",
     "project": "{0} @ {1}{bias}",
     "project_tied": "{0} @ {1}.T{bias}",
-    "lookup_whole": "{0}[{1}] / {2}[{1}, None]",
-    "factor_of_rows": "127 / np.abs({0}).max(-1)",
-    "factor_of_columns": "127 / np.abs({0}).max(0)",
-    "whole_by_rows": "np.rint({0} * {1}[..., None])",
-    "whole_by_columns": "np.rint({0} * {1})",
-    "whole_table": "np.rint({0} * {1}[:, None])",
+    "lookup_whole": "{0}[{1}] * {2}[{1}, None]",
+    "scale_of_rows": "np.where((m := np.abs({0}).max(-1)) < 2**-100, 1, m / 127)",
+    "scale_of_weight_rows": "np.where((m := np.abs({0}).max(1)) > 0, m, 1) / 63",
+    "scale_of_weight_columns": "np.where((m := np.abs({0}).max(0)) > 0, m, 1) / 63",
+    "whole_by_rows": "np.rint({0} * (1 / {1})[..., None])",
+    "whole_by_columns": "np.rint({0} / {1})",
+    "whole_table": "np.rint({0} / {1}[:, None])",
     "whole_product": "{0} @ {1}",
     "whole_product_tied": "{0} @ {1}.T",
-    "restore": "{0} / {1}[..., None] / {2}{bias}",
+    "restore": "{0} * ({1}[..., None] * {2}){bias}",
     "concat": "np.concatenate([{all}], axis=-1)",
     "rows_dot_rows": "{0} @ {1}.T",
     "rows_dot_columns": "{0} @ {1}",
@@ -34,7 +35,6 @@ _LINES = {
     "copy": "{0}",
     "mean": "{0}.mean(-1)",
     "variance": "(({0} - {1}[:, None]) ** 2).mean(-1)",
-    "variance_by_squares": "np.maximum(({0} ** 2).mean(-1) - {1} ** 2, 0)",
     "normalise": "({0} - {1}[:, None]) / np.sqrt({2}[:, None] + {epsilon!r})",
     "gain_and_bias": "{0} * {1} + {2}",
     "relu": "np.maximum({0}, 0)",
@@ -42,6 +42,9 @@ _LINES = {
     "gelu": "{0} * 0.5 * (1 + np.vectorize(math.erf)({0} / np.sqrt(2)))",
     "column_mean": "{0}.mean(0)",
     "log_of_choice": "np.log({0}[np.arange(len({1})), {1}])",
+    "log_softmax_of_choice": (
+        "(z := {0} - {0}.max(-1, keepdims=True))[np.arange(len({1})), {1}] - np.log(np.exp(z).sum(-1))"
+    ),
     "learned_positions": "{0}[:{L}]",
     "none_positions": "np.zeros(({L}, {D}))",
     "sinusoidal_positions": (
@@ -88,7 +91,7 @@ def input_names(stage: Stage) -> list[str]:
     return names
 
 
-_TOO_SHORT = {"out", "in", "sum", "ids", "factor", "whole", "product"}  # they need the name before them
+_TOO_SHORT = {"out", "in", "sum", "ids", "scale", "whole", "product"}  # they need the name before them
 
 
 def short_name(address: str) -> str:

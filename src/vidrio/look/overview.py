@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vidrio.glass.paper.attention import causal
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.whatif.comparison import first
 from vidrio.look.blocks import Bar, Block, Note, Prediction, Predictions, Rows, Table, Title, Value, Words, apart
 from vidrio.look.command_line import CommandLine
@@ -30,6 +32,7 @@ AXES = {
     "C": "classes",
     "P": "positions",
 }
+TOLERANCE = 1e-3  # of a log p, which the search has in float32
 TOP = 5
 
 
@@ -68,10 +71,9 @@ def headline(seen: Look) -> Iterator[Block]:
         yield Note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
     for change in seen.changes:
         yield warning(f"Changed: {change}")
-    if seen.trace.steps:
+    if seen.model.machine.mask is not causal and seen.target_ids:
         yield warning(
-            "Each decoding step was computed, and is kept, by itself, since in one pass earlier rows would not be what "
-            "they were then: address@2 is step 2. Without @ the decoder's numbers are those of the last step."
+            "Without the mask earlier rows see later words; the decoder's numbers are those of the last step."
         )
     yield ""
     yield Note(f"The machine  {describe(seen)}", hang=13)
@@ -97,7 +99,7 @@ def describe(seen: Look) -> str:
 def computed_in(seen: Look) -> str:
     """`float64`, or `int8 and float32`."""
     model = seen.model
-    return f"int8 and {model.dtype}" if model.machine.arithmetic.name == "eight bits" else str(model.dtype)
+    return "int8 and float32" if model.machine.arithmetic is WHOLE_NUMBERS else str(model.dtype)
 
 
 def text_in(seen: Look) -> Table:
@@ -220,39 +222,25 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
     if options.sampling:
         s = options.sampling
         way = f"drawn at random, temperature {s.temperature:g}, top-k {s.top_k or 'off'}, "
-        way += f"top-p {s.top_p:g}, min-p {s.min_p:g}, seed {s.seed}"
+        way += f"top-p {s.top_p:g}, seed {s.seed}"
     yield Note(
         f"The whole: log p {log_prob}, score {number(result.score, precision)} "
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
         indent=2,
     )
-    if seen.otherwise is not None:
-        yield warning(otherwise(seen, precision))
-    elif seen.disagreement <= seen.tolerance:
-        text = f"the pass shown here gives the log p that the search saw, step by step, to {seen.tolerance:g}."
-        yield Note(f"Checked: {text}", indent=2)
+    if seen.model.machine.mask is not causal:
+        return
+    if seen.disagreement <= TOLERANCE:
+        yield Note(
+            "Checked: the pass shown here gives the log p that the search saw, step by step.",
+            indent=2,
+        )
     else:
-        yield warning(
-            "The numbers shown give the chosen words other probabilities than the search saw: log p differs by up to "
-            f"{seen.disagreement:.1e}, more than rounding explains."
-        )
+        yield warning(other_probabilities(seen))
 
 
-def otherwise(seen: Look, precision: int = PRECISION) -> str:
-    """That translating printed something else than the search of the glass likes best, and why."""
-    assert seen.otherwise
-    assert seen.result
-    other = seen.model.target_tokenizer.decode(list(seen.otherwise.ids))
-    scores = f"score {number(seen.otherwise.score, precision)} against {number(seen.result.score, precision)}"
-    if seen.passed_over:
-        return (
-            f"This is what translating prints, and not what the search likes best, “{other}” ({scores}): something "
-            "that should have come through is lost in that, or more of its words are invented, or have another meaning."
-        )
-    return (
-        f"This is what translating prints. The search of the glass alone, in {computed_in(seen)}, would have chosen "
-        f"“{other}” ({scores}): so near to each other, rounding decides."
-    )
+def other_probabilities(seen: Look) -> str:
+    return f"The search saw other probabilities: log p differs by up to {seen.disagreement:.1e}."
 
 
 def why_stopped(seen: Look) -> str:
@@ -283,7 +271,6 @@ def onward(seen: Look, again: CommandLine) -> Iterator[Block]:
         ("one layer, every matrix", again.look("--at", side)),
         ("one matrix", again.look("--at", best)),
         ("where one number comes from", again.why(f"{best}[0,0]")),
-        ("every attention head", again.look("--heads")),
         ("all of it as a page", again.look("--html", "page.html")),
     ]
     fits = all(len(line) <= WIDTH - 32 for _, line in commands)

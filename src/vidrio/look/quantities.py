@@ -33,7 +33,7 @@ def _one_number(trace: Trace, address: Address, again: CommandLine | None, preci
     drawn = str(int(value)) if stage.kind in ("input", "choice") else number(value, precision)
     whole = "" if stage.kind in ("input", "choice") or float(drawn) == value else f"   in full {value!r}"
     yield f"{address} = {drawn}{whole}"
-    for what, place, axis in zip(("row", "column"), places, trace.axis_names(address), strict=False):
+    for what, place, axis in zip(("row", "column"), places, trace.stage(address.name).axes, strict=False):
         tokens = trace.axis_tokens(address.name, axis)
         yield f"  {what if len(places) > 1 else 'place'} {place}" + (f": {visible(tokens[place])}" if tokens else "")
     yield from _about(stage)
@@ -42,13 +42,13 @@ def _one_number(trace: Trace, address: Address, again: CommandLine | None, preci
 
 
 def _one_quantity(trace: Trace, address: Address, again: CommandLine | None) -> Iterator[Block]:
-    stage, array = trace.stage(address.name), trace.rows_at_step(address.name, address.step)
+    stage, array = trace.stage(address.name), trace.array(address.name)
     yield heading(trace, address)
     yield from _about(stage)
     yield ""
     yield most_of(trace, address, TOKENS)
     if again and array.size:
-        example = Address(address.name, ("0",) * array.ndim, address.step)
+        example = Address(address.name, ("0",) * array.ndim)
         yield f"\nOne of its numbers:\n  {again.look('--at', str(example))}"
         if stage.kind != "parameter":
             yield f"Where that one comes from:\n  {again.why(str(example))}"
@@ -63,15 +63,15 @@ def _about(stage: Stage) -> Iterator[Block]:
 
 def heading(trace: Trace, address: Address) -> str:
     """`enc.0.self.scores.h0   S × S = 2 × 2`."""
-    array = trace.rows_at_step(address.name, address.step)
-    axes = " × ".join(trace.axis_names(address))
+    array = trace.array(address.name)
+    axes = " × ".join(trace.stage(address.name).axes)
     return f"{address}   {axes} = {shape(array)}" if axes else str(address)
 
 
 def numbers(trace: Trace, address: Address, tokens: int = LIMIT) -> Numbers:
     """A quantity with the tokens of its rows and columns; `tokens` of these are drawn."""
-    stage, array = trace.stage(address.name), trace.rows_at_step(address.name, address.step)
-    names = [trace.axis_tokens(address.name, axis) or None for axis in trace.axis_names(address)]
+    stage, array = trace.stage(address.name), trace.array(address.name)
+    names = [trace.axis_tokens(address.name, axis) or None for axis in trace.stage(address.name).axes]
     limits = [tokens if name else LIMIT for name in names] or [LIMIT]
     rows, columns = names[0] if len(names) > 1 else None, names[-1] if names else None
     return Numbers(array, str(address), rows, columns, (limits[0], limits[-1]), stage.operation == "softmax")
@@ -80,13 +80,13 @@ def numbers(trace: Trace, address: Address, tokens: int = LIMIT) -> Numbers:
 def most_of(trace: Trace, address: Address, tokens: int = LIMIT) -> Numbers:
     """The same, but of a vocabulary the largest numbers only."""
     every = numbers(trace, address, tokens)
-    words = trace.axis_names(address)[-1:] == "V" and trace.stage(address.name).kind != "parameter"
+    words = trace.stage(address.name).axes[-1:] == "V" and trace.stage(address.name).kind != "parameter"
     return every._replace(largest=words and every.array.shape[-1] > every.limit[-1])
 
 
 def quantity(trace: Trace, address: Address, drawn: Numbers) -> Quantity:
     """All that is told of a quantity, with as many of its numbers as are drawn."""
-    return Quantity(str(address), " × ".join(trace.axis_names(address)), trace.stages[address.name], drawn)
+    return Quantity(str(address), " × ".join(trace.stage(address.name).axes), trace.stages[address.name], drawn)
 
 
 def _part(trace: Trace, address: Address, again: CommandLine | None) -> Iterator[Block]:
@@ -95,7 +95,7 @@ def _part(trace: Trace, address: Address, again: CommandLine | None) -> Iterator
     heads = {f"h{h}" for h in range(1, trace.sizes["H"])}
     drawn = [n for n in values if n.rsplit(".", 1)[-1] not in heads] if len(values) > DRAWN_AT_MOST else values
     parts: list[Block] = [f"{address.name}: {len(values)} quantities, in the order in which they are computed"]
-    here = (Address(name, (), address.step) for name in drawn)
+    here = map(Address, drawn)
     parts += [quantity(trace, one, most_of(trace, one)) for one in here]
     if len(drawn) < len(values):
         told = f"Heads 1 to {trace.sizes['H'] - 1} are computed likewise"

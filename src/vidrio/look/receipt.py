@@ -225,59 +225,12 @@ def _summary(trace: Trace, counts: dict[str, int], shown: int) -> Iterator[Block
         yield f"Shown: {shown:,} of these {whole:,}; {whole - shown:,} left out. --limit {whole} shows all."
 
 
-# --- JSON -------------------------------------------------------------------------------------------------------------
-
-
-def as_data(trace: Trace, address: str, file: Path | None = None) -> dict[str, Any]:
-    """A receipt for other programs: every number in full."""
-    return _data(receipt(trace, locate(trace, parse_address(address))), file)
-
-
-def _data(bill: Receipt, file: Path | None) -> dict[str, Any]:
-    return {
-        **described(bill),
-        "copy": {kind: bill.copy(kind) for kind in COPIES},
-        "stored": parameter_bytes(file, bill),
-    }
-
-
-def described(bill: Receipt, inputs: int | None = None) -> dict[str, Any]:
-    """What a receipt tells; of what is made from more than so many numbers the working is left out."""
-    return {
-        "address": str(bill.at),
-        "tokens": list(bill.tokens),
-        **{name: getattr(bill.stage, name) for name in ("kind", "operation", "says", "place", "formula", "latex")},
-        "formula_here": bill.formula,
-        "names": {short: name for name, short in bill.short_names.items()},
-        "working": bill.working() if inputs is None or len(bill.inputs) <= inputs else [],
-        "value": bill.value,
-        "dtype": bill.precision.name,
-        **compared_data(bill.compared),
-        "agrees": bill.compared.agrees,
-        "edited": bill.edited,
-        "facts": [{"what": what, "value": value} for what, value in bill.facts],
-        "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:inputs]],
-        "used_by": list(bill.used_by),
-    }
-
-
 def compared_data(result: Compared) -> dict[str, float]:
     """Model and recomputation side by side."""
     return {name: getattr(result, name) for name in ("model", "recomputed", "difference", "tolerance")}
 
 
-def deep_data(trace: Trace, address: str, limit: int = DEEP) -> dict[str, Any]:
-    """The way down for other programs."""
-    at = locate(trace, parse_address(address))
-    lines, counts = walk(trace, at, limit), made_from(trace, at)
-    return {
-        "numbers": [{"depth": line.depth, **_data(line.receipt, None)} for line in lines],
-        "left_out": sum(counts.values()) + 1 - len(lines),
-        "made_from": counts,
-    }
-
-
-# --- for the page -----------------------------------------------------------------------------------------------------
+# --- as data: for the page, and `vidrio why --json` -------------------------------------------------------------------
 
 
 def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Receipt] = receipt) -> dict[str, Any]:
@@ -287,7 +240,20 @@ def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Rec
     bill = receipt_of(seen.trace, locate(seen.trace, parse_address(address)))
     stage = bill.stage
     return {
-        **described(bill, LISTED),
+        "address": str(bill.at),
+        "tokens": list(bill.tokens),
+        **{name: getattr(stage, name) for name in ("kind", "operation", "says", "place", "formula", "latex")},
+        "formula_here": bill.formula,
+        "names": {short: name for name, short in bill.short_names.items()},
+        "working": bill.working() if len(bill.inputs) <= LISTED else [],
+        "value": bill.value,
+        "dtype": bill.precision.name,
+        **compared_data(bill.compared),
+        "agrees": bill.compared.agrees,
+        "edited": bill.edited,
+        "facts": [{"what": what, "value": value} for what, value in bill.facts],
+        "made_from": [{"address": str(at), "value": value} for at, value in bill.inputs[:LISTED]],
+        "used_by": list(bill.used_by),
         "quantity": stage.address,
         "index": list(bill.at.place),
         "code": numpy_line(stage, seen.trace.machine) if stage == seen.trace.stage(stage.address) else "",

@@ -14,16 +14,15 @@ import numpy as np
 
 from vidrio.data.clean import REASONS
 from vidrio.look import blocks as b
-from vidrio.look import report_tasks as tasks
 from vidrio.look.command_line import CommandLine
 from vidrio.look.curves import metrics, panels
 from vidrio.look.history import History, history
-from vidrio.look.manifest import identity
 from vidrio.look.run import LoadedModel, look, open_model
+from vidrio.look.run_data import identity
 from vidrio.look.writing import clip, clock, number
 from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
-from vidrio.score.breakdown import MOST_LINES, Group, Judged, by_length, by_rarity, count_words, judged, targets
+from vidrio.score.breakdown import Group, Judged, by_length, judged
 from vidrio.score.metrics import Score
 
 SAMPLES = 5  # of the best, the usual and the worst sentences
@@ -82,28 +81,21 @@ def _header(model: LoadedModel, ending: Ending, run: Path) -> Iterator[b.Block]:
 
 def _sections(model: LoadedModel, ending: Ending, run: Path, data: Path | None) -> Iterator[Part]:
     """What the page says, in order: how good it is, how it learned, and what from."""
-    sources, scores = ending.sources, ending.scores
+    sources = ending.sources
     curves = "curves", "How it learned", panels(metrics(run))
     match model.config.shape:
         case "encoder-decoder":
             sentences = judged(sources, ending.references, ending.translations)
             yield "scores", "How good it is", _scores(ending)
             yield "samples", "What it says", _samples(sentences)
-            yield "groups", "Where it is good and where not", _groups(sentences, data)
+            yield "groups", "Where it is good and where not", _groups(sentences)
             yield curves
             shown = _to_draw(model, sentences)
             if shown and (run / "snapshots").is_dir():
                 yield "ages", "One sentence, from random to trained", _ages(history(model, shown[0]))
             yield "attention", "What each token read", _attention(model, shown)
-        case "encoder":
-            told = tasks.answers(model, sources, ending.references)
-            yield "scores", "How good it is", tasks.class_scores(told, scores)
-            yield "confusion", "What it takes for what", tasks.confusion(told)
-            yield "samples", "What it says", tasks.class_samples(told)
-            yield curves
-        case "decoder":
-            yield "scores", "How good it is", tasks.text_scores(model, len(sources), scores)
-            yield "samples", "How it goes on", tasks.text_samples(model, sources)
+        case _:
+            yield "scores", "How good it is", _scores(ending)
             yield curves
     if data is not None:
         yield "data", "What it learned from", _data(json.loads(data.read_text("utf-8")))
@@ -118,7 +110,7 @@ def _scores(ending: Ending) -> Iterator[b.Block]:
     if not ending.scores:
         return
     rows: b.Rows = [
-        [b.Words(s.metric), f"{s.value:.2f}", tasks.interval(s), b.Words(s.signature, "code")] for s in ending.scores
+        [b.Words(s.metric), f"{s.value:.2f}", _interval(s), b.Words(s.signature, "code")] for s in ending.scores
     ]
     yield b.Note(f"On {len(ending.sources):,} held-out sentences, which training has not seen.")
     yield b.Table(rows, ("", "score", "95 % interval", "signature"), name="scores")
@@ -128,6 +120,10 @@ def _scores(ending: Ending) -> Iterator[b.Block]:
         "cannot be compared. Higher is better, but for TER.",
         tone="quiet",
     )
+
+
+def _interval(score: Score) -> str:
+    return f"{score.mean - score.half_width:.2f} to {score.mean + score.half_width:.2f}"
 
 
 def _samples(sentences: Sequence[Judged]) -> Iterator[b.Block]:
@@ -152,30 +148,18 @@ def _samples(sentences: Sequence[Judged]) -> Iterator[b.Block]:
         (f"The {SAMPLES} in the middle", ranked[middle : middle + SAMPLES]),
         (f"The best {SAMPLES}", ranked[:SAMPLES]),
     ]
-    yield from tasks.grouped(groups, heads, row)
+    for title, some in groups:
+        yield b.Title(title)
+        yield b.Table(list(map(row, some)), heads, name=title, row_heads=False)
 
 
-def _groups(sentences: Sequence[Judged], data: Path | None) -> Iterator[b.Block]:
-    if not sentences:
-        return
-    yield b.Title("By length")
-    yield _group_table(("words of the source", "sentences", "chrF"), by_length(sentences), 100)
-    pairs = None if data is None else data.with_name("train.tsv")
-    if pairs is not None and pairs.exists():
-        seen, lines = count_words(targets(pairs))
-        yield b.Title("By how rare a word is")
-        yield b.Note(
-            f"Of the words that should come out, the share that did come out (in the same sentence, anywhere), by "
-            f"how often it stands in {'the first ' * (lines == MOST_LINES)}{lines:,} training pairs."
-        )
-        yield _group_table(("seen in training", "words", "came out"), by_rarity(sentences, seen), 1)
+def _groups(sentences: Sequence[Judged]) -> Iterator[b.Block]:
+    if sentences:
+        yield _group_table(("words of the source", "sentences", "chrF"), by_length(sentences))
 
 
-def _group_table(heads: Sequence[str], groups: Sequence[Group], most: float) -> b.Table:
-    rows: b.Rows = []
-    for g in groups:
-        value = f"{g.value:.1f}" if most == 100 else f"{100 * g.value:.1f} %"
-        rows.append([b.Words(g.name), f"{g.count:,}", value, b.Bar(g.value / most)])
+def _group_table(heads: Sequence[str], groups: Sequence[Group]) -> b.Table:
+    rows: b.Rows = [[b.Words(g.name), f"{g.count:,}", f"{g.value:.1f}", b.Bar(g.value / 100)] for g in groups]
     return b.Table(rows, (*heads, ""), name=heads[0])
 
 

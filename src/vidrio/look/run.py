@@ -3,36 +3,37 @@
     model = open_model()                 # the default model; or a name, or a folder
     seen = look(model, "Hello world")
     seen.translation                     # "hola mundo"
-    seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]@1"))
+    seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]"))
 
-The search runs step by step, with kept keys and values. Then one pass over the chosen tokens, all at once, is traced:
-thanks to the causal mask its row t is what the decoder computed at step t. `Look.disagreement` says how far that is
-true. A machine without that mask is traced step by step.
+Where translating has printed something, the tokens that it printed are traced: one pass over all of them. Thanks to the
+causal mask its row t is what the decoder computed at step t. Else the glass searches, step by step, with kept keys and
+values. A machine without that mask is shown as it was at the last step.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from vidrio.errors import InputError
-from vidrio.glass.numbers.stepwise import trace_steps
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.arithmetic import FLOAT
 from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, for_beam, logits, translate_forced
+from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits, translate_forced
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import About, read_config, read_parameters
+from vidrio.model.folder import About, read_arrays, read_config
+from vidrio.model.quantised import multiplies_in_whole_numbers
 from vidrio.search import Step, Tree, finish, restrict, search
 from vidrio.text.tokens.tokenizer import Piece, Tokenizer, read_tokenizers
-from vidrio.translate.engines import multiplies_in
 
 
 @dataclass(frozen=True)
@@ -71,22 +72,22 @@ class LoadedModel:
 
 
 def open_model(name_or_path: str | Path | None = None, dtype: type | None = None) -> LoadedModel:
-    """A model by name or folder; None is the default model. It computes in eight bits where translating does, else in
-    float64, unless a `dtype` is given: np.int8, np.float32 or np.float64."""
+    """A model by name or folder; None is the default model. It computes as the engine does where that multiplies in
+    whole numbers, else in float64, unless a `dtype` is given: np.int8 (whole numbers), np.float32 or np.float64."""
     path = models.find(name_or_path)
     config, about = read_config(path)
-    usual = np.int8 if multiplies_in(path, config) == "int8" else np.float64
-    machine = build(config, read_parameters(path), dtype or usual)
+    stored = read_arrays(path)
+    whole = multiplies_in_whole_numbers(stored) if dtype is None else dtype is np.int8
+    machine = build(config, stored, np.float32, WHOLE_NUMBERS) if whole else build(config, stored, dtype or np.float64)
     source, target = read_tokenizers(path, config)
     return LoadedModel(config, about, machine, source, target, path)
 
 
 class Printed(NamedTuple):
-    """What translating printed. The search is made all the same, and `Look.otherwise` tells if it found another one."""
+    """What translating printed, and how it searched."""
 
-    ids: Ids  # with the end token, unless it was cut
-    options: Options  # how translating searched
-    passed_over: bool = False  # something was lost, or a word not known, in what its search liked best
+    hypothesis: Hypothesis
+    options: Options
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,12 +106,8 @@ class Look:
     tree: Tree | None = None
     changes: Sequence[str] = ()  # what was changed in the machine or its numbers, in words
     forced: bool = False  # the target was given, not searched for
-    otherwise: Hypothesis | None = None  # what the search would have chosen, where something else was printed
-    passed_over: bool = False  # translating found that, too, and something was lost in it, or a word not known
-    copied: bool = False  # translating only copies the text: the model reads nothing of it
     notes: Sequence[str] = ()  # which sentence of a text this is, and how it was read
     stopped: bool = False  # the machine came to NaN, so no word could be chosen: then there is no result
-    disagreement: float = 0.0  # between searching step by step and one pass over the result: the largest |Δ log p|
 
     @property
     def result(self) -> Hypothesis | None:
@@ -122,9 +119,25 @@ class Look:
         return not self.trace.values
 
     @property
+    def copied(self) -> bool:
+        """Translating only copies the text: the model reads nothing of it."""
+        return self.empty and bool(self.text.strip())
+
+    @property
+    def disagreement(self) -> float:
+        """How far the traced pass is from the search: the largest difference in log p of a token that it took."""
+        if self.forced or self.result is None:
+            return 0.0
+        prompt = len(self.options.prefix)
+        steps = list(enumerate(self.chosen_ids))[prompt:]
+        traced = [float(self.allowed(t)[taken]) for t, taken in steps]
+        searched = self.result.token_log_probs[prompt:]
+        return max((abs(a - b) for a, b in zip(traced, searched, strict=False)), default=0.0)
+
+    @property
     def tolerance(self) -> float:
         """The largest `disagreement` that rounding explains."""
-        return 1e-9 if self.model.machine.source_positions_PD.dtype == np.float64 else 1e-3
+        return 1e-9 if self.model.dtype == np.float64 else 1e-3
 
     @property
     def chosen_ids(self) -> list[int]:
@@ -141,6 +154,16 @@ class Look:
         """The words of the text that the vocabulary does not hold."""
         return list(dict.fromkeys(self.text[p.start : p.end] for p in self.pieces if p.unknown))
 
+    def _repr_html_(self) -> str:
+        """In a notebook: the page with this run in it, in a frame of its own that reaches nothing outside."""
+        from vidrio.look.changed import BeforeAfter
+        from vidrio.look.command_line import CommandLine
+        from vidrio.look.page import run_page
+
+        page = run_page(BeforeAfter.of_one(self), CommandLine(self.text))
+        style = "width:100%;height:720px;border:0;resize:vertical"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'
+
     def __repr__(self) -> str:
         return f"Look({self.text!r} → {self.translation!r}, {len(self.trace.values)} quantities)"
 
@@ -155,11 +178,10 @@ def look(
     tree: Tree | None = None,
 ) -> Look:
     """Run the model on a text and keep every number. `change` may alter any of them on the way; `target` forces the
-    decoder's output (teacher forcing) instead of searching for one, or is what was printed, to be compared with what
-    the search finds; `tree` records the search."""
+    decoder's output (teacher forcing) instead of searching for one, or is what translating printed; `tree` records the
+    search."""
     config = model.config
     options = target.options if isinstance(target, Printed) else options or default_options(config)
-    model = replace(model, machine=for_beam(model.machine, options.beam))
     options = replace(options, max_length=min(options.max_length, config.max_positions))
     tokenizer = model.source_tokenizer if config.has_encoder else model.target_tokenizer
     pieces = tokenizer.pieces(text)
@@ -180,8 +202,10 @@ def look(
         seen = replace(seen, options=replace(options, prefix=tuple(ids)))
     else:
         seen = replace(seen, source_ids=[*ids, *config.source_close])
-    if target is None or isinstance(target, Printed):
-        return _searched(seen, change, target)
+    if target is None:
+        return _searched(seen, change)
+    if isinstance(target, Printed):
+        return _concluded(_traced(seen, change, _taken(target.hypothesis, config)), [target.hypothesis])
     return _forced(seen, change, tuple(target))
 
 
@@ -210,30 +234,28 @@ def _forced(seen: Look, change: Tap, target: Ids) -> Look:
     return _concluded(seen, [finish(taken, seen.trace.values["out.score"].tolist(), end, seen.options)])
 
 
-def _searched(seen: Look, change: Tap, printed: Printed | None) -> Look:
-    """Search and trace what was found; or what was printed, if that is something else."""
-    start, end = seen.model.config.special.start, seen.model.config.special.end
+def _searched(seen: Look, change: Tap) -> Look:
+    """Search, and trace what was found."""
+    config = seen.model.config
+    step = _step(seen.model.machine, seen.source_ids, change)
     try:
-        found = search(_step(seen.model.machine, seen.source_ids, change), start, end, seen.options, seen.tree)
+        found = search(step, config.special.start, config.special.end, seen.options, seen.tree)
     except _NoChoice as stop:
-        taken = stop.prefix[1:]
-        seen = _traced_by_steps(replace(seen, stopped=True), change, taken, stop.prefix)
-        return replace(seen, translation=seen.model.target_tokenizer.decode(taken))
-    taken = (*found[0].ids, *((end,) if found[0].ended else ()))
-    if printed is not None and printed.ids != taken:
-        seen = _traced(seen, change, printed.ids)
-        log_probs = [0.0] * len(seen.options.prefix) + _allowed_log_probs(seen)
-        shown = finish(printed.ids, log_probs, end, seen.options)
-        others = (hypothesis for hypothesis in found if hypothesis.ids != shown.ids)
-        seen = replace(seen, otherwise=found[0], passed_over=printed.passed_over)
-        return _concluded(seen, [shown, *others])
-    seen = _traced(seen, change, taken)
-    disagreement = _disagreement(seen, found[0])
-    if disagreement > seen.tolerance and change is not no_tap and not seen.trace.steps:
-        # The change lets a row see later ones: a weight above the diagonal, say. One pass was not the truth.
-        seen = _traced_by_steps(seen, change, taken, tuple(seen.target_ids))
-        disagreement = _disagreement(seen, found[0])
-    return _concluded(replace(seen, disagreement=disagreement), found)
+        return _stopped(seen, change, stop.prefix)
+    return _concluded(_traced(seen, change, _taken(found[0], config)), found)
+
+
+def _taken(found: Hypothesis, config: ModelConfig) -> Ids:
+    """Its tokens, with the end token if it ended."""
+    return (*found.ids, *[config.special.end] * found.ended)
+
+
+def _stopped(seen: Look, change: Tap, prefix: Ids) -> Look:
+    """What was computed up to the step that came to NaN."""
+    seen = replace(seen, stopped=True)
+    _name_tokens(seen, prefix[1:], prefix)
+    translate_forced(seen.model.machine, seen.source_ids, prefix, seen.trace.tap_through(change))
+    return replace(seen, target_ids=prefix, translation=seen.model.target_tokenizer.decode(prefix[1:]))
 
 
 def _concluded(seen: Look, hypotheses: Sequence[Hypothesis]) -> Look:
@@ -241,23 +263,11 @@ def _concluded(seen: Look, hypotheses: Sequence[Hypothesis]) -> Look:
 
 
 def _traced(seen: Look, change: Tap, taken: Ids) -> Look:
-    """One pass over the tokens taken, which keeps every number; step by step where a row sees later ones."""
-    machine, trace = seen.model.machine, seen.trace
-    target_ids = (machine.config.special.start, *taken[:-1])
-    if machine.mask is not causal:
-        return _traced_by_steps(seen, change, taken, target_ids)
+    """One pass over the tokens taken, which keeps every number."""
+    target_ids = (seen.model.config.special.start, *taken[:-1])
     _name_tokens(seen, taken, target_ids)
-    prob_TV = translate_forced(machine, seen.source_ids, target_ids, trace.tap_through(change))
-    choice_T = trace.tap("out.choice", np.asarray(taken, dtype=np.int64))
-    with np.errstate(divide="ignore"):  # a forced token may have probability 0
-        trace.tap("out.score", np.log(prob_TV[np.arange(len(taken)), choice_T]))
-    return replace(seen, target_ids=target_ids)
-
-
-def _traced_by_steps(seen: Look, change: Tap, taken: Ids, target_ids: Ids) -> Look:
-    """Each step by itself. Also where a number came to NaN: in one pass a later row's NaN reaches earlier ones."""
-    _name_tokens(seen, taken, target_ids)
-    trace_steps(seen.trace, seen.source_ids, target_ids, taken, change)
+    translate_forced(seen.model.machine, seen.source_ids, target_ids, seen.trace.tap_through(change))
+    seen.trace.take(taken)
     return replace(seen, target_ids=target_ids)
 
 
@@ -294,18 +304,6 @@ def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
         return logits_NV
 
     return step
-
-
-def _allowed_log_probs(seen: Look) -> list[float]:
-    """log p of the tokens taken, of what the search may take: without what is forbidden, after the prompt."""
-    steps = list(enumerate(seen.chosen_ids))[len(seen.options.prefix) :]
-    return [float(seen.allowed(t)[taken]) for t, taken in steps]
-
-
-def _disagreement(seen: Look, result: Hypothesis) -> float:
-    """How far the traced pass is from the search: the largest difference in log p of a token that the search took."""
-    searched = result.token_log_probs[len(seen.options.prefix) :]
-    return max((abs(a - b) for a, b in zip(_allowed_log_probs(seen), searched, strict=True)), default=0.0)
 
 
 def _refuse_too_long(config: ModelConfig, length: int) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -10,18 +9,23 @@ import numpy as np
 from vidrio.errors import AddressError
 from vidrio.glass.numbers.stages import Stage, stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.paper.attention import causal
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import Machine
 from vidrio.hypothesis import Sampling, default_options
+from vidrio.look import changed
+from vidrio.look.changed import BeforeAfter
 from vidrio.look.measures import Alike, alike, classes, listed, projection
 from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.overview import words_out
 from vidrio.look.run import LoadedModel, Look
+from vidrio.model.files import sha256
 from vidrio.model.parameters import count
 from vidrio.search import Tree, drawable
 from vidrio.text.tokens.steps import steps
 
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
 POSITIONS = 64  # rows of their table that are drawn
 LISTED = 12  # tokens of a choice; the others are told by their sum
 
@@ -52,6 +56,38 @@ def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[St
     }
 
 
+def identity(model: LoadedModel) -> dict[str, Any]:
+    """Which model it was, by the checksums of its files, wherever they lie."""
+    return {
+        "name": model.name,
+        "source_language": model.about.source_language,
+        "target_language": model.about.target_language,
+        "parameters": count(model.config),
+        "config": model.config.to_json(),
+        "sha256": {name: sha256(model.path / name) for name in FILES if (model.path / name).exists()},
+    }
+
+
+def answer(
+    tried: BeforeAfter, text: str, sentences: Sequence[dict[str, str]] = (), sentence: int = 0, translation: str = ""
+) -> dict[str, Any]:
+    """What the page gets of a run, and `vidrio look --json` prints."""
+    return {
+        "text": text,
+        "translation": translation or tried.after.translation,
+        "sentences": list(sentences),
+        "sentence": sentence,
+        **run_data(tried.after),
+        "changed": changed.as_data(tried) if tried.whatif else None,
+    }
+
+
+def quantity_data(trace: Trace, name: str) -> dict[str, Any]:
+    """A quantity with its numbers."""
+    array = trace.array(name)
+    return {**vars(trace.stage(name)), "shape": list(array.shape), "values": array.tolist()}
+
+
 def run_data(seen: Look) -> dict[str, Any]:
     """One sentence but for its numbers, which are asked for by address."""
     trace = seen.trace
@@ -60,7 +96,6 @@ def run_data(seen: Look) -> dict[str, Any]:
         "written": seen.translation,
         "empty": seen.empty,
         "stopped": seen.stopped,
-        "by_steps": bool(trace.steps),
         "unknown": list(seen.unknown),
         "sizes": {axis: trace.sizes[axis] for axis in "ST" if axis in trace.sizes},
         "source": _source_tokens(seen),
@@ -84,9 +119,9 @@ def _steps(seen: Look) -> Iterator[dict[str, Any]]:
         yield {
             "token": step.token,
             "id": id_,
-            "log_p": {"address": f"out.score@{t}", "value": step.log_p},
+            "log_p": {"address": f"out.score[{t}]", "value": step.log_p},
             "best": [
-                {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{c.id}]@{t}", "taken": c.taken}
+                {"token": c.token, "id": c.id, "p": c.p, "address": f"out.prob[{t},{c.id}]", "taken": c.taken}
                 for c in step.candidates
             ],
         }
@@ -96,13 +131,6 @@ def _classes(seen: Look) -> list[dict[str, Any]]:
     if seen.model.config.shape != "encoder" or seen.empty or seen.stopped:
         return []
     return [{"name": name, "p": p, "address": f"out.prob[{c}]"} for name, c, p in classes(seen)]
-
-
-def agreement_data(printed: Look, ids: Sequence[int], says: str) -> dict[str, Any]:
-    """Whether the glass, searching by itself, takes the very tokens that translating took."""
-    same = [a == b for a, b in zip_longest(printed.chosen_ids, ids)]
-    agrees = all(same)
-    return {"agrees": agrees, "glass": says, "first_difference": None if agrees else same.index(False)}
 
 
 def search_data(seen: Look, greedy: Look | None = None) -> dict[str, Any]:
@@ -139,9 +167,9 @@ def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
             {
                 "token": trace.vocabulary[i],
                 "id": i,
-                "logit_address": f"out.logits[{i}]@{step}",
+                "logit_address": f"out.logits[{step},{i}]",
                 "logit": float(logits_V[i]),
-                "address": f"out.prob[{i}]@{step}",
+                "address": f"out.prob[{step},{i}]",
                 **{name: float(row_V[i]) for name, row_V in rows.items()},
                 "taken": i == taken,
                 "forbidden": bool(np.isneginf(allowed_V[i])),
@@ -158,7 +186,7 @@ def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
 
 def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
     """What each decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
-    if seen.empty or seen.stopped or seen.trace.steps or not seen.model.config.has_decoder:
+    if seen.empty or seen.stopped or seen.model.machine.mask is not causal or not seen.model.config.has_decoder:
         return []  # without the mask nothing can be reused: every step computes all rows afresh
     sources = len(seen.source_ids)
     parts = [("memory", "S")] if sources else []
@@ -234,15 +262,14 @@ def positions_at(machine: Machine, address: str) -> dict[str, Array]:
 
 
 def holds(trace: Trace, address: str) -> bool:
-    """Whether this run has that quantity, and had taken that step."""
-    where = parse_address(address)
-    return where.name in trace and (where.step is None or where.step < trace.sizes.get("T", 0))
+    """Whether this run has that quantity."""
+    return parse_address(address).name in trace
 
 
 def array_at(trace: Trace, address: str) -> Array:
-    """A whole quantity, in its own precision, as it lies in memory; at a step, if the address says so."""
+    """A whole quantity, in its own precision, as it lies in memory."""
     where = parse_address(address)
     if where.index:
         raise AddressError(f"{address} is one number", do="ask for its receipt, or leave out the brackets")
-    array = np.ascontiguousarray(trace.rows_at_step(where.name, where.step))
+    array = np.ascontiguousarray(trace.array(where.name))
     return array.astype(np.int32) if array.dtype.kind == "i" else array

@@ -1,20 +1,18 @@
 """What of a text the model reads when it is translated, and which tokens that prints: `look` shows just that.
 
-Translating splits a text into sentences, hides what is only copied, and searches with the fast engine, which rounds to
-eight bits. Whoever looks inside wants to see the translation that was printed, and not what another search finds.
+Translating splits a text into sentences, and hides what is only copied. Whoever looks inside wants to see the
+translation that was printed, and not what another search finds.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vidrio.errors import ModelError
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import Options
 from vidrio.look.command_line import CommandLine
 from vidrio.look.run import LoadedModel, Look, Printed, look
-from vidrio.text.reading.capitals import Form
-from vidrio.text.reading.signs import DOLLAR
-from vidrio.translate.engines import Engine, open_engine
-from vidrio.translate.glass_engine import Glass
+from vidrio.text.casing import Form
+from vidrio.text.mask import DOLLAR
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 
@@ -38,16 +36,8 @@ def read_as_translated(model: LoadedModel, text: str, options: Options) -> Readi
     if not text.strip():
         return Reading("")
     tokenizers = (model.source_tokenizer, model.target_tokenizer)
-    translator = Translator(model.path, model.config, model.about, tokenizers, _engine(model))
+    translator = Translator(model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config))
     return reading(model, translator.translate(text, options))
-
-
-def _engine(model: LoadedModel) -> Engine:
-    """The one that translates; of a model that it cannot take, the glass."""
-    try:
-        return open_engine(model.path, model.config)
-    except ModelError:
-        return Glass(model.machine)
 
 
 def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Reading:
@@ -55,7 +45,6 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
     if not translation.sentences:
         return Reading("", copied=translation.source)
     sentence = translation.sentences[shown]
-    end = (model.config.special.end,) if sentence.best.ended else ()
     several = len(translation.sentences) > 1
     notes = [_others(translation.sentences, shown)] if several else []
     whole = sentence.source if several else translation.source
@@ -64,15 +53,13 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
         notes.append(f"{told(sentence)}{around}")
     elif sentence.text != model.target_tokenizer.decode(sentence.best.ids):
         notes.append(f"its translation is written “{sentence.text}”")
-    if sentence.avoided:
-        notes.append(f"searched a second time, to avoid what a first translation had: {sentence.avoided}")
-    printed = Printed((*sentence.best.ids, *end), sentence.options, bool(sentence.passed_over))
+    printed = Printed(sentence.best, sentence.options)
     return Reading(sentence.given, printed, notes=notes)
 
 
 def copied(model: LoadedModel, text: str) -> Look:
     """The run of a text of which the model reads nothing, since translating only copies it: nothing is computed."""
-    return replace(look(model, ""), text=text, translation=text, copied=True)
+    return replace(look(model, ""), text=text, translation=text)
 
 
 def _others(sentences: Sequence[Sentence], shown: int) -> str:
@@ -86,7 +73,7 @@ def _others(sentences: Sequence[Sentence], shown: int) -> str:
 
 def told(sentence: Sentence) -> str:
     """How a sentence is read, and how its translation is written."""
-    read = sentence.prepared
+    read = sentence.masked
     form = [] if read.form is Form.PLAIN else [read.form.value]
     hidden = zip(read.symbols, read.places, strict=True)
     money = [f"{read.money} is read as {DOLLAR}"] if read.money else []

@@ -122,11 +122,20 @@ def check_files(folder: Path, names: Sequence[str]) -> None:
 
 
 def read_parameters(folder: Path) -> dict[str, Any]:
-    """The parameters as NumPy arrays; those stored in eight bits are worked out (quantised.py)."""
+    """The parameters as NumPy arrays; those stored as integers are worked out (quantised.py)."""
+    from vidrio.model.quantised import dequantise
+
+    arrays = read_arrays(folder)
+    try:
+        return dequantise(arrays)
+    except (TypeError, ValueError) as error:
+        raise _damaged(folder / TENSORS, error) from None
+
+
+def read_arrays(folder: Path) -> dict[str, Any]:
+    """The arrays of a model's file as they are stored: integers have their scales beside them."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
-
-    from vidrio.model.quantised import dequantise
 
     path = folder / TENSORS
     try:
@@ -136,10 +145,7 @@ def read_parameters(folder: Path) -> dict[str, Any]:
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise _damaged(path, error) from None
     check_files(folder, [TENSORS])
-    try:
-        return dequantise(arrays)
-    except (TypeError, ValueError) as error:
-        raise _damaged(path, error) from None
+    return arrays
 
 
 def _damaged(path: Path, error: Exception) -> ModelError:

@@ -1,14 +1,14 @@
-"""Parameters in eight bits: for each row that meets an input, integers from −127 to 127 and what 1 is worth.
+"""Matrices as whole numbers of seven bits: for each sum, integers from −63 to 63 and what 1 is worth.
 
     enc.0.ffn.W1         I8   D × F
     enc.0.ffn.W1.scale   F32  1 × F       the number is integer × scale
 
-It is the rule by which CTranslate2 quantises, over the same rows: what `fast/` multiplies with are the very numbers
-that `glass/` reads here. Gains and biases stay as they are; so do learned positions.
+Seven bits, because inputs are at most 127: a sum of two products of 63 · 127 fits 16 bits, and so no processor's
+instruction can overflow. Gains and biases stay as they are; so do learned positions.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vidrio.errors import ModelError
 from vidrio.model.config import ModelConfig
@@ -18,30 +18,76 @@ if TYPE_CHECKING:
     import numpy as np
 
 SCALE = ".scale"
-LARGEST = 127
+LARGEST = 63
+LARGE = 1_000_000  # bytes of parameters from which on a model multiplies in whole numbers
 # The axis that is summed over where a matrix is used: each sum has one scale. A row of a table is looked up, and also
 # meets the decoder's output where they are tied (§3.4).
 SUMMED = {"VD": 1, "HDK": 1, "ED": 0, "DF": 0, "FD": 0, "DV": 0, "DC": 0}
 
 
-def quantise(parameters: "Mapping[str, np.ndarray]", config: ModelConfig) -> "dict[str, np.ndarray]":
-    """The same parameters, matrices as integers with their scales."""
+class WholeNumbers(NamedTuple):
+    """Numbers as whole ones: each stands for whole · scale."""
+
+    whole: "np.ndarray"
+    scale: "np.ndarray"  # one for each row (or column) that shares it
+
+
+def multiplies_in_whole_numbers(arrays: "Mapping[str, np.ndarray]") -> bool:
+    """Whether the engine multiplies a model's matrices as integers: its file has them so, or it is large."""
+    return any(value.dtype.name == "int8" for value in arrays.values()) or (
+        sum(value.nbytes for value in arrays.values()) >= LARGE
+    )
+
+
+def whole_numbers(value: "np.ndarray", axis: int) -> WholeNumbers:
+    """A matrix by the rule: the largest of each sum becomes 63."""
     import numpy as np
 
-    arrays: dict[str, np.ndarray] = {}
+    from vidrio.model.exact import rint
+
+    with np.errstate(all="ignore"):  # infinite numbers are refused where the machine is built
+        largest = np.abs(value, dtype=np.float32).max(axis=axis, keepdims=True)
+        scale = np.where(largest > 0, largest, np.float32(1)) / np.float32(LARGEST)
+        return WholeNumbers(rint(value / scale), np.squeeze(scale, axis))
+
+
+def in_whole_numbers(arrays: "Mapping[str, np.ndarray]", config: ModelConfig) -> dict[str, WholeNumbers]:
+    """The matrices as the engine multiplies them. Integers within ±63 are taken as they are stored; others are worked
+    out and made anew (models of vidrio 0.1 went to ±127)."""
+    import numpy as np
+
+    values, found = dequantise(arrays), {}
+    for name, spec in parameter_specs(config).items():
+        axis = SUMMED.get(spec.axes)
+        if axis is None:
+            continue
+        stored = arrays[name]
+        if stored.dtype == np.int8 and not (np.abs(stored, dtype=np.int16) > LARGEST).any():
+            scale = np.squeeze(arrays[name + SCALE], axis).astype(np.float32)
+            found[name] = WholeNumbers(stored.astype(np.float32), scale)
+        else:
+            found[name] = whole_numbers(np.asarray(values[name], np.float32), axis)
+    return found
+
+
+def quantise(parameters: "Mapping[str, np.ndarray]", config: ModelConfig) -> "dict[str, np.ndarray]":
+    """Parameters as they are stored: matrices as integers with their scales."""
+    import numpy as np
+
+    arrays = {}
     for name, spec in parameter_specs(config).items():
         value = np.asarray(parameters[name], dtype=np.float32)
-        if spec.axes not in SUMMED:
+        axis = SUMMED.get(spec.axes)
+        if axis is None:
             arrays[name] = value
             continue
-        largest = np.abs(value).max(axis=SUMMED[spec.axes], keepdims=True)
-        scale = (np.where(largest > 0, largest, 1) / LARGEST).astype(np.float32)
-        arrays[name] = np.rint(value / scale).astype(np.int8)
-        arrays[name + SCALE] = scale
+        whole, scale = whole_numbers(value, axis)
+        arrays[name] = whole.astype(np.int8)
+        arrays[name + SCALE] = np.expand_dims(scale, axis)
     return arrays
 
 
-def dequantise(arrays: "Mapping[str, np.ndarray]") -> "dict[str, np.ndarray]":
+def dequantise(arrays: "Mapping[str, Any]") -> "dict[str, np.ndarray]":
     """Integers times their scales; what is no integer stays."""
     import numpy as np
 

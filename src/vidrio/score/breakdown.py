@@ -4,18 +4,15 @@ chrF (sacreBLEU's, of one sentence or of some) compares letters, so it tells apa
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
-from pathlib import Path
+from itertools import pairwise
 
-from vidrio.score.metrics import chrf, chrf_of_each
+from vidrio.score.metrics import chrf_of_each, quick_scores
 
 LENGTHS = (1, 6, 11, 16, 21, 31, 51)  # words of the source at which a group begins
 SEEN = (0, 1, 2, 10, 100, 1000)  # times that training has seen a word, likewise
 NUMBERS = {0: "never", 1: "once"}
-MOST_LINES = 500_000  # of training that words are counted in
 
 
 @dataclass(frozen=True)
@@ -49,40 +46,10 @@ def by_length(sentences: Sequence[Judged]) -> list[Group]:
     for sentence in sentences:
         groups[_group(max(1, len(sentence.source.split())), LENGTHS)].append(sentence)
     return [
-        Group(name, len(some), chrf([s.translation for s in some], [s.reference for s in some]))
+        Group(name, len(some), quick_scores([s.translation for s in some], [s.reference for s in some])["chrf"])
         for name, some in groups.items()
         if some
     ]
-
-
-def by_rarity(sentences: Sequence[Judged], seen: Counter[str]) -> list[Group]:
-    """Of the references' words, by how often training has seen them: the share that the translations have too."""
-    counts: Counter[str] = Counter()
-    found: Counter[str] = Counter()
-    for sentence in sentences:
-        wanted, there = Counter(words(sentence.reference)), Counter(words(sentence.translation))
-        for word, times in wanted.items():
-            group = _group(seen[word], SEEN)
-            counts[group] += times
-            found[group] += min(times, there[word])
-    return [Group(name, counts[name], found[name] / counts[name]) for name in _names(SEEN) if counts[name]]
-
-
-def count_words(texts: Iterable[str]) -> tuple[Counter[str], int]:
-    """How often each word stands in the texts, and in how many texts it was looked for."""
-    counts: Counter[str] = Counter()
-    looked_at = 0
-    for text in islice(texts, MOST_LINES):
-        counts.update(words(text))
-        looked_at += 1
-    return counts, looked_at
-
-
-def targets(pairs: Path) -> Iterator[str]:
-    """The second column of a file of pairs."""
-    with pairs.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield line[:-1].partition("\t")[2]
 
 
 def words(text: str) -> list[str]:

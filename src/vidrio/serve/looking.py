@@ -20,7 +20,7 @@ from vidrio.hypothesis import Options, default_options
 from vidrio.lessons import values_file
 from vidrio.lessons.runs import MOST_WORDS, Lesson
 from vidrio.look.changed import BeforeAfter, with_changes
-from vidrio.look.run import LoadedModel, Look, look, open_model
+from vidrio.look.run import LoadedModel, Look, Printed, look, open_model
 from vidrio.model import find as models
 from vidrio.model.config import DecodingDefaults
 from vidrio.model.folder import About
@@ -144,7 +144,7 @@ class Looking:
         return self._translated.get(only_text, lambda: translator.translate(asked.text, options))
 
     def searched(self, asked: Asked) -> Look:
-        """What the glass finds by a search of its own."""
+        """A search by the glass, with every hypothesis that it considered."""
         loaded, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked)
         unchanged = replace(asked, changes=())
         return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=options, tree=Tree()))
@@ -171,13 +171,11 @@ class Looking:
         given, options, sentence = self._given(asked)
         between = time.perf_counter()
         if asked.changes:
-            tried = with_changes(self.searched(asked), loaded.glass, asked.changes, tree=Tree())
+            before = self.run(replace(asked, changes=())).look
+            tried = with_changes(before, loaded.glass, asked.changes, tree=Tree())
         else:
-            target = None
-            if sentence is not None:
-                end = loaded.glass.config.special.end
-                target = [*sentence.best.ids, *[end] * sentence.best.ended]
-            tried = BeforeAfter.of_one(look(loaded.glass, given, options=options, target=target or None))
+            printed = Printed(sentence.best, sentence.options) if sentence is not None else None
+            tried = BeforeAfter.of_one(look(loaded.glass, given, options=options, target=printed))
         done = time.perf_counter()
         return Run(
             translation.text if translation else tried.after.translation,

@@ -4,12 +4,10 @@
     POST /api/machine    a model's quantities, along the way of the data
     POST /api/translate  only the translation, at once
     POST /api/run        one sentence looked into: tokens, steps with the likeliest next words, what changes did
-    POST /api/agreement  whether the glass, searching by itself, finds what the fast engine found
     POST /api/choose     one choice: logits, probabilities, and what temperature, top-k and top-p leave of them
     POST /api/search     every hypothesis of the beam and what became of it, and greedy search beside it
     POST /api/kept       what a decoding step reused, and what it computed anew
     POST /api/tokens     every step from the text to its tokens
-    POST /api/notebook   a Jupyter notebook that makes this run again
     POST /api/tensors    numbers by address, binary (a safetensors file)
     POST /api/positions  the table of positions, and how long its waves are
     POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
@@ -29,16 +27,14 @@ from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 from safetensors.numpy import save
 
-from vidrio.draw.blocks_data import as_data
-from vidrio.draw.notebook import notebook
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stages import stages_of
 from vidrio.hypothesis import Sampling
 from vidrio.lessons import printed
-from vidrio.look import changed, history, run_data
+from vidrio.look import history, run_data
+from vidrio.look.blocks_data import as_data
 from vidrio.look.curves import metrics, panels
 from vidrio.look.receipt import copied, receipt_data
-from vidrio.model import find as models
 from vidrio.serve.guards import as_json
 from vidrio.serve.looking import Asked, Looking, Run
 
@@ -128,22 +124,9 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/run")
     def one_run(look: Look) -> Any:
         seen = run(look)
-        told = {
-            "text": look.text,
-            "translation": seen.translation,
-            "sentences": [{"source": s.source, "given": s.given, "text": s.text} for s in seen.sentences],
-            "sentence": look.sentence,
-            **run_data.run_data(seen.look),
-            "milliseconds": seen.milliseconds,
-            "changed": changed.as_data(seen.tried) if seen.tried.whatif else None,
-        }
-        return as_json(told)
-
-    @api.post("/agreement")
-    def agreement(look: Look) -> Any:
-        unchanged = replace(asked(look), changes=())
-        glass = looking.searched(unchanged)
-        return as_json(run_data.agreement_data(looking.run(unchanged).look, glass.chosen_ids, glass.translation))
+        sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in seen.sentences]
+        told = run_data.answer(seen.tried, look.text, sentences, look.sentence, seen.translation)
+        return as_json({**told, "milliseconds": seen.milliseconds})
 
     @api.post("/search")
     def search(look: Look) -> Any:
@@ -157,7 +140,8 @@ def router(looking: Looking) -> APIRouter:
     def choose(look: Choose) -> Any:
         sampling = Sampling(temperature=look.temperature, top_k=look.top_k, top_p=look.top_p)
         seen = run(look).look
-        seen.trace.as_of(look.step)  # which refuses a step that was not taken
+        if look.step >= len(seen.chosen_ids):
+            raise InputError(f"there is no decoding step {look.step}", found=f"{len(seen.chosen_ids)} steps")
         return as_json(run_data.choosing_data(seen, look.step, sampling))
 
     @api.post("/kept")
@@ -168,10 +152,6 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/tokens")
     def tokens(look: Look) -> Any:
         return as_json(run_data.tokenising_data(run(look).look))
-
-    @api.post("/notebook")
-    def notebook(look: Look) -> Any:
-        return Response(_notebook(looking, asked(look)), media_type="application/x-ipynb+json")
 
     @api.post("/tensors")
     def tensors(look: Tensors) -> Any:
@@ -210,15 +190,3 @@ def router(looking: Looking) -> APIRouter:
         return as_json(history.life_data(run(look).look, look.address))
 
     return api
-
-
-def _notebook(looking: Looking, asked: Asked) -> str:
-    """A Jupyter notebook that makes this run again and shows it."""
-    if asked.model not in looking.folders:
-        raise InputError(
-            f"{asked.model} lies in no folder",
-            do="write one: vidrio lesson random-transformer --as corrected --write-model FOLDER",
-        )
-    packaged = asked.model in models.packaged()
-    name = asked.model if packaged else str(looking.folders[asked.model])
-    return notebook(looking.run(asked).look, model_name=name, asked=asked.changes)

@@ -1,1 +1,1 @@
-"""Its numbers: stages (what each is), trace (all of them at once), stepwise (every step by itself)."""
+"""Its numbers: stages (what each is), trace (all of them at once)."""

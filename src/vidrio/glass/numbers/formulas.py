@@ -5,7 +5,7 @@ from typing import NamedTuple
 from vidrio.glass.paper import variants
 
 WHAT_IF = "what if: not in the paper"
-EIGHT_BITS = "departs: the paper has no whole numbers"
+WHOLE_NUMBERS = "departs: the paper has no whole numbers"
 LAYER_NORM = "§3.1, layer norm"
 
 
@@ -150,7 +150,6 @@ ACTIVATIONS = {
 }
 MEAN = Formula("mean", "Σ x / D", r"\mu", LAYER_NORM, "each row's mean", "aggregate")
 VARIANCE = Formula("variance", "Σ (x − mean)² / D", r"\sigma^2", LAYER_NORM, "each row's variance", "aggregate")
-VARIANCE_BY_SQUARES = VARIANCE._replace(operation="variance_by_squares", plain="Σ x² / D − mean²")
 NORMED = Formula(
     "normalise",
     "(x − mean) / √(var + ε)",
@@ -165,6 +164,11 @@ GAIN_AND_BIAS = Formula("gain_and_bias", "normed · gain + bias", r"\gamma\hat{x
 
 CHOICE = Formula("choice", "the token that the search took", r"\hat{y}", "§6.1", "the next token, as chosen", "choice")
 SCORE = Formula("log_of_choice", "log prob[choice]", r"\log p(\hat{y})", "§6.1", "log-probability of the chosen token")
+SCORE_OF_LOGITS = SCORE._replace(
+    operation="log_softmax_of_choice",
+    plain="logits[choice] − max logits − log Σ exp(logits − max logits)",
+    latex=r"z_{\hat{y}}-\max z-\log\sum_j e^{z_j-\max z}",
+)
 POOLED = Formula(
     "column_mean",
     "mean of memory's rows",
@@ -174,27 +178,31 @@ POOLED = Formula(
     "aggregate",
 )
 
-# --- eight bits -------------------------------------------------------------------------------------------------------
+# --- whole numbers ----------------------------------------------------------------------------------------------------
 
-ROW_FACTOR = Formula(
-    "factor_of_rows",
-    "127 / max |x| of each row",
-    r"127/\max|x|",
-    EIGHT_BITS,
-    "what makes each row whole numbers up to 127",
+ROW_SCALE = Formula(
+    "scale_of_rows",
+    "max |x| / 127 of each row",
+    r"\max|x|/127",
+    WHOLE_NUMBERS,
+    "what 1 is worth in each row of whole numbers up to 127",
 )
 WHOLE_ROWS = Formula(
-    "whole_by_rows", "round(x · factor)", r"\mathrm{round}(x\,f_x)", EIGHT_BITS, "the rows in eight bits"
+    "whole_by_rows",
+    "round(x · (1 / scale))",
+    r"\mathrm{round}(x\cdot(1/s_x))",
+    WHOLE_NUMBERS,
+    "the rows in whole numbers",
 )
 
 
-def weight_factor(what: str) -> Formula:
+def weight_scale(what: str) -> Formula:
     """Of each row of a table, of each column of a matrix."""
-    plain, says = f"127 / max |W| of each {what}", f"what makes each {what} whole numbers up to 127"
-    return Formula(f"factor_of_{what}s", plain, r"127/\max|W|", EIGHT_BITS, says, "constant")
+    plain, says = f"max |W| / 63 of each {what}", f"what 1 is worth in each {what} of whole numbers up to 63"
+    return Formula(f"scale_of_weight_{what}s", plain, r"\max|W|/63", WHOLE_NUMBERS, says, "constant")
 
 
 def whole_weight(what: str) -> Formula:
     operation = {"row": "whole_table", "column": "whole_by_columns"}[what]
-    latex = r"\mathrm{round}(W\,f_W)"
-    return Formula(operation, "round(W · factor)", latex, EIGHT_BITS, "the same in eight bits", "constant")
+    latex = r"\mathrm{round}(W/s_W)"
+    return Formula(operation, "round(W / scale)", latex, WHOLE_NUMBERS, "the same in whole numbers", "constant")

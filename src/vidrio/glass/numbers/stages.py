@@ -18,6 +18,8 @@ import numpy as np
 from vidrio.glass.numbers import formulas
 from vidrio.glass.numbers.formulas import Formula
 from vidrio.glass.paper import attention, maths, positions, variants
+from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine
 from vidrio.model.config import ModelConfig
@@ -45,16 +47,6 @@ class Stage:
         """Whether it is the same for every text."""
         return self.kind in ("parameter", "constant")
 
-    @property
-    def per_step(self) -> bool:
-        """Whether each of its rows is given out at a decoding step of its own, and nothing of it before."""
-        return is_output(self.address) and self.axes[:1] == "T"
-
-
-def is_output(address: str) -> bool:
-    """Whether the model gives it out: words or classes, and their probabilities."""
-    return address.startswith("out.")
-
 
 @dataclass(frozen=True)
 class Choices:
@@ -67,7 +59,7 @@ class Choices:
     add_residual: Callable[..., Any] = np.add
     divisor: float | None = None  # instead of √K
     slipped_positions: bool = False
-    eight_bits: bool = False
+    arithmetic: Arithmetic = FLOAT
 
 
 def stages_of(machine: Machine) -> dict[str, Stage]:
@@ -82,7 +74,7 @@ def stages_of(machine: Machine) -> dict[str, Stage]:
             add_residual=machine.add_residual,
             divisor=None if np.isclose(divisor, attention.divisor(machine.config.d_head), 1e-12, 0) else divisor,
             slipped_positions=_are_slipped(machine),
-            eight_bits=machine.arithmetic.name == "eight bits",
+            arithmetic=machine.arithmetic,
         ),
     )
 
@@ -127,6 +119,11 @@ class _Way:
     choices: Choices
     table: dict[str, Stage] = field(default_factory=dict)
 
+    @property
+    def whole(self) -> bool:
+        """Whether parameters multiply in whole numbers."""
+        return self.choices.arithmetic is WHOLE_NUMBERS
+
     def add(self, address: str, axes: str, how: Formula, inputs: tuple[str, ...]) -> str:
         assert address not in self.table, address
         self.table[address] = Stage(address, axes, how.operation, inputs, *how[1:])
@@ -139,10 +136,10 @@ class _Way:
             for head in [f".h{h}" for h in range(self.config.n_heads)] if axes[0] == "H" else [""]:
                 own = axes.removeprefix("H")
                 self.add(name + head, own, how, ())
-                if self.choices.eight_bits and axes in SUMMED:
+                if self.whole and axes in SUMMED:
                     what, axis = ("row", own[0]) if axes == "VD" else ("column", own[1])
-                    factor = self.add(f"{name}.factor{head}", axis, formulas.weight_factor(what), (name + head,))
-                    self.add(f"{name}.whole{head}", own, formulas.whole_weight(what), (name + head, factor))
+                    scale = self.add(f"{name}.scale{head}", axis, formulas.weight_scale(what), (name + head,))
+                    self.add(f"{name}.whole{head}", own, formulas.whole_weight(what), (name + head, scale))
 
     # --- the two towers -----------------------------------------------------------------------------------------------
 
@@ -174,9 +171,9 @@ class _Way:
         ids = self.add(f"{side}.ids", rows, how, ())
         how = Formula("lookup", f"row ids of {table}", "E_{ids}", "§3.4", f"each {word} token's learned row")
         inputs: tuple[str, ...] = (table, ids)
-        if self.choices.eight_bits:
-            how = how._replace(operation="lookup_whole", plain=f"row ids of {table}.whole / its factor")
-            inputs = (f"{table}.whole", ids, f"{table}.factor")
+        if self.whole:
+            how = how._replace(operation="lookup_whole", plain=f"row ids of {table}.whole · its scale")
+            inputs = (f"{table}.whole", ids, f"{table}.scale")
         embedding = self.add(f"{side}.embedding", axes, how, inputs)
         how = formulas.SCALED if self.config.scale_embeddings else formulas.UNSCALED
         scaled = self.add(f"{side}.scaled", axes, how, (embedding,))
@@ -239,8 +236,7 @@ class _Way:
         if self.choices.normalise is variants.unnormalised:
             return self.add(f"{name}.out", axes, formulas.copy(x, formulas.SAYS_NORM, formulas.WHAT_IF), (x,))
         mean = self.add(f"{name}.mean", rows, formulas.MEAN, (x,))
-        how = formulas.VARIANCE_BY_SQUARES if self.choices.eight_bits else formulas.VARIANCE
-        var = self.add(f"{name}.var", rows, how, (x, mean))
+        var = self.add(f"{name}.var", rows, formulas.VARIANCE, (x, mean))
         normed = self.add(f"{name}.normed", axes, formulas.NORMED, (x, mean, var))
         return self.add(f"{name}.out", axes, formulas.GAIN_AND_BIAS, (normed, f"{name}.gain", f"{name}.bias"))
 
@@ -253,7 +249,10 @@ class _Way:
         logits = self.project("out.logits", "TV", x, parameters, "§3.4", "a number for each word there is")
         prob = self.softmax("out.prob", "TV", logits, "§3.4", "each word's probability to be next")
         choice = self.add("out.choice", "T", formulas.CHOICE, (prob,))
-        self.add("out.score", "T", formulas.SCORE, (prob, choice))
+        if self.choices.arithmetic is FLOAT:
+            self.add("out.score", "T", formulas.SCORE, (prob, choice))
+        else:
+            self.add("out.score", "T", formulas.SCORE_OF_LOGITS, (logits, choice))
 
     def classes(self) -> None:
         x = self.rows("out.x", self.add("out.pooled", "D", formulas.POOLED, ("memory",)), "D")
@@ -263,11 +262,11 @@ class _Way:
     # --- formulas that recur ------------------------------------------------------------------------------------------
 
     def rows(self, name: str, x: str, axes: str) -> str:
-        """Rows made ready to be multiplied: themselves, or `name.whole` and `name.factor`."""
-        if not self.choices.eight_bits:
+        """Rows made ready to be multiplied: themselves, or `name.whole` and `name.scale`."""
+        if not self.whole:
             return x
-        factor = self.add(f"{name}.factor", axes[:-1], formulas.ROW_FACTOR, (x,))
-        self.add(f"{name}.whole", axes, formulas.WHOLE_ROWS, (x, factor))
+        scale = self.add(f"{name}.scale", axes[:-1], formulas.ROW_SCALE, (x,))
+        self.add(f"{name}.whole", axes, formulas.WHOLE_ROWS, (x, scale))
         return name
 
     def project(self, address: str, axes: str, x: str, parameters: tuple[str, ...], place: str, says: str) -> str:
@@ -277,16 +276,16 @@ class _Way:
         tied = W in (source_table(self.config), target_table(self.config))
         operation, formula, latex = ("_tied", f"{letter}ᵀ", letter + r"^\top") if tied else ("", letter, letter)
         plus, latex_plus = (" + b", "+b") if b else ("", "")
-        if not self.choices.eight_bits:
+        if not self.whole:
             how = Formula(f"project{operation}", f"x {formula}{plus}", f"x{latex}{latex_plus}", place, says)
             return self.add(address, axes, how, (x, *parameters))
         plain, exact = f"x.whole {letter}.whole{'ᵀ' * tied}", "the same in whole numbers: exact"
-        how = Formula(f"whole_product{operation}", plain, "x_8W_8", formulas.EIGHT_BITS, exact)
+        how = Formula(f"whole_product{operation}", plain, r"\bar{x}\bar{W}", formulas.WHOLE_NUMBERS, exact)
         name = f"{without_head(address)[0]}.product{head}"
         product = self.add(name, axes, how, (f"{x}.whole", f"{W}.whole{head}"))
-        formula = f"product / factor of x / factor of {letter}{plus}"
-        how = Formula("restore", formula, r"\frac{x_8W_8}{f_xf_W}" + latex_plus, place, says)
-        return self.add(address, axes, how, (product, f"{x}.factor", f"{W}.factor{head}", *b))
+        formula = f"product · (scale of x · scale of {letter}){plus}"
+        how = Formula("restore", formula, r"\bar{x}\bar{W}\,(s_xs_W)" + latex_plus, place, says)
+        return self.add(address, axes, how, (product, f"{x}.scale", f"{W}.scale{head}", *b))
 
     def softmax(self, address: str, axes: str, x: str, place: str, says: str) -> str:
         how = formulas.NAIVE_SOFTMAX if self.choices.softmax is variants.naive_softmax else formulas.SOFTMAX

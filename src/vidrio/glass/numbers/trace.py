@@ -8,40 +8,33 @@ Addresses are the same everywhere: command line, JSON, page, tests, errors.
     enc.0.self.weights.h1            a whole matrix
     enc.0.self.weights.h1[1,0]       one of its numbers; rows and columns by number or by token: [world,hello]
     dec.0.self.WQ.h1[2,3]            a parameter
-    dec.0.cross.weights.h0@1         the decoder's rows as they stood at decoding step 1
-    out.prob[hola]@0                 outputs at a step: the row is the step
+    out.prob[0,hola]                 what the decoder gave out after its first row: a row is a decoding step
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from vidrio.errors import AddressError, nearest
-from vidrio.glass.numbers.stages import Stage, is_output, stages, stages_of, without_head
+from vidrio.glass.numbers.stages import Stage, stages, stages_of, without_head
 from vidrio.glass.paper.maths import Array, Tap
 from vidrio.glass.paper.transformer import Machine
 
 
 @dataclass(frozen=True)
 class Address:
-    """A parsed address: the quantity, the place in it, the decoding step."""
+    """A parsed address: the quantity, and the place in it."""
 
     name: str
     index: tuple[str, ...] = ()
-    step: int | None = None
 
     def __str__(self) -> str:
-        inside = f"[{','.join(self.index)}]" if self.index else ""
-        return f"{self.name}{inside}" + ("" if self.step is None else f"@{self.step}")
+        return self.name + (f"[{','.join(self.index)}]" if self.index else "")
 
 
-def written(name: str, index: tuple[str, ...], step: int | None) -> str:
-    """An address as people write it: at a step, an output has lost its row."""
-    at_step = step is not None and is_output(name) and index[:1] == (str(step),)
-    return str(Address(name, index[1:] if at_step else index, step))
-
-
-_ADDRESS = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?:\[(?P<index>.+)\])?(?:@(?P<step>\d+))?", re.DOTALL)
+_ADDRESS = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?:\[(?P<index>.+)\])?", re.DOTALL)
 
 
 def parse_address(text: str) -> Address:
@@ -49,11 +42,11 @@ def parse_address(text: str) -> Address:
     match = _ADDRESS.fullmatch(text.strip())
     if match is None:
         raise AddressError(
-            f"{text!r} is not an address", do="write it like enc.0.self.weights.h1[1,0] or out.prob[hola]@0"
+            f"{text!r} is not an address", do="write it like enc.0.self.weights.h1[1,0] or out.prob[0,hola]"
         )
     # At commas; a token that is or holds a comma, or that looks like a number, is written in quotes.
     index = re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', match["index"] or "")
-    return Address(match["name"], tuple(part.strip() for part in index), int(match["step"]) if match["step"] else None)
+    return Address(match["name"], tuple(part.strip() for part in index))
 
 
 @dataclass(repr=False)
@@ -71,8 +64,6 @@ class Trace:
     sizes: dict[str, int] = field(default_factory=dict)
     # What a what-if put other numbers in place of: as they were computed, before it did.
     computed: dict[str, Array] = field(default_factory=dict)
-    # Where one pass is not what the steps computed (no causal mask): a trace of each step by itself.
-    steps: Sequence["Trace"] = ()
 
     def __post_init__(self) -> None:
         c = self.machine.config
@@ -96,6 +87,13 @@ class Trace:
         self.values[name] = value
         return value
 
+    def take(self, ids: Sequence[int]) -> None:
+        """Keep the tokens that the search took, and their log-probabilities."""
+        choice_T, values = np.asarray(ids, dtype=np.int64), self.values
+        self.tap("out.choice", choice_T)
+        log_of_choice = self.machine.arithmetic.log_of_choice
+        self.tap("out.score", log_of_choice(values["out.logits"], values["out.prob"], choice_T))
+
     def tap_through(self, change: Tap) -> Tap:
         """A tap that lets `change` alter the value first, then keeps what it became."""
 
@@ -114,12 +112,6 @@ class Trace:
         """
         if step is None:
             return self
-        steps = self.sizes.get("T", 0)
-        if step >= steps:
-            found = f"steps 0 to {steps - 1}" if steps else "a run without decoding steps"
-            raise AddressError(f"there is no decoding step {step}", found=found)
-        if self.steps:
-            return self.steps[step]
 
         def first_rows(arrays: Mapping[str, Array]) -> dict[str, Array]:
             return {
@@ -163,17 +155,6 @@ class Trace:
         stage = self.stage(name)
         return parameter_array(self.machine, name) if stage.of_the_model else self.values[name]
 
-    def rows_at_step(self, name: str, step: int | None) -> Array:
-        """A decoder quantity as it stood at a step: its first rows (and, in self-attention, columns); of an output
-        the row of that step."""
-        array = self.as_of(step).array(name)
-        return array[step] if step is not None and self.stage(name).per_step else array
-
-    def axis_names(self, address: Address) -> str:
-        """The axes left at an address: at a step, an output has lost its T."""
-        stage = self.stage(address.name)
-        return stage.axes[1:] if address.step is not None and stage.per_step else stage.axes
-
     def axis_tokens(self, name: str, axis: str) -> Sequence[str]:
         """What the rows or columns along an axis stand for, where they stand for tokens."""
         side = self.source_vocabulary if name.startswith("src.") else self.vocabulary
@@ -181,9 +162,9 @@ class Trace:
 
     def position(self, address: Address) -> tuple[int, ...]:
         """The indices of an address as numbers, tokens looked up; refused if they lie outside."""
-        array, axes = self.rows_at_step(address.name, address.step), self.axis_names(address)
+        array, axes = self.array(address.name), self.stage(address.name).axes
         if len(address.index) != array.ndim:
-            here = Address(address.name, tuple("0" * array.ndim), address.step)
+            here = Address(address.name, tuple("0" * array.ndim))
             count = f"{array.ndim} {'index' if array.ndim == 1 else 'indices'}"
             raise AddressError(
                 f"{address} needs {count}, one for each of its axes {axes}",
@@ -212,14 +193,14 @@ class Trace:
 
     def number(self, address: Address) -> float:
         """The one number at an address."""
-        return float(self.rows_at_step(address.name, address.step)[self.position(address)])
+        return float(self.array(address.name)[self.position(address)])
 
 
 def parameter_array(machine: Machine, name: str) -> Array:
     """A parameter by its address; one head of it where the address ends in .h0, .h1, …"""
     whole, head = without_head(name)
     matrix, _, quantity = whole.rpartition(".")
-    if quantity in ("whole", "factor"):
+    if quantity in ("whole", "scale"):
         array: Array = getattr(machine.whole_parameters[matrix], quantity)
     else:
         array = machine.parameters[whole]

@@ -1,27 +1,21 @@
 """How a machine multiplies and adds. One choice, made when the model is built:
 
-FLOAT               as the paper writes it, in floating point
-eight_bits(beam)    as the fast engine computes: whole numbers of eight bits wherever a parameter multiplies
+FLOAT                      as the paper writes it, in floating point, sums in whatever order NumPy takes
+engine.WHOLE_NUMBERS       as the engine computes: whole numbers wherever a parameter multiplies
+engine.IN_ORDER            as the engine computes with matrices that stay in float32
 
 Every other function of the machine is written once, on top of these.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from vidrio.glass.paper import maths
 from vidrio.glass.paper.maths import Array, Tap
-
-
-class WholeNumbers(NamedTuple):
-    """Numbers as whole ones from −127 to 127: each stands for whole / factor. A row (or a column) shares a factor."""
-
-    whole: Array
-    factor: Array
-
+from vidrio.model.quantised import WholeNumbers
 
 Rows = Array | WholeNumbers  # what a projection multiplies
 
@@ -51,24 +45,21 @@ class Projection:
     transposed: bool = False  # x Wᵀ
 
 
-# Q Kᵀ; the divisor too, because the fast engine divides before it rounds.
-Scores = Callable[[Array, Array, float], Array]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is a choice of its own
 class Arithmetic:
-    """The functions that differ between floating point and eight bits."""
+    """The functions that differ between NumPy's floating point and the engine."""
 
     name: str
     rows: Callable[[Array, str, Tap], Rows]  # makes rows ready to be multiplied
     project: Callable[[Machine, Rows, Projection, Tap], Array]
     look_up: Callable[[Machine, str, Array], Array]  # rows of an embedding, by ids
-    encoder_scores: Scores
-    decoder_scores: Scores  # in self-attention
-    cross_scores: Callable[[int], Scores]  # from the decoding step that the first query stands at
+    scores: Callable[[Array, Array], Array]  # Q Kᵀ
     mix: Callable[[Array, Array], Array]  # weights V
     softmax: Callable[[Array], Array]
+    log_of_choice: Callable[[Array, Array, Array], Array]  # of logits, probabilities and the tokens chosen
     normalise: Callable[..., Array]
+    column_mean: Callable[[Array], Array]  # of a classifier's rows
+    activations: Mapping[str, Callable[[Array], Array]]
 
 
 def as_they_are(x_LD: Array, name: str, tap: Tap) -> Rows:
@@ -86,7 +77,7 @@ def look_up(machine: Machine, table: str, ids_L: Array) -> Array:
     return machine.parameters[table][ids_L]
 
 
-def dot_products(Q_HLK: Array, K_HMK: Array, divisor: float) -> Array:
+def dot_products(Q_HLK: Array, K_HMK: Array) -> Array:
     """Q Kᵀ: every query with every key."""
     return Q_HLK @ K_HMK.swapaxes(-1, -2)
 
@@ -96,15 +87,27 @@ def mix(weights_HLM: Array, V_HMK: Array) -> Array:
     return weights_HLM @ V_HMK
 
 
+def log_of_choice(logits_TV: Array, prob_TV: Array, choice_T: Array) -> Array:
+    """log p of the tokens chosen; −∞ where one has the probability 0, as a forced token may."""
+    with np.errstate(divide="ignore"):
+        return np.log(prob_TV[np.arange(len(choice_T)), choice_T])
+
+
+def column_mean(x_LD: Array) -> Array:
+    """The mean row."""
+    return x_LD.mean(axis=0)
+
+
 FLOAT = Arithmetic(
     name="float",
     rows=as_they_are,
     project=project,
     look_up=look_up,
-    encoder_scores=dot_products,
-    decoder_scores=dot_products,
-    cross_scores=lambda first_step: dot_products,
+    scores=dot_products,
     mix=mix,
     softmax=maths.softmax,
+    log_of_choice=log_of_choice,
     normalise=maths.layer_norm,
+    column_mean=column_mean,
+    activations=maths.ACTIVATIONS,
 )

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from vidrio.glass.paper.arithmetic import Machine, Projection, Rows, Scores, dot_products
+from vidrio.glass.paper.arithmetic import Machine, Projection, Rows
 from vidrio.glass.paper.maths import Array, Tap, no_tap, tap_heads
 
 Make = Callable[[], Array]
@@ -75,14 +75,13 @@ class Attention:
 
     name: str  # enc.0.self
     mask: Mask = see_all
-    scores: Scores = dot_products  # Q Kᵀ
     keep: Keep = all_new
 
 
 def attend(machine: Machine, kind: Attention, Q_HLK: Array, K_HMK: Array, V_HMK: Array, tap: Tap) -> Array:
     """softmax(Q Kᵀ / √K) V, of each head by itself. Eq. 1."""
-    scores_HLM = tap("scores", kind.scores(Q_HLK, K_HMK, machine.score_divisor))
-    scaled_HLM = tap("scaled", (scores_HLM / machine.score_divisor).astype(Q_HLK.dtype, copy=False))
+    scores_HLM = tap("scores", machine.arithmetic.scores(Q_HLK, K_HMK))
+    scaled_HLM = tap("scaled", scores_HLM / machine.score_divisor)
     visible_HLM = kind.mask(scaled_HLM, "masked", tap)
     weights_HLM = tap("weights", machine.softmax(visible_HLM))
     return tap("head", machine.arithmetic.mix(weights_HLM, V_HMK))

@@ -9,19 +9,20 @@ Paper: §3.1 and Figure 1. Axes: see `config.py`. Read next: attention.py, then 
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from vidrio.errors import InputError
-from vidrio.glass.paper import attention, maths, positions
-from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic, Projection, WholeNumbers
+from vidrio.glass.paper import attention, positions
+from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic, Projection
 from vidrio.glass.paper.attention import Attention, Kept, Mask, multi_head, see_all
-from vidrio.glass.paper.eight_bits import eight_bits, whole_parameters
+from vidrio.glass.paper.engine import IN_ORDER, WHOLE_NUMBERS
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 from vidrio.model.config import ModelConfig
-from vidrio.model.parameters import check_parameters, output_is_tied, parameter_specs, source_table, target_table
+from vidrio.model.parameters import check_parameters, output_is_tied, source_table, target_table
+from vidrio.model.quantised import WholeNumbers, dequantise, in_whole_numbers, multiplies_in_whole_numbers
 
 SubLayer = Callable[[Array], Array]
 
@@ -43,23 +44,17 @@ class Machine:
     add_residual: Callable[[Array, Array], Array]
     embedding_scale: float
     score_divisor: float
-
-    @cached_property
-    def whole_parameters(self) -> Mapping[str, WholeNumbers]:
-        """The matrices in eight bits, where the machine computes with those."""
-        specs = parameter_specs(self.config)
-        return whole_parameters(self.parameters, {name: specs[name].axes for name in self.parameters})
+    whole_parameters: Mapping[str, WholeNumbers] = field(default_factory=dict)  # where it multiplies with those
 
 
 def build(
-    config: ModelConfig, parameters: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
+    config: ModelConfig, stored: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
 ) -> Machine:
     """Make a model ready: check the parameters, and turn each choice of the config into a function or a table.
 
-    np.int8 is the arithmetic of the fast engine, with the model's own beam.
+    Parameters may be as a file stores them: integers with their scales.
     """
-    if dtype is np.int8:
-        dtype, arithmetic = np.float32, eight_bits(config.decoding.beam)
+    parameters = dequantise(stored)
     check_parameters(parameters, config)
     p: dict[str, Array] = {name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()}
     if config.positions == "learned":
@@ -74,21 +69,20 @@ def build(
         target_positions_PD=target_PD,
         arithmetic=arithmetic,
         softmax=arithmetic.softmax,
-        activate=maths.ACTIVATIONS[config.activation],
+        activate=arithmetic.activations[config.activation],
         normalise=arithmetic.normalise,
         mask=attention.causal,
         place_norm={"post": norm_after, "pre": norm_before}[config.norm],
         add_residual=np.add,
         embedding_scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,  # §3.4
         score_divisor=attention.divisor(config.d_head),
+        whole_parameters=in_whole_numbers(stored, config) if arithmetic is WHOLE_NUMBERS else {},
     )
 
 
-def for_beam(machine: Machine, beam: int) -> Machine:
-    """A machine in eight bits adds as the fast engine does for so many hypotheses at once; another one stays."""
-    if machine.arithmetic.name != "eight bits" or machine.arithmetic is eight_bits(beam):
-        return machine
-    return replace(machine, arithmetic=eight_bits(beam))
+def build_as_engine(config: ModelConfig, stored: Mapping[str, Array]) -> Machine:
+    """The machine whose numbers are the engine's, to the last bit. `stored`: the file's arrays (read_arrays)."""
+    return build(config, stored, np.float32, WHOLE_NUMBERS if multiplies_in_whole_numbers(stored) else IN_ORDER)
 
 
 # --- sub-layers -------------------------------------------------------------------------------------------------------
@@ -154,7 +148,7 @@ def encode(machine: Machine, source_ids: Sequence[int], tap: Tap = no_tap) -> Ar
 
 def encoder_layer(machine: Machine, x_SD: Array, name: str, tap: Tap = no_tap) -> Array:
     """Self-attention, then feed-forward, each with its residual and its norm. §3.1."""
-    kind = Attention(f"{name}.self", scores=machine.arithmetic.encoder_scores)
+    kind = Attention(f"{name}.self")
     x_SD = machine.place_norm(machine, x_SD, lambda x: multi_head(machine, kind, x, x, tap), f"{name}.self", tap)
     return machine.place_norm(machine, x_SD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)
 
@@ -188,11 +182,11 @@ def decoder_layer(
     kept: Kept | None = None,
 ) -> Array:
     """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
-    arithmetic, kept = machine.arithmetic, kept or Kept()
-    to_itself = Attention(f"{name}.self", machine.mask, arithmetic.decoder_scores, kept.grow)
+    kept = kept or Kept()
+    to_itself = Attention(f"{name}.self", machine.mask, kept.grow)
     x_TD = machine.place_norm(machine, x_TD, lambda x: multi_head(machine, to_itself, x, x, tap), f"{name}.self", tap)
     if memory_SD is not None:
-        across = Attention(f"{name}.cross", see_all, arithmetic.cross_scores(kept.length), kept.once)
+        across = Attention(f"{name}.cross", see_all, kept.once)
         attend = partial(multi_head, machine, across, y_MD=memory_SD, tap=tap)
         x_TD = machine.place_norm(machine, x_TD, attend, f"{name}.cross", tap)
     return machine.place_norm(machine, x_TD, lambda x: feed_forward(machine, x, f"{name}.ffn", tap), f"{name}.ffn", tap)
@@ -213,7 +207,7 @@ def predict(machine: Machine, x_TD: Array, tap: Tap = no_tap) -> Array:
 
 def classify(machine: Machine, source_ids: Sequence[int], tap: Tap = no_tap) -> Array:
     """Encoder only: the mean row of the memory, and a linear layer on top → probabilities of the classes."""
-    return predict(machine, tap("out.pooled", encode(machine, source_ids, tap).mean(axis=0)), tap)
+    return predict(machine, tap("out.pooled", machine.arithmetic.column_mean(encode(machine, source_ids, tap))), tap)
 
 
 def translate_forced(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from vidrio.glass.paper import positions
 from vidrio.glass.paper.attention import allowed_LM
 from vidrio.glass.paper.maths import Array, Tap, no_tap
 
@@ -47,5 +48,6 @@ def no_residual(x_LD: Array, made_LD: Array) -> Array:
 def slipped_sinusoidal(n_positions: int, d_model: int) -> Array:
     """The worked example's slip: the column j stands where the pair's number i should, so that no two columns share a
     frequency. Row 1 of width 4 begins sin 1, cos 0.01 instead of sin 1, cos 1."""
-    angle = np.arange(n_positions)[:, None] / 10000.0 ** (2 * np.arange(d_model) / d_model)
-    return np.where(np.arange(d_model) % 2 == 0, np.sin(angle), np.cos(angle))
+    scale_D = positions.exp(2 * np.arange(d_model) / d_model * positions.LOG_10000)
+    sine_PD, cosine_PD = positions.sine_and_cosine(np.arange(n_positions)[:, None] / scale_D)
+    return np.where(np.arange(d_model) % 2 == 0, sine_PD, cosine_PD)

@@ -36,11 +36,12 @@ class Operation:
     facts: Callable[..., Facts] = no_facts  # numbers on the way that the formula alone does not show
     causal: bool = False  # what is right of the diagonal is made from nothing
     by_row: bool = False  # a whole row is worked out at once
+    chooses: bool = False  # a number that its second input chooses has a part of its own
 
     @property
     def picks(self) -> bool:
         """Whether its second input says which numbers of the first one enter: ids, choices."""
-        return "p" in self.indices
+        return "p" in self.indices or self.chooses
 
 
 def expression(cells: Cells, stage: Stage, place: Place) -> Expression:
@@ -127,10 +128,6 @@ def variance(m: Making, row: Row, mean: Number) -> Expression:
     return divided_by_length(row, Long("square", row, mean))
 
 
-def variance_by_squares(m: Making, row: Row, mean: Number) -> Expression:
-    return apply("max0", divided_by_length(row, Long("product", row, row)) - mean.squared())
-
-
 def normalise(m: Making, x: Number, mean: Number, variance: Number) -> Expression:
     epsilon = Number(m.cells.trace.machine.config.norm_epsilon, symbol="ε", rounded=True)
     return (x - mean) / apply("sqrt", variance + epsilon)
@@ -152,24 +149,39 @@ def concat(m: Making) -> Expression:
     return m.cells.number(m.stage.inputs[column // d_head], (row, column % d_head))
 
 
-def factor(m: Making, row: Row) -> Expression:
-    """127 / max |x|; 1 where all are 0."""
-    largest = max(row.numbers(), key=lambda number: abs(number.value))
-    return Number(127.0) / apply("abs", largest) if largest.value else Number(1.0)
+def scale_of_rows(m: Making, row: Row) -> Expression:
+    """max |x| / 127; 1 for a row of next to nothing."""
+    largest = largest_of(row)
+    return apply("abs", largest) / Number(127.0) if abs(largest.value) >= 2.0**-100 else Number(1.0)
 
 
-def whole_row(m: Making, x: Number, factor: Number) -> Expression:
-    """Rounded as the fast engine does, which adds 128 before it rounds, and takes it off again."""
-    return apply("round", x * factor + Number(128.0)) - Number(128.0)
+def scale_of_weights(m: Making, row: Row) -> Expression:
+    """max |W| / 63; 1 / 63 where all are 0."""
+    largest = largest_of(row)
+    return (apply("abs", largest) if largest.value else Number(1.0)) / Number(63.0)
 
 
-def whole_weight(m: Making, x: Number, factor: Number) -> Expression:
-    return apply("round", x * factor)
+def largest_of(row: Row) -> Number:
+    return max(row.numbers(), key=lambda number: abs(number.value))
 
 
-def restore(m: Making, product: Number, x_factor: Number, W_factor: Number, b: Number | None = None) -> Expression:
-    y = product / x_factor / W_factor
+def whole_row(m: Making, x: Number, scale: Number) -> Expression:
+    return apply("round", x * (Number(1.0) / scale))
+
+
+def whole_weight(m: Making, x: Number, scale: Number) -> Expression:
+    return apply("round", x / scale)
+
+
+def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, b: Number | None = None) -> Expression:
+    y = product * (x_scale * W_scale)
     return y if b is None else y + b
+
+
+def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
+    """log of exp(x) / Σ exp(x), without the quotient."""
+    chosen, largest = row[int(token.value)], Number(row.maximum, symbol="max")
+    return chosen - largest - apply("log", m.cells.exps(row, shifted=True))
 
 
 # --- what a receipt tells besides -------------------------------------------------------------------------------------
@@ -278,7 +290,7 @@ OPERATIONS = {
     "parameter": Operation(itself),
     "input": Operation(itself),
     "lookup": Operation(lambda m, x, token: x, "pj,i->ij"),
-    "lookup_whole": Operation(lambda m, whole, token, factor: whole / factor, "pj,i,p->ij"),
+    "lookup_whole": Operation(lambda m, whole, token, scale: whole * scale, "pj,i,p->ij"),
     "scale": Operation(scale, "ij->ij"),
     "sinusoidal_positions": Operation(lambda m: interleaved(m, m.place[1] // 2)),
     "sinusoidal_halves_positions": Operation(lambda m: in_halves(m, width(m))),
@@ -300,7 +312,6 @@ OPERATIONS = {
     "concat": Operation(concat),
     "mean": Operation(mean, "ij->i"),
     "variance": Operation(variance, "ij,i->i", facts_of_variance),
-    "variance_by_squares": Operation(variance_by_squares, "ij,i->i", facts_of_variance),
     "normalise": Operation(normalise, "ij,i,i->ij", facts_of_normalise),
     "gain_and_bias": Operation(lambda m, x, gain, bias: x * gain + bias, "ij,j,j->ij", facts_of_gain_and_bias),
     "relu": Operation(lambda m, x: apply("max0", x), "ij->ij"),
@@ -310,8 +321,10 @@ OPERATIONS = {
     "column_mean": Operation(mean, "ij->j"),
     "choice": Operation(itself, facts=facts_of_choice),
     "log_of_choice": Operation(lambda m, prob, token: apply("log", prob), "ip,i->i"),
-    "factor_of_rows": Operation(factor, "ik->i"),
-    "factor_of_columns": Operation(factor, "kj->j"),
+    "log_softmax_of_choice": Operation(log_softmax_of_choice, "ik,i->i", chooses=True),
+    "scale_of_rows": Operation(scale_of_rows, "ik->i"),
+    "scale_of_weight_rows": Operation(scale_of_weights, "ik->i"),
+    "scale_of_weight_columns": Operation(scale_of_weights, "kj->j"),
     "whole_by_rows": Operation(whole_row, "ij,i->ij"),
     "whole_by_columns": Operation(whole_weight, "ij,j->ij"),
     "whole_table": Operation(whole_weight, "ij,i->ij"),

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from vidrio.glass.numbers.stages import Stage, without_head
-from vidrio.glass.numbers.trace import Address, Trace, written
+from vidrio.glass.numbers.trace import Address, Trace
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.proof import expressions, notations
 from vidrio.glass.proof.cells import Cells, Making, Place, inputs_of
@@ -27,28 +27,18 @@ ANY = ":"  # in an address: every index of that axis
 
 @dataclass(frozen=True)
 class At:
-    """One number: its quantity, its place, and the decoding step at which it is looked at."""
+    """One number: its quantity, and its place."""
 
     name: str
     place: Place
-    step: int | None = None
 
     def __str__(self) -> str:
-        return written(self.name, tuple(map(str, self.place)), self.step)
+        return str(Address(self.name, tuple(map(str, self.place))))
 
 
 def locate(trace: Trace, address: Address) -> At:
     """Which number an address means; AddressError with the nearest valid ones if there is none."""
-    place, stage = trace.position(address), trace.stage(address.name)
-    step = address.step if "T" in stage.axes else None
-    return At(address.name, (step, *place) if step is not None and stage.per_step else place, step)
-
-
-def step_of(trace: Trace, at: At) -> int | None:
-    """The step at which the numbers are read that a number was made from."""
-    if at.step is None and trace.steps and trace.stages[at.name].per_step:
-        return at.place[0]  # each step computed its output by itself
-    return at.step
+    return At(address.name, trace.position(address))
 
 
 def same(a: float, b: float) -> bool:
@@ -149,11 +139,8 @@ class Receipt:
 
 
 def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
-    """The receipt of one number. `cells`, of its step's trace, saves fetching the same rows again for the next one."""
-    step = step_of(trace, at)
-    cells = cells or Cells(trace.as_of(step))
-    here = cells.trace
-    stage = here.stages[at.name]
+    """The receipt of one number. `cells`, of this trace, saves fetching the same rows again for the next one."""
+    cells, stage = cells or Cells(trace), trace.stages[at.name]
     operation, making = OPERATIONS[stage.operation], Making(cells, stage, at.place)
     made_of = inputs_of(making, operation.indices)
     node = operation.express(making, *made_of)
@@ -164,16 +151,13 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
     return Receipt(
         at=at,
         stage=stage,
-        tokens=tokens_of(here, at),
-        value=here.array(at.name)[at.place].item(),
+        tokens=tokens_of(trace, at),
+        value=trace.array(at.name)[at.place].item(),
         compared=compared(cells, stage, at.place, node),
         precision=cells.precision,
         expression=node,
-        inputs=tuple(
-            (At(*cell, step if "T" in here.stages[cell[0]].axes else None), cells.number(*cell).value)
-            for cell in sources
-        ),
-        used_by=tuple(used_by(here, at, alone=bool(trace.steps))),
+        inputs=tuple((At(*cell), cells.number(*cell).value) for cell in sources),
+        used_by=tuple(used_by(trace, at)),
         facts=tuple(operation.facts(making, *made_of)),
     )
 
@@ -190,20 +174,13 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
 # --- where it goes ----------------------------------------------------------------------------------------------------
 
 
-def used_by(trace: Trace, at: At, *, alone: bool = False) -> Iterator[str]:
-    """The numbers that are made from this one, by address; `:` stands for every index. `alone`: each step was computed
-    by itself, so an output is made from its own step's rows only."""
+def used_by(trace: Trace, at: At) -> Iterator[str]:
+    """The numbers that are made from this one, by address; `:` stands for every index."""
     for stage in trace.stages.values():
         for slot, name in enumerate(stage.inputs):
-            if name != at.name or stage.address not in trace:
-                continue
-            for index in uses_of(trace, stage, slot, at.place):
-                step = at.step if "T" in stage.axes else None
-                if step is not None and stage.per_step:
-                    if alone and index[0] != step:
-                        continue
-                    step = index[0]
-                yield written(stage.address, tuple(ANY if i is None else str(i) for i in index), step)
+            if name == at.name and stage.address in trace:
+                for index in uses_of(trace, stage, slot, at.place):
+                    yield str(Address(stage.address, tuple(ANY if i is None else str(i) for i in index)))
 
 
 # --- where it comes from ----------------------------------------------------------------------------------------------
@@ -225,13 +202,10 @@ def walk(trace: Trace, at: At, limit: int) -> list[Line]:
     lines: list[Line] = []
     seen = {at}
     waiting = [(0, at)]
-    cells: dict[int | None, Cells] = {}  # of each step
+    cells = Cells(trace)
     while waiting and len(lines) < limit:
         depth, now = waiting.pop()
-        step = step_of(trace, now)
-        if step not in cells:
-            cells[step] = Cells(trace.as_of(step))
-        bill = receipt(trace, now, cells[step])
+        bill = receipt(trace, now, cells)
         lines.append(Line(depth, bill))
         new = [source for source, _ in reversed(bill.inputs) if source not in seen]
         seen.update(new)
@@ -242,13 +216,12 @@ def walk(trace: Trace, at: At, limit: int) -> list[Line]:
 
 def made_from(trace: Trace, at: At) -> dict[str, int]:
     """How many numbers of each quantity go into one number, itself left out; parameters first, then along the way."""
-    here = trace.as_of(step_of(trace, at))
-    start = np.zeros(here.array(at.name).shape, dtype=bool)
+    start = np.zeros(trace.array(at.name).shape, dtype=bool)
     start[at.place] = True
     wanted: dict[str, Array] = {at.name: start}
-    for stage in reversed(list(here.stages.values())):
+    for stage in reversed(list(trace.stages.values())):
         if stage.address in wanted:
-            for name, needed in needs_of(here, stage, wanted[stage.address]):
+            for name, needed in needs_of(trace, stage, wanted[stage.address]):
                 wanted[name] = wanted[name] | needed if name in wanted else needed
     wanted[at.name] = wanted[at.name] & ~start
-    return {name: int(wanted[name].sum()) for name in here.stages if name in wanted and wanted[name].any()}
+    return {name: int(wanted[name].sum()) for name in trace.stages if name in wanted and wanted[name].any()}

@@ -8,10 +8,12 @@ import numpy as np
 from vidrio.errors import ConfigError
 from vidrio.glass.numbers.stages import without_head
 from vidrio.glass.paper import attention, positions, variants
-from vidrio.glass.paper.arithmetic import FLOAT
-from vidrio.glass.paper.eight_bits import eight_bits
+from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import Machine
+from vidrio.model.parameters import parameter_specs
+from vidrio.model.quantised import SUMMED, in_whole_numbers, whole_numbers
 
 
 def with_softmax(machine: Machine, kind: str) -> Machine:
@@ -66,21 +68,31 @@ def with_positions(machine: Machine, kind: str) -> Machine:
     )
 
 
+def with_whole_numbers(machine: Machine) -> Machine:
+    """Parameters multiply as the engine multiplies them in a large model."""
+    machine = with_arithmetic(machine, WHOLE_NUMBERS, np.float32)
+    return replace(machine, whole_parameters=in_whole_numbers(machine.parameters, machine.config))
+
+
 def with_dtype(machine: Machine, dtype: type) -> Machine:
-    """Everything in floating point of this kind; np.int8 is the arithmetic of the fast engine. What another what-if has
-    put in the place of the arithmetic's functions stays there."""
-    was, arithmetic = machine.arithmetic, FLOAT
-    if dtype is np.int8:
-        dtype, arithmetic = np.float32, eight_bits(machine.config.decoding.beam)
+    """Everything in NumPy's floating point of this kind."""
+    return with_arithmetic(machine, FLOAT, dtype)
+
+
+def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Machine:
+    """What another what-if has put in the place of the arithmetic's functions stays there."""
+    was = machine.arithmetic
     with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
         return replace(
             machine,
             arithmetic=arithmetic,
             softmax=arithmetic.softmax if machine.softmax is was.softmax else machine.softmax,
             normalise=arithmetic.normalise if machine.normalise is was.normalise else machine.normalise,
+            activate=arithmetic.activations[machine.config.activation],
             parameters={name: p.astype(dtype) for name, p in machine.parameters.items()},
             source_positions_PD=machine.source_positions_PD.astype(dtype),
             target_positions_PD=machine.target_positions_PD.astype(dtype),
+            whole_parameters={},
         )
 
 
@@ -92,9 +104,14 @@ def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]
     array = machine.parameters[whole].copy()
     part = int(head.removeprefix(".h")) if head else ...
     array[part] = change(array[part])
+    whole_parameters = machine.whole_parameters
+    if whole in whole_parameters:
+        changed = whole_numbers(array, SUMMED[parameter_specs(machine.config)[whole].axes])
+        whole_parameters = {**whole_parameters, whole: changed}
     return replace(
         machine,
         parameters={**machine.parameters, whole: array},
+        whole_parameters=whole_parameters,
         source_positions_PD=array if whole == "src.pos" else machine.source_positions_PD,
         target_positions_PD=array if whole == "tgt.pos" else machine.target_positions_PD,
     )

@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vidrio.glass.numbers.trace import Trace, written
+from vidrio.glass.numbers.trace import Address, Trace
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.whatif.whatif import WhatIf
-
-# One pass and step by step add up in another order; differences up to so many epsilons of a quantity's largest number
-# are that, and no change.
-ROUNDING = 2**14
 
 
 @dataclass(frozen=True)
@@ -46,13 +42,14 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
     """Two runs on the same text, number by number."""
     shared = _shared(before.target_tokens, after.target_tokens)
     step = shared - 1 if shared else None  # the last one that saw the same words
-    noise = ROUNDING if bool(before.steps) != bool(after.steps) else 0
-    quantities = tuple(_quantities(before.as_of(step), after.as_of(step), step if after.steps else None, noise))
+    quantities = tuple(_quantities(before.as_of(step), after.as_of(step)))
     kl: tuple[float, ...] = ()
     if "out.prob" in before and "out.prob" in after:
         p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
         kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
-    notes = ["one pass would not show what decoding computed, so each step was run by itself"] if after.steps else []
+    notes = []
+    if after.machine.mask is not before.machine.mask and "tgt.ids" in after:
+        notes = ["the numbers are those of the last step, where earlier rows see later words"]
     idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
     notes += [f"{change.asked}: there was nothing to change" for change in idle]
     return Comparison(
@@ -74,25 +71,21 @@ def _shared(a: Sequence[str], b: Sequence[str]) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
-def _quantities(before: Trace, after: Trace, step: int | None, noise: int) -> Iterator[Changed]:
+def _quantities(before: Trace, after: Trace) -> Iterator[Changed]:
     """Of what both have: parameters first. Ids are left out: how far one is from another says nothing."""
     for name, stage in before.stages.items():
         if stage.kind in ("parameter", "value", "aggregate") and name in before and name in after:
-            own_step = step if "T" in stage.axes and not stage.per_step else None
-            yield _changed(name, before.array(name), after.array(name), own_step, noise)
+            yield _changed(name, before.array(name), after.array(name))
 
 
-def _changed(name: str, before: Array, after: Array, step: int | None, noise: int) -> Changed:
-    epsilon = np.finfo(before.dtype).eps if before.dtype.kind == "f" else 0.0
+def _changed(name: str, before: Array, after: Array) -> Changed:
     before, after = before.astype(np.float64), after.astype(np.float64)
     same = (before == after) | (np.isnan(before) & np.isnan(after))
     with np.errstate(invalid="ignore"):
         difference = np.where(same, 0.0, np.abs(after - before))
-        finite = np.abs(before[np.isfinite(before)])
-        difference[difference <= noise * epsilon * finite.max(initial=0.0)] = 0.0
     flat = int(np.argmax(difference))  # argmax takes NaN for the largest
     place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
-    address = written(name, tuple(map(str, place)), step)
+    address = str(Address(name, tuple(map(str, place))))
     return Changed(address, name, float(difference[place]), float(before[place]), float(after[place]))
 
 
@@ -130,18 +123,10 @@ def _kl(p: Array, q: Array) -> float:
 
 
 def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
-    """The address of the first number that is NaN (or infinite), in the order in which they were computed: step by
-    step, and within a step along the way. The −∞ of the mask is no surprise."""
-    for step in range(trace.sizes["T"]) if trace.sizes.get("T") else [None]:
-        now = trace.as_of(step)
-        for name, array in now.values.items():
-            stage = now.stages[name]
-            rows = "T" in stage.axes
-            if array.dtype.kind != "f" or stage.operation == "mask" or (step and not rows):
-                continue
+    """The address of the first number that is NaN (or infinite), along the way. The −∞ of the mask is no surprise."""
+    for name, array in trace.values.items():
+        if array.dtype.kind == "f" and trace.stages[name].operation != "mask":
             places = np.argwhere(wrong(array))
-            if step and not trace.steps:
-                places = places[places[:, stage.axes.index("T")] == step]
             if len(places):
-                return written(name, tuple(map(str, places[0])), step if rows else None)
+                return str(Address(name, tuple(map(str, places[0]))))
     return None

@@ -122,9 +122,7 @@ WITHOUT = {
 }
 _SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
 DTYPES = {
-    "int8": Change(
-        "parameters multiply in eight bits, as in the fast engine", partial(changes.with_dtype, dtype=np.int8)
-    ),
+    "int8": Change("parameters multiply in whole numbers, as in the engine", changes.with_whole_numbers),
     **{
         dtype.__name__: Change(f"everything is computed in {dtype.__name__}", partial(changes.with_dtype, dtype=dtype))
         for dtype in (np.float16, np.float32, np.float64)
@@ -205,8 +203,6 @@ def _edit(option: str, words: str, before: Trace) -> Change:
     if not equals:
         raise ConfigError("what is missing is =VALUE", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
     address, value = parse_address(text), _number(value_text)
-    if address.step is not None:
-        raise AddressError(f"{address}: leave out @{address.step}", found="the row already says which step")
     stage = before.stage(address.name)
     if stage.kind in ("input", "choice") or stage.operation == "log_of_choice":
         raise AddressError(f"{address.name} cannot be changed", found="it follows from the text and the search")

@@ -1,1 +1,0 @@
-"""What `vidrio look` shows, as text, HTML and a notebook. Drawn here, not computed."""

@@ -1,0 +1,123 @@
+"""The engine's arithmetic: one order for every sum, right to float32's precision, and no step differs from one pass."""
+
+import math
+
+import numpy as np
+import pytest
+
+from parity_models import SOURCE, TARGET
+from traced import CHOICES, make_machine, run
+from vidrio.glass.paper import engine, maths, positions
+from vidrio.glass.paper.arithmetic import FLOAT
+from vidrio.glass.paper.attention import Kept
+from vidrio.glass.paper.decoding import decode_step
+from vidrio.glass.paper.engine import IN_ORDER, WHOLE_NUMBERS
+from vidrio.glass.paper.transformer import encode
+from vidrio.model.quantised import LARGEST, whole_numbers
+
+RANDOM = np.random.default_rng(5)
+
+
+def float32(*shape: int) -> np.ndarray:
+    return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def test_a_product_is_added_term_by_term_from_the_left() -> None:
+    a, b = float32(2, 3, 37), float32(2, 37, 5)
+    for place in np.ndindex(2, 3, 5):
+        h, i, j = place
+        total = np.float32(0)
+        for k in range(37):
+            total = np.float32(total + np.float32(a[h, i, k] * b[h, k, j]))
+        assert engine.in_order(a, b)[place] == total
+
+
+@pytest.mark.parametrize("n", [64, 3000])
+def test_a_product_of_whole_numbers_is_exact(n: int) -> None:
+    a, b = RANDOM.integers(-127, 128, (4, n)), RANDOM.integers(-LARGEST, LARGEST + 1, (n, 6))
+    found = engine.whole_product(a.astype(np.float32), b.astype(np.float32))
+    np.testing.assert_array_equal(found, (a @ b).astype(np.float32))
+
+
+def test_rows_are_rounded_to_the_nearest_of_255_numbers() -> None:
+    x = float32(5, 64)
+    x[3] = 0
+    x[4] = 1e-31
+    whole, scale = engine.rows(x, "x", lambda name, value: value)
+    assert np.abs(whole[:3]).max(axis=1).tolist() == [127.0] * 3
+    assert np.all(np.abs(whole * scale[:, None] - x) <= 0.5001 * scale[:, None])
+    assert scale[3:].tolist() == [1.0, 1.0]
+    assert not whole[3:].any()
+    assert not np.signbit(whole[whole == 0]).any()  # an integer has no −0
+
+
+def test_weights_are_rounded_to_the_nearest_of_127_numbers() -> None:
+    w = float32(64, 9)
+    w[:, 3] = 0
+    whole, scale = whole_numbers(w, 0)
+    assert set(np.abs(whole).max(axis=0)) == {float(LARGEST), 0.0}
+    assert scale[3] == np.float32(1) / np.float32(63)
+    assert np.all(np.abs(whole * scale - w) <= 0.5001 * scale)
+
+
+@pytest.mark.parametrize("name", ["gelu", "swish"])
+def test_activations_are_right_to_float32(name: str) -> None:
+    x = np.concatenate([np.linspace(-12, 12, 4801), [0, -0.0]]).astype(np.float32)
+    ours, exact = WHOLE_NUMBERS.activations[name](x), maths.ACTIVATIONS[name](x.astype(np.float64))
+    assert ours.dtype == np.float32
+    assert np.abs(ours - exact).max() < 2e-6
+
+
+def test_what_the_mask_hides_does_not_change_the_rest() -> None:
+    x = float32(3, 40)
+    hidden = np.concatenate([x, np.full((3, 13), -np.inf, np.float32)], axis=1)
+    np.testing.assert_array_equal(engine.softmax(hidden)[:, :40], engine.softmax(x))
+    np.testing.assert_allclose(engine.softmax(x), maths.softmax(x.astype(np.float64)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("arithmetic", [WHOLE_NUMBERS, IN_ORDER], ids=lambda a: a.name)
+@pytest.mark.parametrize("choice", [c for c, how in CHOICES.items() if how.get("shape") != "encoder"])
+def test_steps_with_kept_keys_and_values_give_the_bits_of_one_pass(choice: str, arithmetic: object) -> None:
+    machine = make_machine(choice, np.float32, arithmetic)
+    trace, kept = run(machine), Kept()
+    memory = encode(machine, SOURCE) if machine.config.has_encoder else None
+    for step, token in enumerate(i % machine.config.target_vocabulary for i in TARGET):
+        np.testing.assert_array_equal(decode_step(machine, [token], memory, kept), trace.array("out.logits")[step])
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_it_is_close_to_floating_point(choice: str) -> None:
+    exact = run(make_machine(choice)).array("out.prob")
+    for arithmetic, far in ((WHOLE_NUMBERS, 0.1), (IN_ORDER, 1e-5)):
+        found = run(make_machine(choice, np.float32, arithmetic)).array("out.prob")
+        assert found.dtype == np.float32
+        assert np.abs(found - exact).max() < far
+
+
+def test_a_score_is_the_logarithm_of_its_probability() -> None:
+    trace = run(make_machine("paper", np.float32, IN_ORDER))
+    prob = trace.array("out.prob")[np.arange(len(TARGET)), trace.array("out.choice")]
+    np.testing.assert_allclose(trace.array("out.score"), np.log(prob), rtol=1e-5)
+    assert FLOAT.log_of_choice(np.zeros((1, 2)), np.array([[1.0, 0.0]]), np.array([1])).tolist() == [-math.inf]
+
+
+def test_sines_and_cosines_are_right_to_the_last_bits() -> None:
+    angle = np.concatenate([np.linspace(0, 7, 1001), np.linspace(0, 5000, 20_001)])
+    sine, cosine = positions.sine_and_cosine(angle)
+    exact = angle.astype(np.longdouble)
+    assert np.abs(sine - np.sin(exact)).max() < 2.3e-16
+    assert np.abs(cosine - np.cos(exact)).max() < 2.3e-16
+
+
+@pytest.mark.parametrize("d_model", [4, 256, 1024])
+def test_scales_are_powers_of_ten_thousand(d_model: int) -> None:
+    exact = np.longdouble(10000) ** (np.arange(0, d_model, 2).astype(np.longdouble) / d_model)
+    assert np.abs(positions.scales(d_model) / exact - 1).max() < 4e-15
+
+
+def test_the_table_of_positions_is_the_same_everywhere() -> None:
+    """By its bits, which another processor must find too."""
+    import hashlib
+
+    table = positions.sinusoidal(600, 64)
+    assert hashlib.sha256(table.astype("<f8").tobytes()).hexdigest()[:16] == "27ebe40261d0ad1f"
