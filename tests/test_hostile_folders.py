@@ -217,8 +217,9 @@ def peak() -> int:
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Small models of several kinds, some with the fast engine's files, as folders."""
-    from small_models import rewrite_config, write_model
     from vidrio.fast.export import export
+
+    from small_models import rewrite_config, write_model
     from vidrio.model.find import PACKAGE
     from vidrio.model.folder import read_parameters, write_parameters
     from vidrio.model.quantised import quantise

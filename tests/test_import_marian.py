@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from vidrio.translate.glass_engine import Glass
 
 from marian_models import (
     ENGLISH,

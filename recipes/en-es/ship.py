@@ -69,11 +69,7 @@ def known_words(work: Path, direction: str, tokenizer: Tokenizer) -> str:
     for word, times in sorted(ordinary(source for source, _ in pairs).items()):
         # The first word of a sentence has a capital letter anyway; within one an ordinary word seldom has.
         words[word] = RARE if times >= OFTEN_ENOUGH else RARE_FIRST
-    return " ".join(
-        word
-        for word, tokens in words.items()
-        if fewest(word.capitalize(), tokenizer.count) >= tokens
-    )
+    return " ".join(word for word, tokens in words.items() if fewest(word.capitalize(), tokenizer.count) >= tokens)
 
 
 def fewest(word: str, tokens: Callable[[str], int]) -> int:
