@@ -45,8 +45,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     run = work / direction
     config, about = read_config(run)
     to.mkdir(parents=True, exist_ok=True)
-    for stale in ("config.json", "confidence.json"):
-        (to / stale).unlink(missing_ok=True)
+    (to / "config.json").unlink(missing_ok=True)
     parameters = quantise(read_parameters(run), config)
     write_parameters(to, parameters)
     shutil.copy(run / "tokenizer.json", to / "tokenizer.json")
