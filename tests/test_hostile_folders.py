@@ -143,23 +143,19 @@ def hostile(models: dict[str, dict[str, bytes]], draw: random.Random) -> dict[st
     return files
 
 
-def attempt(folder: Path, draw: random.Random) -> str:
+def attempt(folder: Path) -> str:
     """What comes of it: the kind of error, or "translated"."""
     from dataclasses import replace
 
     from vidrio.errors import VidrioError
-    from vidrio.translate import confidence
     from vidrio.translate.translator import Translator
 
     try:
-        engine = "fast" if (folder / "fast").is_dir() and draw.random() < 0.3 else "glass"
-        translator = Translator.load(folder, engine=engine, workers=1)
+        translator = Translator.load(folder, workers=1)
         options = translator.options
         # A model may be slow; what is tried here is how it is read.
         options = replace(options, max_length=min(options.max_length, 4), beam=min(options.beam, 2))
         translator.translate("hello bala core, world.", options)
-        if (folder / confidence.NAME).is_file():
-            confidence.read(folder)
         return "translated"
     except (VidrioError, OSError) as error:  # what the command line tells in a message
         return type(error).__name__ if str(error) else "no message"
@@ -196,7 +192,7 @@ def try_all(count: int, begin: int, models_folder: Path) -> None:
         signal.alarm(10 * SECONDS)  # also if it waits; others work on this machine too
         began = time.process_time()
         try:
-            outcome = attempt(folder, draw) if folder.is_dir() else "nothing"
+            outcome = attempt(folder) if folder.is_dir() else "nothing"
         except BaseException:
             outcome = "FAULT"
             print(json.dumps({"case": number, "fault": traceback.format_exc()[-1500:]}), flush=True)
