@@ -61,6 +61,9 @@ page: ## build the page of vidrio serve into the package; needs Node
 engine: $(READY_TEST) ## compile the engine for this machine, and its WebAssembly anew
 	@"$(VENV_TEST)/bin/python" -m vidrio.engine.build $(BUILDS)
 
+fuzz: $(READY_TEST) ## damaged models and impossible questions for the engine, under a compiler's sanitizers
+	@"$(VENV_TEST)/bin/python" -m pytest -m slow -rP tests/test_engine_hostile.py
+
 model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 5 × TIME (90m)
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python" $(FROM)
 

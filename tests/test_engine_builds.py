@@ -57,7 +57,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], L
 
 
 def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
-    """All of a search's results, floats as they are: equal only if all bits are (there is no NaN and no −0 among them)."""
+    """All of a search's results, equal only if all bits are: there is no NaN and no −0 among them."""
     return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
 
 

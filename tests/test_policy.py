@@ -73,7 +73,7 @@ LIBRARIES = {
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
     "tokenizers": ("text.tokens",),
-    "safetensors": ("model", "learn", "interop", "serve"),
+    "safetensors": ("model", "learn", "interop", "look", "serve"),
     "ctranslate2": ("interop",),
     "sentencex": ("text",),
     "sentencepiece": ("text.tokens", "interop"),

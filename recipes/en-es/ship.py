@@ -45,8 +45,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     run = work / direction
     config, about = read_config(run)
     to.mkdir(parents=True, exist_ok=True)
-    for stale in ("config.json", "confidence.json"):
-        (to / stale).unlink(missing_ok=True)
+    (to / "config.json").unlink(missing_ok=True)
     parameters = quantise(read_parameters(run), config)
     write_parameters(to, parameters)
     shutil.copy(run / "tokenizer.json", to / "tokenizer.json")
@@ -69,11 +68,7 @@ def known_words(work: Path, direction: str, tokenizer: Tokenizer) -> str:
     for word, times in sorted(ordinary(source for source, _ in pairs).items()):
         # The first word of a sentence has a capital letter anyway; within one an ordinary word seldom has.
         words[word] = RARE if times >= OFTEN_ENOUGH else RARE_FIRST
-    return " ".join(
-        word
-        for word, tokens in words.items()
-        if fewest(word.capitalize(), tokenizer.count) >= tokens
-    )
+    return " ".join(word for word, tokens in words.items() if fewest(word.capitalize(), tokenizer.count) >= tokens)
 
 
 def fewest(word: str, tokens: Callable[[str], int]) -> int:

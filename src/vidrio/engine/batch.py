@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from vidrio.engine.searching import Model, Search, Sentence
 from vidrio.errors import VidrioError
 
-ROWS = 64  # hypotheses that go through the decoder together
+ROWS = 32  # hypotheses that go through the decoder together
 TURN = 0.015  # seconds that a thread works before it looks up
 
 
@@ -81,8 +81,8 @@ class Batch:
 
     @property
     def room(self) -> int:
-        """For how many hypotheses more: as many wait as are worked on, so that the next begin as soon as others end."""
-        return 2 * ROWS - sum(job.width for job in self.jobs)
+        """For how many hypotheses more: some wait in the search, so that they begin as soon as others end."""
+        return ROWS + ROWS // 2 - sum(job.width for job in self.jobs)
 
     @property
     def is_watched(self) -> bool:

@@ -44,6 +44,10 @@ class Native:
         place = ctypes.addressof(ctypes.c_char.from_buffer(data))
         return self.call("model_load", sizes, tensors, len(tensors) // 3, place, len(data))
 
+    def let_go(self, name: str, address: int) -> None:
+        """Free a model or a search."""
+        self.call(name, address)
+
     def text(self, address: int) -> str:
         """The C string at an address."""
         return ctypes.string_at(address).decode()

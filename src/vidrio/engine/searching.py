@@ -21,7 +21,7 @@ class Model:
     address: int
 
     def __del__(self) -> None:
-        self.library.call("model_free", self.address)
+        self.library.let_go("model_free", self.address)
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Search:
         self._address = self._call("search_new", model.address, rows)
 
     def __del__(self) -> None:
-        self._call("search_free", self._address)
+        self._model.library.let_go("search_free", self._address)
 
     def add(self, sentence: Sentence) -> int:
         """Begin with a sentence → its ticket."""

@@ -61,6 +61,9 @@ class Wasm:
         self.call("free", place)
         return model
 
+    def let_go(self, name: str, address: int) -> None:
+        """Nothing: what is in the module's memory goes with it."""
+
     def text(self, address: int) -> str:
         """The C string at an address."""
         return ctypes.string_at(self._at(address)).decode()

@@ -3,7 +3,8 @@ depends on its neighbours.
 
 There are as many batches as workers, but no threads that wait for work. Who asks takes a batch that is free and works
 on it until the own results are there; whatever else is in the batch then goes to a helper, a thread that ends when
-nothing is left to do. Who finds no batch free waits. So a sentence alone is translated where it was asked for.
+nothing is left to do. Who finds no batch free waits. So a sentence alone is translated where it was asked for, and
+nobody waits for all that others have asked: calls take turns.
 """
 
 import os
@@ -30,16 +31,18 @@ class Workers:
 
     def _begin(self) -> None:
         self._changed = threading.Condition()  # guards all of this, and says so when a call is over
-        self._queue = deque[Job]()
+        self._queue = deque[deque[Job]]()  # of each call what nobody has taken yet
         self._free = [self._make() for _ in range(self._count)]
 
     def run(self, requests: Sequence[Request], stopped: Callable[[], bool]) -> list[Any]:
         """The result of each request, in order; CancelledError when `stopped` says that nobody wants them any more."""
-        call = Call(len(requests))
-        batch = None
+        if not requests:
+            return []
+        call, batch = Call(len(requests)), None
+        jobs = deque(Job(call, place, request) for place, request in enumerate(requests))
         try:
             with self._changed:
-                self._queue.extend(Job(call, place, request) for place, request in enumerate(requests))
+                self._queue.append(jobs)
                 batch = self._free.pop() if self._free else None
                 self._get_help()
             while not call.is_over and not stopped():
@@ -53,14 +56,14 @@ class Workers:
             with self._changed:
                 if not call.is_over:
                     call.given_up = True
-                    self._queue = deque(job for job in self._queue if job.call is not call)
+                    self._queue = deque(other for other in self._queue if other is not jobs)
                 if batch:
                     self._hand_on(batch)
         return call.outcome()
 
     def _get_help(self) -> None:
-        """Threads for the free batches, as long as there is more than one sentence for each."""
-        for _ in range(min(len(self._free), len(self._queue) - 1)):
+        """Threads for the free batches, as long as there is more than one request for each."""
+        for _ in range(min(len(self._free), sum(map(len, self._queue)) - 1)):
             self._hand_on(self._free.pop())
 
     def _hand_on(self, batch: Batch) -> None:
@@ -82,10 +85,13 @@ class Workers:
         """Some hundredths of a second of work."""
         with self._changed:
             batch.forget()
-            room, share = batch.room, -(-len(self._queue) // self._count)  # leave some for the others
-            while room > 0 and share > 0:
-                batch.take(self._queue.popleft())
-                room, share = batch.room, share - 1
+            share = -(-sum(map(len, self._queue)) // self._count)  # leave some for the others
+            while share > 0 and batch.room > 0:
+                jobs = self._queue.popleft()
+                batch.take(jobs.popleft())
+                share -= 1
+                if jobs:
+                    self._queue.append(jobs)
         try:
             batch.work(self._deliver)
         except Exception as error:  # of the engine itself: nothing in this batch can be trusted any more
