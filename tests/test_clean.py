@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vidrio.data.clean import REASONS, Limits, Tally, fault, scripts_of, suited, tidy
 from vidrio.data.hold_out import COPY, TRAIN, first_of_each, hold_out, key
 from vidrio.data.pairs import corpora
-from vidrio.data.prepare import Kept, Wishes, select
+from vidrio.data.prepare import CleanPair, Wishes, select
 from vidrio.data.progress import Progress
 from vidrio.errors import DataError
 from vidrio.text.fold import fold
@@ -177,8 +177,8 @@ def test_the_first_of_each_key() -> None:
 
 
 @pytest.fixture
-def sieve(tmp_path: Path) -> Callable[..., tuple[list[Kept], Tally]]:
-    def run(rows: list[tuple[str, str]], **wishes: object) -> tuple[list[Kept], Tally]:
+def sieve(tmp_path: Path) -> Callable[..., tuple[list[CleanPair], Tally]]:
+    def run(rows: list[tuple[str, str]], **wishes: object) -> tuple[list[CleanPair], Tally]:
         path = tmp_path / "p.tsv"
         path.write_text("".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
         tally = Tally()
@@ -192,7 +192,7 @@ def sieve(tmp_path: Path) -> Callable[..., tuple[list[Kept], Tally]]:
     return run
 
 
-def test_duplicates_are_counted(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+def test_duplicates_are_counted(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
     rows = [
         ("Hello!", "¡Hola!"),
         ("Hello!", "¡Hola!"),
@@ -207,7 +207,7 @@ def test_duplicates_are_counted(sieve: Callable[..., tuple[list[Kept], Tally]]) 
     assert len(sieve(rows, duplicates=True)[0]) == 5
 
 
-def test_given_sets_are_kept_apart(sieve: Callable[..., tuple[list[Kept], Tally]], tmp_path: Path) -> None:
+def test_given_sets_are_kept_apart(sieve: Callable[..., tuple[list[CleanPair], Tally]], tmp_path: Path) -> None:
     (tmp_path / "test.en").write_text("Good morning!\n", encoding="utf-8")
     (tmp_path / "test.es").write_text("¡Buenos días!\n", encoding="utf-8")
     apart = tuple(corpora([str(tmp_path / "test.en"), str(tmp_path / "test.es")]))
@@ -220,18 +220,18 @@ def test_given_sets_are_kept_apart(sieve: Callable[..., tuple[list[Kept], Tally]
     assert not {"good morning", "Good day"} & {k.source for k in kept}, "not in a held-out part either"
 
 
-def test_never_more_than_a_tenth_is_held_out(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+def test_never_more_than_a_tenth_is_held_out(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
     kept, _ = sieve([(f"word{i}", f"palabra{i}") for i in range(50)], held_out=(100, 100))
     assert sum(k.part > 0 for k in kept) == 4
 
 
-def test_three_pairs_are_too_few(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+def test_three_pairs_are_too_few(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
     rows = [("a", "b"), ("c", "d"), ("c", "d"), ("e", "")]
     with pytest.raises(DataError, match=r"100 are needed(.|\n)*4 pairs read, 2 left \(1 empty\)"):
         sieve(rows, least=100)
 
 
-def test_no_overlap_with_the_declared_script(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+def test_no_overlap_with_the_declared_script(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
     with pytest.raises(DataError, match="3 wrong script"):
         sieve([("Hello there", "Hola ahí"), ("Yes", "Sí"), ("No", "No")], languages=("en", "ru"))
 

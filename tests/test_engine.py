@@ -88,7 +88,9 @@ def test_a_search_agrees_with_its_score_its_attention_and_its_quantities(engine:
         quantities = engine.quantities(source, ids)
         last = f"dec.{config.n_decoder_layers - 1}.cross.weights"
         heads = np.stack([np.asarray(quantities[f"{last}.h{h}"]) for h in range(config.n_heads)])
-        np.testing.assert_allclose(heads.mean(axis=0)[: len(ids)], np.reshape(looked, (len(ids), len(source))), rtol=1e-6)
+        np.testing.assert_allclose(
+            heads.mean(axis=0)[: len(ids)], np.reshape(looked, (len(ids), len(source))), rtol=1e-6
+        )
         assert looked.tobytes() == (best.attention.tobytes() if best.attention else b"")
         probs = np.asarray(quantities["out.prob"])
         chosen = probs[np.arange(len(ids) + 1), [*ids, config.special.end]]

@@ -1,8 +1,4 @@
-"""The engine and the NumPy glass compute the same bits: every quantity by its address, and every search.
-
-
-
-"""
+"""The engine and the NumPy glass compute the same bits: every quantity by its address, and every search."""
 
 import re
 from collections.abc import Iterable
@@ -188,8 +184,7 @@ def test_the_page_about_the_engine_quotes_it() -> None:
     """What docs/engine.md shows side by side is what runs."""
     sources = [*(PACKAGE / "engine/c").glob("*.[ch]"), *(PACKAGE / "glass/paper").glob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    blocks = re.findall(
-        r"^```(?:c|py)\n(.*?)^```", (REPOSITORY / "docs/engine.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
+    page = (REPOSITORY / "docs/engine.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(?:c|py)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 5
     assert [block for block in blocks if block not in code] == []

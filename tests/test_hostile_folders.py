@@ -143,23 +143,19 @@ def hostile(models: dict[str, dict[str, bytes]], draw: random.Random) -> dict[st
     return files
 
 
-def attempt(folder: Path, draw: random.Random) -> str:
+def attempt(folder: Path) -> str:
     """What comes of it: the kind of error, or "translated"."""
     from dataclasses import replace
 
     from vidrio.errors import VidrioError
-    from vidrio.translate import confidence
     from vidrio.translate.translator import Translator
 
     try:
-        engine = "fast" if (folder / "fast").is_dir() and draw.random() < 0.3 else "glass"
-        translator = Translator.load(folder, engine=engine, workers=1)
+        translator = Translator.load(folder, workers=1)
         options = translator.options
         # A model may be slow; what is tried here is how it is read.
         options = replace(options, max_length=min(options.max_length, 4), beam=min(options.beam, 2))
         translator.translate("hello bala core, world.", options)
-        if (folder / confidence.NAME).is_file():
-            confidence.read(folder)
         return "translated"
     except (VidrioError, OSError) as error:  # what the command line tells in a message
         return type(error).__name__ if str(error) else "no message"
@@ -174,8 +170,6 @@ def put(folder: Path, files: dict[str, bytes | None], before: dict[str, bytes | 
         if data is not None and before.get(name) is not data:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(data)
-    if not any(name.startswith("fast/") and data is not None for name, data in files.items()):
-        shutil.rmtree(folder / "fast", ignore_errors=True)
 
 
 def try_all(count: int, begin: int, models_folder: Path) -> None:
@@ -198,7 +192,7 @@ def try_all(count: int, begin: int, models_folder: Path) -> None:
         signal.alarm(10 * SECONDS)  # also if it waits; others work on this machine too
         began = time.process_time()
         try:
-            outcome = attempt(folder, draw) if folder.is_dir() else "nothing"
+            outcome = attempt(folder) if folder.is_dir() else "nothing"
         except BaseException:
             outcome = "FAULT"
             print(json.dumps({"case": number, "fault": traceback.format_exc()[-1500:]}), flush=True)
@@ -216,9 +210,8 @@ def peak() -> int:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small models of several kinds, some with the fast engine's files, as folders."""
+    """Small models of several kinds as folders."""
     from small_models import rewrite_config, write_model
-    from vidrio.fast.export import export
     from vidrio.model.find import PACKAGE
     from vidrio.model.folder import read_parameters, write_parameters
     from vidrio.model.quantised import quantise
@@ -227,11 +220,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("hostile") / "models"
     small = {"d_model": 8, "d_head": 4, "d_ff": 8, "n_encoder_layers": 1, "n_decoder_layers": 1, "max_positions": 24}
     write_model(place / "plain", **small)
-    config = write_model(place / "exported", seed=1, ends=True, norm="pre", **small)
-    write_parameters(place / "exported", quantise(read_parameters(place / "exported"), config))
-    rewrite_config(place / "exported")
-    export(place / "exported")
-    shutil.copy(PACKAGE / "models" / "en-es" / "confidence.json", place / "exported")
+    config = write_model(place / "seven-bits", seed=1, ends=True, norm="pre", **small)
+    write_parameters(place / "seven-bits", quantise(read_parameters(place / "seven-bits"), config))
+    rewrite_config(place / "seven-bits")
     learner = Tokenizer.learn(["hello world, hola mundo"] * 9, "bpe", 290)
     sizes = {"source_vocabulary": learner.size, "target_vocabulary": learner.size, "special": learner.special}
     write_model(place / "subwords", **small, **sizes)

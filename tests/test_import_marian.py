@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from vidrio.translate.glass_engine import Glass
 
 from marian_models import (
     ENGLISH,
@@ -249,7 +248,7 @@ def test_no_code_of_a_pickle_runs(usual: tuple[Path, Path], tmp_path: Path) -> N
             (folder / file.name).write_bytes(file.read_bytes())
     for new in (True, False):
         torch.save({"a": Harm()}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=new)
-        with pytest.raises(ModelError, match="PyTorch cannot read tensors from it"):
+        with pytest.raises(ModelError, match="it holds more than tensors"):
             import_model(str(folder), tmp_path / "ours")
     assert not (tmp_path / "harm").exists()
     assert not (tmp_path / "ours").exists()

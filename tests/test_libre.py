@@ -257,7 +257,7 @@ def test_other_sites_may_ask_but_not_for_the_page() -> None:
 
 
 def test_a_key_is_needed_counts_and_can_be_taken_away(tmp_path: Path) -> None:
-    keys = Keys(tmp_path / "keys.db")
+    keys = Keys(tmp_path / "keys.txt")
     secret = keys.add(Key("alice", req_limit=3, char_limit=20))
     on = client_of(keys=keys.path, key_required=True, char_limit=5)
     assert on.post("/translate", json=HELLO).status_code == 403
@@ -274,7 +274,7 @@ def test_a_key_is_needed_counts_and_can_be_taken_away(tmp_path: Path) -> None:
 
 
 def test_the_file_holds_no_key(tmp_path: Path) -> None:
-    keys = Keys(tmp_path / "keys.db")
+    keys = Keys(tmp_path / "keys.txt")
     secret = keys.add(Key("alice"))
     assert secret.encode() not in keys.path.read_bytes()
     assert keys.path.stat().st_mode & 0o077 == 0
@@ -288,12 +288,12 @@ def test_the_file_holds_no_key(tmp_path: Path) -> None:
 
 def test_the_command_of_keys(tmp_path: Path) -> None:
     def call(*arguments: str) -> str:
-        done = CliRunner().invoke(keys_command, [*arguments, "--keys", str(tmp_path / "keys.db")])
+        done = CliRunner().invoke(keys_command, [*arguments, "--keys", str(tmp_path / "keys.txt")])
         assert done.exit_code == 0, done.output
         return done.output
 
     secret = call("add", "alice", "--req-limit", "60").strip()
-    assert Keys(tmp_path / "keys.db").find(secret) == Key("alice", 60)
+    assert Keys(tmp_path / "keys.txt").find(secret) == Key("alice", 60)
     assert call("list") == "alice\t60\t\n"
     call("remove", "alice")
     assert call("list") == ""
@@ -312,7 +312,7 @@ def test_the_command_of_keys(tmp_path: Path) -> None:
 def test_mistakes_with_keys_are_told_and_make_no_file(
     arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["keys", *arguments, "--keys", str(tmp_path / "keys.db")]) in (1, 2)
+    assert main(["keys", *arguments, "--keys", str(tmp_path / "keys.txt")]) in (1, 2)
     assert told in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

@@ -63,10 +63,9 @@ def test_typing_translates_token_by_token(open_page: Open) -> None:
     expect(page.locator("#translation")).to_have_text("")
 
 
-def test_the_status_tells_whether_engine_and_glass_agree(open_page: Open) -> None:
+def test_the_status_tells_which_machine_it_is(open_page: Open) -> None:
     page = open_page()
     expect(page.locator(".status")).to_contain_text("8,884,224")
-    expect(page.locator(".status .yes")).to_be_visible()
 
 
 def test_from_the_overview_to_one_multiplication_by_keyboard(open_page: Open) -> None:

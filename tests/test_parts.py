@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from growth import takes_at_most
 from vidrio.text import protect
-from vidrio.text.parts import PLAIN, Splitter, around, in_halves, in_parts
+from vidrio.text.parts import Splitter, around, in_halves, in_parts
 from vidrio.text.tokens.tokenizer import Tokenizer
 from vidrio.translate.rounds import fitted
 
@@ -155,12 +155,6 @@ def test_what_is_left_out_of_the_sentences_has_no_words_but_protected_ones(text)
 )
 def test_a_part_has_nothing_that_only_a_whole_sentence_has(part, translation, fits):
     assert fitted(part, translation) == fits
-
-
-@given(text=st.from_regex(PLAIN, fullmatch=True))
-def test_a_plain_sentence_is_seen_at_once_and_is_what_the_rules_say(text):
-    if Splitter(TOKENIZER, 40).is_plain(text):
-        assert parts_in(text, longest=40) == [(0, len(text))]
 
 
 @pytest.mark.parametrize(

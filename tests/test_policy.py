@@ -49,7 +49,6 @@ ROOMS = (
     "learn",
     "interop",
     "look",
-    "draw",
     "lessons",
     "serve",
     "commands",
@@ -68,13 +67,13 @@ STILL_WRONG: set[tuple[str, str]] = set()
 # Where each library may be imported.
 LIBRARIES = {
     "numpy": (
-        *("model", "text.tokens", "search", "engine", "glass", "engine", "translate", "data", "wide", "score", "learn"),
-        *("interop", "look", "draw", "lessons", "serve", "commands"),
+        *("model", "text.tokens", "search", "engine", "glass", "translate", "data", "wide", "score", "learn"),
+        *("interop", "look", "lessons", "serve", "commands"),
     ),
     "click": ("lessons", "serve", "commands", "cli"),
     "rich": ("commands",),
     "tokenizers": ("text.tokens",),
-    "safetensors": ("model", "learn", "interop", "serve"),
+    "safetensors": ("model", "learn", "interop", "look", "serve"),
     "ctranslate2": ("interop",),
     "sentencex": ("text",),
     "sentencepiece": ("text.tokens", "interop"),

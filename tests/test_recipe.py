@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from vidrio.model.folder import read_config
-from vidrio.text.reading.prepared import HIDDEN
+from vidrio.text.mask import HIDDEN
 from vidrio.text.protect import spans
 from vidrio.translate.translator import Translator
 

@@ -97,7 +97,7 @@ def test_given_sets_lie_beside_the_pairs_and_are_not_learned_from(prepared: Prep
     (tmp_path / "dev.tsv").write_text("".join(f" {line} \n" for line in lines), encoding="utf-8")
     dev = tuple(corpora([str(tmp_path / "dev.tsv")]))
     wishes = Wishes(held_out=(0, 10), apart=dev)
-    given = prepare(tmp_path / "given", corpora([str(tmp_path / "one.tsv")]), wishes, Progress(), dev)
+    given = prepare(tmp_path / "given", corpora([str(tmp_path / "one.tsv")]), wishes, Progress(), (dev, ()))
     assert given.path("dev").read_text(encoding="utf-8").splitlines() == lines
     assert (given.pairs["dev"], given.pairs["test"]) == (7, 10)
     assert given.tally.counts["stands in a held-out set"] == 7

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vidrio.translate.engines import NoTranslator
 
 from forked import run_vidrio
 from small_run import vidrio_train
 from vidrio.commands._progress import Console
-from vidrio.data.progress import Work
+from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError, RunError
 from vidrio.learn.choose import sized
 from vidrio.learn.finish import interval
@@ -27,7 +26,7 @@ from vidrio.learn.task import Task, make_task
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
-from vidrio.translate.translator import Translator
+from vidrio.translate.translator import NoTranslator, Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]
 LINES = [f"{a} {b} {c}" for a, b, c in product(WORDS, repeat=3)]

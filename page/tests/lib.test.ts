@@ -37,7 +37,7 @@ describe("tensors", () => {
     const tensors = readTensors(file({ a: { dtype: "F64", shape: [2, 2], data_offsets: [0, 32] } }, [1, 2, 3, 4.5]));
     const a = tensors.get("a");
     expect(a && [rowsOf(a), columnsOf(a), valueAt(a, 1, 1)]).toEqual([2, 2, 4.5]);
-    expect(a && cellAddress("enc.0.self.Q.h1@2", a, 1, 0)).toBe("enc.0.self.Q.h1[1,0]@2");
+    expect(a && cellAddress("enc.0.self.Q.h1", a, 1, 0)).toBe("enc.0.self.Q.h1[1,0]");
   });
 
   it("draw a vector as one row", () => {

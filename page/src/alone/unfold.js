@@ -16,7 +16,7 @@
   };
   const text = async (part) => new TextDecoder().decode(await unfolded(part));
   Promise.all([text(0), text(1), text(2)]).then(([css, code, data]) => {
-    globalThis.vidrio = { data: JSON.parse(data), part: (n) => unfolded(n + 3) };
+    globalThis.vidrio = { data: JSON.parse(data), numbers: () => unfolded(3) };
     for (const [tag, content] of [
       ["style", css],
       ["script", code],

@@ -1,6 +1,5 @@
 import { readTensors, type Tensor } from "./tensors";
 import type {
-  Agreement,
   Asked,
   Choice,
   Drawing,
@@ -53,7 +52,6 @@ export const machine = (asked: Asked, signal?: AbortSignal) => json<Machine>("ma
 export const translate = (asked: Asked, signal?: AbortSignal) =>
   json<{ translation: string | null }>("translate", asked, signal);
 export const run = (asked: Asked, signal?: AbortSignal) => json<Run>("run", asked, signal);
-export const agreement = (asked: Asked, signal?: AbortSignal) => json<Agreement>("agreement", asked, signal);
 export const search = (asked: Asked, signal?: AbortSignal) => json<Search>("search", asked, signal);
 export const choose = (asked: Asked, how: Drawing, signal?: AbortSignal) =>
   json<Choice>("choose", { ...asked, ...how }, signal);
@@ -72,11 +70,8 @@ export const forced = (asked: Asked, answer: string, signal?: AbortSignal) =>
   json<Forced>("forced", { ...asked, answer }, signal);
 export const life = (asked: Asked, address: string, signal?: AbortSignal) =>
   json<Life>("life", { ...asked, address }, signal);
-export const notebook = async (asked: Asked): Promise<Blob> => (await post("notebook", asked)).blob();
 export const copy = async (asked: Asked, address: string, kind: string): Promise<string> =>
-  alone
-    ? `${await (await filed()).answer("copy", { address, kind })}`
-    : (await post("copy", { ...asked, address, kind })).text();
+  (await post("copy", { ...asked, address, kind })).text();
 
 /** Those of the quantities that the run has. */
 export async function tensors(asked: Asked, addresses: string[], signal?: AbortSignal): Promise<Map<string, Tensor>> {

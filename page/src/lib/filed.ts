@@ -1,48 +1,70 @@
 /** What the server would answer, from the data in a page that is one file. What needs the model is refused in words. */
 
-import { copyOf, expressionOf, type Patterns, receiptOf } from "./arithmetic";
-import { readAddress, type Tensor } from "./tensors";
-import type { Agreement, Change, Choice, Kept, Machine, Run, Search, Tokenising } from "./types";
-import { type Packed, Unpacked } from "./unpack";
+import { columnsOf, readAddress, readTensors, type Tensor } from "./tensors";
+import type { Change, Choice, Kept, Machine, Receipt, Run, Search, Tokenising } from "./types";
 
 export interface Filed {
   kind: "run";
   machine: Machine;
   run: Run;
   changes: Change[];
-  agreement: Agreement | null;
   search: Search | null;
   choices: Choice[];
   kept: Kept[][];
   tokens: Tokenising | null;
-  patterns: Patterns;
-  tensors: Packed;
   again: string;
   edited: string[];
 }
 
 export interface Alone {
   data: Filed;
-  part: (n: number) => Promise<Uint8Array>;
+  numbers: () => Promise<Uint8Array>; // a safetensors file
 }
 
 const alone = (globalThis as { vidrio?: Alone }).vidrio as Alone;
 const { data } = alone;
-const unpacked = new Unpacked(data.tensors);
-const loaded = unpacked.load(alone.part);
+const loaded = alone
+  .numbers()
+  .then(({ buffer }) => (buffer.byteLength ? readTensors(buffer as ArrayBuffer) : new Map()));
 
-/** An address in numbers: a token instead of a number is not read here, the page writes numbers. */
-function whole(address: string): { name: string; place: number[]; step: number | null } {
-  const { name, place, step } = readAddress(address);
-  const stage = data.machine.stages.find((one) => one.address === name);
-  const one = step !== null && stage?.axes.startsWith("T") && place.length < stage.axes.length;
-  return { name, place: one ? [step, ...place] : place, step: data.run.by_steps ? step : null };
+/** One number with its formula and its inputs; what it comes to, term by term, is for `vidrio why`. */
+async function receipt(address: string): Promise<Receipt> {
+  const { name, place } = readAddress(address);
+  const [tensor, stage] = [(await loaded).get(name), data.machine.stages.find((one) => one.address === name)];
+  if (!stage) throw new Error(address);
+  const [row, column] = place.length > 1 ? place : [0, place[0]];
+  const value = tensor ? (tensor.data[(row ?? 0) * columnsOf(tensor) + (column ?? 0)] ?? Number.NaN) : Number.NaN;
+  const token = (axis: string, n: number) => (axis === "S" ? data.run.source : axis === "T" ? data.run.target : [])[n];
+  return {
+    ...stage,
+    address,
+    quantity: name,
+    index: place,
+    tokens: [...stage.axes].map((axis, n) => token(axis, place[n] ?? 0)?.token ?? ""),
+    formula_here: "",
+    working: [],
+    value,
+    dtype: data.machine.dtype,
+    computed: value,
+    recomputed: value,
+    difference: 0,
+    tolerance: null,
+    agrees: true,
+    edited: data.edited.includes(name),
+    facts: [],
+    terms: null,
+    slips: [],
+    made_from: [],
+    made_from_count: 0,
+    used_by: data.machine.stages.filter(({ inputs }) => inputs.includes(name)).map((one) => one.address),
+    copies: [],
+    stored: null,
+    why: data.again.replace("vidrio look", `vidrio why "${address}"`),
+  };
 }
 
-type Body = { address: string; step: number; kind: string };
-
 export async function answer(path: string, body: object): Promise<unknown> {
-  const { address, step, kind } = body as Body;
+  const { address, step } = body as { address: string; step: number };
   switch (path) {
     case "machine":
       return data.machine;
@@ -50,8 +72,6 @@ export async function answer(path: string, body: object): Promise<unknown> {
       return { translation: data.run.translation };
     case "run":
       return data.run;
-    case "agreement":
-      return data.agreement;
     case "search":
       return data.search;
     case "choose":
@@ -60,26 +80,15 @@ export async function answer(path: string, body: object): Promise<unknown> {
       return data.kept[step] ?? [];
     case "tokens":
       return data.tokens;
-  }
-  await loaded;
-  const { name, place, step: at } = whole(address);
-  if (path === "receipt") return receiptOf({ ...data, unpacked }, name, place, at);
-  if (path === "copy") {
-    const stage = data.machine.stages.find((one) => one.address === name);
-    const e = stage && expressionOf(unpacked.reader(at), stage, place, data.patterns);
-    return e ? copyOf(e, kind) : "";
+    case "receipt":
+      return receipt(address);
   }
   throw new Error(path);
 }
 
 export async function tensors(addresses: string[]): Promise<Map<string, Tensor>> {
-  await loaded;
-  const found = new Map<string, Tensor>();
-  for (const address of addresses) {
-    const tensor = unpacked.tensor(address);
-    if (tensor) found.set(address, tensor);
-  }
-  return found;
+  const every = await loaded;
+  return new Map(addresses.flatMap((address) => (every.has(address) ? [[address, every.get(address)]] : [])));
 }
 
 // For whoever opens the console, and for tests.

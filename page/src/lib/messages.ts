@@ -16,9 +16,6 @@ const en = {
   sentence: "Sentence",
   parameters: "parameters",
   engine: "Engine",
-  agrees: "Fast engine and glass agree on every token",
-  differs: "The glass, searching by itself, finds: “{text}” (they part at step {step})",
-  checking: "Comparing fast engine and glass …",
   offline: "0 requests left this machine",
   step: "Step",
   of: "of",
@@ -171,8 +168,6 @@ const en = {
     "hidden is not 0": "What the mask hides is −∞ before the softmax, not 0.",
     sign: "Look at the sign.",
   } as Record<string, string>,
-  notebook: "Notebook",
-  notebookSays: "A Jupyter notebook that recomputes what is on screen",
   copyLink: "Copy link",
   eightBits: "8 bits, as the engine",
   keptTitle: "What step {step} reuses",
@@ -244,10 +239,8 @@ const en = {
   projectionSays:
     "The rows and their nearest neighbours along the two directions in which they differ most (PCA): {first} and {second} of their differences. What lies apart here is apart; what lies together may still differ in the other directions.",
   aloneWhy: "This page is one file without the model: to type another text or change something, run vidrio serve.",
-  notInFile:
-    "These parameters are not in this file, which has room for the first layers’; vidrio serve shows them all.",
-  weightsNotInFile: "Its arithmetic needs parameters that are not in this file:",
-  here: "worked out in this browser, from the numbers in this file",
+  notInFile: "The model’s parameters are not in this file; vidrio serve shows them all.",
+  whyHere: "Worked out term by term, and recomputed:",
   keys: "Keys: ← → step · Esc closes · Alt ← goes back",
 };
 
@@ -270,9 +263,6 @@ const es: Messages = {
   sentence: "Frase",
   parameters: "parámetros",
   engine: "Motor",
-  agrees: "El motor rápido y el vidrio coinciden en todos los tokens",
-  differs: "El vidrio, buscando por su cuenta, encuentra: «{text}» (se separan en el paso {step})",
-  checking: "Comparando el motor rápido y el vidrio …",
   offline: "0 peticiones salieron de esta máquina",
   step: "Paso",
   of: "de",
@@ -424,8 +414,6 @@ const es: Messages = {
     "hidden is not 0": "Lo que la máscara oculta es −∞ antes del softmax, no 0.",
     sign: "Mira el signo.",
   },
-  notebook: "Cuaderno",
-  notebookSays: "Un cuaderno de Jupyter que recalcula lo que hay en pantalla",
   copyLink: "Copiar enlace",
   eightBits: "8 bits, como el motor",
   keptTitle: "Lo que reutiliza el paso {step}",
@@ -497,10 +485,8 @@ const es: Messages = {
   projectionSays:
     "Las filas y sus vecinas más próximas según las dos direcciones en que más se diferencian (PCA): {first} y {second} de sus diferencias. Lo que aquí está lejos lo está; lo que está junto puede diferir en las demás direcciones.",
   aloneWhy: "Esta página es un archivo sin el modelo: para escribir otro texto o cambiar algo, usa vidrio serve.",
-  notInFile:
-    "Estos parámetros no están en este archivo, donde solo caben los de las primeras capas; vidrio serve los muestra todos.",
-  weightsNotInFile: "Su cálculo necesita parámetros que no están en este archivo:",
-  here: "calculado en este navegador con los números de este archivo",
+  notInFile: "Los parámetros del modelo no están en este archivo; vidrio serve los muestra todos.",
+  whyHere: "Calculado término a término, y recalculado:",
   keys: "Teclas: ← → paso · Esc cierra · Alt ← vuelve",
 };
 

@@ -7,11 +7,10 @@ import { EMPTY, readFragment, type View, writeFragment } from "./fragment";
 import { later } from "./idle";
 import { catalogues, type Language, type Messages } from "./messages";
 import type { Tensor } from "./tensors";
-import type { Agreement, Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
+import type { Asked, Change, Machine, Receipt, Run, Stage, Step } from "./types";
 import { inSpanish } from "./words.es";
 
 const TYPED = 60; // milliseconds without a key press before the text is asked for
-const RESTED = 900; // and before the slower questions are asked
 const EXAMPLE = "I bought a new car yesterday.";
 
 export class Refusal {
@@ -29,7 +28,6 @@ class Page {
   machine: Machine | null = $state.raw(null);
   run: Run | null = $state.raw(null);
   translation = $state("");
-  agreement: Agreement | null = $state.raw(null);
   receipt: Receipt | null = $state.raw(null);
   refusal: Refusal | null = $state.raw(null);
   busy = $state(false);
@@ -53,7 +51,6 @@ class Page {
   #coming = new Set<string>(); // and what has been
   #running: AbortController | null = null;
   #timer = 0;
-  #later = 0;
   #shown: Asked | null = null; // what `run` answers
 
   /** Language and light as the reader chose them, or as the system has them. */
@@ -143,7 +140,6 @@ class Page {
   /** Ask for everything that is on screen anew, and show it when all of it is there. */
   refresh(): void {
     this.#running?.abort();
-    clearTimeout(this.#later);
     const running = new AbortController();
     this.#running = running;
     void this.#refresh(this.asked(), running.signal).catch((error: unknown) => {
@@ -180,23 +176,12 @@ class Page {
     for (const [address, tensor] of tensors) this.#tensors.set(address, tensor);
     this.machine = machine;
     this.run = run;
-    this.agreement = null;
     this.refusal = null;
     this.#shown = asked;
     this.busy = false;
     this.milliseconds = performance.now() - start;
     this.show({});
     void this.#fetchReceipt();
-    if (run.steps.length && !asked.changes.length && machine?.engine !== "glass") {
-      this.#later = setTimeout(() => {
-        api
-          .agreement(asked, signal)
-          .then((told) => {
-            if (!signal.aborted) this.agreement = told;
-          })
-          .catch(() => undefined);
-      }, RESTED);
-    }
   }
 
   /** The numbers at an address, if they are here; else they are asked for, and drawn when they come. */
@@ -249,14 +234,6 @@ class Page {
 
   copy(kind: string): Promise<string> {
     return api.copy(this.#shown ?? this.asked(), this.view.at, kind);
-  }
-
-  /** A decoder's quantity as it stood at the step that is shown, where one pass is not what the steps computed. */
-  now(address: string): string {
-    const axes = this.stages.get(address)?.axes ?? "";
-    return this.run?.by_steps && axes.includes("T") && !address.startsWith("out.")
-      ? `${address}@${this.step}`
-      : address;
   }
 
   /** What Python says, in the reader's language where there is a translation. */

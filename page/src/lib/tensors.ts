@@ -2,12 +2,12 @@
 
 export interface Tensor {
   shape: number[];
-  data: Float64Array | Float32Array | Int32Array;
+  data: Float64Array | Float32Array | Int32Array | Int8Array;
 }
 
 type Header = Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }>;
 
-const ARRAYS = { F64: Float64Array, F32: Float32Array, I32: Int32Array };
+const ARRAYS = { F64: Float64Array, F32: Float32Array, I32: Int32Array, I8: Int8Array };
 
 export function readTensors(file: ArrayBuffer): Map<string, Tensor> {
   const length = Number(new DataView(file).getBigUint64(0, true));
@@ -27,21 +27,12 @@ export const rowsOf = (t: Tensor): number => (t.shape.length > 1 ? (t.shape[0] ?
 export const columnsOf = (t: Tensor): number => t.shape[1] ?? t.shape[0] ?? 1;
 export const valueAt = (t: Tensor, row: number, column: number): number => t.data[row * columnsOf(t) + column] ?? NaN;
 
-/** The address of one number: rows and columns for a matrix, one place for a vector; @ for a decoding step. */
-export function cellAddress(address: string, t: Tensor, row: number, column: number): string {
-  const [name, step] = address.split("@");
-  return `${name}[${t.shape.length === 2 ? `${row},${column}` : column}]${step === undefined ? "" : `@${step}`}`;
-}
+/** The address of one number: rows and columns for a matrix, one place for a vector. */
+export const cellAddress = (address: string, t: Tensor, row: number, column: number): string =>
+  `${address}[${t.shape.length === 2 ? `${row},${column}` : column}]`;
 
-export const cellText = (name: string, place: (number | string)[], step: number | null = null): string =>
-  `${name}[${place.join(",")}]${step === null ? "" : `@${step}`}`;
-
-/** `out.prob[5]@3` taken apart. */
-export function readAddress(address: string): { name: string; place: number[]; step: number | null } {
-  const [, name = address, inside, step] = /^([^[@]+)(?:\[([^\]]*)\])?(?:@(\d+))?$/.exec(address) ?? [];
-  return {
-    name,
-    place: inside ? inside.split(",").map(Number) : [],
-    step: step === undefined ? null : Number(step),
-  };
+/** `out.prob[3,5]` taken apart. */
+export function readAddress(address: string): { name: string; place: number[] } {
+  const [, name = address, inside] = /^([^[]+)(?:\[([^\]]*)\])?$/.exec(address) ?? [];
+  return { name, place: inside ? inside.split(",").map(Number) : [] };
 }

@@ -138,7 +138,7 @@ export const STOPS: Stop[] = [
       en: "The decoder’s last row is multiplied by a matrix with one column a word: ten numbers. The softmax makes probabilities of them, and the likeliest word is taken, for what it is worth: nothing has been learned yet.",
       es: "La última fila del decodificador se multiplica por una matriz con una columna por palabra: diez números. La softmax los convierte en probabilidades, y se toma la palabra más probable, valga lo que valga: aún no se ha aprendido nada.",
     },
-    view: worked("out", "out.prob[8]@0"),
+    view: worked("out", "out.prob[0,8]"),
     numbers: ["out.logits[0,8]", "out.prob[0,8]", "out.prob[1,1]"],
   },
   {
@@ -275,7 +275,7 @@ export const STOPS: Stop[] = [
         en: "A matrix with a column for each word gives sixteen logits, each four products; the softmax makes shares of them. All sixteen add up to 1.",
         es: "Una matriz con una columna por palabra da dieciséis logits, cada uno de cuatro productos; la softmax los convierte en partes. Las dieciséis suman 1.",
       },
-      view: at("out", "out.logits[8]@0"),
+      view: at("out", "out.logits[0,8]"),
       numbers: ["out.logits[0,8]", "out.prob[0,8]"],
     },
   },

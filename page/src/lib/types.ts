@@ -21,7 +21,7 @@ export interface Machine {
   parameters: number;
   engine: string;
   dtype: string;
-  eight_bits: boolean;
+  whole_numbers: boolean;
   norm: "pre" | "post";
   layers: { enc: number; dec: number };
   sizes: Record<string, number>;
@@ -85,7 +85,6 @@ export interface Run {
   written: string;
   empty: boolean;
   stopped: boolean;
-  by_steps: boolean;
   unknown: string[];
   sizes: Record<string, number>;
   source: Token[];
@@ -94,12 +93,6 @@ export interface Run {
   classes: { name: string; p: Num; address: string }[];
   milliseconds: { translate: number; glass: number };
   changed: Changed | null;
-}
-
-export interface Agreement {
-  agrees: boolean;
-  glass: string;
-  first_difference: number | null;
 }
 
 export interface Factor {
@@ -140,7 +133,8 @@ export interface Receipt {
   used_by: string[];
   copies: string[];
   stored: Record<string, unknown> | null;
-  missing?: string; // a quantity that it is made from is not in this file
+  inputs?: string[]; // the quantities that it is made from
+  why?: string; // the command that works it out, where only the numbers are here
 }
 
 export interface SearchNode {
@@ -315,7 +309,7 @@ export type Block =
   | { kind: "ages"; history: AgesData }
   | HeatBlock;
 
-/** A page of blocks: a report, a lesson, a part of a notebook. */
+/** A page of blocks: a report, a lesson. */
 export interface Sheet {
   kind: "blocks";
   vidrio: string;

@@ -54,11 +54,12 @@ const SPANISH: Record<string, string> = {
   "bias of the keys": "sesgo de las claves",
   "bias of the values": "sesgo de los valores",
   "bias of the heads' mix": "sesgo de la mezcla de las cabezas",
-  "the rows in eight bits": "las filas en ocho bits",
-  "the same in eight bits": "lo mismo en ocho bits",
+  "the rows in whole numbers": "las filas en números enteros",
+  "the same in whole numbers": "lo mismo en números enteros",
   "the same in whole numbers: exact": "lo mismo en números enteros: exacto",
-  "what makes each column whole numbers up to 127": "lo que convierte cada columna en enteros hasta 127",
-  "what makes each row whole numbers up to 127": "lo que convierte cada fila en enteros hasta 127",
+  "what 1 is worth in each column of whole numbers up to 63": "lo que vale 1 en cada columna de enteros hasta 63",
+  "what 1 is worth in each row of whole numbers up to 63": "lo que vale 1 en cada fila de enteros hasta 63",
+  "what 1 is worth in each row of whole numbers up to 127": "lo que vale 1 en cada fila de enteros hasta 127",
   "where each token stands": "dónde está cada token",
   "departs: the paper has no whole numbers": "se aparta: el artículo no tiene números enteros",
   "departs: Eq. 2 has max(0, x)": "se aparta: la ec. 2 tiene max(0, x)",
@@ -106,8 +107,8 @@ const SPANISH: Record<string, string> = {
   "cut at max length {}; worse than the best finished: {} < {}":
     "cortada a los {} tokens; peor que la mejor acabada: {} < {}",
   "worse than the best finished: {} < {}": "peor que la mejor acabada: {} < {}",
-  "one pass would not show what decoding computed, so each step was run by itself":
-    "una sola pasada no mostraría lo que calculó la decodificación: cada paso se ejecutó por separado",
+  "the numbers are those of the last step, where earlier rows see later words":
+    "los números son los del último paso, donde las filas anteriores ven palabras posteriores",
   "{}: there was nothing to change": "{}: no había nada que cambiar",
   "no layer norm: rows go on as they are": "sin normalización de capa: las filas siguen como están",
   "no residual connections: what comes into a sub-layer is lost":
@@ -141,8 +142,8 @@ const SPANISH: Record<string, string> = {
     "el desliz del ejemplo resuelto: el número de la columna donde va el del par",
   "scores are divided by {}": "las puntuaciones se dividen entre {}",
   "ε in layer norm is {}": "ε en la normalización de capa es {}",
-  "parameters multiply in eight bits, as in the fast engine":
-    "los parámetros multiplican en ocho bits, como en el motor rápido",
+  "parameters multiply in whole numbers, as in the engine":
+    "los parámetros se multiplican en números enteros, como en el motor",
   "everything is computed in {}": "todo se calcula en {}",
   "each token is drawn at random": "cada token se sortea",
   "the translation begins with these words": "la traducción empieza por estas palabras",
@@ -182,7 +183,6 @@ const SPANISH: Record<string, string> = {
   "what is missing is =VALUE": "falta =VALOR",
   "write it like {}": "escríbelo como {}",
   "write it like {} or {}": "escríbelo como {} o {}",
-  "{}: leave out @{}": "{}: quita @{}",
   "the row already says which step": "la fila ya dice qué paso es",
   "{} cannot be changed": "{} no se puede cambiar",
   "it follows from the text and the search": "sale del texto y de la búsqueda",

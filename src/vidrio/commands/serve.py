@@ -59,7 +59,7 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     \b
     vidrio serve
     vidrio serve --model my-model --port 8080 --open
-    vidrio serve --host 0.0.0.0 --keys keys.db --key-required --log --metrics
+    vidrio serve --host 0.0.0.0 --keys keys.txt --key-required --log --metrics
     """
     import os
 

@@ -32,7 +32,7 @@ _SAMPLE = 2000  # pairs of each corpus that tell scripts and the usual ratio of 
 _COUNTED = 100_000  # training pairs in which words are counted
 
 
-class Kept(NamedTuple):
+class CleanPair(NamedTuple):
     """A pair worth having: in part 0 to learn from, in part 1, 2 … held out."""
 
     source: str
@@ -54,7 +54,9 @@ class Wishes:
     one_sided: bool = False  # texts, perhaps with a class, and no translations: only the text is tested and compared
 
 
-def select(corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, progress: Progress) -> Iterator[Kept]:
+def select(
+    corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, progress: Progress
+) -> Iterator[CleanPair]:
     """The pairs worth having, in the order of the files. `work` is a file to use in between; it is removed."""
     try:
         sources, targets = _first_pass(corpora, wishes, tally, work, progress)
@@ -78,7 +80,7 @@ def select(corpora: Sequence[Corpus], wishes: Wishes, tally: Tally, work: Path, 
                     tally.skip(reason, f"{corpora[int(corpus)].name}:{place}", source, target)
                 else:
                     tally.kept += 1
-                    yield Kept(source, target, int(part[number]), int(corpus))
+                    yield CleanPair(source, target, int(part[number]), int(corpus))
         progress.work = None
     finally:
         work.unlink(missing_ok=True)
@@ -112,8 +114,8 @@ def _first_pass(
 
 def _sides_apart(wishes: Wishes) -> tuple[Keys, Keys]:
     """Checksums of the sentences in sets that are kept apart; an empty one is no sentence."""
-    pairs = [(fold(pair.source), fold(pair.target)) for corpus in wishes.apart for pair in read(corpus, Tally())]
-    sources, targets = ({key(pair[side]) for pair in pairs if pair[side]} for side in (0, 1))
+    pairs = list(_both_sides_of(wishes.apart))
+    sources, targets = ({key(fold(pair[side])) for pair in pairs if fold(pair[side])} for side in (0, 1))
     if wishes.one_sided:
         targets = sources
     return np.array([*sources], dtype=np.uint64), np.array([*targets], dtype=np.uint64)
@@ -176,31 +178,22 @@ def both_sides(part: Path) -> Iterator[tuple[str, str]]:
             yield source, target
 
 
+Given = tuple[Sequence[Corpus], Sequence[Corpus]]  # sets to validate with and to judge with; none: some are held out
+
+
 def prepare(
-    folder: Path,
-    corpora: Sequence[Corpus],
-    wishes: Wishes,
-    progress: Progress,
-    dev: Sequence[Corpus] = (),
-    test: Sequence[Corpus] = (),
+    folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress, given: Given = ((), ())
 ) -> Prepared:
-    """The pairs of these corpora in this folder, as they lie there already or made now. Held-out sets may be given."""
-    made_from = key_of(corpora, wishes, dev, test)
-    return Prepared.load(once(folder, made_from, lambda to: _prepare(to, corpora, wishes, progress, dev, test)))
+    """The pairs of these corpora in this folder, as they lie there already or made now."""
+    made_from = key_of(corpora, wishes, given)
+    return Prepared.load(once(folder, made_from, lambda to: _prepare(to, corpora, wishes, progress, given)))
 
 
-def _prepare(
-    folder: Path,
-    corpora: Sequence[Corpus],
-    wishes: Wishes,
-    progress: Progress,
-    dev: Sequence[Corpus],
-    test: Sequence[Corpus],
-) -> None:
+def _prepare(folder: Path, corpora: Sequence[Corpus], wishes: Wishes, progress: Progress, given: Given) -> None:
     tally, of_corpus = Tally(), [0] * len(corpora)
     words, count = set[str](), 0
 
-    def kept() -> Iterator[Kept]:
+    def every_pair() -> Iterator[CleanPair]:
         nonlocal count
         for pair in select(corpora, wishes, tally, folder / "pairs.part", progress):
             if not pair.part:
@@ -210,20 +203,23 @@ def _prepare(
                     words.update(here)
                     count += len(here)
             yield pair
-        for part, corpus in ((1, dev), (2, test)):
-            for given in (pair for one in corpus for pair in read(one, Tally())):
-                source, target = tidy(given.source), tidy(given.target)
-                if source and target:
-                    yield Kept(source, target, part, 0)
+        for part, sets in enumerate(given, 1):
+            for sides in _both_sides_of(sets):
+                if all(sides):
+                    yield CleanPair(*sides, part, 0)
 
-    counts = write_pairs([folder / f"{part}.tsv" for part in PARTS], kept())
+    counts = write_pairs([folder / f"{part}.tsv" for part in PARTS], every_pair())
     shares = (Share(c.name, c.layout.words, c.weight, n) for c, n in zip(corpora, of_corpus, strict=True))
     pairs = dict(zip(PARTS, counts, strict=True))
     prepared = Prepared(folder, tally, pairs, tuple(shares), count / max(1, len(words)))
     (folder / "data.json").write_text(json_text(prepared.to_json(), indent=2) + "\n", encoding="utf-8")
 
 
-def write_pairs(paths: Sequence[Path], pairs: Iterable[Kept]) -> list[int]:
+def _both_sides_of(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
+    return ((tidy(pair.source), tidy(pair.target)) for corpus in corpora for pair in read(corpus, Tally()))
+
+
+def write_pairs(paths: Sequence[Path], pairs: Iterable[CleanPair]) -> list[int]:
     """Write the pairs of part 0, 1 … to these files; how many there are of each."""
     counts = [0] * len(paths)
     with _all_or_none(paths) as files:
@@ -263,8 +259,8 @@ def _closed(file: IO[str]) -> None:
         file.close()
 
 
-def key_of(corpora: Sequence[Corpus], wishes: Wishes, dev: Sequence[Corpus] = (), test: Sequence[Corpus] = ()) -> str:
+def key_of(corpora: Sequence[Corpus], wishes: Wishes, given: Given = ((), ())) -> str:
     """A checksum of all that decides what the pairs are: files by name, size and time, layouts, weights, wishes."""
-    every = (*corpora, *wishes.apart, *dev, *test)
+    every = (*corpora, *wishes.apart, *given[0], *given[1])
     files = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for c in every for p in c.paths]
-    return checksum([_VERSION, files, repr((list(corpora), wishes, list(dev), list(test)))])
+    return checksum([_VERSION, files, repr((list(corpora), wishes, list(map(list, given))))])

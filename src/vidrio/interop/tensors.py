@@ -58,8 +58,8 @@ def read_torch(path: Path) -> dict[str, np.ndarray]:
         state = torch.load(path, map_location="cpu", weights_only=True)
         return {str(name): tensor.float().numpy() for name, tensor in state.items() if torch.is_tensor(tensor)}
     except Exception as error:  # its unpickler raises whatever a damaged pickle leads to
-        reason = str(error).partition("\n")[0]
-        raise ValueError(f"PyTorch cannot read tensors from it: {type(error).__name__}: {reason:.120}") from None
+        reason = "it holds more than tensors" if "weights_only" in str(error) else str(error).partition("\n")[0]
+        raise ValueError(f"PyTorch cannot read tensors from it: {reason:.120}") from None
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:

@@ -69,15 +69,17 @@ def refuse_nonsense(request: Request, before: Plan | None) -> None:
         Recipe(**{"stop": stop, "schedule": schedule_for(stop), **choices.recipe})
 
 
-def continued(before: Plan, choices: Choices) -> Plan:
+def continued(before: Plan, choices: Choices, processes: int = 1) -> Plan:
     """The plan of a run that goes on: as before, but for its end. What else was asked for must be as it was."""
     config, recipe = before.config, replace(before.recipe, stop=choices.stop or before.recipe.stop)
     sizes = with_heads(choices.sizes, config.to_json())
     if choices.preset:
         sizes = {**PRESETS[choices.preset], **sizes}
     asked = {**sizes, **choices.recipe}
+    if "accumulate" in asked:
+        asked["accumulate"] = rounded_up(asked["accumulate"], processes)
     was = {**config.to_json(), **asdict(recipe)}
-    changes = [f"{name} {was[name]} → {value}" for name, value in asked.items() if was[name] != value]
+    changes = [f"{name} {was.get(name)} → {value}" for name, value in asked.items() if was.get(name) != value]
     if changes:
         raise cannot_change(changes)
     return replace(before, recipe=recipe)
@@ -129,7 +131,12 @@ def for_processes(plan: Plan, size: int, *, begun: bool) -> Plan:
             found=f"{accumulate} batches to a step",
             do=f"start a number of processes that {accumulate} can be divided by, or another run",
         )
-    return replace(plan, recipe=replace(plan.recipe, accumulate=-(-accumulate // size) * size))
+    return replace(plan, recipe=replace(plan.recipe, accumulate=rounded_up(accumulate, size)))
+
+
+def rounded_up(batches: int, processes: int) -> int:
+    """As many batches to a step as every process has the same number of."""
+    return -(-batches // processes) * processes
 
 
 def fit_memory(recipe: Recipe, config: ModelConfig, longest: int, free: int | None) -> Recipe:

@@ -87,14 +87,14 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
         one_sided=kind != "translate",
     )
     dropout = request.choices.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
-    data_key = checksum([kind, key_of(learn_from, wishes, dev, test)])
+    data_key = checksum([kind, key_of(learn_from, wishes, (dev, test))])
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
     token_key = checksum([data_key, material.vocabulary, material.separate, dropout, started])
     if before and data_key != before.data:
         raise cannot_change(["the sentence pairs or how they are cleaned"])
     if before and token_key != before.tokens:
         raise cannot_change(["the tokenizer, or --subword-dropout"])
-    prepared = prepare(request.run / "data", learn_from, wishes, progress, dev, test)
+    prepared = prepare(request.run / "data", learn_from, wishes, progress, (dev, test))
     pairs = prepared.pairs
     if not pairs["train"] or not pairs["dev"] or (test and not pairs["test"]):
         nothing = "learn from" if not pairs["train"] else "validate with" if not pairs["dev"] else "judge with"

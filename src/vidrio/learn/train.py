@@ -72,7 +72,7 @@ def planned(request: Request, device: torch.device, processes: Processes, report
     """The data, made or found made, and the plan: the run's, or a new one."""
     before = read_plan(request.run)
     choose.refuse_nonsense(request, before)
-    plan = None if before is None else choose.continued(before, request.choices)
+    plan = None if before is None else choose.continued(before, request.choices, processes.size)
     task = make_task(request, before, reporter.progress)
     say(reporter, describe(task))
     plan = choose.for_processes(plan or choose.new_plan(request, task, device), processes.size, begun=plan is not None)

@@ -1,4 +1,4 @@
-"""What a view shows, as data: a view is a list of blocks, and `draw/` makes text or a page of it.
+"""What a view shows, as data: a view is a list of blocks, and `terminal.py` makes text, `page.py` a page of it.
 
     ""                  an empty line
     "vidrio look …"     a line that is never broken: something to copy, an address with its value

@@ -4,29 +4,30 @@ It is the very page that `page/` builds; this only puts the data where it looks 
 the file, as digits to base 85, and a few lines of script unfold it. The file needs no network, and may ask for nothing.
 """
 
-import json
 import zlib
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
-from typing import Any
+
+import numpy as np
+from safetensors.numpy import save
 
 from vidrio._version import __version__
+from vidrio.glass.numbers.stages import without_head
+from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.paper.maths import Array
 from vidrio.hypothesis import Sampling
 from vidrio.look import blocks as b
 from vidrio.look import run_data
 from vidrio.look.blocks_data import as_data
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.command_line import CommandLine
-from vidrio.look.packed import as_text, packed
-from vidrio.look.patterns import Pattern, patterns
 from vidrio.look.run import Look, look
 from vidrio.look.writing import PRECISION, visible
 from vidrio.model.json_text import json_text
 from vidrio.search import Tree
 
-LARGEST = 5_950_000  # bytes of a file, if the numbers of the run itself fit
-DIRECTORY = 20_000  # of these for the list of what is packed
+SMALL = 1_000_000  # bytes of parameters that go along
 LEVEL = 6
 _BUILT = files("vidrio") / "serve" / "page" / "alone"
 _POLICY = (
@@ -38,7 +39,6 @@ _POLICY = (
 def run_page(tried: BeforeAfter, again: CommandLine) -> str:
     """A run, with every number on the way."""
     seen = tried.after
-    patterns_of = patterns(seen.trace) if seen.trace.values else {}
     data = {
         "kind": "run",
         "vidrio": __version__,
@@ -50,17 +50,34 @@ def run_page(tried: BeforeAfter, again: CommandLine) -> str:
         "choices": [run_data.choosing_data(seen, step, Sampling()) for step in range(len(seen.chosen_ids))],
         "kept": run_data.kept_data(seen),
         "tokens": None if seen.empty else run_data.tokenising_data(seen),
-        "patterns": _each_once(patterns_of),
         "again": again.look(),
         "sha256": run_data.identity(seen.model)["sha256"],
     }
-    tokens = [*seen.source_ids, *seen.target_ids, *seen.chosen_ids]
-    tokens += [candidate["id"] for step in data["run"]["steps"] for candidate in step["best"]]
-    bundle = _bundle("page")
-    room = LARGEST * 4 // 5 - sum(map(len, bundle)) - len(_deflated(json_text(data))) - DIRECTORY
-    pack = packed(seen.trace, patterns_of, room, tokens)
-    data["tensors"] = {"quantities": pack.quantities, "parts": pack.directory, "left_out": pack.left_out}
-    return _file(_title(seen), [*bundle, _deflated(json_text(data)), *pack.parts])
+    return _file(_title(seen), [*_bundle("page"), _deflated(json_text(data)), _deflated(save(_numbers(seen.trace)))])
+
+
+def _numbers(trace: Trace) -> dict[str, Array]:
+    """The run's numbers by address, and the parameters where all of them are small."""
+    parameters = [name for name in trace.addresses() if trace.stages[name].of_the_model]
+    if sum(trace.array(name).nbytes for name in parameters) > SMALL:
+        parameters = []
+    return {name: np.ascontiguousarray(_narrow(name, trace.array(name))) for name in [*parameters, *trace.values]}
+
+
+def _narrow(name: str, array: Array) -> Array:
+    """Whole numbers in as few bytes as hold them; nothing is lost."""
+    if without_head(name)[0].endswith(".whole"):
+        return array.astype(np.int8)
+    if array.dtype.kind == "i":
+        return array.astype(np.int32)
+    return array.astype(np.float32) if array.dtype == np.float16 else array
+
+
+def framed(seen: Look) -> str:
+    """For a notebook: the page with a run in it, in a frame of its own that reaches nothing outside."""
+    page = run_page(BeforeAfter.of_one(seen), CommandLine(seen.text))
+    style = "width:100%;height:720px;border:0;resize:vertical"
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'
 
 
 def blocks_page(page: b.Page, precision: int = PRECISION) -> str:
@@ -88,15 +105,20 @@ def _searched(seen: Look) -> Look:
     return look(seen.model, seen.text, options=seen.options, tree=Tree())
 
 
-def _each_once(found: dict[str, Pattern]) -> dict[str, Any]:
-    """Most quantities are made like many others."""
-    kinds: dict[str, int] = {}
-    places = {name: kinds.setdefault(json_text([p.indices, p.make]), len(kinds)) for name, p in found.items()}
-    return {"kinds": [json.loads(kind) for kind in kinds], "of": places}
-
-
 def _title(seen: Look) -> str:
     return f"{seen.text or '(an empty text)'} → {seen.translation or '(nothing)'}"
+
+
+_DIGITS = np.frombuffer(bytes(126 if code == ord("<") else code for code in range(40, 125)), np.uint8)
+
+
+def as_text(part: bytes) -> str:
+    """Bytes as text that stands in a page: four bytes are five digits to base 85, none the sign that begins a tag."""
+    numbers = np.frombuffer(part + bytes(-len(part) % 4), ">u4").astype(np.uint32)
+    digits = np.empty((len(numbers), 5), np.uint32)
+    for column in range(4, -1, -1):
+        numbers, digits[:, column] = np.divmod(numbers, 85)
+    return _DIGITS[digits].tobytes().decode("ascii")
 
 
 # --- the file --------------------------------------------------------------------------------------------------------

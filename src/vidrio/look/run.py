@@ -13,7 +13,6 @@ values. A machine without that mask is shown as it was at the last step.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,16 +152,6 @@ class Look:
     def unknown(self) -> list[str]:
         """The words of the text that the vocabulary does not hold."""
         return list(dict.fromkeys(self.text[p.start : p.end] for p in self.pieces if p.unknown))
-
-    def _repr_html_(self) -> str:
-        """In a notebook: the page with this run in it, in a frame of its own that reaches nothing outside."""
-        from vidrio.look.changed import BeforeAfter
-        from vidrio.look.command_line import CommandLine
-        from vidrio.look.page import run_page
-
-        page = run_page(BeforeAfter.of_one(self), CommandLine(self.text))
-        style = "width:100%;height:720px;border:0;resize:vertical"
-        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'
 
     def __repr__(self) -> str:
         return f"Look({self.text!r} → {self.translation!r}, {len(self.trace.values)} quantities)"

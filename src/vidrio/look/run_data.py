@@ -10,6 +10,7 @@ from vidrio.errors import AddressError
 from vidrio.glass.numbers.stages import Stage, stages_of
 from vidrio.glass.numbers.trace import Trace, parse_address
 from vidrio.glass.paper.attention import causal
+from vidrio.glass.paper.engine import WHOLE_NUMBERS
 from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
 from vidrio.glass.paper.transformer import Machine
@@ -43,7 +44,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[St
         "parameters": count(config),
         "engine": engine,
         "dtype": str(glass.dtype),
-        "eight_bits": any(stage.kind == "constant" for stage in table.values()),
+        "whole_numbers": glass.machine.arithmetic is WHOLE_NUMBERS,
         "norm": config.norm,
         "layers": {"enc": config.n_encoder_layers, "dec": config.n_decoder_layers},
         "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}

@@ -26,7 +26,6 @@ NOT_LATIN = pattern(
     r"[^\W\d_\u0000-\u024f\u1e00-\u1eff\u2070-\u209c\u2150-\u2189\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]+"
 )
 SEPARATOR = pattern(r"(?<=\s)(?:[|•·→»]|[>/](?=\s+[A-ZÁÉÍÓÚÑ¿¡]))(?=\s|\Z)")
-PLAIN = re.compile("[A-Za-z]([A-Za-z ,']*[A-Za-z,'])?[.?!]?")
 LONG = 32  # characters; what is protected and longer than this is taken out of a sentence that has to be cut
 
 
@@ -61,10 +60,6 @@ class Splitter:
                 else:
                     for c, d in around(text, a, b, [span for span in inside if span.end - span.start > LONG]):
                         yield from in_parts(text, c, d, self._tokenizer, self._longest)
-
-    def is_plain(self, text: str) -> bool:
-        """Whether a text is one sentence at first sight, with nothing protected: most are, and this is quick."""
-        return len(text) < self._longest and PLAIN.fullmatch(text) is not None
 
     def _apart(self, text: str) -> list[protect.Span]:
         """What parts a sentence without being a sentence: signs that stand alone, signs that the vocabulary lacks, and

@@ -17,8 +17,8 @@ SLOW = 0.1  # seconds that a text may take to come; several are translated in le
 REMEMBERED = 2_000  # sentences whose translation a stream keeps, in case they come again
 
 
-def in_chunks(texts: Iterator[str], size: Callable[[], int] = lambda: CHUNK) -> Iterator[list[str]]:
-    """Some texts at a time, of about `size()` characters together. One that took longer to come than to translate does
+def in_chunks(texts: Iterator[str], size: int = CHUNK) -> Iterator[list[str]]:
+    """Some texts at a time, of about `size` characters together. One that took longer to come than to translate does
     not wait for others: an empty chunk follows it."""
     chunk: list[str] = []
     length = 0
@@ -28,7 +28,7 @@ def in_chunks(texts: Iterator[str], size: Callable[[], int] = lambda: CHUNK) -> 
             slow = time.perf_counter() - asked > SLOW
             chunk.append(text)
             length += len(text) + 1
-            if slow or length > size():
+            if slow or length > size:
                 yield chunk
                 chunk, length = [], 0
                 if slow:

@@ -213,15 +213,15 @@ class Translation:
                     }
                     for link in details.alignment
                 ],
-                "words": self.words_json([word.moved(at_target) for word in details.words]),
+                "words": [
+                    {
+                        "text": word.text,
+                        "bytes": _bytes(self.text, at_target + word.start, word.text),
+                        "confidence": word.confidence,
+                    }
+                    for word in details.words
+                ],
             }
-
-    def words_json(self, words: Iterable[Word]) -> list[dict[str, Any]]:
-        """Words of the translation with their confidence, for a machine to read."""
-        return [
-            {"text": word.text, "bytes": _bytes(self.text, word.start, word.text), "confidence": word.confidence}
-            for word in words
-        ]
 
     def look(self, sentence: int = 0) -> Any:
         """Look inside the translation of one sentence: every number on the way."""

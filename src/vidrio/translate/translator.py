@@ -231,8 +231,6 @@ class Translator:
 
     def _sentences(self, text: str) -> list[tuple[int, Protected]]:
         """What of a text is translated, each with the place where it begins."""
-        if self._splitter.is_plain(text):
-            return [(0, Protected(text))]
         source = protected(valid(text))
         return [(start, source.part(start, end)) for start, end in self._splitter.parts(source)]
 

@@ -86,52 +86,79 @@ typedef struct { int32_t first, rows, before; const Cache *keys; float *looked; 
 
 // --- Q K^T and weights V, each sum term by term -----------------------------------------------------------------------
 
-ALWAYS_INLINE void score_rows(const int tall, const float *q, int32_t stride, const float *keys, int32_t width, float *s, int32_t padded) {
+// Some rows of one head against the keys of some pages: sums side by side do not wait for each other.
+ALWAYS_INLINE void score_rows(const int tall, const int wide, const float *q, int32_t stride, Page *const *pages, int32_t at, int32_t width, float *s,
+                              int32_t padded) {
   Lanes sums[4];
 #pragma GCC unroll 4
-  for (int r = 0; r < tall; r++) sums[r] = (Lanes){0};
-  for (int32_t k = 0; k < width; k++) {
-    Lanes key = load(keys + k * PAGE);
+  for (int i = 0; i < tall * wide; i++) sums[i] = (Lanes){0};
+  for (int32_t k = 0; k < width; k++)
+#pragma GCC unroll 2
+    for (int p = 0; p < wide; p++) {
+      Lanes key = load(pages[p]->keys + (size_t)(at + k) * PAGE);
 #pragma GCC unroll 4
-    for (int r = 0; r < tall; r++) sums[r] = sums[r] + q[(size_t)r * (size_t)stride + (size_t)k] * key;
-  }
+      for (int r = 0; r < tall; r++) sums[r * wide + p] = sums[r * wide + p] + q[(size_t)r * (size_t)stride + (size_t)k] * key;
+    }
 #pragma GCC unroll 4
-  for (int r = 0; r < tall; r++) store(s + (size_t)r * (size_t)padded, sums[r]);
+  for (int r = 0; r < tall; r++)
+#pragma GCC unroll 2
+    for (int p = 0; p < wide; p++) store(s + (size_t)r * (size_t)padded + p * PAGE, sums[r * wide + p]);
 }
 
-// scores = Q K^T for `rows` rows of one head against all pages.
-static void scores(const float *q, int32_t rows, int32_t stride, const Cache *cache, int32_t head, int32_t width, float *s, int32_t padded) {
+// scores = Q K^T for `rows` rows of one head against all pages; `at` is the head's first column.
+static void scores(const float *q, int32_t rows, int32_t stride, const Cache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
+  int32_t n_pages = padded / PAGE, r = 0;
+  for (; r + 4 <= rows; r += 4)
+    for (int32_t p = 0; p < n_pages; p++)
+      score_rows(4, 1, q + (size_t)r * (size_t)stride, stride, cache->pages + p, at, width, s + (size_t)r * (size_t)padded + p * PAGE, padded);
+  for (; r < rows; r++) {
+    int32_t p = 0;
+    for (; p + 2 <= n_pages; p += 2)
+      score_rows(1, 2, q + (size_t)r * (size_t)stride, stride, cache->pages + p, at, width, s + (size_t)r * (size_t)padded + p * PAGE, padded);
+    for (; p < n_pages; p++)
+      score_rows(1, 1, q + (size_t)r * (size_t)stride, stride, cache->pages + p, at, width, s + (size_t)r * (size_t)padded + p * PAGE, padded);
+  }
+}
+
+// Some rows of one head, 16 or 32 columns from `at` on (or the last few).
+ALWAYS_INLINE void mix_rows(const int tall, const int wide, const float *w, int32_t padded, const Cache *cache, int32_t at, int32_t columns, int32_t stride,
+                            float *y) {
+  Lanes sums[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < tall * wide; i++) sums[i] = (Lanes){0};
   for (int32_t p = 0; p * PAGE < cache->length; p++) {
-    const float *keys = cache->pages[p]->keys + (size_t)head * (size_t)width * PAGE;
-    int32_t r = 0;
-    for (; r + 4 <= rows; r += 4) score_rows(4, q + (size_t)r * (size_t)stride, stride, keys, width, s + (size_t)r * (size_t)padded + p * PAGE, padded);
-    for (; r < rows; r++) score_rows(1, q + (size_t)r * (size_t)stride, stride, keys, width, s + (size_t)r * (size_t)padded + p * PAGE, padded);
-  }
-}
-
-ALWAYS_INLINE void mix_rows(const int tall, const float *w, int32_t padded, const Cache *cache, int32_t at, int32_t columns, int32_t all_columns, float *y) {
-  Lanes sums[4];
+    const float *values = cache->pages[p]->values + at, *share = w + p * PAGE;
+    int32_t n = cache->length - p * PAGE < PAGE ? cache->length - p * PAGE : PAGE;
+    for (int32_t m = 0; m < n; m++, values += stride)
+#pragma GCC unroll 2
+      for (int b = 0; b < wide; b++) {
+        Lanes value = load(values + b * LANES);
 #pragma GCC unroll 4
-  for (int r = 0; r < tall; r++) sums[r] = (Lanes){0};
-  for (int32_t m = 0; m < cache->length; m++) {
-    Lanes value = load(cache->pages[m / PAGE]->values + (size_t)(m % PAGE) * (size_t)all_columns + at);
-#pragma GCC unroll 4
-    for (int r = 0; r < tall; r++) sums[r] = sums[r] + w[(size_t)r * (size_t)padded + (size_t)m] * value;
+        for (int r = 0; r < tall; r++) sums[r * wide + b] = sums[r * wide + b] + share[(size_t)r * (size_t)padded + (size_t)m] * value;
+      }
   }
 #pragma GCC unroll 4
-  for (int r = 0; r < tall; r++) {
-    float *to = y + (size_t)r * (size_t)all_columns + at;
-    if (columns == LANES) store(to, sums[r]);
-    else store_part(to, sums[r], columns);
-  }
+  for (int r = 0; r < tall; r++)
+#pragma GCC unroll 2
+    for (int b = 0; b < wide; b++) {
+      float *to = y + (size_t)r * (size_t)stride + at + b * LANES;
+      if (columns == LANES) store(to, sums[r * wide + b]);
+      else store_part(to, sums[r * wide + b], columns);
+    }
 }
 
 // weights V for `rows` rows of one head, into its columns of the concatenation.
-static void mix(const float *w, int32_t rows, int32_t padded, const Cache *cache, int32_t head, int32_t width, int32_t all_columns, float *y) {
-  for (int32_t c = 0; c < width; c += LANES) {
-    int32_t columns = width - c < LANES ? width - c : LANES, at = head * width + c, r = 0;
-    for (; r + 4 <= rows; r += 4) mix_rows(4, w + (size_t)r * (size_t)padded, padded, cache, at, columns, all_columns, y + (size_t)r * (size_t)all_columns);
-    for (; r < rows; r++) mix_rows(1, w + (size_t)r * (size_t)padded, padded, cache, at, columns, all_columns, y + (size_t)r * (size_t)all_columns);
+static void mix(const float *w, int32_t rows, int32_t padded, const Cache *cache, int32_t at, int32_t width, int32_t stride, float *y) {
+  int32_t r = 0, end = at + width;
+  for (; r + 4 <= rows; r += 4)
+    for (int32_t c = at; c < end; c += LANES)
+      mix_rows(4, 1, w + (size_t)r * (size_t)padded, padded, cache, c, end - c < LANES ? end - c : LANES, stride, y + (size_t)r * (size_t)stride);
+  for (; r < rows; r++) {
+    int32_t c = at;
+    for (; c + 2 * LANES <= end; c += 2 * LANES)
+      mix_rows(1, 2, w + (size_t)r * (size_t)padded, padded, cache, c, LANES, stride, y + (size_t)r * (size_t)stride);
+    for (; c < end; c += LANES)
+      mix_rows(1, 1, w + (size_t)r * (size_t)padded, padded, cache, c, end - c < LANES ? end - c : LANES, stride, y + (size_t)r * (size_t)stride);
   }
 }
 
@@ -149,7 +176,7 @@ static void attend(const Model *m, const Group *g, const float *Q, float *s, flo
     const float *q = Q + (size_t)first * (size_t)all_columns;
     float *looked = g->looked ? g->looked + (size_t)first * (size_t)keys : NULL;
     for (int32_t h = 0; h < heads; h++) {
-      scores(q + h * width, rows, all_columns, g->keys, h, width, s, padded);
+      scores(q + h * width, rows, all_columns, g->keys, h * width, width, s, padded);
       tap(record, "scores", h, s, rows, keys, padded);
       for (size_t i = 0; i < numbers; i += LANES) store(s + i, load(s + i) / m->score_divisor);
       tap(record, "scaled", h, s, rows, keys, padded);
@@ -166,7 +193,7 @@ static void attend(const Model *m, const Group *g, const float *Q, float *s, flo
             if (h == heads - 1) *mean = *mean / (float)heads;
           }
       float *head = concat + (size_t)first * (size_t)all_columns;
-      mix(s, rows, padded, g->keys, h, width, all_columns, head);
+      mix(s, rows, padded, g->keys, h * width, width, all_columns, head);
       tap(record, "head", h, head + h * width, rows, width, all_columns);
     }
   }

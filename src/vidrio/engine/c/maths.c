@@ -4,10 +4,12 @@
 enum { LANES = 16 };
 typedef float Lanes __attribute__((vector_size(64)));
 typedef uint32_t Bits __attribute__((vector_size(64)));
+typedef int32_t Whole __attribute__((vector_size(64)));
 typedef uint8_t Bytes __attribute__((vector_size(16)));
 
 static inline Lanes load(const float *x) { Lanes v; memcpy(&v, x, sizeof v); return v; }
 static inline void store(float *x, Lanes v) { memcpy(x, &v, sizeof v); }
+static inline Whole load_whole(const int32_t *x) { Whole v; memcpy(&v, x, sizeof v); return v; }
 static inline Lanes all(float x) { return (Lanes){0} + x; }
 static inline Lanes choose(Bits mask, Lanes yes, Lanes no) { return (Lanes)((mask & (Bits)yes) | (~mask & (Bits)no)); }
 static inline int32_t in_lanes(int32_t n) { return (n + LANES - 1) / LANES * LANES; }

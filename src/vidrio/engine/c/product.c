@@ -26,7 +26,7 @@ typedef struct { const float *x; uint8_t *whole; float *scale; int32_t *sum; } R
 
 #if defined(__AVX512VNNI__)
 typedef __m512i Sums;
-enum { TALL = 8, WIDE = 2, SHIFT_INPUT = 128, SHIFT_WEIGHT = 0 };
+enum { TALL = 4, WIDE = 4, SHIFT_INPUT = 128, SHIFT_WEIGHT = 0 };
 static inline Sums dot(Sums a, const uint8_t *x, const int8_t *w) {
   int32_t four;
   memcpy(&four, x, sizeof four);
@@ -124,21 +124,18 @@ static inline void read_sums(int32_t *to, Sums a) { memcpy(to, &a, sizeof a); }
 // y = product * (scale of the row * scale of the column) + b; `product` gets the whole numbers if somebody looks.
 ALWAYS_INLINE void scale_block(const Matrix *W, int32_t block, const int chains, const Sums *sums, float row_scale, int32_t row_sum, float *y,
                                float *product) {
-  int32_t s[COLUMNS], more[COLUMNS], c = block * COLUMNS;
-  float t[COLUMNS], raw[COLUMNS];
-  read_sums(s, sums[0]);
-#pragma GCC unroll 8
-  for (int n = 1; n < chains; n++) {
-    read_sums(more, sums[n]);
-    for (int j = 0; j < COLUMNS; j++) s[j] += more[j];
+  int32_t c = block * COLUMNS, n = W->out - c < COLUMNS ? W->out - c : COLUMNS, s[COLUMNS];
+  Whole total = -SHIFT_INPUT * load_whole(W->sum + c) - SHIFT_WEIGHT * row_sum;
+#pragma GCC unroll 4
+  for (int k = 0; k < chains; k++) {
+    read_sums(s, sums[k]);
+    total = total + load_whole(s);
   }
-  for (int j = 0; j < COLUMNS; j++) raw[j] = (float)(s[j] - SHIFT_INPUT * W->sum[c + j] - SHIFT_WEIGHT * row_sum);
-  for (int j = 0; j < COLUMNS; j++) t[j] = raw[j] * (row_scale * W->scale[c + j]);
-  if (W->bias) for (int j = 0; j < COLUMNS; j++) t[j] = t[j] + W->bias[c + j];
-  int32_t n = W->out - c < COLUMNS ? W->out - c : COLUMNS;
-  if (n == COLUMNS) memcpy(y + c, t, sizeof t);
-  else memcpy(y + c, t, (size_t)n * sizeof *t);
-  if (product) memcpy(product + c, raw, (size_t)n * sizeof *raw);
+  Lanes raw = __builtin_convertvector(total, Lanes), v = raw * (row_scale * load(W->scale + c));
+  if (W->bias) v = v + load(W->bias + c);
+  if (n == COLUMNS) store(y + c, v);
+  else store_part(y + c, v, n);
+  if (product) store_part(product + c, raw, n);
 }
 
 // `chains` sums side by side over k: of few rows one addition would wait for the one before. Whole numbers do not mind.
@@ -209,10 +206,6 @@ static void linear(const Matrix *W, const Rows *x, int32_t rows, float *y, int32
     EACH_BLOCK(1, for (row = 0; row < tall; row += TALL) tile(TALL, 1, 1, W, block, x, row, y, stride, product);)
   }
   row = tall;
-#if defined(__AVX512VNNI__)
-  for (; row + 4 <= rows; row += 4)
-    for (block = 0; block < W->blocks; block++) tile(4, 1, 2, W, block, x, row, y, stride, product);
-#endif
   for (; row + 2 <= rows; row += 2)
     for (block = 0; block < W->blocks; block++) tile(2, 1, 2, W, block, x, row, y, stride, product);
   for (; row < rows; row++)

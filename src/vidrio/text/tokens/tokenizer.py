@@ -130,10 +130,10 @@ class Tokenizer:
 
     def with_dropout(self, rate: float) -> "Tokenizer":
         """The same, but each merge of BPE is left out with this probability: it splits a text otherwise every time."""
-        if self.kind != "bpe" or isinstance(self._engine, SentencePieces):
+        if isinstance(self._engine, SentencePieces) or self.kind != "bpe":
             raise TokenizerError(
                 "words are split otherwise by a BPE tokenizer only",
-                found=f"one of the kind {self.kind}",
+                found="SentencePiece" if isinstance(self._engine, SentencePieces) else f"one of the kind {self.kind}",
                 do="train without --subword-dropout",
             )
         engine = tokenizers.Tokenizer.from_str(self.file_text())
