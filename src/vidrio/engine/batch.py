@@ -73,6 +73,7 @@ class Batch:
         self._begun: dict[int, Job] = {}  # by their tickets
         self._waiting = deque[Job]()
         self._steps = 1
+        self.is_watched = False
 
     @property
     def jobs(self) -> list[Job]:
@@ -83,10 +84,6 @@ class Batch:
     def room(self) -> int:
         """For how many hypotheses more: some wait in the search, so that they begin as soon as others end."""
         return ROWS + ROWS // 2 - sum(job.width for job in self.jobs)
-
-    @property
-    def is_watched(self) -> bool:
-        return any(isinstance(job.request, Sentence) and job.request.watched for job in self._begun.values())
 
     def take(self, job: Job) -> None:
         self._waiting.append(job)
@@ -129,20 +126,22 @@ class Batch:
             deliver(job, error)
 
     def _go_on(self, search: Search, deliver: Deliver) -> None:
-        begin = perf_counter()
-        steps = 1 if self.is_watched else self._steps
+        sentences = {ticket: job.request for ticket, job in self._begun.items() if isinstance(job.request, Sentence)}
+        watched = {ticket: sentence for ticket, sentence in sentences.items() if sentence.watched}
+        self.is_watched = bool(watched)
+        begin, steps = perf_counter(), 1 if watched else self._steps
         unfinished = search.run(steps)
-        took = (perf_counter() - begin) / steps
-        self._steps = max(1, min(2 * steps, int(TURN / took)))
-        for ticket, job in list(self._begun.items()) if unfinished < len(self._begun) or self.is_watched else []:
-            assert isinstance(job.request, Sentence)
-            if job.request.watched:
-                job.request.written = search.written(ticket, job.request.options.max_length)
+        self._steps = max(1, min(2 * steps, int(steps * TURN / (perf_counter() - begin))))
+        for ticket, sentence in watched.items():
+            sentence.written = search.written(ticket, sentence.options.max_length)
+        for ticket, sentence in sentences.items():
+            if unfinished == len(self._begun):
+                break  # all that are done are found: the oldest, most of them
             try:
-                result: object = search.found(ticket, job.request)
+                result: object = search.found(ticket, sentence)
             except VidrioError as error:
                 result = error
             if result is not None:
-                deliver(job, result)
+                deliver(self._begun[ticket], result)
                 del self._begun[ticket]
                 search.drop(ticket)

@@ -85,11 +85,11 @@ class Workers:
         """Some hundredths of a second of work."""
         with self._changed:
             batch.forget()
-            share = -(-sum(map(len, self._queue)) // self._count)  # leave some for the others
-            while share > 0 and batch.room > 0:
+            room, share = batch.room, -(-sum(map(len, self._queue)) // self._count)  # leave some for the others
+            while room > 0 and share > 0:
                 jobs = self._queue.popleft()
-                batch.take(jobs.popleft())
-                share -= 1
+                batch.take(jobs[0])
+                room, share = room - jobs.popleft().width, share - 1
                 if jobs:
                     self._queue.append(jobs)
         try:
