@@ -10,6 +10,9 @@ TEXT = Hello world
 override TEXT := $(value TEXT)
 export TEXT
 
+# For make engine; --all: for every system, as a release has them.
+BUILDS =
+
 # For make model; its data is described in docs/model-log.md.
 DATA = ../shared/data/en-es
 WORK = runs/packaged
@@ -30,7 +33,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUN_TESTS = "$(VENV_TEST)/bin/python" -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help hello test slow check page model format pins clean python
+.PHONY: help hello test slow check page engine fuzz model format pins clean python
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -54,6 +57,12 @@ check: $(READY_TEST) ## style and types only
 
 page: ## build the page of vidrio serve into the package; needs Node
 	@cd page && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
+
+engine: $(READY_TEST) ## compile the engine for this machine, and its WebAssembly anew
+	@"$(VENV_TEST)/bin/python" -m vidrio.engine.build $(BUILDS)
+
+fuzz: $(READY_TEST) ## damaged models and impossible questions for the engine, under a compiler's sanitizers
+	@"$(VENV_TEST)/bin/python" -m pytest -m slow -rP tests/test_engine_hostile.py
 
 model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 5 × TIME (90m)
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python" $(FROM)

@@ -14,9 +14,9 @@ import ctranslate2
 import uvicorn
 from fastapi import Body, FastAPI
 from tokenizers import Tokenizer
+from vidrio.translate.engines import exported
 
 import vidrio
-from vidrio.translate.engines import exported
 from vidrio.translate.translator import Translator
 
 MODEL = Path(vidrio.__file__).parent / "models/en-es"

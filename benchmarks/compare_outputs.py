@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
 
 TRANSLATE = ((), ("--json", "--n-best", "3"), ("--beam", "1"), ("--beam", "4"))
-ONE_TEXT = (("--json",), ("--alignment",), ("--confidence",), ("--json", "--n-best", "2"), ("--engine", "glass"))
+ONE_TEXT = (("--json",), ("--confidence",), ("--json", "--n-best", "2"))
 LOOK = (
     *((), (), ("--json",)),
     *(("--at", "dec.1.cross"), ("--at", "out.prob"), ("--json", "--at", "memory"), ("--precision", "8")),
@@ -74,7 +74,7 @@ LESSON_LOOK = (
     *(("--mask", "zero-after", "--html", "-"), ("--softmax", "naive", "--divisor", "0.0001"), ("--positions", "none")),
     *(("--change-dtype", "float16"), ("--norm-epsilon", "1"), ("--target", "hola mundo"), ("--target", "mundo hola")),
     *(("--heads-off", "dec.5.cross.h0", "--heads-off", "enc.0.self.h1"), ("--no-repeat", "1"), ("--min-length", "5")),
-    *(("--repetition-penalty", "3"), ("--length-penalty", "2", "--beam", "3"), ("--dtype", "float32", "--json")),
+    *(("--length-penalty", "2", "--beam", "3"), ("--dtype", "float32", "--json")),
     *(("--history",), ("--history", "--json")),
 )
 WHY = (

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from vidrio.learn.run.machine import SPINS
-from vidrio.learn.run.plan import Recipe
+from vidrio.learn.machine import SPINS
+from vidrio.learn.plan import Recipe
 from vidrio.model.config import ModelConfig
 from vidrio.text.tokens.tokenizer import Tokenizer
 

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def sentences(news: Sequence[str]) -> None:
-    from vidrio.text.reading.sentences import split
+    from vidrio.text.sentences import split
 
     sys.path.insert(0, str(TESTS))
     import test_sentences

@@ -15,6 +15,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from vidrio.translate.engines import open_engine
+
 from argos_package import environment
 from serve_peers import MODELS, install
 from served import SENTENCES, peer
@@ -22,7 +24,6 @@ from vidrio.hypothesis import default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.engines import open_engine
 
 SEVERAL = re.compile(r"[.?!…]\W* ")  # sentences, which LibreTranslate would translate one by one
 

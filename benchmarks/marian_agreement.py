@@ -14,11 +14,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from vidrio.translate.engines import open_engine
+
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.model.folder import read_config
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.engines import open_engine
 
 SENTENCES, LONGEST = 40, 25
 

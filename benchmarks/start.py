@@ -16,8 +16,9 @@ import sys
 import tempfile
 import time
 
-from vidrio.model import find
 from vidrio.translate.engines import exported
+
+from vidrio.model import find
 from vidrio.translate.translator import Translator
 
 SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."

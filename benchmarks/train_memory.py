@@ -114,12 +114,12 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
     import torch
 
     from vidrio.data.store import in_memory
-    from vidrio.learn.net.parameters import Parameters
+    from vidrio.learn.choose import sized
+    from vidrio.learn.loop import Training, loop
+    from vidrio.learn.parameters import Parameters
+    from vidrio.learn.plan import Recipe, Stop
     from vidrio.learn.processes import join, leave
-    from vidrio.learn.run.choose import sized
-    from vidrio.learn.run.loop import Training, loop
-    from vidrio.learn.run.plan import Recipe, Stop
-    from vidrio.learn.run.state import State, share_state
+    from vidrio.learn.state import State, share_state
     from vidrio.model.config import SpecialIds
     from vidrio.model.parameters import count, random_parameters
 
@@ -147,7 +147,7 @@ def measure(preset: str, vocabulary: int, precision: str) -> None:
         peaks.append(memory("VmHWM"))
         return {"loss": 1.0}
 
-    list(loop(Training(in_memory(pairs), recipe, note, processes=processes), state))
+    list(loop(Training([in_memory(pairs)], recipe, note, processes=processes), state))
     peak = torch.tensor([kept, (peaks[0] if peaks else memory("VmHWM")) - before], dtype=torch.float64)
     for rank in range(processes.size):
         own = processes.sum(peak * (processes.rank == rank)) / n

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vidrio.learn.run.machine import settle, use
+from vidrio.learn.machine import settle, use
 
 settle()  # before PyTorch is imported
 
@@ -26,8 +26,8 @@ import numpy as np  # noqa: E402
 
 from vidrio.data.progress import Progress, Work  # noqa: E402
 from vidrio.learn import train as training  # noqa: E402
-from vidrio.learn.run.plan import Stop  # noqa: E402
-from vidrio.learn.run.request import Choices, Material, Reporter, Request  # noqa: E402
+from vidrio.learn.plan import Stop  # noqa: E402
+from vidrio.learn.request import Choices, Material, Reporter, Request  # noqa: E402
 
 WORDS = 50_000  # of each language
 SOME = 10_000  # pairs that are made at a time

@@ -34,14 +34,14 @@ from pathlib import Path
 
 import joeynmt_peer as peer
 from train_speed import cpu, sentences
-from vidrio.learn.run.plan import Plan, read_plan
-from vidrio.learn.run.prepare import JUDGED
-from vidrio.learn.run.validate import translated
+from vidrio.commands._lines import read_lines
+from vidrio.learn.plan import Plan, read_plan
+from vidrio.learn.task import JUDGED
+from vidrio.learn.validate import translated
 from vidrio.look.curves import metrics, when
 from vidrio.look.writing import minute_at
 from vidrio.model.folder import read_config
 from vidrio.model.parameters import count
-from vidrio.score.evaluate import read_lines
 from vidrio.score.metrics import corpus_scores, quick_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 

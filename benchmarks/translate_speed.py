@@ -26,11 +26,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from vidrio.translate.engines import exported
+
 from argos_package import environment
 from vidrio.interop.to_argos import export_argos
 from vidrio.model import find as models
 from vidrio.model.folder import read_config
-from vidrio.translate.engines import exported
 from vidrio.translate.translator import Translator
 
 ROUNDS = 5

@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-
 from vidrio.fast.engine import Engine
 from vidrio.fast.export import write
+
 from vidrio.hypothesis import Options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig

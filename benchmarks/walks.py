@@ -38,7 +38,7 @@ TEXTS = {
     "hello": "Hello world",
     "marks": '"The ticket costs €18.10 (with tax)," he said, "see www.example.com/shop."',
 }
-SIZES = "--d-model 24 --heads 2 --d-ff 48 --encoder-layers 1 --decoder-layers 1 --steps 20 --tokenizer word"
+SIZES = "--d-model 24 --heads 2 --d-ff 48 --encoder-layers 1 --decoder-layers 1 --steps 20 --vocabulary 400"
 PAIRS = 60
 
 

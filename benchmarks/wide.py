@@ -1,34 +1,25 @@
-"""Translating on a Ray cluster beside the plain command, on the same cores, taking turns; and what another node brings.
+"""Translating on a Ray cluster beside the plain command, on the same cores, taking turns.
 
-    python benchmarks/wide.py --source FILE [--lines 10000] [--rounds 2] [--nodes]
-    python benchmarks/wide.py --source FILE --lines 1000000 --rounds 1
+    python benchmarks/wide.py --source FILE [--lines 10000] [--rounds 2]
 
-The lines are those of the file, and then these again with a number in each, so that all are different. Told are lines
-in a second, processor time (which work beside it changes little) and memory, of the plain command and of `--ray` with
-all of its processes (it begins a cluster of this machine's cores, and ends it); and `--ray` without what begins and
-ends only once. The outputs must be the same. Then, how many parts a second Ray hands out when there is nothing to do in
-them, which bounds how many workers it can feed. `--nodes`: clusters of 1 and 2 nodes with a core each, the same lines.
+The lines are those of the file, and then these again with a number in each, so that all are different. Printed are
+lines in a second, processor time (which work beside it changes little) and memory, of the plain command and of `--ray`
+with all of its processes: it begins a cluster of this machine's cores, and ends it. The outputs must be the same.
 """
 
 import argparse
-import io
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stderr
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
-from unittest.mock import patch
-
-from vidrio.wide import cluster
+from typing import NamedTuple
 
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
-NODE = {"num_cpus": 1, "object_store_memory": 200 << 20, "include_dashboard": False}
 TICKS, PAGE = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 GLANCE = 0.2  # seconds
 
@@ -40,14 +31,13 @@ class Spent(NamedTuple):
     processor: float  # seconds
     memory: float  # MB, the most of the largest process
     whole: float  # the same of all of them together
-    told: str
 
 
 def spent(command: Sequence[str]) -> Spent:
     """Processes are known by a mark in their environment: some of Ray's leave their parents."""
     name, mark = "VIDRIO_BENCHMARK", str(time.time_ns())
     began = time.perf_counter()
-    process = subprocess.Popen(command, env={**os.environ, name: mark}, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env={**os.environ, name: mark})
     taken: dict[str, float] = {}
     most: dict[str, float] = {}
     while process.poll() is None:
@@ -60,10 +50,10 @@ def spent(command: Sequence[str]) -> Spent:
             except OSError:  # it has ended
                 continue
         time.sleep(GLANCE)
-    if process.returncode or process.stdout is None:
+    if process.returncode:
         raise SystemExit(f"{' '.join(command)} failed with {process.returncode}")
     memory = max(most.values()), sum(most.values())
-    return Spent(time.perf_counter() - began, sum(taken.values()), *memory, process.stdout.read())
+    return Spent(time.perf_counter() - began, sum(taken.values()), *memory)
 
 
 def distinct(lines: Sequence[str]) -> Iterator[str]:
@@ -72,56 +62,6 @@ def distinct(lines: Sequence[str]) -> Iterator[str]:
     for number in count(2):
         for line in lines:
             yield f"{line[:-1]} {number}{line[-1:]}"
-
-
-def seconds(do: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.perf_counter()
-    result = do()
-    return time.perf_counter() - began, result
-
-
-def wide(folder: Path, address: str | None = None) -> float:
-    """The command's own way, in this process; how many seconds of it were with workers that have opened the model."""
-    from vidrio.commands.translate import translate
-    from vidrio.wide.cluster import Workers
-
-    heard: list[float] = []
-
-    class Heard(Workers):
-        def next(self) -> tuple[int, Any, Any]:
-            answer = super().next()
-            heard.append(time.perf_counter())
-            return answer
-
-    arguments = ["-i", str(folder / "in.txt"), "-o", str(folder / "out"), "--ray", *([address] if address else [])]
-    with redirect_stderr(io.StringIO()), patch.object(cluster, "Workers", Heard):
-        translate.main(arguments, standalone_mode=False)
-    return heard[-1] - heard[0]
-
-
-def doing_nothing() -> Callable[[Any], Any]:
-    return lambda piece: None
-
-
-def handing_out(pieces: int) -> float:
-    """Parts a second that Ray hands out and takes back."""
-    from vidrio.wide.cluster import cluster, results, share_out
-
-    with cluster(None):
-        arrived = [time.perf_counter() for _ in results(doing_nothing, range(pieces), share_out(None))]
-    return (len(arrived) - 1) / (arrived[-1] - arrived[0])
-
-
-def nodes(folder: Path, number: int) -> tuple[float, float]:
-    from ray.cluster_utils import Cluster
-
-    machines = Cluster(initialize_head=True, head_node_args=NODE)
-    try:
-        for _ in range(number - 1):
-            machines.add_node(**NODE)
-        return seconds(lambda: wide(folder, machines.address))
-    finally:
-        machines.shutdown()
 
 
 def told(name: str, lines: int, runs: Sequence[Spent]) -> float:
@@ -135,39 +75,25 @@ def told(name: str, lines: int, runs: Sequence[Spent]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--source", type=Path)
+    parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--lines", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--nodes", action="store_true")
-    parser.add_argument("--wide", type=Path, metavar="FOLDER", help="only translate FOLDER/in.txt with Ray")
     given = parser.parse_args()
-    if given.wide:
-        print(wide(given.wide))
-        return
-    if given.source is None:
-        parser.error("--source FILE is missing")
+    vidrio = [sys.executable, "-m", "vidrio", "translate", "-i"]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         text = [line for line in given.source.read_text("utf-8").splitlines() if line]
         with (folder / "in.txt").open("w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in islice(distinct(text), given.lines))
-        files = ["-i", str(folder / "in.txt"), "-o", str(folder / "plain.txt")]
         alone, together = [], []
         for _ in range(given.rounds):
-            alone.append(spent([sys.executable, "-m", "vidrio", "translate", *files]))
-            together.append(spent([sys.executable, __file__, "--wide", str(folder)]))
+            alone.append(spent([*vidrio, str(folder / "in.txt"), "-o", str(folder / "plain.txt")]))
+            together.append(spent([*vidrio, str(folder / "in.txt"), "-o", str(folder / "out"), "--ray"]))
             if (folder / "plain.txt").read_bytes() != (folder / "out" / "in.txt").read_bytes():
                 raise SystemExit("the outputs differ")
         plain, whole = told("plain", given.lines, alone), told("--ray", given.lines, together)
-        working = median(float(run.told) for run in together)
         processor = sum(run.processor for run in alone) / sum(run.processor for run in together)
-        print(f"of the plain command: {plain / whole:.2f} in all, {plain / working:.2f} once its workers are there "
-              f"({given.lines / working:,.0f} lines/s), {processor:.2f} by processor time")  # fmt: skip
-        print(f"Ray hands out {handing_out(1000):,.0f} parts a second")
-        for number in (1, 2) if given.nodes else ():
-            took, working = nodes(folder, number)
-            rates = f"{given.lines / took:,.0f} lines/s, {given.lines / working:,.0f} once they work"
-            print(f"{number} nodes of one core: {rates}")
+        print(f"--ray, of the plain command: {plain / whole:.2f}, {processor:.2f} by processor time")
 
 
 if __name__ == "__main__":

@@ -112,7 +112,7 @@ def main() -> None:
         parts = Place.of(f"{BASE}/out/.vidrio/a.txt")
 
         def done() -> int:
-            return sum(name.isdigit() for name, _ in parts.files())
+            return sum(place.base.isdigit() for place in parts.files())
 
         first = command("txt", f"{BASE}/out")
         wait_for(lambda: done() >= 2, first)
@@ -132,7 +132,7 @@ def main() -> None:
         if Place.of(f"{BASE}/out/c.parquet").read() != (home / "local" / "c.parquet").read_bytes():
             raise SystemExit("c.parquet differs")
         print("c.parquet: the bytes that are written to a local folder")
-        print("left in the store:", ", ".join(name for name, _ in Place.of(f"{BASE}/out").files(recursive=True)))
+        print("left in the store:", ", ".join(place.name for place in Place.of(f"{BASE}/out").files()))
 
 
 def worker_of(command: int) -> int:
@@ -148,7 +148,7 @@ def worker_of(command: int) -> int:
         while above not in (0, 1, command):
             above = parents.get(above, 0)
         try:
-            if above == command and (Path("/proc") / str(process) / "cmdline").read_bytes().startswith(b"ray::Worker"):
+            if above == command and (Path("/proc") / str(process) / "cmdline").read_bytes().startswith(b"ray::attempt"):
                 return process
         except OSError:
             continue

@@ -39,7 +39,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 RUN = {"sh", "console", "python"}
 PARSED = {"toml": tomllib.loads, "json": json.loads}
-PROSE = {"text", "mermaid", "math", "html", "tsv", "makefile", "diff"}
+PROSE = {"text", "mermaid", "math", "html", "tsv", "makefile", "diff", "c", "py"}
 WORDS = {"output", "slow", "network", "gpu"}
 
 # Bash functions that take the place of some commands, see above. VENV is relative to the repository, as in a Makefile.

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from vidrio.cli import main
-from vidrio.interop.protobuf import PIECE, PIECES, field, float_field
+from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.transformer import build
+from vidrio.hypothesis import Hypothesis, Options
+from vidrio.model.folder import read_config, read_parameters
+from vidrio.search import search
 
-SCORE = 2  # of a piece, by its number in SentencePiece's form
 SIZES = {"d_model": 16, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
 SIZES |= {"encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "encoder_layers": 2, "decoder_layers": 2}
 SPREADS = {"encoder_attn.out_proj.weight": 6, "q_proj.weight": 4, "fc2.weight": 3}
@@ -46,9 +49,14 @@ def sentence_piece_model(texts: Sequence[str], pieces: int = 150, **settings: An
 
 def with_pieces(proto: bytes, more: Sequence[str]) -> bytes:
     """A SentencePiece model with rare pieces besides its own."""
-    known = set(pieces_of(proto)) if more else set()
-    new = [piece for piece in more if piece not in known]
-    return proto + b"".join(field(PIECES, field(PIECE, piece.encode()) + float_field(SCORE, -15)) for piece in new)
+    from sentencepiece import sentencepiece_model_pb2
+
+    model = sentencepiece_model_pb2.ModelProto.FromString(proto)
+    known = {piece.piece for piece in model.pieces}
+    for piece in more:
+        if piece not in known:
+            model.pieces.add(piece=piece, score=-15)
+    return model.SerializeToString()
 
 
 def pieces_of(proto: bytes) -> list[str]:
@@ -134,6 +142,13 @@ def write_marian(
     (folder / "tokenizer_config.json").write_text(
         json.dumps({**settings, "tokenizer_class": "MarianTokenizer"}), encoding="utf-8"
     )
+
+
+def searched(folder: Path, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
+    """What the glass, searching in float64, finds with the model of a folder."""
+    machine = build(read_config(folder)[0], read_parameters(folder))
+    special = machine.config.special
+    return [search(stepper(machine, ids), special.start, special.end, options) for ids in sources]
 
 
 def load_hf(folder: Path) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ PAIRS = [
     (f"{who} {does} {what}", f"{WHO[who]} {DOES[does]} {WHAT[what]}") for who, does, what in product(WHO, DOES, WHAT)
 ]
 SIZES = {"d-model": 24, "heads": 2, "d-ff": 48, "encoder-layers": 1, "decoder-layers": 1}
-TAUGHT = {"tokenizer": "word", "languages": "en,es", "rate": 0.01, "dropout": 0, "precision": "float32", "threads": 1}
+TAUGHT = {"vocabulary": 400, "languages": "en,es", "rate": 0.01, "dropout": 0, "precision": "float32", "threads": 1}
 
 
 def vidrio_train(folder: Path, *arguments: str) -> tuple[int, str]:

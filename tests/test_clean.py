@@ -1,7 +1,6 @@
 """What is left out, why, and that held-out sentences share nothing with those that are learned from."""
 
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.data import split as splitting
 from vidrio.data.clean import REASONS, Limits, Tally, fault, scripts_of, suited, tidy
+from vidrio.data.hold_out import COPY, TRAIN, first_of_each, hold_out, key
 from vidrio.data.pairs import corpora
-from vidrio.data.prepare import Kept, Wishes, select
+from vidrio.data.prepare import CleanPair, Wishes, select
 from vidrio.data.progress import Progress
-from vidrio.data.split import DROPPED, TRAIN, Apart, families, first_of_each, held_out, key
 from vidrio.errors import DataError
 from vidrio.text.fold import fold
 
@@ -121,28 +119,6 @@ def test_folding_twice_changes_nothing_and_case_does_not_count(text: str) -> Non
     assert fold(fold(text)) == fold(text)
 
 
-def test_a_held_out_sentence_is_recognised() -> None:
-    apart = Apart()
-    apart.add("The dog sleeps in the garden.", "El perro duerme en el jardín.")
-    for source, target, reason in [
-        ("the dog sleeps in the garden", "otra cosa", "stands in a held-out set"),
-        ("Something else", "EL PERRO DUERME EN EL JARDÍN", "stands in a held-out set"),
-        ("The cat sleeps in the garden.", "otra cosa", "near-copy of a held-out sentence"),
-        ("The dog sleeps in the big garden.", "otra cosa", "near-copy of a held-out sentence"),
-        ("dog sleeps in the garden", "otra cosa", "near-copy of a held-out sentence"),
-        ("The cat sleeps in the house.", "otra cosa", ""),
-        ("Perro en el jardín.", "duerme en el jardín", ""),
-        ("El perro duerme en el jardín.", "The dog sleeps in the garden.", ""),  # sides do not mix
-    ]:
-        assert apart.fault(source, target) == reason, source
-    strict = Apart(near=False)
-    strict.add("The dog sleeps in the garden.", "x")
-    assert strict.fault("The cat sleeps in the garden.", "y") == ""
-    short = Apart()
-    short.add("I see Tom.", "Veo a Tom.")
-    assert short.fault("I see Ann.", "Veo a Ana.") == "", "short sentences are alike by nature"
-
-
 # --- splitting --------------------------------------------------------------------------------------------------------
 
 sides = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=60, unique=True)
@@ -153,40 +129,35 @@ def keys(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
     return numbers[:, 0] * np.uint64(0x9E3779B97F4A7C15), numbers[:, 1] * np.uint64(0xC2B2AE3D27D4EB4F)
 
 
-@given(sides)
-def test_families_are_what_is_connected(pairs: list[tuple[int, int]]) -> None:
-    found = families(*keys(pairs))
-    group = list(range(len(pairs)))  # the same by hand: join until nothing changes
-    for _ in pairs:
-        for i, a in enumerate(pairs):
-            for j, b in enumerate(pairs):
-                if a[0] == b[0] or a[1] == b[1]:
-                    group[i] = group[j] = min(group[i], group[j])
-    assert found.tolist() == group
+NONE = np.zeros(0, np.uint64), np.zeros(0, np.uint64)
 
 
 @given(sides, st.integers(0, 5), st.integers(0, 5), st.randoms(use_true_random=False))
-def test_held_out_pairs_share_no_side_with_others(
+def test_held_out_pairs_share_no_side_with_those_that_are_learned_from(
     pairs: list[tuple[int, int]], dev: int, test: int, random: object
 ) -> None:
-    part = held_out(*keys(pairs), (dev, test))
-    assert (part == 1).sum() <= dev
-    assert (part == 2).sum() <= test
-    for number in (1, 2):
-        chosen = [pair for pair, p in zip(pairs, part, strict=True) if p == number]
-        others = [pair for pair, p in zip(pairs, part, strict=True) if p not in (number, DROPPED)]
-        for side in (0, 1):
-            assert not {pair[side] for pair in chosen} & {pair[side] for pair in others}
-            assert len({pair[side] for pair in chosen}) == len(chosen)
+    part = hold_out(*keys(pairs), (dev, test), NONE)
+    assert (part == 1).sum() == min(dev, len(pairs))
+    assert (part == 2).sum() == min(test, max(0, len(pairs) - dev))
+    held = [pair for pair, p in zip(pairs, part, strict=True) if p > TRAIN]
+    learned = [pair for pair, p in zip(pairs, part, strict=True) if p == TRAIN]
+    for side in (0, 1):
+        assert not {pair[side] for pair in held} & {pair[side] for pair in learned}
     order = np.array(random.sample(range(len(pairs)), len(pairs)), dtype=np.int64)  # type: ignore[attr-defined]
-    shuffled = held_out(*keys([pairs[i] for i in order]), (dev, test))
+    shuffled = hold_out(*keys([pairs[i] for i in order]), (dev, test), NONE)
     assert shuffled.tolist() == part[order].tolist(), "the order of the files does not matter"
 
 
-def test_large_families_stay_in_training() -> None:
+def test_pairs_whose_sides_stand_nowhere_else_are_held_out_first() -> None:
     pairs = [(0, i) for i in range(11)] + [(100, 100)]
-    part = held_out(*keys(pairs), (5,))
-    assert part.tolist() == [TRAIN] * 11 + [1]
+    assert hold_out(*keys(pairs), (1,), NONE).tolist() == [TRAIN] * 11 + [1]
+    both = hold_out(*keys(pairs), (2,), NONE).tolist()
+    assert (both.count(1), both.count(COPY)) == (2, 10)
+
+
+def test_what_stands_in_a_given_set_is_a_copy() -> None:
+    sources, targets = keys([(1, 1), (2, 2), (3, 3)])
+    assert hold_out(sources, targets, (), (sources[:1], targets[2:])).tolist() == [COPY, TRAIN, COPY]
 
 
 def test_the_first_of_each_key() -> None:
@@ -206,8 +177,8 @@ def test_the_first_of_each_key() -> None:
 
 
 @pytest.fixture
-def sieve(tmp_path: Path) -> Callable[..., tuple[list[Kept], Tally]]:
-    def run(rows: list[tuple[str, str]], **wishes: object) -> tuple[list[Kept], Tally]:
+def sieve(tmp_path: Path) -> Callable[..., tuple[list[CleanPair], Tally]]:
+    def run(rows: list[tuple[str, str]], **wishes: object) -> tuple[list[CleanPair], Tally]:
         path = tmp_path / "p.tsv"
         path.write_text("".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
         tally = Tally()
@@ -221,7 +192,7 @@ def sieve(tmp_path: Path) -> Callable[..., tuple[list[Kept], Tally]]:
     return run
 
 
-def test_duplicates_are_counted_by_kind(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+def test_duplicates_are_counted(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
     rows = [
         ("Hello!", "¡Hola!"),
         ("Hello!", "¡Hola!"),
@@ -231,43 +202,12 @@ def test_duplicates_are_counted_by_kind(sieve: Callable[..., tuple[list[Kept], T
     ]
     kept, tally = sieve(rows)
     assert [(k.source, k.target) for k in kept] == [("Hello!", "¡Hola!"), ("Hello!", "¡Buenas!"), ("Bye now", "x")]
-    assert tally.counts == {"duplicate": 1, "duplicate up to case and punctuation": 1}
+    assert tally.counts == {"duplicate": 2}
     assert tally.samples["duplicate"][0].place.endswith("p.tsv:2")
     assert len(sieve(rows, duplicates=True)[0]) == 5
 
 
-def test_held_out_parts_are_apart_and_near_copies_are_left_out(
-    sieve: Callable[..., tuple[list[Kept], Tally]],
-) -> None:
-    rows = [(f"The {a} is in the {b} today.", f"Hoy {a} está en {b}.") for a in "abcdefghij" for b in "klmnopqrst"]
-    unlike = [(f"no{i} sentence{i} like{i} any{i} other{i}", f"ninguna{i} como{i} otra{i}") for i in range(100)]
-    kept, tally = sieve(rows + unlike, held_out=(4, 4))
-    parts = {number: [k for k in kept if k.part == number] for number in (0, 1, 2)}
-    assert [len(parts[number]) for number in (1, 2)] == [4, 4]
-    assert tally.counts["near-copy of a held-out sentence"] > 30, "they differ in one word"
-    assert not tally.notes()
-    held = {k.source for k in parts[1] + parts[2]}
-    for k in parts[0]:
-        words = set(k.source.split())
-        assert all(len(words ^ set(other.split())) > 2 for other in held)
-    assert len(sieve(rows, held_out=(4, 4), near=False)[0]) == 100
-
-
-@pytest.mark.parametrize("count", [20, 500])
-def test_sentences_from_templates_can_be_learned(sieve: Callable[..., tuple[list[Kept], Tally]], count: int) -> None:
-    """A learner's first pairs are near-copies of each other; what is held out is still none of those learned from."""
-    choices = product(("cat", "dog", "man", "girl", "bird"), ("red", "old", "big", "new"), range(25))
-    rows = [(f"The {a} sees the {b} house {n}.", f"{a} ve {b} casa {n}.") for a, b, n in choices][:: 500 // count]
-    kept, tally = sieve(rows, held_out=(1000, 1000))
-    parts = [[k.source for k in kept if k.part == number] for number in (0, 1, 2)]
-    assert [len(part) for part in parts] == [count - 2 * (count // 20), count // 20, count // 20]
-    assert not {*parts[0]} & {*parts[1], *parts[2]}
-    assert count / 3 < tally.near_copies <= count
-    assert "differ from a held-out sentence in one word only" in tally.notes()[0]
-    assert Tally.from_json(tally.to_json()) == tally
-
-
-def test_given_sets_are_kept_apart(sieve: Callable[..., tuple[list[Kept], Tally]], tmp_path: Path) -> None:
+def test_given_sets_are_kept_apart(sieve: Callable[..., tuple[list[CleanPair], Tally]], tmp_path: Path) -> None:
     (tmp_path / "test.en").write_text("Good morning!\n", encoding="utf-8")
     (tmp_path / "test.es").write_text("¡Buenos días!\n", encoding="utf-8")
     apart = tuple(corpora([str(tmp_path / "test.en"), str(tmp_path / "test.es")]))
@@ -280,18 +220,18 @@ def test_given_sets_are_kept_apart(sieve: Callable[..., tuple[list[Kept], Tally]
     assert not {"good morning", "Good day"} & {k.source for k in kept}, "not in a held-out part either"
 
 
-def test_never_more_than_a_tenth_is_held_out(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+def test_never_more_than_a_tenth_is_held_out(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
     kept, _ = sieve([(f"word{i}", f"palabra{i}") for i in range(50)], held_out=(100, 100))
     assert sum(k.part > 0 for k in kept) == 4
 
 
-def test_three_pairs_are_too_few(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+def test_three_pairs_are_too_few(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
     rows = [("a", "b"), ("c", "d"), ("c", "d"), ("e", "")]
     with pytest.raises(DataError, match=r"100 are needed(.|\n)*4 pairs read, 2 left \(1 empty\)"):
         sieve(rows, least=100)
 
 
-def test_no_overlap_with_the_declared_script(sieve: Callable[..., tuple[list[Kept], Tally]]) -> None:
+def test_no_overlap_with_the_declared_script(sieve: Callable[..., tuple[list[CleanPair], Tally]]) -> None:
     with pytest.raises(DataError, match="3 wrong script"):
         sieve([("Hello there", "Hola ahí"), ("Yes", "Sí"), ("No", "No")], languages=("en", "ru"))
 
@@ -299,4 +239,4 @@ def test_no_overlap_with_the_declared_script(sieve: Callable[..., tuple[list[Kep
 def test_the_seldom_chance_of_one_checksum_for_two_texts() -> None:
     """The docstring's figure: n texts of 64 bits share a checksum with a chance of about n² / 2⁶⁵."""
     assert pytest.approx(3e-6, rel=0.2) == (10_000_000**2) / 2**65
-    assert "3 in a million" in (splitting.key.__doc__ or "")
+    assert "3 in a million" in (key.__doc__ or "")

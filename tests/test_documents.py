@@ -1,11 +1,8 @@
 """Files: each kind goes through, and opens elsewhere with its formatting; what cannot be handled is an error."""
 
 import io
-import logging
 import os
 import re
-import shutil
-import time
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import docx
-import httpx
 import odfdo
 import polib
 import pytest
@@ -21,16 +17,13 @@ import srt
 import webvtt
 from fastapi.testclient import TestClient
 
-from serving import server
 from vidrio.documents.aligned import answers
 from vidrio.documents.formats import SUFFIXES, plan_file
 from vidrio.documents.packed import unpacked
-from vidrio.documents.plain import pieces
 from vidrio.documents.subtitles import plan_subtitles, wrapped
 from vidrio.documents.suffixes import DOCUMENTS
 from vidrio.documents.xml import tokens
 from vidrio.errors import DataError
-from vidrio.model.find import packaged
 from vidrio.serve.app import create_app
 from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator
@@ -343,15 +336,6 @@ def serving(folder: Path, **given: Any) -> TestClient:
     return TestClient(create_app("en-es", settings=Settings(page=False, files=folder, **given)))
 
 
-def when(done: Callable[[], Any]) -> Any:
-    """What it gives in the end, when that is something; asked until a minute has gone by."""
-    deadline = time.monotonic() + 60
-    while not (found := done()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return found
-
-
 def upload(on: TestClient, name: str, data: bytes, **fields: Any) -> Any:
     return on.post("/translate_file", files={"file": (name, data)}, data={"source": "en", "target": "es", **fields})
 
@@ -364,16 +348,8 @@ def test_the_server_translates_files(tmp_path: Path) -> None:
         file = on.get(where)
         assert "attachment" in file.headers["content-disposition"]
         assert docx.Document(io.BytesIO(file.content)).paragraphs[2].text == "El perro es viejo."
-        slow = upload(on, "a.srt", SRT.encode(), wait="false", source="auto").json()
-        states = []
-
-        def done() -> bool:
-            states.append(on.get(slow["statusUrl"]).json())
-            return bool(states[-1]["done"])
-
-        assert when(done)
-        assert all(0 <= state["progress"] <= 1 for state in states)
-        assert "Buenos días." in on.get(slow["translatedFileUrl"]).text
+        where = upload(on, "a.srt", SRT.encode(), source="auto").json()["translatedFileUrl"]
+        assert "Buenos días." in on.get(where).text
         assert on.get("/frontend/settings").json()["supportedFilesFormat"] == list(SUFFIXES)
 
 
@@ -404,48 +380,13 @@ def test_names_and_places_of_files_are_the_server_s_own(tmp_path: Path) -> None:
         assert upload(on, "a.txt", b"hello").json() == {"error": "Files translation are disabled on this server."}
 
 
-def test_a_file_outlives_a_server_that_ends_and_a_model_that_is_damaged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(packaged()["lesson"], tmp_path / "model")
-    tensors, whole = tmp_path / "model/model.safetensors", (tmp_path / "model/model.safetensors").read_bytes()
-    settings = Settings(page=False, files=tmp_path / "files")
-    app = create_app(str(tmp_path / "model"), settings=settings)
-    tensors.write_bytes(b"damaged")
-    monkeypatch.setattr(logging.getLogger("vidrio.serve"), "handlers", [caplog.handler])
-    with TestClient(app) as on:
-        status = upload(on, "a.txt", b"hello world\n", wait="false").json()["statusUrl"]
-        assert when(lambda: "waits" in caplog.text)
-        assert on.get(status).json() == {"progress": 0, "done": False}
-    tensors.write_bytes(whole)
-    with TestClient(create_app(str(tmp_path / "model"), settings=settings)) as on:
-        assert when(lambda: on.get(status).json()["done"])
-        assert on.get(status).json() == {"progress": 1, "done": True}
-
-
-def test_what_was_never_accepted_and_what_was_done_long_ago_is_deleted(tmp_path: Path) -> None:
-    for job, names in (("0" * 32, ("upload",)), ("1" * 32, ("job.json", "translated")), ("2" * 32, ("job.json",))):
-        for name in names:
-            (tmp_path / job).mkdir(exist_ok=True)
-            (tmp_path / job / name).write_text("{}")
-        os.utime(tmp_path / job, (0, 0))
-    with TestClient(create_app("lesson", settings=Settings(page=False, files=tmp_path))) as on:
+def test_what_was_translated_long_ago_is_deleted(tmp_path: Path) -> None:
+    for name in ("0" * 32, "mine"):
+        (tmp_path / name).write_text("old")
+        os.utime(tmp_path / name, (0, 0))
+    with serving(tmp_path) as on:
         upload(on, "a.txt", b"hello world\n")
     left = {path.name for path in tmp_path.iterdir()}
-    assert "2" * 32 in left
-    assert not {"0" * 32, "1" * 32} & left
-
-
-def test_an_accepted_file_survives_a_kill(tmp_path: Path) -> None:
-    text = "\n\n".join(f"The dog number {number} is old, and the red house is new." for number in range(150)).encode()
-    with server("--files", str(tmp_path), model="en-es") as ready:
-        form = {"source": (None, "en"), "target": (None, "es"), "wait": (None, "false"), "file": ("a.txt", text)}
-        told = httpx.post(f"{ready.address}translate_file", files=form, timeout=60).json()
-        ready.process.kill()
-        ready.process.wait()
-    assert not list(tmp_path.glob("*/translated"))
-    job = told["statusUrl"].rpartition("/")[2]
-    with server("--files", str(tmp_path), model="en-es") as ready:
-        assert when(lambda: httpx.get(f"{ready.address}translate_file/{job}", timeout=60).json()["done"])
-        translated = httpx.get(f"{ready.address}download_file/{job}.a.txt", timeout=60).text
-    assert translated == "".join(one.text for one in translator().translate(pieces(text.decode())))
+    assert "mine" in left
+    assert "0" * 32 not in left
+    assert len(left) == 2

@@ -13,17 +13,11 @@ from sacrebleu.metrics.ter import TER
 
 from small_models import WORDS, write_model
 from vidrio.cli import main
+from vidrio.commands._lines import read_aligned, read_lines
 from vidrio.errors import DataError
-from vidrio.fast.export import export
 from vidrio.glass.paper.transformer import build, translate_forced
 from vidrio.model.folder import read_parameters
-from vidrio.score.evaluate import (
-    bits_per_character,
-    evaluate,
-    read_aligned,
-    read_lines,
-    translate_all,
-)
+from vidrio.score.evaluate import bits_per_character, evaluate, translate_all
 from vidrio.score.metrics import corpus_scores, usual_metrics
 from vidrio.translate.translator import Translator
 
@@ -41,7 +35,6 @@ def damaged(lines, share, seed):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models") / "nonsense"
     write_model(folder, seed=3, norm="pre", ends=True)
-    export(folder, quantisation="float32")
     return folder
 
 

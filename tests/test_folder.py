@@ -166,7 +166,7 @@ def test_a_bit_that_flips_among_the_parameters_is_found(folder: Path) -> None:
         ("model.safetensors", ["look", "Hello"]),
         ("model.safetensors", ["check", "Hello"]),
         ("tokenizer.json", ["translate", "Hello"]),
-        ("fast/model.bin", ["translate", "Hello"]),
+        ("model.safetensors", ["translate", "Hello"]),
     ],
 )
 def test_a_bit_that_flips_in_a_packaged_model_is_told(

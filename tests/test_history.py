@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from small_models import rewrite_config, write_model
 from small_run import train_small
 from vidrio.cli import main
-from vidrio.learn.run import run_files
+from vidrio.learn import run_files
 from vidrio.look.writing import text_width
 from vidrio.model.folder import read_parameters
 
@@ -81,7 +81,7 @@ def test_the_ages_of_a_model(trained: Path) -> None:
     assert code == 0, err
     told = json.loads(out)
     assert [age["step"] for age in told["ages"]] == [0, 1, 2, 4, 8, 16, 32, 64, 128, None]
-    assert told["tokens"] == ["el", "gato", "ve", "dos", "libros", "</s>"]
+    assert told["tokens"] == ["▁el", "▁gato", "▁ve", "▁dos", "▁libros", "</s>"]
     first, last = told["ages"][0], told["ages"][-1]
     assert last["says"] == "el gato ve dos libros"
     assert first["says"] != last["says"]
@@ -91,7 +91,7 @@ def test_the_ages_of_a_model(trained: Path) -> None:
     for age in told["ages"]:
         assert all(1 / 6 <= share <= 1 for share in age["share"])
         assert all(0 <= bits <= math.log2(6) + 1e-12 for bits in age["entropy"])
-    assert last["reads"][0] == "the"
+    assert last["reads"][0] == "▁the"
 
 
 def test_the_ages_as_text(trained: Path) -> None:
@@ -102,7 +102,7 @@ def test_the_ages_as_text(trained: Path) -> None:
     assert "What each token reads: dec.0.cross.weights.h1" in out
     assert [line for line in out.splitlines() if text_width(line) > 80 or line != line.rstrip()] == []
     _, given, _ = said("-m", str(trained), PAIR[0], "--history", "--target", "el perro")
-    assert "How sure it is of “el perro </s>”" in given
+    assert "How sure it is of “▁el ▁perro </s>”" in given
 
 
 def test_a_young_model_is_not_let_go_on_forever(trained: Path, tmp_path: Path) -> None:

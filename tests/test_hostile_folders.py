@@ -174,8 +174,6 @@ def put(folder: Path, files: dict[str, bytes | None], before: dict[str, bytes | 
         if data is not None and before.get(name) is not data:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(data)
-    if not any(name.startswith("fast/") and data is not None for name, data in files.items()):
-        shutil.rmtree(folder / "fast", ignore_errors=True)
 
 
 def try_all(count: int, begin: int, models_folder: Path) -> None:
@@ -216,9 +214,8 @@ def peak() -> int:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Small models of several kinds, some with the fast engine's files, as folders."""
+    """Small models of several kinds as folders."""
     from small_models import rewrite_config, write_model
-    from vidrio.fast.export import export
     from vidrio.model.find import PACKAGE
     from vidrio.model.folder import read_parameters, write_parameters
     from vidrio.model.quantised import quantise
@@ -227,11 +224,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("hostile") / "models"
     small = {"d_model": 8, "d_head": 4, "d_ff": 8, "n_encoder_layers": 1, "n_decoder_layers": 1, "max_positions": 24}
     write_model(place / "plain", **small)
-    config = write_model(place / "exported", seed=1, ends=True, norm="pre", **small)
-    write_parameters(place / "exported", quantise(read_parameters(place / "exported"), config))
-    rewrite_config(place / "exported")
-    export(place / "exported")
-    shutil.copy(PACKAGE / "models" / "en-es" / "confidence.json", place / "exported")
+    config = write_model(place / "seven-bits", seed=1, ends=True, norm="pre", **small)
+    write_parameters(place / "seven-bits", quantise(read_parameters(place / "seven-bits"), config))
+    rewrite_config(place / "seven-bits")
     learner = Tokenizer.learn(["hello world, hola mundo"] * 9, "bpe", 290)
     sizes = {"source_vocabulary": learner.size, "target_vocabulary": learner.size, "special": learner.special}
     write_model(place / "subwords", **small, **sizes)

@@ -11,18 +11,13 @@ import pytest
 import yaml
 from ctranslate2.converters import MarianConverter
 
-from marian_models import ENGLISH, SPANISH, import_damaged, sentence_piece_model, sentences, vocabulary
+from marian_models import ENGLISH, SPANISH, import_damaged, searched, sentence_piece_model, sentences, vocabulary
 from vidrio.cli import main
 from vidrio.errors import ModelError
-from vidrio.fast.engine import Engine
-from vidrio.fast.export import export
-from vidrio.glass.paper.transformer import build
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.text.tokens.tokenizer import read_tokenizers
-from vidrio.translate.engines import open_engine
-from vidrio.translate.glass_engine import Glass
 
 D, HEADS, F, LAYERS = 16, 2, 24, 2
 SETTINGS: dict[str, Any] = {
@@ -128,10 +123,9 @@ def test_it_translates_as_ctranslate2_reads_it(tied: bool, tmp_path: Path) -> No
     source, _ = read_tokenizers(tmp_path / "ours", config)
     texts = sentences(12)
     translator = by_ctranslate2(release, tmp_path / "ct2")
-    engine = open_engine(tmp_path / "ours", config, "glass")
     for beam in (1, 6):
         options = replace(default_options(config), beam=beam, max_length=12)
-        ours = engine.search([[*source.encode(text), config.special.end] for text in texts], options)
+        ours = searched(tmp_path / "ours", [[*source.encode(text), config.special.end] for text in texts], options)
         theirs = translator.translate_batch(
             [source.tokens(text) for text in texts],
             beam_size=beam,
@@ -145,7 +139,7 @@ def test_it_translates_as_ctranslate2_reads_it(tied: bool, tmp_path: Path) -> No
 
 
 def test_its_positions_are_computed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """So they have a formula, are not trained, and are longer for programs that do not mind their end."""
+    """So they have a formula, and are not trained."""
     write_release(tmp_path / "release")
     import_model(str(tmp_path / "release"), tmp_path / "ours", languages=("en", "es"))
     short = ["--max-length", "4", ENGLISH[0]]
@@ -159,13 +153,6 @@ def test_its_positions_are_computed(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["train", str(pairs), "--from", str(tmp_path / "ours"), "--to", tuned, "--steps", "1"]) == 0
     assert read_config(Path(tuned))[0].positions == "sinusoidal-marian"
     assert not any(name.endswith(".pos") for folder in ("ours", "tuned") for name in read_parameters(tmp_path / folder))
-    config, _ = read_config(tmp_path / "ours")
-    export(tmp_path / "ours", tmp_path / "longer", quantisation="float32", positions=1024)
-    longer = replace(config, max_positions=1024)
-    sources = [[*([5, 6, 7] * 200), config.special.end]]  # more than the model's own 512
-    options = replace(default_options(config), beam=1, max_length=3)
-    by_glass = Glass(build(longer, read_parameters(tmp_path / "ours"))).search(sources, options)
-    assert Engine(tmp_path / "longer", longer).search(sources, options)[0][0].ids == by_glass[0][0].ids
     assert main(["export", str(tmp_path / "ours"), "--to", "hf", str(tmp_path / "hf")]) == 1
     assert "its positions are 'sinusoidal-marian'; the ε of its norms is 1e-06" in capsys.readouterr().err
 

@@ -130,7 +130,7 @@ def wrong_with(source: str, put: list[tuple[str, str]], translation: str) -> lis
 
 
 def failures(direction: str, first: int, last: int) -> list[str]:
-    translator = Translator.load(direction, engine="fast")
+    translator = Translator.load(direction)
     wrong = []
     for start in range(first, last, AT_ONCE):
         texts = [text(number, direction) for number in range(start, min(last, start + AT_ONCE))]

@@ -8,9 +8,9 @@ from parity_models import make_config, make_parameters
 from vidrio import search
 from vidrio.glass.paper import decoding, transformer
 from vidrio.hypothesis import Options
-from vidrio.learn.net import model
-from vidrio.learn.net.parameters import Parameters
-from vidrio.learn.run.validate import translate
+from vidrio.learn import model
+from vidrio.learn.parameters import Parameters
+from vidrio.learn.validate import translate
 
 
 def engines(seed: int) -> tuple[transformer.Machine, model.Network]:

@@ -10,17 +10,15 @@ import torch
 
 from small_run import PAIRS, train_small, vidrio_train
 from vidrio.errors import RunError
-from vidrio.learn.net.parameters import Parameters
-from vidrio.learn.run.choose import SHARE_OF_RATE, refuse_nonsense
-from vidrio.learn.run.request import Choices, Material, Request, Start
-from vidrio.learn.run.state import resume
+from vidrio.learn.choose import SHARE_OF_RATE, refuse_nonsense
+from vidrio.learn.parameters import Parameters
+from vidrio.learn.request import Choices, Material, Request, Start
+from vidrio.learn.state import resume
 from vidrio.look.curves import metrics, panels
 from vidrio.model.files import read_json
 from vidrio.model.folder import read_config, read_parameters, write_config
-from vidrio.text.reading.lexicon import Lexicon
-from vidrio.text.reading.lexicon import write as write_lexicon
-from vidrio.text.reading.word_list import words_of
-from vidrio.text.reading.word_list import write as write_list
+from vidrio.translate.lexicon import WORDS, Lexicon, words_of, write_sorted
+from vidrio.translate.lexicon import write as write_lexicon
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +60,7 @@ def test_it_begins_where_the_model_stands(learned, tmp_path):
     assert "going on from step 30" in train_on(tmp_path, "--from", str(learned), *options)[1]
 
 
-@pytest.mark.parametrize(("steps", "rate", "wins"), [(3, "0.05", True), (40, "0.001", False)])
+@pytest.mark.parametrize(("steps", "rate", "wins"), [(4, "0.3", True), (40, "0.001", False)])
 def test_the_mean_with_the_model_it_began_from_is_tried(learned, tmp_path, steps, rate, wins):
     """A rate that destroys what was known makes the mean the better one; one that has more to learn yet does not."""
     options = ("--steps", str(steps), "--rate", rate, "--schedule", "constant", "--average", "0", "--metric", "loss")
@@ -92,7 +90,7 @@ def test_the_mean_with_the_model_it_began_from_is_tried(learned, tmp_path, steps
 def test_a_list_of_words_and_a_lexicon_go_along_with_those_of_the_new_pairs(learned, tmp_path):
     model = tmp_path / "listed"
     shutil.copytree(learned, model, ignore=shutil.ignore_patterns("run"))
-    write_list(model, {"zapato"})
+    write_sorted(model / WORDS, {"zapato"})
     write_lexicon(model, [("shoe", "zapato", 0.5), ("now", "hoy", 0.25)])
     for folder, languages in (("same", "en,es"), ("other", "es,en")):
         (tmp_path / folder).mkdir()
@@ -104,7 +102,7 @@ def test_a_list_of_words_and_a_lexicon_go_along_with_those_of_the_new_pairs(lear
     assert lines == sorted(set(lines), key=str.encode)
     words = {word for _, target in PAIRS for word in words_of(target)} | {"zapato", "ahora"}
     assert {"zapato", "ahora"} < set(lines) <= words
-    lexicon = Lexicon(tmp_path / "same" / "second" / "lexicon.tsv")
+    lexicon = Lexicon(tmp_path / "same" / "second")
     assert lexicon.translations("shoe") == {"zapato": 0.5}
     assert lexicon.translations("now") == {"hoy": 0.25}  # what was there stays
     assert {word for word, *_ in lexicon} - {"shoe", "now"} <= {w for source, _ in PAIRS for w in words_of(source)}
@@ -117,7 +115,7 @@ def test_a_smaller_rate_unless_it_is_given(learned, tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         small = ("--d-model", "24", "--heads", "2", "--d-ff", "48", "--encoder-layers", "1", "--decoder-layers", "1")
-        sizes = () if options else (*small, "--tokenizer", "word")
+        sizes = () if options else small
         code, said = train_on(folder, *options, *sizes, "--steps", "1", "--threads", "1")
         assert code == 0, said
     rates = [

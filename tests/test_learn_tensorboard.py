@@ -11,11 +11,11 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from test_learn_train import STEPS, backwards, begin, go_on, small_config, train
 from vidrio.data.store import in_memory
-from vidrio.learn.net.model import Network
-from vidrio.learn.run import loop
-from vidrio.learn.run.plan import Recipe
-from vidrio.learn.run.run_files import CURVES
-from vidrio.learn.run.state import State
+from vidrio.learn import loop
+from vidrio.learn.model import Network
+from vidrio.learn.plan import Recipe
+from vidrio.learn.run_files import CURVES
+from vidrio.learn.state import State
 
 Curves = dict[str, list[tuple[int, float]]]
 
@@ -61,10 +61,10 @@ def test_a_run_that_goes_on_goes_on_in_the_same_curves(tmp_path: Path, monkeypat
     """Pulled out of the wall at step 37, it goes on from step 30: what it had told of later steps is told anew."""
     original = loop.take_step
 
-    def cut(training: Any, step: Any, state: State, clock: Any, workers: Any) -> None:
+    def cut(training: Any, step: Any, state: State, clock: Any, halves: Any) -> None:
         if state.step == 37:
             raise OSError("pulled the plug")
-        original(training, step, state, clock, workers)
+        original(training, step, state, clock, halves)
 
     config, often = small_config(), replace(STEPS, validations=2)
     with monkeypatch.context() as patch:

@@ -1,7 +1,6 @@
 """The loop: it learns, it stops for a reason, and it goes on exactly after whatever has happened to it."""
 
 import json
-import math
 import os
 import resource
 import signal
@@ -20,26 +19,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
 from forked import run_python
 from vidrio.data.store import Examples, in_memory
 from vidrio.errors import ConfigError, RunError
+from vidrio.learn import loop, run_files
+from vidrio.learn import state as states
 from vidrio.learn.batches import Position
-from vidrio.learn.net.dropout import Dropout
-from vidrio.learn.net.loss import gradient_of, objective_twice
-from vidrio.learn.net.model import NO_DROPOUT, Network, build
-from vidrio.learn.net.parameters import Parameters
-from vidrio.learn.run import loop, run_files
-from vidrio.learn.run import state as states
-from vidrio.learn.run.choose import sized
-from vidrio.learn.run.machine import shares_for
-from vidrio.learn.run.plan import Recipe, Stop
-from vidrio.learn.run.run_files import mean
-from vidrio.learn.run.state import State, resume
-from vidrio.learn.run.validate import Validate, translate
+from vidrio.learn.choose import sized
+from vidrio.learn.halves import Halves
+from vidrio.learn.loss import gradient_of
+from vidrio.learn.model import Network, build
+from vidrio.learn.parameters import Parameters
+from vidrio.learn.plan import Recipe, Stop
+from vidrio.learn.state import State, resume
+from vidrio.learn.validate import Validate, translate
 from vidrio.model.config import ModelConfig, SpecialIds
-from vidrio.model.folder import read_parameters
 from vidrio.model.parameters import random_parameters
 
 torch.set_num_threads(1)
@@ -55,7 +50,7 @@ def backwards(count: int, seed: int = 0) -> list[tuple[list[int], list[int]]]:
 
 def train(examples: Examples, state: State, recipe: Recipe, validate: Validate, **others: Any) -> State:
     watch = others.pop("watch", lambda record: None)
-    for record in loop.loop(loop.Training(examples, recipe, validate, **others), state):
+    for record in loop.loop(loop.Training([examples], recipe, validate, **others), state):
         watch(record)
     return state
 
@@ -106,26 +101,6 @@ def test_it_learns_to_say_things_backwards() -> None:
     assert state.best_score > 0.6
 
 
-def test_r_drop_learns_and_predictions_agree(examples: Examples) -> None:
-    """The task is learned; and two predictions with other dropout are less apart than without R-Drop."""
-    batch = loop.collate(examples, np.arange(100), small_config())
-
-    def learned(r_drop: float) -> tuple[float, float]:
-        """The loss, and the distance of two predictions; of each target."""
-        recipe = replace(STEPS, stop=Stop(steps=200), r_drop=r_drop)
-        weights = train(examples, begin(small_config()), recipe, no_scores).parameters
-        values = []
-        with torch.no_grad():
-            for weight in (0.0, 4.0):
-                net = build(weights, dropouts=replace(NO_DROPOUT, residual=Dropout(0.1, (7,))))
-                values.append(float(objective_twice(net, batch, 0.0, weight)[0]) / batch.n_predictions)
-        return values[0], values[1] - values[0]
-
-    (plain, apart), (agreeing, near) = learned(0.0), learned(1.0)
-    assert near < 0.7 * apart
-    assert agreeing < plain + 0.3 < math.log(14) - 0.5
-
-
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_the_loss_falls(examples: Examples, precision: str, tmp_path: Path) -> None:
     train(examples, begin(small_config()), replace(STEPS, precision=precision), no_scores, run=tmp_path)
@@ -138,8 +113,8 @@ def test_accumulated_batches_are_one_large_batch(examples: Examples) -> None:
     config = small_config()
     recipe = replace(STEPS, stop=Stop(steps=1), dropout=0.0, accumulate=2, average=0.0)
     state = train(examples, begin(config), recipe, no_scores)
-    batches = loop.stream(examples, recipe.batch_tokens, config.max_positions, recipe.seed, Position())
-    together = np.concatenate([pairs for _, _, pairs in islice(batches, 2)])
+    batches = loop.stream([examples], recipe.batch_tokens, config.max_positions, recipe.seed, Position())
+    together = np.concatenate([batch.pairs for batch in islice(batches, 2)])
     weights = begin(config).parameters
     batch = loop.collate(examples, together, config)
     gradient, _ = gradient_of(build(weights), batch, recipe.smoothing)
@@ -158,46 +133,74 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(1)
 
 
-def test_the_shares_of_a_batch_learn_what_the_whole_batch_does(examples: Examples, two_threads: None) -> None:
+def test_the_halves_of_a_batch_learn_what_the_whole_batch_does(examples: Examples, two_threads: None) -> None:
     """Each once, and what they give is added up, not averaged: 7 pairs and 6 are a batch of 13."""
-    training = loop.Training(examples, replace(STEPS, dropout=0.0), no_scores)
-    learn = partial(loop.learn_from, training, begin(small_config()).parameters, (1, 1, 0))
-    pairs = np.arange(13)
+    recipe = replace(STEPS, dropout=0.0)
+    learn = partial(loop.learn_from, recipe, begin(small_config()).parameters, (1, 1, 0), examples)
+    pairs, threads = np.arange(13), []
     whole, figures = learn(pairs, 0)
-    assert shares_for(torch.device("cpu")) == 2
-    with closing(loop.Workers(2)) as workers:
-        parts = workers.each(learn, pairs)
-        threads = workers.each(lambda share, n: torch.get_num_threads(), pairs)
-        assert [len(gradient) for gradient, _ in parts] == [len(whole)] * 2
-        torch.testing.assert_close(sum(gradient for gradient, _ in parts), whole, rtol=1e-4, atol=1e-5)
-        torch.testing.assert_close(sum(numbers for _, numbers in parts), figures)
-        assert threads == [1, 1]
-        assert len(workers.each(learn, pairs[:1])) == 1
+
+    def watched(some: Any, part: int) -> Any:
+        threads.append((len(some), torch.get_num_threads()))
+        return learn(some, part)
+
+    with closing(Halves(torch.device("cpu"))) as halves:
+        gradient, sums = halves.learn(watched, pairs)
+        assert sorted(threads) == [(6, 1), (7, 1)]
+        torch.testing.assert_close(gradient, whole, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(sums, figures)
+        assert torch.equal(halves.learn(learn, pairs[:1])[1], learn(pairs[:1], 0)[1])
     with ThreadPoolExecutor(1) as later:
         assert later.submit(torch.get_num_threads).result() == torch.get_num_threads() == 2
 
 
-def test_an_odd_number_of_threads_is_not_parted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_odd_number_of_threads_and_a_gpu_have_no_halves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    assert shares_for(torch.device("cpu")) == 1
+    assert Halves(torch.device("cpu")).parts == 1
     monkeypatch.setattr(torch, "get_num_threads", lambda: 16)
-    assert [shares_for(torch.device(name)) for name in ("cpu", "cuda")] == [2, 1]
+    assert Halves(torch.device("cuda")).parts == 1
+
+
+def test_where_memory_runs_out_a_batch_is_parted(examples: Examples) -> None:
+    """As if a device held so many pairs at a time: what is learned stays the same, or it is told that nothing fits."""
+    recipe = replace(STEPS, dropout=0.0)
+    learn = partial(loop.learn_from, recipe, begin(small_config()).parameters, (1, 1, 0), examples)
+    pairs = np.arange(13)
+    for most, parts in ((13, 1), (7, 2), (3, 8), (1, 13)):
+
+        def on_a_small_device(some: Any, part: int, most: int = most) -> Any:
+            if len(some) > most:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return learn(some, part)
+
+        halves = Halves(torch.device("cuda"))
+        gradient, sums = halves.learn(on_a_small_device, pairs)
+        torch.testing.assert_close(gradient, learn(pairs, 0)[0], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(sums, learn(pairs, 0)[1])
+        assert min(halves.parts, 13) == parts
+    with pytest.raises(RunError, match="does not fit into memory"):
+        Halves(torch.device("cuda")).learn(lambda some, part: on_a_small_device(some, part, 0), pairs)
+    with pytest.raises(RuntimeError, match="another fault"):
+        Halves(torch.device("cuda")).learn(lambda some, part: _raise(RuntimeError("another fault")), pairs)
+
+
+def _raise(error: Exception) -> Any:
+    raise error
 
 
 def test_with_two_threads_a_run_goes_on_to_the_last_bit_too(
     examples: Examples, two_threads: None, tmp_path: Path
 ) -> None:
     config, recipe = small_config(), replace(STEPS, stop=Stop(steps=20))
-    whole = train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole", shares=2)
-    first = loop.loop(loop.Training(examples, recipe, no_scores, tmp_path / "parts", shares=2), begin(config))
+    whole = train(examples, begin(config), recipe, no_scores, run=tmp_path / "whole")
+    first = loop.loop(loop.Training([examples], recipe, no_scores, tmp_path / "parts"), begin(config))
     assert [next(first)["kind"] for _ in range(4)] == ["validation", "validation", "step", "validation"]
     first.close()  # after step 10, as it lies on disk since the validation at step 7
-    for threads, differ in ((1, "in the last digits, and by what is dropped."), (4, "in the last digits.")):
-        torch.set_num_threads(threads)
-        _, told = resume(tmp_path / "parts", config, torch.device("cpu")) or (None, "")
-        assert told == f"It ran with 2 threads, now {threads}: losses will differ {differ}"
+    torch.set_num_threads(1)
+    _, said = resume(tmp_path / "parts", config, torch.device("cpu")) or (None, "")
+    assert said == "It ran with 2 threads, now 1: losses will differ a little."
     torch.set_num_threads(2)
-    resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts", shares=2)
+    resumed = train(examples, go_on(tmp_path / "parts", config), recipe, no_scores, run=tmp_path / "parts")
     assert losses(tmp_path / "parts") == losses(tmp_path / "whole")
     for name, tensor in whole.tensors().items():
         assert torch.equal(tensor, resumed.tensors()[name]), name
@@ -221,24 +224,23 @@ def undisturbed(examples: Examples, tmp_path_factory: pytest.TempPathFactory) ->
     return trained
 
 
-@pytest.mark.parametrize(("stop_at", "r_drop"), [(1, 0.0), (23, 0.0), (40, 0.0), (59, 0.0), (31, 5.0)])
+@pytest.mark.parametrize("stop_at", [1, 23, 40, 59])
 def test_an_interrupted_run_goes_on_to_the_last_bit(
     examples: Examples,
     undisturbed: Undisturbed,
     stop_at: int,
-    r_drop: float,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config, recipe = small_config(), replace(STEPS, r_drop=r_drop)
+    config, recipe = small_config(), STEPS
     whole, folder = undisturbed(recipe, no_scores)
 
     original = loop.take_step
 
-    def counted(training: Any, step: Any, state: State, clock: Any, workers: Any) -> None:
+    def counted(training: Any, step: Any, state: State, clock: Any, halves: Any) -> None:
         if state.step + 1 == stop_at:
             signal.raise_signal(signal.SIGINT)  # Ctrl-C in the middle of a step
-        original(training, step, state, clock, workers)
+        original(training, step, state, clock, halves)
 
     monkeypatch.setattr(loop, "take_step", counted)
     with pytest.raises(KeyboardInterrupt):
@@ -256,93 +258,6 @@ def restless(net: Network) -> dict[str, float]:
     return {"loss": abs(float(net.parameters["embed"].detach().double().sum()) * 1e4) % 1}
 
 
-BEST_3 = replace(STEPS, keep_best=3, validations=12)
-
-
-def best_files(run: Path) -> dict[str, bytes]:
-    return {path.parent.name: path.read_bytes() for path in run.glob("best/*/model.safetensors")}
-
-
-def test_the_best_models_are_kept(examples: Examples, tmp_path: Path) -> None:
-    config = small_config()
-    judged: dict[int, tuple[float, np.ndarray]] = {}
-    state = begin(config)
-
-    def validate(net: Network) -> dict[str, float]:
-        judged[state.step] = restless(net)["loss"], state.average.numpy().copy()
-        return restless(net)
-
-    train(examples, state, BEST_3, validate, run=tmp_path)
-    assert len(judged) == 12
-    best = sorted(judged, key=lambda step: judged[step][0])[:3]
-    assert [step for step, _, _ in state.kept] == best
-    assert best[0] == state.best_step
-    for step in best:
-        arrays = read_parameters(tmp_path / "best" / f"step-{step:08}")
-        np.testing.assert_array_equal(Parameters.from_arrays(config, arrays).flat.numpy(), judged[step][1])
-    mixed = Parameters.from_arrays(config, mean(tmp_path, best)).flat.numpy()
-    np.testing.assert_allclose(mixed, np.mean([judged[step][1] for step in best], axis=0), rtol=0, atol=2e-7)
-
-
-@pytest.mark.parametrize("stop_at", [7, 31, 58])
-def test_the_best_models_of_an_interrupted_run_are_the_same(
-    examples: Examples, undisturbed: Undisturbed, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = small_config()
-    whole, folder = undisturbed(BEST_3, restless)
-    original = loop.judge
-
-    def cut(training: Any, state: State) -> Any:
-        if state.step > stop_at:
-            raise OSError("pulled the plug")  # the last state on disk is that of an earlier validation
-        return original(training, state)
-
-    monkeypatch.setattr(loop, "judge", cut)
-    with pytest.raises(OSError, match="plug"):
-        train(examples, begin(config), BEST_3, restless, run=tmp_path / "parts")
-    monkeypatch.undo()
-    found = resume(tmp_path / "parts", config, torch.device("cpu"))
-    state = found[0] if found else begin(config)
-    resumed = train(examples, state, BEST_3, restless, run=tmp_path / "parts")
-    assert resumed.kept == whole.kept
-    wanted = best_files(folder)
-    there = best_files(tmp_path / "parts")
-    assert {name: there[name] for name in wanted if int(name[5:]) in {step for step, _, _ in whole.kept}} == {
-        name: data for name, data in wanted.items() if int(name[5:]) in {step for step, _, _ in whole.kept}
-    }
-
-
-def test_both_states_on_disk_find_their_best_models(examples: Examples, tmp_path: Path) -> None:
-    """The last state may be damaged; the one before must find what it counts among the best."""
-    config = small_config()
-    state = begin(config)
-
-    def validate(net: Network) -> dict[str, float]:
-        for name in (states.LATEST, states.PREVIOUS):  # as a kill at this moment would leave them
-            if (tmp_path / name).exists():
-                with safe_open(tmp_path / name, framework="np") as file:
-                    kept = json.loads(file.metadata()["state"])["kept"]
-                assert {f"step-{step:08}" for step, _, _ in kept} <= set(best_files(tmp_path))
-        return restless(net)
-
-    train(examples, state, BEST_3, validate, run=tmp_path)
-    assert 3 <= len(best_files(tmp_path)) <= 4
-
-
-def test_how_many_are_kept_can_change(examples: Examples, tmp_path: Path) -> None:
-    config = small_config()
-    train(examples, begin(config), replace(BEST_3, keep_best=1), restless, run=tmp_path)
-    assert not best_files(tmp_path)
-    more = replace(BEST_3, stop=Stop(steps=120))
-    state = train(examples, go_on(tmp_path, config), more, restless, run=tmp_path)
-    assert len(state.kept) == 3
-    assert all(step > 60 for step, _, _ in state.kept)
-    fewer = replace(BEST_3, keep_best=1, stop=Stop(steps=180))
-    state = train(examples, go_on(tmp_path, config), fewer, restless, run=tmp_path)
-    assert state.kept == []
-    assert not best_files(tmp_path)
-
-
 KILLED = """
 import sys
 from pathlib import Path
@@ -351,7 +266,7 @@ run = Path(sys.argv[1])
 (run / "pid").write_text(str(os.getpid()))
 state = resume(run, small_config(), torch.device("cpu"))
 state = state[0] if state else begin(small_config())
-recipe = replace(STEPS, stop=Stop(steps=2000), validations=100, keep_best=3)
+recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
 train(in_memory(backwards(500)), state, recipe, restless, run=run)
 """
 
@@ -376,7 +291,7 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
     assert 0 < state.step < 2000
     # Not to the end, which would take long: as far as it had come, in one go.
     told = [pair for pair in losses(tmp_path) if pair[0] <= state.step]
-    recipe = replace(STEPS, stop=Stop(steps=2000), validations=100, keep_best=3)
+    recipe = replace(STEPS, stop=Stop(steps=2000), validations=100)
     at_once = begin(small_config())
     heard: list[tuple[int, float]] = []
 
@@ -394,12 +309,6 @@ def test_killed_at_random_it_goes_on_to_the_last_bit(tmp_path: Path) -> None:
     assert told == heard
     for name, tensor in at_once.tensors().items():
         assert torch.equal(tensor, state.tensors()[name]), name
-    assert at_once.kept == state.kept
-    there, undamaged = best_files(tmp_path), best_files(tmp_path / "whole")
-    for step, _, _ in state.kept:
-        name = f"step-{step:08}"
-        # The undisturbed one was stopped while it told of its last validation: before that one's model was written.
-        assert step == state.step or there[name] == undamaged[name]
 
 
 def test_a_damaged_state_falls_back_to_the_one_before(examples: Examples, tmp_path: Path) -> None:
@@ -540,10 +449,6 @@ def test_until_converged_validates_each_epoch(examples: Examples, tmp_path: Path
         ({"metric": "beauty"}, "metric"),
         ({"precision": "float16"}, "precision"),
         ({"batch_tokens": 0}, "batch_tokens"),
-        ({"r_drop": -1.0}, "r_drop is -1.0"),
-        ({"r_drop": math.inf}, "r_drop"),
-        ({"r_drop": 5.0, "dropout": 0.0}, "r_drop is 5, but with dropout 0"),
-        ({"r_drop": 5.0, "dropout": 0.001}, "r_drop is 5, but with dropout 0"),  # nothing is dropped at such a rate
         ({"stop": Stop(converged=True), "schedule": "linear"}, "needs an end"),
     ],
 )

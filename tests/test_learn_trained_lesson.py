@@ -9,7 +9,7 @@ import pytest
 
 from vidrio.glass.paper.transformer import Machine, build
 from vidrio.hypothesis import default_options
-from vidrio.learn.run.run_files import kept_steps, snapshots
+from vidrio.learn.run_files import kept_steps, snapshots
 from vidrio.look.history import history
 from vidrio.look.run import open_model
 from vidrio.model.folder import read_config, read_parameters

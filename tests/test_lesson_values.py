@@ -310,12 +310,12 @@ def test_a_model_without_words_cannot_be_walked_through(tmp_path: Path) -> None:
     from vidrio.model.folder import About, write_config, write_parameters
     from vidrio.text.tokens.tokenizer import Tokenizer
 
-    tokenizer = Tokenizer.learn(["hello world"] * 3, "char", 400)
+    tokenizer = Tokenizer.learn(["hello world"] * 3, "bpe", 400)
     config = ModelConfig(
         source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, d_model=4, special=tokenizer.special
     )
     write_parameters(tmp_path, {name: np.zeros(spec.shape) for name, spec in parameter_specs(config).items()})
     tokenizer.save(tmp_path / "tokenizer.json")
     write_config(tmp_path, config, About())
-    with pytest.raises(LessonError, match="char tokens"):
+    with pytest.raises(LessonError, match="bpe tokens"):
         of_a_model(tmp_path)

@@ -10,12 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.hypothesis import Noted, Sampling
+from vidrio.errors import ModelError
+from vidrio.hypothesis import Sampling
 from vidrio.learn.lexicon import lexicon
-from vidrio.text.reading.lexicon import NAME, Lexicon, write
-from vidrio.text.reading.word_list import SortedLines, write_sorted
+from vidrio.model.find import find
+from vidrio.translate import lexicon as module
+from vidrio.translate.lexicon import (
+    NAME,
+    WORDS,
+    Lexicon,
+    SortedLines,
+    alike,
+    plain,
+    words_of,
+    write,
+    write_sorted,
+    written_like,
+)
 from vidrio.translate.translator import Translator
-from vidrio.translate.unknown_words import UNSURE, UnknownWords, alike, plain, written_like
 
 LINES = st.text(st.characters(codec="utf-8", exclude_characters="\n"), min_size=1, max_size=6)
 
@@ -54,7 +66,46 @@ def test_a_word_has_its_translations_and_those_of_its_other_forms(tmp_path: Path
 )
 def test_a_damaged_line_says_nothing(tmp_path: Path, line: str) -> None:
     (tmp_path / NAME).write_text(f"{line}\ncasa\ttent\t0.25\n", encoding="utf-8")
-    assert Lexicon(tmp_path / NAME).translations("casa") == {"tent": 0.25}
+    assert Lexicon(tmp_path).translations("casa") == {"tent": 0.25}
+
+
+def listed(folder: Path, content: bytes) -> Lexicon:
+    write(folder, [])
+    (folder / WORDS).write_bytes(content)
+    there = Lexicon.of(folder)
+    assert there
+    return there
+
+
+def test_a_word_is_invented_if_it_is_in_no_list_and_not_in_the_source(tmp_path: Path) -> None:
+    there = listed(tmp_path, "casa\nes\nla\nniño\n".encode())
+    assert there.invented("Anna's house", "La casa es de Anna: casa, casona, casona!") == {"de", "casona"}
+    assert there.invented("", "¿NIÑO? 18,10 €…") == there.invented("x", "") == set()
+    (tmp_path / WORDS).unlink()
+    assert Lexicon(tmp_path).invented("", "casona") == set()
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LARGEST", 10)
+    with pytest.raises(ModelError, match=r"words\.txt is too large"):
+        listed(tmp_path, b"casa\ncasona\n").invented("", "casa")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\n\n\n", b"zeta\nalfa\n", b"\xff\xfe\n\x00", b"casa"])
+def test_no_content_harms(tmp_path: Path, content: bytes) -> None:
+    assert listed(tmp_path, content).invented("", "una casa") in ({"una"}, {"una", "casa"})
+
+
+@pytest.mark.parametrize("model", ["en-es", "es-en"])
+def test_the_packaged_lists_are_sorted_and_whole(model: str) -> None:
+    words = (find(model) / WORDS).read_bytes().split(b"\n")
+    assert words.pop() == b""
+    assert words == sorted(set(words))
+    assert len(words) > 100_000
+    there = Lexicon(find(model))
+    for line in random.Random(1).sample(words, 500):
+        assert words_of(line.decode()) == {line.decode()}
+        assert there.invented("", line.decode()) == set()
 
 
 # --- learning it ------------------------------------------------------------------------------------------------------
@@ -122,10 +173,8 @@ def test_a_word_that_the_model_does_not_know_is_the_lexicons(translator: Transla
 def test_its_log_p_is_what_the_model_gives_it(translator: Translator) -> None:
     [sentence] = translator.translate(SURNAME).sentences
     [scored] = translator.score([(sentence.given, sentence.text)])
-    assert scored.log_prob == pytest.approx(sentence.best.log_prob, abs=1e-4)
-    assert sentence.best.score == pytest.approx(scored.log_prob / len(scored.tokens), abs=1e-4)
-    [told] = translator.with_token_scores([translator.translate(SURNAME)])
-    assert sum(told.sentences[0].best.token_log_probs) == pytest.approx(scored.log_prob, abs=1e-4)
+    assert sentence.best.token_log_probs == scored.log_probs
+    assert sentence.best.score == pytest.approx(scored.log_prob / len(scored.tokens))
 
 
 def test_a_word_that_it_knows_stays_though_no_list_has_it(translator: Translator, tmp_path: Path) -> None:
@@ -175,7 +224,7 @@ def test_what_must_be_copied_is(translator: Translator) -> None:
 def test_what_would_be_too_long_stays(translator: Translator) -> None:
     tokens = len(translator.translate(SURNAME).sentences[0].best.ids)
     for room in (0, 1):  # for the end token
-        [found] = translator.translate(SURNAME, replace(translator.options, max_length=tokens + room)).sentences
+        found = translator.translate(SURNAME, replace(translator.options, max_length=tokens + room))
         assert ("apellido" in found.text) == bool(room)
 
 
@@ -187,52 +236,12 @@ def test_a_translation_does_not_depend_on_those_beside_it(translator: Translator
     assert [translation.text for translation in translator.stream(reversed(texts))] == alone[::-1]
 
 
-def test_what_is_looked_at_does_not_depend_on_those_beside_it(translator: Translator) -> None:
-    """To the last bit, in eight bits: the pairs of one source length share a batch, whatever is written of them."""
-    texts = ["The cat sleeps.", "The dogs sleep.", "My stove is unbearable.", SURNAME]
-    of_texts = [sentence for text in texts for sentence in translator.translate(text).sentences]
-    pairs = [(one.source_ids, other.best.ids) for one in of_texts for other in of_texts]
-    for pair, together in zip(pairs, translator.engine.attend(pairs), strict=True):
-        np.testing.assert_array_equal(together, translator.engine.attend([pair])[0])
-
-
-def test_a_search_notes_what_is_looked_at(translator: Translator) -> None:
-    """But for its first step, in which CTranslate2 tells that of another sentence; and only where it is not sure."""
-    texts = ["The cat sleeps.", "The dog sleeps.", "The nurse sings.", "The judge coughs.", "The thief sneezes."]
-    sources = [(*translator._source.encode(text), *translator.config.source_close) for text in texts]
-    note, options = Noted(0.0), replace(translator.options, n_best=4)
-    found = translator.engine.search(sources, options, note=note)
-    pairs = [(ids, best.ids) for ids, (best, *_) in zip(sources, found, strict=True)]
-    assert note.looked_at.keys() == set(pairs)
-    for pair, forced in zip(pairs, translator.engine.attend(pairs), strict=True):
-        assert not note.looked_at[pair][0].any()
-        np.testing.assert_allclose(note.looked_at[pair][1:], forced[1:], atol=0.02)  # eight bits
-    few = Noted(-1.0)
-    translator.engine.search(sources, options, note=few)
-    unsure = [pair for pair, (best, *_) in zip(pairs, found, strict=True) if best.log_prob < -len(best.ids) - 1]
-    assert few.looked_at.keys() == set(unsure)
-
-
 def test_the_model_is_asked_only_where_there_is_doubt(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     score = translator.engine.score
     monkeypatch.setattr(translator.engine, "score", lambda pairs: asked.append(len(pairs)) or score(pairs))
     translator.translate(["Good morning.", "The cat sleeps.", "I have two dogs.", SURNAME])
     assert [count for count in asked if count] == [1, 1]  # what was written, and what it became
-    before = translator.translate(SURNAME).sentences[0]._replace(alternatives=("¿Cómo se pronuncia tu momento?",))
-    ids = tuple(translator._target.encode(before.text))
-    before = before._replace(hypotheses=(before.best._replace(ids=ids),))
-    assert translator.lexicon
-    words = UnknownWords(
-        translator.lexicon, translator.words, translator._source, translator._target, translator.engine, {}
-    )
-    doubt = words._doubt(before)
-    assert doubt
-    [[gap]] = words._gaps([doubt])
-    assert before.text[gap.start : gap.end] == "momento"
-    assert sum(translator.engine.score([(before.source_ids, ids)])[0][gap.tokens]) < UNSURE
-    assert words.put_right({7: before})[7].text == "¿Cómo se pronuncia tu apellido?"
-    assert words.put_right({}) == {}
 
 
 FORMS = {("asked", "ask"), ("cry", "crying"), ("speaks", "speak"), ("casa", "caso"), ("ir", "ir"), ("momento", "mom")}

@@ -173,16 +173,13 @@ def test_metrics_count_and_need_their_token() -> None:
     assert client().get("/metrics").status_code == 404
 
 
-def test_the_description_names_every_route_and_needs_nothing_from_elsewhere() -> None:
+def test_the_description_names_every_route() -> None:
     description = client().get("/openapi.json").json()
     paths = {"/translate", "/detect", "/languages", "/suggest", "/frontend/settings", "/health"}
     assert paths <= set(description["paths"])
     fields = description["paths"]["/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(fields["required"]) == {"q", "source", "target"}
-    page = client().get("/docs").text
-    assert all(path in page for path in paths)
-    assert "<script" not in page
-    assert "//" not in page
+    assert client().get("/spec").json() == description
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -256,16 +253,11 @@ def test_other_sites_may_ask_but_not_for_the_page() -> None:
     assert "access-control-allow-origin" not in client_of(cors="").post("/translate", json=HELLO).headers
 
 
-def test_every_answer_has_a_number_of_its_own() -> None:
-    numbers = {client().get("/health").headers["x-request-id"] for _ in range(3)}
-    assert len(numbers) == 3
-
-
 # --- keys and limits --------------------------------------------------------------------------------------------------
 
 
 def test_a_key_is_needed_counts_and_can_be_taken_away(tmp_path: Path) -> None:
-    keys = Keys(tmp_path / "keys.db")
+    keys = Keys(tmp_path / "keys.txt")
     secret = keys.add(Key("alice", req_limit=3, char_limit=20))
     on = client_of(keys=keys.path, key_required=True, char_limit=5)
     assert on.post("/translate", json=HELLO).status_code == 403
@@ -282,7 +274,7 @@ def test_a_key_is_needed_counts_and_can_be_taken_away(tmp_path: Path) -> None:
 
 
 def test_the_file_holds_no_key(tmp_path: Path) -> None:
-    keys = Keys(tmp_path / "keys.db")
+    keys = Keys(tmp_path / "keys.txt")
     secret = keys.add(Key("alice"))
     assert secret.encode() not in keys.path.read_bytes()
     assert keys.path.stat().st_mode & 0o077 == 0
@@ -296,12 +288,12 @@ def test_the_file_holds_no_key(tmp_path: Path) -> None:
 
 def test_the_command_of_keys(tmp_path: Path) -> None:
     def call(*arguments: str) -> str:
-        done = CliRunner().invoke(keys_command, [*arguments, "--keys", str(tmp_path / "keys.db")])
+        done = CliRunner().invoke(keys_command, [*arguments, "--keys", str(tmp_path / "keys.txt")])
         assert done.exit_code == 0, done.output
         return done.output
 
     secret = call("add", "alice", "--req-limit", "60").strip()
-    assert Keys(tmp_path / "keys.db").find(secret) == Key("alice", 60)
+    assert Keys(tmp_path / "keys.txt").find(secret) == Key("alice", 60)
     assert call("list") == "alice\t60\t\n"
     call("remove", "alice")
     assert call("list") == ""
@@ -320,7 +312,7 @@ def test_the_command_of_keys(tmp_path: Path) -> None:
 def test_mistakes_with_keys_are_told_and_make_no_file(
     arguments: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["keys", *arguments, "--keys", str(tmp_path / "keys.db")]) in (1, 2)
+    assert main(["keys", *arguments, "--keys", str(tmp_path / "keys.txt")]) in (1, 2)
     assert told in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -356,20 +348,11 @@ def test_a_text_goes_through_a_language_between(tmp_path: Path) -> None:
         config["about"] |= {"source_language": source, "target_language": target}
         (tmp_path / name / "config.json").write_text(json.dumps(config))
     first, second = (str(tmp_path / name) for name in ("first", "second"))
-    on = client_of(first, models=(second,), memory=80)
+    on = client_of(first, models=(second,))
     twice = Translator.load(second).translate(Translator.load(first).translate("hello world").text).text
     assert translated(on, target="xx")["translatedText"].casefold() == twice.casefold()
     with on.stream("POST", "/stream", json={**HELLO, "target": "xx"}) as answer:
         assert json.dumps(twice) in answer.read().decode()
-    with pytest.raises(ConfigError, match="does not fit into the memory for models"):
-        client_of(first, memory=0)
-
-
-def test_models_beyond_the_memory_are_let_go_of() -> None:
-    on = client_of(None, memory=40)
-    translated(on)
-    translated(on, q="Hola.", source="es", target="en")
-    assert on.get("/health").json()["models"] == {"en-es": "not loaded", "es-en": "ready"}
 
 
 @pytest.mark.parametrize(

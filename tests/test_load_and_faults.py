@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import socket
 import subprocess
 import sys
@@ -19,7 +18,7 @@ sys.path.insert(0, str(BENCHMARKS))
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
 from vidrio.serve.guards import bodies  # noqa: E402
-from vidrio.serve.running import listening, start_log  # noqa: E402
+from vidrio.serve.running import listening  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
 
 SENTENCES = ["The house is red.", "I bought a new car.", "Where is my book?", "We have been waiting for you."] * 5
@@ -66,20 +65,12 @@ def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() 
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_forms_that_are_none_do_not_fill_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("handlers", "propagate"):  # as they were, afterwards
-        monkeypatch.setattr(logging.getLogger("vidrio.serve"), name, False)
-    start_log(Settings())
-    assert not logging.getLogger("python_multipart.multipart").isEnabledFor(logging.WARNING)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
         ("serve_load.py", "--seconds", "8", "--texts", "20"),
         ("serve_hostile.py", "--requests", "2000"),
-        ("serve_kill.py", "--kills", "4"),
         ("serve_day.py", "--requests", "1000"),
     ],
     ids=lambda arguments: arguments[0],

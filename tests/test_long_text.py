@@ -7,7 +7,7 @@ import pytest
 
 from vidrio.model import find as models
 from vidrio.model.folder import read_config
-from vidrio.text.reading.sentences import split
+from vidrio.text.sentences import split
 from vidrio.translate.translator import LONGEST, Translator
 
 TEXT = (Path(__file__).parent / "texts" / "alice.txt").read_text(encoding="utf-8")

@@ -1,18 +1,16 @@
 """What `look` shows is what `translate` printed: the same tokens, of the same sentence; what is copied as copied."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from vidrio import cli
-from vidrio.hypothesis import Hypothesis, Options, default_options
-from vidrio.look import translated
+from vidrio.engine.engine import Engine
+from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.look.run import LoadedModel, Printed, look, open_model
 from vidrio.look.translated import look_at, read_as_translated, reading
-from vidrio.translate.attempts import NO_REPEAT
-from vidrio.translate.glass_engine import Glass
 from vidrio.translate.translator import Translator
 
 SENTENCES = [
@@ -47,18 +45,17 @@ def test_the_tokens_shown_are_those_that_were_printed(text: str, beam: int, mode
 def saying(words: str) -> Callable[..., object]:
     """An engine that prints always the same."""
 
-    class Stubborn(Glass):
-        def search(self, sources: object, options: Options, *_: object) -> list[list[Hypothesis]]:
-            ids = tuple(open_model("lesson").target_tokenizer.encode(words))
-            return [[Hypothesis(ids, -1.0, -1.0, (-0.5, -0.5), True)] for _ in sources]  # type: ignore[attr-defined]
+    def search(self: object, sources: Sequence[Ids], options: Options, *_: object) -> list[list[Hypothesis]]:
+        ids = tuple(open_model("lesson").target_tokenizer.encode(words))
+        return [[Hypothesis(ids, -1.0, -1.0, (-0.5, -0.5), True)] for _ in sources]
 
-    return lambda model: Stubborn(model.machine)
+    return search
 
 
 def test_it_is_told_where_the_engine_had_other_probabilities(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(translated, "_engine", saying("mundo"))
+    monkeypatch.setattr(Engine, "search", saying("mundo"))
     assert cli.main(["look", "hello world", "--model", "lesson"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "hello world → mundo" in out
@@ -74,7 +71,7 @@ def test_where_they_say_the_same_nothing_is_told(capsys: pytest.CaptureFixture[s
 def test_a_what_if_starts_from_what_was_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(translated, "_engine", saying("mundo"))
+    monkeypatch.setattr(Engine, "search", saying("mundo"))
     assert cli.main(["look", "hello world", "--model", "lesson", "--set", "enc.0.self.out[0,0]=0.1"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "before mundo" in out
@@ -126,22 +123,3 @@ def test_a_translation_is_looked_into_sentence_by_sentence(model: LoadedModel) -
     [sentence] = alone.sentences
     assert reading(model, alone).printed == Printed(sentence.best, sentence.options)
     assert look_at(model, alone).notes == []
-
-
-def test_what_was_searched_twice_is_shown_as_it_was_searched(model: LoadedModel) -> None:
-    text = "It seems that everyone likes to be generous in welcoming guests to their home."  # "… ososososos …" at first
-    greedy = replace(default_options(model.config), beam=1)
-    seen = look_at(model, Translator.load(model.path).translate(text, greedy))
-    assert (seen.options.beam, seen.options.no_repeat_ngram) == (1, NO_REPEAT)
-    assert seen.notes == ["searched a second time, to avoid what a first translation had: repetitions"]
-
-
-def test_a_mark_that_was_put_back_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    text = "Este día haremos historia»."
-    assert cli.main(["translate", "-m", "es-en", text]) == 0
-    printed = capsys.readouterr().out.strip()
-    assert printed.endswith('".')
-    assert cli.main(["look", "-m", "es-en", text]) == 0
-    told = capsys.readouterr()
-    assert printed not in told.out
-    assert f"its translation is written “{printed}”" in told.err

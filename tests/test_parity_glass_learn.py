@@ -14,8 +14,8 @@ from vidrio.glass.paper import transformer as glass
 from vidrio.glass.paper.attention import Kept
 from vidrio.glass.paper.decoding import decode_step
 from vidrio.glass.paper.maths import no_tap
-from vidrio.learn.net import model as learn
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn import model as learn
+from vidrio.learn.parameters import Parameters
 from vidrio.model import config as choices
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs

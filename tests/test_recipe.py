@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from vidrio.model.folder import read_config
-from vidrio.text.reading.prepared import HIDDEN
-from vidrio.text.reading.protect import spans
+from vidrio.text.mask import HIDDEN
+from vidrio.text.protect import spans
 from vidrio.translate.translator import Translator
 
 REPOSITORY = Path(__file__).resolve().parent.parent

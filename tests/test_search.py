@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.errors import ConfigError
-from vidrio.hypothesis import Options, Sampling, diverging
-from vidrio.search import Tree, beam_search, draw, finish, greedy, largest, restrict, search
+from vidrio.hypothesis import WIDEST_BEAM, Options, Sampling, diverging
+from vidrio.search import Tree, beam_search, draw, drawable, finish, greedy, largest, restrict, search, uniform
 
 START, END, V = 0, 1, 5
 
@@ -50,7 +50,6 @@ options_st = st.builds(
     min_length=st.integers(0, 3),
     max_length=st.integers(3, 7),
     n_best=st.integers(1, 2),
-    repetition_penalty=st.sampled_from([1.0, 1.3]),
     no_repeat_ngram=st.sampled_from([0, 2, 3]),
     suppressed=st.sampled_from([(), (START,)]),
 )
@@ -58,11 +57,11 @@ options_st = st.builds(
 
 @given(seed=st.integers(0, 10_000), alpha=st.sampled_from([0.0, 0.6, 1.0]), suppressed=st.sampled_from([(), (START,)]))
 def test_a_beam_as_wide_as_the_search_space_finds_the_optimum(seed, alpha, suppressed):
-    options = Options(beam=V**3, max_length=3, length_penalty=alpha, suppressed=suppressed)
+    options = Options(beam=WIDEST_BEAM, max_length=3, length_penalty=alpha, suppressed=suppressed)
     step = random_model(seed)
     best = max(every_hypothesis(step, options), key=lambda hypothesis: hypothesis.score)
     found = beam_search(step, START, END, options)[0]
-    assert found.score == pytest.approx(best.score, abs=1e-12)
+    assert found.score == pytest.approx(best.score, abs=1e-5)
     assert found.ids == best.ids
 
 
@@ -84,9 +83,9 @@ def test_scores_add_up_and_options_hold(seed, options):
     assert len({h.ids for h in found}) == len(found)
     for h in found:
         whole = (*h.ids, END) if h.ended else h.ids
-        assert list(h.token_log_probs) == pytest.approx(log_probs_of(step, whole, options), abs=1e-12)
-        assert h.log_prob == pytest.approx(sum(h.token_log_probs), abs=1e-12)
-        assert h.score == pytest.approx(h.log_prob / len(whole) ** options.length_penalty, abs=1e-12)
+        assert list(h.token_log_probs) == pytest.approx(log_probs_of(step, whole, options), abs=1e-5)
+        assert h.log_prob == pytest.approx(sum(h.token_log_probs), abs=1e-5)
+        assert h.score == pytest.approx(h.log_prob / len(whole) ** options.length_penalty, abs=1e-5)
         assert options.min_length <= len(h.ids) <= options.max_length
         assert h.ended or len(h.ids) == options.max_length
         assert END not in h.ids
@@ -105,13 +104,13 @@ def test_a_forced_prefix_is_kept_and_costs_nothing(seed, prefix):
         assert found.token_log_probs[: len(prefix)] == (0.0,) * len(prefix)
         whole = (*found.ids, END) if found.ended else found.ids
         free = log_probs_of(step, whole, options)[len(prefix) :]
-        assert found.log_prob == pytest.approx(sum(free), abs=1e-12)
+        assert found.log_prob == pytest.approx(sum(free), abs=1e-5)
 
 
 @given(seed=st.integers(0, 999), prefix=st.lists(st.integers(2, V - 1), max_size=2), count=st.integers(1, 4))
 def test_alternatives_are_the_likeliest_tokens_each_with_its_best_end(seed, prefix, count):
     step = random_model(seed)
-    options = Options(beam=V**3, n_best=count, prefix=tuple(prefix), max_length=4, suppressed=(START,))
+    options = Options(beam=WIDEST_BEAM, n_best=count, prefix=tuple(prefix), max_length=4, suppressed=(START,))
     found = diverging(lambda sources, o: [search(step, START, END, o) for _ in sources], (), options)
     first_V = restrict(step([(START, *prefix)])[0], options.prefix, END, options)
     place = len(prefix)
@@ -223,10 +222,10 @@ def test_a_hypothesis_at_the_maximum_length_is_cut_and_told_so():
 
 
 def shares(sampling, probabilities, n=20_000):
-    generator = np.random.default_rng(5)
     with np.errstate(divide="ignore"):
-        log_probs = np.log(probabilities)
-    return np.bincount([draw(log_probs, sampling, generator) for _ in range(n)], minlength=len(probabilities)) / n
+        logits = np.log(probabilities)
+    numbers = itertools.islice(uniform(5, 0), n)
+    return np.bincount([draw(logits, sampling, u) for u in numbers], minlength=len(probabilities)) / n
 
 
 P = [0.1, 0.5, 0.0, 0.25, 0.15]
@@ -241,13 +240,24 @@ P = [0.1, 0.5, 0.0, 0.25, 0.15]
         (Sampling(top_k=1, temperature=9.0), [0, 1, 0, 0, 0]),
         (Sampling(top_p=0.5), [0, 1, 0, 0, 0]),
         (Sampling(top_p=0.6), [0, 2 / 3, 0, 1 / 3, 0]),
-        (Sampling(min_p=0.29), [0, 5 / 9, 0, 2.5 / 9, 1.5 / 9]),
-        (Sampling(top_k=3, top_p=0.9, min_p=0.4), [0, 2 / 3, 0, 1 / 3, 0]),
+        (Sampling(top_k=3, top_p=0.7), [0, 2 / 3, 0, 1 / 3, 0]),
     ],
 )
 def test_draws_come_as_often_as_their_probability_says(sampling, expected):
     # The standard error of 20,000 draws is at most 0.0035.
     assert shares(sampling, P) == pytest.approx(np.array(expected), abs=0.015)
+    with np.errstate(divide="ignore"):
+        tokens, probs = drawable(np.log(P), sampling)
+    assert probs == pytest.approx(np.array(expected)[tokens])
+    assert probs.sum() == pytest.approx(1)
+
+
+def test_random_numbers_are_those_of_splitmix64():
+    """Its first numbers from 1234567, as in the reference implementation's test."""
+    numbers = [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    first = list(itertools.islice(uniform(0, 1234567), 3))
+    assert first == [np.float32((number >> 40) / 2**24) for number in numbers]
+    assert list(itertools.islice(uniform(1, 0), 3)) != list(itertools.islice(uniform(0, 1), 3))
 
 
 def test_sampling_is_told_by_its_seed_and_reports_the_models_own_probabilities():
@@ -269,12 +279,12 @@ def test_sampling_is_told_by_its_seed_and_reports_the_models_own_probabilities()
 
 def test_impossible_options_are_refused_all_at_once():
     with pytest.raises(ConfigError) as told:
-        Options(beam=0, min_length=-1, max_length=-1, n_best=0, repetition_penalty=0.0)
-    for name in ("beam 0", "min_length -1", "max_length -1", "n_best 0", "repetition_penalty 0.0"):
+        Options(beam=0, min_length=-1, max_length=-1, n_best=0)
+    for name in ("beam 0", "min_length -1", "max_length -1", "n_best 0"):
         assert name in str(told.value)
     given = {"beam": 10**5, "n_best": 10**5, "min_length": 10**9, "max_length": 10**9, "no_repeat_ngram": 10**20}
-    drawn = {"top_k": 10**20, "seed": 2**32, "temperature": 1e99, "top_p": 1.1, "min_p": 1.1}
-    real = {"length_penalty": 11, "repetition_penalty": 1e99}
+    drawn = {"top_k": 10**20, "seed": 2**32, "temperature": 1e99, "top_p": 1.1}
+    real = {"length_penalty": 11}
     for wrong in (
         {**given, **real},
         dict.fromkeys([*given, *real], math.nan),
@@ -298,8 +308,18 @@ def test_impossible_options_are_refused_all_at_once():
         Options(beam=2, sampling=Sampling())
 
 
-def test_a_search_with_nothing_left_to_choose_says_so():
-    with pytest.raises(ConfigError, match="no token is left"):
-        search(random_model(0), START, END, Options(beam=1, suppressed=tuple(range(V))))
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_hypothesis_is_cut_where_no_token_is_allowed(beam):
+    nothing = search(random_model(0), START, END, Options(beam=beam, suppressed=tuple(range(V))))[0]
+    assert (nothing.ids, nothing.ended, nothing.score) == ((), False, 0)
+    once = Options(beam=beam, no_repeat_ngram=1, suppressed=(START, END), prefix=(2,))
+    tree = Tree()
+    found = search(random_model(0), START, END, once, tree)[0]
+    assert sorted(found.ids) == [2, 3, 4]
+    assert not found.ended
+    assert tree.nodes[tree.best].why.startswith("cut, since no token was allowed; the best score")
+
+
+def test_a_model_that_computes_nan_is_told():
     with pytest.raises(ConfigError, match="NaN"):
         search(lambda prefixes: np.full((len(prefixes), V), np.nan), START, END, Options())

@@ -18,7 +18,6 @@ HEAVY = {
     "sacrebleu",
     "huggingface_hub",
     "yaml",
-    "onnx",
 }
 # Parts of Python itself that cost hundredths of a second each and that no help page needs.
 SLOW = {

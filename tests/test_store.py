@@ -5,23 +5,23 @@ import random
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from vidrio.data import store as storing
 from vidrio.data.clean import Limits
+from vidrio.data.once import is_made, once
 from vidrio.data.pairs import corpora
-from vidrio.data.prepare import PARTS, Prepared, Wishes, prepare
+from vidrio.data.prepare import PARTS, Prepared, Wishes, both_sides, prepare
 from vidrio.data.progress import Progress, Work
-from vidrio.data.store import Examples, Ids, store
+from vidrio.data.store import Examples, read, write
 from vidrio.errors import DataError
 from vidrio.text.tokens.tokenizer import Tokenizer
 
-WISHES = Wishes(held_out=(10, 10), near=False)
+WISHES = Wishes(held_out=(10, 10))
 
 
 def write_pairs(path: Path, count: int = 300, seed: int = 1) -> Path:
@@ -57,7 +57,8 @@ def stamps(folder: Path) -> dict[Path, int]:
 
 
 def test_prepared_pairs_lie_in_three_files_with_a_report(prepared: Prepared) -> None:
-    assert sorted(p.name for p in prepared.folder.iterdir()) == ["data.json", "dev.tsv", "test.tsv", "train.tsv"]
+    names = ["data.json", "dev.tsv", "key", "test.tsv", "train.tsv"]
+    assert sorted(p.name for p in prepared.folder.iterdir()) == names
     assert prepared.pairs == {part: len(texts(prepared, part)) for part in PARTS}
     assert (prepared.pairs["dev"], prepared.pairs["test"]) == (10, 10)
     assert prepared.read("dev") == texts(prepared, "dev")
@@ -76,25 +77,36 @@ def test_nothing_is_prepared_twice(prepared: Prepared, tmp_path: Path) -> None:
     assert stamps(prepared.folder) == before
 
 
-@pytest.mark.parametrize("change", ["file", "weight", "wishes", "missing", "damaged"])
+@pytest.mark.parametrize("change", ["file", "weight", "wishes"])
 def test_what_changed_is_prepared_again(prepared: Prepared, tmp_path: Path, change: str) -> None:
     names, wishes = [str(tmp_path / "one.tsv"), f"{tmp_path / 'two.tsv'}@3"], WISHES
     if change == "file":
         write_pairs(tmp_path / "one.tsv", seed=5)
     elif change == "weight":
         names[1] = f"{tmp_path / 'two.tsv'}@2"
-    elif change == "wishes":
-        wishes = Wishes(held_out=(10, 10), near=False, limits=Limits(longest=30))
-    elif change == "missing":
-        prepared.path("test").unlink()
     else:
-        (prepared.folder / "data.json").write_text("{", encoding="utf-8")
-    before = (prepared.folder / "data.json").read_bytes()
-    again = prepare(prepared.folder, corpora(names), wishes, Progress())
-    assert (again.key != prepared.key) == (change in ("file", "weight", "wishes"))
-    assert again.path("test").is_file()
-    if change == "damaged":
-        assert (prepared.folder / "data.json").read_bytes() != before
+        wishes = Wishes(held_out=(10, 10), limits=Limits(longest=30))
+    before = stamps(prepared.folder)
+    prepare(prepared.folder, corpora(names), wishes, Progress())
+    assert stamps(prepared.folder).keys() == before.keys()
+    assert stamps(prepared.folder) != before
+
+
+def test_given_sets_lie_beside_the_pairs_and_are_not_learned_from(prepared: Prepared, tmp_path: Path) -> None:
+    lines = prepared.path("train").read_text(encoding="utf-8").splitlines()[:7]
+    (tmp_path / "dev.tsv").write_text("".join(f" {line} \n" for line in lines), encoding="utf-8")
+    dev = tuple(corpora([str(tmp_path / "dev.tsv")]))
+    wishes = Wishes(held_out=(0, 10), apart=dev)
+    given = prepare(tmp_path / "given", corpora([str(tmp_path / "one.tsv")]), wishes, Progress(), (dev, ()))
+    assert given.path("dev").read_text(encoding="utf-8").splitlines() == lines
+    assert (given.pairs["dev"], given.pairs["test"]) == (7, 10)
+    assert given.tally.counts["stands in a held-out set"] == 7
+    assert not {*lines} & {*given.path("train").read_text(encoding="utf-8").splitlines()}
+
+
+def test_words_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_text("one two\tuno dos\nthree two one\tthree dos uno\n", encoding="utf-8")
+    assert prepare(tmp_path / "data", corpora([str(tmp_path / "p.tsv")]), Wishes(), Progress()).repeats == 10 / 5
 
 
 def test_preparing_again_gives_the_same_pairs(prepared: Prepared, tmp_path: Path) -> None:
@@ -109,7 +121,7 @@ def test_an_error_leaves_nothing_that_looks_finished(tmp_path: Path) -> None:
     path.write_text("a\tb\n", encoding="utf-8")
     with pytest.raises(DataError, match="too few"):
         prepare(tmp_path / "data", corpora([str(path)]), Wishes(least=100), Progress())
-    assert list((tmp_path / "data").iterdir()) == []
+    assert not (tmp_path / "data").exists()
 
 
 @contextmanager
@@ -127,121 +139,94 @@ def disk_full_after(bytes_: int) -> Iterator[None]:
 def test_a_full_disk_is_told(tmp_path: Path, room: int) -> None:
     path = write_pairs(tmp_path / "p.tsv", 1000)
     found = corpora([str(path)])
-    with disk_full_after(room), pytest.raises(DataError, match=r"written to .*train.tsv(.|\n)*File too large"):
+    with disk_full_after(room), pytest.raises(DataError, match=r"written(.|\n)*File too large"):
         prepare(tmp_path / "data", found, WISHES, Progress())
-    assert list((tmp_path / "data").iterdir()) == []
+    assert sorted(tmp_path.iterdir()) == [path]
     assert prepare(tmp_path / "data", found, WISHES, Progress()).pairs["dev"] == 10
 
 
 # --- their ids --------------------------------------------------------------------------------------------------------
 
 
-def pair(ids: Examples, i: int) -> tuple[Ids, Ids]:
-    source, target = (side.gather(np.array([i]))[0] for side in (ids.source, ids.target))
+def stored(prepared: Prepared, folder: Path, source: Tokenizer, target: Tokenizer) -> Examples:
+    vocabulary = max(source.size, target.size)
+    encode = source.encode_batch, target.encode_batch
+    write(folder, both_sides(prepared.path("train")), encode, vocabulary, Work("encoding pairs"))
+    return read(folder, vocabulary, [(share.pairs, share.weight) for share in prepared.shares])
+
+
+def pair(ids: Examples, i: int) -> tuple[list[int], list[int]]:
+    source, target = (side.gather(np.array([i]))[0].tolist() for side in (ids.source, ids.target))
     return source, target
 
 
-def folder_of(prepared: Prepared) -> Path:
-    [folder] = prepared.folder.glob("tokens-*")
-    return folder
-
-
-def test_the_store_holds_every_pair(prepared: Prepared, bpe: Tokenizer) -> None:
-    ids = store(prepared, bpe, bpe, Progress())
+def test_the_store_holds_every_pair(prepared: Prepared, bpe: Tokenizer, tmp_path: Path) -> None:
+    ids = stored(prepared, tmp_path / "tokens", bpe, bpe)
     assert len(ids) == prepared.pairs["train"]
     for i, (source, target) in enumerate(texts(prepared, "train")):
-        source_ids, target_ids = pair(ids, i)
-        assert (source_ids.tolist(), target_ids.tolist()) == (bpe.encode(source), bpe.encode(target))
-        assert (ids.source.lengths[i], ids.target.lengths[i]) == (len(source_ids), len(target_ids))
+        assert pair(ids, i) == (bpe.encode(source), bpe.encode(target))
+        assert (ids.source.lengths[i], ids.target.lengths[i]) == tuple(map(len, pair(ids, i)))
     assert ids.source.ids.dtype == np.uint16
     assert isinstance(ids.source.ids.base, np.memmap)
     assert not ids.source.ids.flags.writeable
-    assert ids.repeats == [(share.pairs, share.weight) for share in prepared.shares]
-
-
-def test_some_pairs_at_once(prepared: Prepared, bpe: Tokenizer) -> None:
-    ids = store(prepared, bpe, bpe, Progress())
     which = np.array([5, 0, 200, 5])
     flat, lengths = ids.target.gather(which)
-    assert flat.tolist() == [i for w in which for i in pair(ids, w)[1].tolist()]
+    assert flat.tolist() == [i for w in which for i in pair(ids, w)[1]]
     assert lengths.tolist() == [len(pair(ids, w)[1]) for w in which]
     assert ids.target.gather(np.array([], dtype=np.int64))[0].tolist() == []
 
 
-def test_two_vocabularies(prepared: Prepared, bpe: Tokenizer) -> None:
-    char = Tokenizer.learn(["abc"], "char", 300)
-    ids = store(prepared, char, bpe, Progress())
-    source, target = texts(prepared, "train")[7]
-    assert (pair(ids, 7)[0].tolist(), pair(ids, 7)[1].tolist()) == (char.encode(source), bpe.encode(target))
-
-
-def test_large_vocabularies_take_more_bytes(prepared: Prepared) -> None:
+def test_large_vocabularies_take_more_bytes(prepared: Prepared, bpe: Tokenizer, tmp_path: Path) -> None:
     words = Tokenizer.of_words([f"w{i}" for i in range(70_000)])
-    assert store(prepared, words, words, Progress()).source.ids.dtype == np.uint32
+    ids = stored(prepared, tmp_path / "tokens", words, bpe)
+    assert ids.source.ids.dtype == np.uint32
+    source, target = texts(prepared, "train")[7]
+    assert pair(ids, 7) == (words.encode(source), bpe.encode(target))
 
 
-def test_the_store_is_made_once(prepared: Prepared, bpe: Tokenizer) -> None:
-    store(prepared, bpe, bpe, Progress())
-    first = folder_of(prepared)
-    before = stamps(first)
-    store(prepared, bpe, bpe, Progress())
-    assert stamps(first) == before
-    store(prepared, Tokenizer.learn(["abc"], "char", 300), bpe, Progress())
-    assert folder_of(prepared) != first
-    assert not first.exists(), "what nobody needs any more is removed"
+@pytest.mark.parametrize("name", ["source.ids", "target.starts"])
+def test_a_damaged_store_is_refused(prepared: Prepared, bpe: Tokenizer, name: str, tmp_path: Path) -> None:
+    stored(prepared, tmp_path / "tokens", bpe, bpe)
+    path = tmp_path / "tokens" / name
+    path.write_bytes(path.read_bytes()[:-8])
+    with pytest.raises(DataError, match=r"no readable tokens(.|\n)*remove "):
+        read(tmp_path / "tokens", bpe.size, [(share.pairs, share.weight) for share in prepared.shares])
 
 
-def test_a_kill_leaves_no_half_store(prepared: Prepared, bpe: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(file: object, data: bytes) -> None:
+# --- once -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_made_once_for_its_key(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def make(text: str) -> Callable[[Path], None]:
+        def write_it(folder: Path) -> None:
+            made.append(text)
+            (folder / "file").write_text(text)
+
+        return write_it
+
+    for key, text in (("1", "a"), ("1", "b"), ("2", "c"), ("2", "d"), ("1", "e")):
+        once(tmp_path / "made", key, make(text))
+    assert made == ["a", "c", "e"]
+    assert (tmp_path / "made" / "file").read_text() == "e"
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+
+
+def test_work_that_is_stopped_halfway_is_not_found_again(tmp_path: Path) -> None:
+    def killed(folder: Path) -> None:
+        (folder / "half").touch()
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(storing, "write_all", killed)
-        with pytest.raises(KeyboardInterrupt):
-            store(prepared, bpe, bpe, Progress())
-    assert len(store(prepared, bpe, bpe, Progress())) == prepared.pairs["train"]
-    assert [p.name for p in prepared.folder.iterdir() if p.name.endswith(".part")] == []
-
-
-@pytest.mark.parametrize("room", [0, 5000])
-def test_a_full_disk_while_encoding_is_told(prepared: Prepared, bpe: Tokenizer, room: int) -> None:
-    with disk_full_after(room), pytest.raises(DataError, match=r"tokens cannot be written(.|\n)*File too large"):
-        store(prepared, bpe, bpe, Progress())
-    assert not list(prepared.folder.glob("tokens-*"))
-    assert len(store(prepared, bpe, bpe, Progress())) == prepared.pairs["train"]
-
-
-@pytest.mark.parametrize("name", ["source.ids", "target.starts", "store.json"])
-def test_a_damaged_store_is_refused(prepared: Prepared, bpe: Tokenizer, name: str) -> None:
-    store(prepared, bpe, bpe, Progress())
-    path = folder_of(prepared) / name
-    path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(DataError, match=r"(is damaged|no readable tokens)(.|\n)*remove it"):
-        store(prepared, bpe, bpe, Progress())
-
-
-class Watched(Progress):
-    """A progress that keeps every work there has been."""
-
-    def __init__(self) -> None:
-        self.works: list[Work] = []
-        super().__init__()
-
-    def __setattr__(self, name: str, value: object) -> None:
-        super().__setattr__(name, value)
-        if isinstance(value, Work):
-            self.works.append(value)
-
-
-def test_progress_counts_every_pair(prepared: Prepared, bpe: Tokenizer) -> None:
-    progress = Watched()
-    store(prepared, bpe, bpe, progress)
-    prepare(prepared.folder.parent / "more", corpora([str(prepared.path("train"))]), WISHES, progress)
-    assert [work.title for work in progress.works] == ["encoding pairs", "reading pairs", "comparing pairs"]
-    assert all(work.done == work.total > 0 for work in progress.works)
-    assert progress.work is None
+    with pytest.raises(KeyboardInterrupt):
+        once(tmp_path / "made", "1", killed)
+    assert not is_made(tmp_path / "made", "1")
+    (tmp_path / "made.part").mkdir(exist_ok=True)  # as SIGKILL leaves it
+    (tmp_path / "made.part" / "half").touch()
+    once(tmp_path / "made", "1", lambda folder: (folder / "whole").touch())
+    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == ["key", "whole"]
 
 
 def test_stores_need_no_torch() -> None:
-    code = "import sys, vidrio.data.store, vidrio.text.tokens.bpe_dropout; sys.exit('torch' in sys.modules)"
+    code = "import sys, vidrio.data.store, vidrio.data.prepare; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,35 +5,28 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from folded import sections
 from forked import run_vidrio
 from small_run import vidrio_train
 from vidrio.commands._progress import Console
 from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError, RunError
-from vidrio.learn.run.choose import sized
-from vidrio.learn.run.finish import interval, measure_confidence
-from vidrio.learn.run.plan import Plan, Recipe, Stop
-from vidrio.learn.run.prepare import DataFolder, Task
-from vidrio.learn.run.request import Choices, Material, Reporter, Request
-from vidrio.learn.train import prepare
+from vidrio.learn.choose import sized
+from vidrio.learn.finish import interval
+from vidrio.learn.plan import Plan, Recipe, Stop
+from vidrio.learn.request import Choices, Material, Request
+from vidrio.learn.task import Task, make_task
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds
 from vidrio.model.folder import read_config
-from vidrio.score import evaluate as evaluation
-from vidrio.score.evaluate import calibrate
-from vidrio.score.metrics import corpus_scores, usual_metrics
-from vidrio.translate.engines import NoTranslator
-from vidrio.translate.translator import Translator
+from vidrio.translate.translator import NoTranslator, Translator
 
 WORDS = ["one", "two", "three", "four", "five", "six"]
 LINES = [f"{a} {b} {c}" for a, b, c in product(WORDS, repeat=3)]
@@ -44,7 +37,7 @@ USUAL = "--validations 2 --d-model 32 --heads 4 --d-ff 64 --encoder-layers 1 --d
 
 def train(folder: Path, lines: Sequence[str], *options: str) -> tuple[Path, str]:
     (folder / "texts.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    usual = ("--tokenizer", "word", "--precision", "float32", "--threads", "1")
+    usual = ("--precision", "float32", "--threads", "1")
     code, said = vidrio_train(folder, "texts.tsv", "--to", "model", *options, *USUAL.split(), *usual)
     assert code == 0, said
     return folder / "model", said
@@ -109,32 +102,13 @@ def test_on_a_terminal_work_that_takes_more_than_two_seconds_is_shown(
     assert console._bar is None
 
 
-def test_scoring_and_calibrating_tell_how_far_they_are() -> None:
-    progress, rights = Progress(), [f"a b c d {n}" for n in range(30)]
-    scores, _ = corpus_scores(rights, [rights], usual_metrics(), progress=progress)
-    assert [score.metric for score in scores] == ["BLEU", "chrF2", "TER"]
-    assert progress.work == Work("scoring", 3, done=3)
-    sources = [f"{start} house." for start in ("My", "Your", "This", "A", "The", "One", "Our", "Her", "His", "Their")]
-    calibrate(Translator.load(workers=1), sources * 5, ["la casa"] * 50, progress=progress)
-    assert progress.work == Work("measuring confidence", 50, done=50)
-
-
-class Babbling:
-    """A translator so weak that none of its translations is one sentence."""
-
-    folder = Path()
-    options = SimpleNamespace(beam=4)
-    with_token_scores = staticmethod(lambda translations: translations)
-
-    def stream(self, sources: Sequence[str], options: Any) -> Iterator[Any]:
-        return iter([SimpleNamespace(text="", sentences=()) for _ in sources])
-
-
-def test_a_model_that_says_nothing_has_no_confidence_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "sha256", lambda path: "")
-    with pytest.raises(DataError, match="0 pairs that are one sentence each"):
-        calibrate(Babbling(), ["one"] * 30, ["uno"] * 30)  # type: ignore[arg-type]
-    assert measure_confidence(Babbling(), [("one", "uno")] * 30, Progress()) == []  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("percent", "count", "low", "high"), [(50.0, 10, 23.66, 76.34), (100.0, 10, 72.25, 100.0), (0.0, 50, 0.0, 7.13)]
+)
+def test_an_interval_of_a_share(percent: float, count: int, low: float, high: float) -> None:
+    """Wilson's interval, as tables of it have it."""
+    middle, half = interval(percent, count)
+    assert (middle - half, middle + half) == (pytest.approx(low, abs=0.01), pytest.approx(high, abs=0.01))
 
 
 # --- judged on texts set apart ----------------------------------------------------------------------------------------
@@ -165,10 +139,7 @@ def test_a_classifier_is_judged_on_a_test_set_of_its_own(tmp_path: Path) -> None
     assert [json.loads(line)["class"] for line in asked(tmp_path, records, "--jsonl")] == classes
     with pytest.raises(NoTranslator, match="does not translate"):
         Translator.load(folder)
-    page = "\n".join(sections(folder / "report.html").values())
-    assert "On 36 held-out texts. Neither training nor the choice" in page
-    assert f"tells {right} of 36 rightly" in page
-    assert "21 to validation and 36 to the judgement at the end" in page
+    assert not (folder / "report.html").exists()
 
 
 def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) -> None:
@@ -189,7 +160,6 @@ def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) ->
     ]
     (score,) = read_config(folder)[1].scores
     assert score["value"] == pytest.approx(-np.concatenate(scores).mean(), rel=1e-5)
-    assert f" | {score['value']:.3f} | " in sections(folder / "report.html")["scores"]
     assert json.loads((folder / "run" / "data" / "data.json").read_text())["pairs"] == {
         "train": 196,
         "dev": 10,
@@ -198,9 +168,11 @@ def test_a_writer_is_judged_on_what_it_has_not_been_chosen_by(tmp_path: Path) ->
 
 
 def prepared(folder: Path, task: str, lines: Sequence[str], begun: Plan | None = None, **given: Any) -> Task:
-    (folder / "texts.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    material = Material(names=(str(folder / "texts.tsv"),), tokenizer="word", **given)
-    return prepare(Request(folder, material, Choices(task=task)), DataFolder(folder / "run", begun=begun), Reporter())
+    text = "".join(f"{line}\n" for line in lines)
+    if not (path := folder / "texts.tsv").exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+    material = Material(names=(str(path),), **{"vocabulary": 300, **given})
+    return make_task(Request(folder, material, Choices(task=task)), begun, Progress())
 
 
 @pytest.mark.parametrize(("task", "lines"), [("classify", CLASSES), ("generate", LINES)])
@@ -237,13 +209,30 @@ def test_given_sets_take_nothing_from_the_texts(tmp_path: Path) -> None:
 def test_a_run_that_goes_on_is_held_to_its_data_before_anything_is_written(tmp_path: Path) -> None:
     parts = prepared(tmp_path, "classify", CLASSES)
     recipe, config = Recipe(stop=Stop(steps=1)), sized("tiny", 8, SpecialIds())
-    begun = Plan(
-        task="classify", preset="", data=parts.key, config=config, recipe=recipe, tokenizers=parts.fingerprints
-    )
-    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    begun = Plan(task="classify", preset="", data=parts.data, tokens=parts.token_key, config=config, recipe=recipe)
+
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+
+    before = files()
+    assert prepared(tmp_path, "classify", CLASSES, begun=begun).token_key == parts.token_key
+    with pytest.raises(RunError, match="the tokenizer"):
+        prepared(tmp_path, "classify", CLASSES, begun=begun, vocabulary=310)
     with pytest.raises(RunError, match="the sentence pairs"):
         prepared(tmp_path, "classify", CLASSES[:-1], begun=begun)
-    with pytest.raises(RunError, match="the tokenizer"):
-        prepared(tmp_path, "classify", CLASSES, begun=begun, vocabulary=8)
-    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
-    assert prepared(tmp_path, "classify", CLASSES, begun=begun).key == parts.key
+    assert files() == before
+
+
+def test_subword_dropout_prepares_three_encodings_once(tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("".join(f"{line}\t{line[::-1]}\n" for line in LINES), encoding="utf-8")
+    choices = Choices(recipe={"subword_dropout": 0.3})
+    request = Request(tmp_path / "m", Material(names=(str(tmp_path / "pairs.tsv"),), vocabulary=320), choices)
+    task = make_task(request, None, Progress())
+    ids = [encoding.source.ids.tolist() for encoding in task.encodings]
+    assert len(ids) == 3
+    assert ids[0] != ids[1] != ids[2]
+    assert [encoding.source.ids.tolist() for encoding in make_task(request, None, Progress()).encodings] == ids
+    assert task.source is not None
+    train = [line.split("\t")[0] for line in (tmp_path / "m/run/data/train.tsv").read_text().splitlines()]
+    for encoding in task.encodings:
+        assert [task.source.decode(encoding.source.gather(np.array([n]))[0]) for n in range(9)] == train[:9]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from chromium import open_page
 from folded import data_of, sections, text
 from small_run import PAIRS, train_small
-from vidrio.learn.run.run_files import kept_steps
+from vidrio.learn.run_files import kept_steps
 from vidrio.look.curves import MOST_POINTS, metrics, panels, spread, thinned
 from vidrio.look.page import blocks_page
 from vidrio.look.report import Ending, report

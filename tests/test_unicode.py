@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from vidrio.text.reading.signs import knows
+from vidrio.text.chars import knows
 from vidrio.translate.translator import Translator
 
 WORDS = {"en-es": ("Hello", "world"), "es-en": ("Hola", "mundo")}
@@ -41,12 +41,12 @@ def without(text: str, sign: str) -> str:
 
 
 def is_known(text: str, translator: Translator) -> bool:
-    return all(knows(sign, translator.reader._tokenizer) for sign in unicodedata.normalize("NFC", text))
+    return all(knows(sign, translator._source) for sign in unicodedata.normalize("NFC", text))
 
 
 def other_words(direction: str, codes: Iterable[int]) -> list[str]:
     """What went wrong: characters that the vocabulary lacks, and that changed the words around them."""
-    translator = Translator.load(direction, engine="fast")
+    translator = Translator.load(direction)
     first, second = WORDS[direction]
     known = {
         code: all(knows(sign, translator._source) for sign in unicodedata.normalize("NFC", first + chr(code)))
@@ -95,7 +95,7 @@ def test_no_character_takes_words_along(direction: str) -> None:
     ],
 )
 def test_signs_within_a_sentence(text: str, translation: str) -> None:
-    assert Translator.load("en-es", engine="fast").translate(text).text == translation
+    assert Translator.load("en-es").translate(text).text == translation
 
 
 if __name__ == "__main__":

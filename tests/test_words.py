@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vidrio.text.reading.words import before_edits, token_places, word_of_each, worded, words
 from vidrio.text.tokens.tokenizer import Tokenizer
+from vidrio.text.words import before_edits, token_places, word_of_each, worded, words
 
 TEXTS = ["hola mundo", "¡Qué día! ¿No?", "un perro — dijo — y 18.10 €", "emoji 🙂🇪🇸 y ñandú", "el niño, ella"]
 TOKENIZER = Tokenizer.learn(TEXTS * 3, "bpe", 300)

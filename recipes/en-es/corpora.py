@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from vidrio.text.fold import fold
-from vidrio.text.reading.protect import spans
+from vidrio.text.protect import spans
 
 Pair = tuple[str, str]
 
@@ -58,7 +58,7 @@ ALONE = {  # of each so many at most
 }
 LONGEST_ALONE = 200  # characters; the model that translates them does not do well on longer ones
 
-SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/reading/prepared.py puts them in when it translates
+SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/mask.py puts them in when it translates
 COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}
 NAME = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
 VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"

@@ -128,7 +128,7 @@ case $DIRECTION in
 en-es) MORE="typed-en.tsv back-es.tsv@0.5" ;;
 es-en) MORE="typed-es.tsv back-en.tsv@0.4" ;;
 esac
-[ -f "$WORK/$DIRECTION/config.json" ] || train $ALL $MORE --keep-duplicates --from "$BEFORE" --optimiser muon \
+[ -f "$WORK/$DIRECTION/config.json" ] || train $ALL $MORE --keep-duplicates --from "$BEFORE" \
   --batch-tokens 8192 --rate 8e-4 --warmup 60 --dropout 0.05 --average 0.997 --validations 6 --metric loss \
   --time "$TIME" --to "../$DIRECTION"
 

@@ -1,30 +1,27 @@
-"""From a finished training to the folder in the package: eight bits, scores on three test sets, confidence, card.
+"""From a finished training to the folder in the package: eight bits, scores on three test sets, card.
 
 python ship.py WORK DIRECTION TO
 """
 
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from corpora import SYMBOLS, read
 from lexicon import PARALLEL, ordinary, translated
-from vidrio.errors import DataError
-from vidrio.fast.export import export
-from vidrio.fast.files import MANIFEST
-from vidrio.learn.run.finish import trainings
+from vidrio.learn.finish import trainings
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, read_config, read_parameters, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.model.quantised import quantise
-from vidrio.score.evaluate import calibrate, evaluate
+from vidrio.score.evaluate import evaluate
 from vidrio.score.metrics import usual_metrics
-from vidrio.text.reading.prepared import RARE, RARE_FIRST, fewest
+from vidrio.text.mask import RARE, RARE_FIRST
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate import confidence
 from vidrio.translate.translator import Translator
 from word_lists import write_words
 
@@ -48,8 +45,7 @@ def ship(work: Path, direction: str, to: Path) -> None:
     run = work / direction
     config, about = read_config(run)
     to.mkdir(parents=True, exist_ok=True)
-    for stale in ("config.json", "confidence.json"):
-        (to / stale).unlink(missing_ok=True)
+    (to / "config.json").unlink(missing_ok=True)
     parameters = quantise(read_parameters(run), config)
     write_parameters(to, parameters)
     shutil.copy(run / "tokenizer.json", to / "tokenizer.json")
@@ -57,22 +53,12 @@ def ship(work: Path, direction: str, to: Path) -> None:
     known = known_words(work, direction, read_tokenizers(run, config)[0])
     about = replace(about, name=direction, symbols=SYMBOLS, translated=known, scores=[])
     write_config(to, config, about)
-    export(to)
     translator = Translator.load(to)
     scores = [score for test in TESTS for score in scored(translator, work, test, direction)]
     about = replace(about, scores=scores)
     write_config(to, config, about)
-    export(to)  # it is held to the config it was made from
-    sources, references = sides(work / "dev.tsv", direction)
-    try:
-        measured = calibrate(Translator.load(to), sources, references, about={"pairs": "held out by the recipe"})
-        confidence.write(to, measured)
-    except DataError as error:  # it has learned so little that it says nothing
-        print(f"no confidence: {error}", file=sys.stderr)
-    for file in (to / "fast").iterdir():
-        if file.name != MANIFEST:  # each number once; the others are made again where they are used
-            file.unlink()
-    write_atomically(to / "README.md", card(direction, about, config, held_out=len(sources)).encode())
+    held_out = len(sides(work / "dev.tsv", direction)[0])
+    write_atomically(to / "README.md", card(direction, about, config, held_out=held_out).encode())
 
 
 def known_words(work: Path, direction: str, tokenizer: Tokenizer) -> str:
@@ -82,11 +68,19 @@ def known_words(work: Path, direction: str, tokenizer: Tokenizer) -> str:
     for word, times in sorted(ordinary(source for source, _ in pairs).items()):
         # The first word of a sentence has a capital letter anyway; within one an ordinary word seldom has.
         words[word] = RARE if times >= OFTEN_ENOUGH else RARE_FIRST
-    return " ".join(
-        word
-        for word, tokens in words.items()
-        if fewest(word.capitalize(), lambda form: len(tokenizer.encode(form))) >= tokens
-    )
+    return " ".join(word for word, tokens in words.items() if fewest(word.capitalize(), tokenizer.count) >= tokens)
+
+
+def fewest(word: str, tokens: Callable[[str], int]) -> int:
+    """As text/mask.py counts: with or without its capital letter, or with the s of a plural; of words that are joined
+    those of the longest."""
+    forms = word, word.lower()
+    counts = [*map(tokens, forms)]
+    if word.endswith("s") and any(tokens(form[:-1]) == 1 for form in forms):
+        counts.append(2)
+    if len(parts := [part for part in word.split("-") if part]) > 1:
+        counts.append(max(fewest(part, tokens) for part in parts))
+    return min(counts)
 
 
 def scored(translator: Translator, work: Path, test: str, direction: str) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 """The words of English and Spanish and which translates which, for the files that lie with the packaged models:
-words.txt (text/reading/word_list.py) and lexicon.tsv (text/reading/lexicon.py).
+words.txt and lexicon.tsv (translate/lexicon.py).
 
     python word_lists.py WORK DIRECTION MODEL
 
@@ -15,8 +15,7 @@ from pathlib import Path
 
 from corpora import read
 from vidrio.learn.lexicon import lexicon as translations
-from vidrio.text.reading import lexicon
-from vidrio.text.reading.word_list import words_of, write
+from vidrio.translate.lexicon import WORDS, words_of, write, write_sorted
 
 LANGUAGES = ("en", "es")
 WORD = re.compile(r"[a-zß-öø-ÿœ]{2,24}")  # longer ones are names of programs, and words run together
@@ -60,9 +59,9 @@ def conjugated(words: set[str]) -> Iterator[str]:
 
 
 def write_words(work: Path, direction: str, model: Path) -> None:
-    write(model, all_words(work, direction[-2:]))
+    write_sorted(model / WORDS, all_words(work, direction[-2:]))
     pairs = [pair for path in sorted((work / "clean").glob("*.tsv")) for pair in read(path)]
-    lexicon.write(model, translations(pairs if direction == "en-es" else [pair[::-1] for pair in pairs]))
+    write(model, translations(pairs if direction == "en-es" else [pair[::-1] for pair in pairs]))
 
 
 if __name__ == "__main__":

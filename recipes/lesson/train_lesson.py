@@ -17,7 +17,7 @@ import numpy as np
 from vidrio.errors import RunError
 from vidrio.glass.paper.transformer import Machine, build, translate_forced
 from vidrio.learn.plain import How, fit
-from vidrio.learn.run.run_files import keep_snapshot
+from vidrio.learn.run_files import keep_snapshot
 from vidrio.model.config import DecodingDefaults, ModelConfig
 from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from vidrio.translate.translator import Translator
 
 
-def load(name: "str | Path | None" = None, *, engine: str = "auto", workers: int | None = None) -> "Translator":
+def load(name: "str | Path | None" = None, workers: int | None = None) -> "Translator":
     """A model that translates, by name or folder. What it needs is imported now, and not before."""
     from vidrio.translate.translator import Translator
 
-    translator = Translator.load(name, engine=engine, workers=workers)
+    translator = Translator.load(name, workers)
     translator.look = _look
     return translator
 

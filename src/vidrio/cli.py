@@ -43,10 +43,13 @@ OBJECTS = 20_000
 EXTRAS = {
     "torch": "train",
     "sacrebleu": "train",
-    "zstandard": "train",
+    "ctranslate2": "interop",
+    "google": "interop",  # protobuf
     "sentencepiece": "interop",
-    "onnx": "interop",
+    "yaml": "interop",
     "polib": "documents",
+    "pyarrow": "ray",
+    "ray": "ray",
 }
 
 

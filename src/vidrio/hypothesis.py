@@ -1,15 +1,15 @@
-"""What is asked of a search, and what it finds: the same for every engine, and without NumPy, which is slow to import.
+"""What is asked of a search, and what it finds; without NumPy, which is slow to import.
 
-A hypothesis is judged by
+Hypotheses are ranked by
 
     score = log p / length ^ length_penalty
 
 where log p sums over the chosen tokens and length counts them, the end token included in both.
-That is CTranslate2's form, not the ((5 + length) / 6)^α of §6.1, so that every engine ranks alike (docs/departures.md).
+That is the form of CTranslate2 and Marian, not the ((5 + length) / 6)^α of §6.1 (docs/departures.md).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -18,10 +18,10 @@ from vidrio.model.config import LARGEST_LENGTH_PENALTY, LARGEST_SIZE, ModelConfi
 
 Ids = tuple[int, ...]
 Pair = tuple[Sequence[int], Sequence[int]]  # source ids, and target ids without start and end
-LARGEST_SEED = 2**32 - 1  # that every engine takes
-SMALLEST, LARGEST = 1e-30, 1e30  # that float32 still tells from 0 and from infinity, with room for logits
-WIDEST_BEAM = 4096  # enough to keep all that a lesson's model can say
-# What each option may be, for all who ask: command line, server and Python.
+LARGEST_SEED = 2**32 - 1
+SMALLEST, LARGEST = 1e-30, 1e30  # far enough from 0 and infinity in float32, with room for logits
+WIDEST_BEAM = 64
+# The range of each option, for the command line, the server and Python.
 WHOLE = {
     "beam": (1, WIDEST_BEAM),
     "n_best": (1, WIDEST_BEAM),
@@ -33,10 +33,8 @@ WHOLE = {
 }
 REAL = {
     "length_penalty": (-LARGEST_LENGTH_PENALTY, LARGEST_LENGTH_PENALTY),
-    "repetition_penalty": (SMALLEST, LARGEST),
     "temperature": (SMALLEST, LARGEST),
     "top_p": (SMALLEST, 1),
-    "min_p": (0, 1),
 }
 # An engine's search: some sources → for each its hypotheses.
 SearchAll = Callable[[Sequence[Sequence[int]], "Options"], list[list["Hypothesis"]]]
@@ -44,30 +42,27 @@ SearchAll = Callable[[Sequence[Sequence[int]], "Options"], list[list["Hypothesis
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Draw each token at random instead of searching for the best. Log-probabilities told stay untempered."""
+    """Draw each token at random instead of searching for the best. Reported log-probabilities are untempered."""
 
     temperature: float = 1.0  # below 1 bolder, above 1 more even
     top_k: int = 0  # only the k likeliest tokens; 0: all
     top_p: float = 1.0  # only the likeliest tokens that together have probability p
-    min_p: float = 0.0  # only tokens with at least this share of the likeliest one's probability
     seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to search. The same options mean the same in every engine."""
+    """How to search."""
 
     beam: int = 4
     length_penalty: float = 1.0
     min_length: int = 1  # tokens before the end token is allowed; 0 allows an empty result
     max_length: int = 256  # steps; a hypothesis that has not ended by then is cut
     n_best: int = 1
-    repetition_penalty: float = 1.0  # above 1: tokens that stand in the hypothesis become less likely
     no_repeat_ngram: int = 0  # n: no n tokens in a row twice; 0: off
     prefix: Ids = ()  # forced first tokens; they count in the length and, being forced, have log p 0
     suppressed: Ids = ()  # never chosen: padding, start, perhaps unknown
     sampling: Sampling | None = None
-    scores: bool = True  # tell log-probabilities; an engine that finds the likeliest token sooner without may tell NaN
 
     def __post_init__(self) -> None:
         if problems := [*self._problems()]:
@@ -111,21 +106,13 @@ class Hypothesis(NamedTuple):
     log_prob: float
     score: float
     token_log_probs: tuple[float, ...]  # one for each id, and one for the end token if it ended
-    ended: bool  # False: cut at max_length
-
-
-@dataclass(frozen=True)
-class Noted:
-    """What a search is to note, since it is free there: what the decoder looked at, T × S, when it wrote those of the
-    best hypotheses of which it is not sure."""
-
-    sure: float  # log p of a token on average
-    looked_at: dict[tuple[Ids, Ids], Any] = field(default_factory=dict)  # an array for source and target ids
+    ended: bool  # False: cut at max_length, or where no token was allowed
+    attention: Any = None  # T × S: the last layer's cross-attention for each id, the mean over its heads
 
 
 def score_of(log_prob: float, length: int, options: Options) -> float:
     """What hypotheses are ranked by."""
-    return float(log_prob / length**options.length_penalty)
+    return float(log_prob / max(1, length) ** options.length_penalty)
 
 
 def best_first(hypotheses: list[Hypothesis]) -> list[Hypothesis]:

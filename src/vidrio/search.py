@@ -1,19 +1,20 @@
-"""From probabilities to a translation: greedy, beam and sampling over `step(prefixes) → logits of the next token`.
+"""From logits to a translation: greedy, beam and sampling over `step(prefixes) → logits of the next token`.
 
-Knows ids only: no model, no text. What is asked for, and what is found: `hypothesis.py`. The order of the restrictions,
-the 2 · beam candidates of a step and the moment when the search stops are CTranslate2's.
+Knows ids only: no model, no text. The engine's search does the same in C, and finds the same, bit for bit: logits and
+log-probabilities are float32, totals float64. This one also records a tree of what it considered. The 2 · beam
+candidates of a step and the moment when the search stops are CTranslate2's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from vidrio.errors import ConfigError
-from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first, score_of
+from vidrio.hypothesis import Hypothesis, Ids, Options, Sampling, best_first
+from vidrio.model.exact import F, exp, in_lanes, log
 
-# One row for each prefix (all begin with the start token): logits of the next token. They are normalised here, after
-# the restrictions; log-probabilities do as well, unless there is a repetition penalty, which is defined on logits.
+# One row for each prefix (all begin with the start token): logits of the next token.
 Step = Callable[[Sequence[Ids]], np.ndarray]
 
 
@@ -61,9 +62,8 @@ class _Alive:
 
 def search(step: Step, start: int, end: int, options: Options, tree: Tree | None = None) -> list[Hypothesis]:
     """The best hypotheses, best first; with sampling, the draws, likeliest first."""
-    if options.sampling is not None:
-        generator = np.random.default_rng(options.sampling.seed)
-        return best_first([sample(step, start, end, options, generator) for _ in range(options.n_best)])
+    if (sampling := options.sampling) is not None:
+        return best_first([sample(step, start, end, options, uniform(sampling.seed, n)) for n in range(options.n_best)])
     if options.beam > 1 or tree:
         return beam_search(step, start, end, options, tree)
     return [greedy(step, start, end, options)]
@@ -71,24 +71,27 @@ def search(step: Step, start: int, end: int, options: Options, tree: Tree | None
 
 def greedy(step: Step, start: int, end: int, options: Options) -> Hypothesis:
     """The likeliest token at every step: beam search with a beam of 1."""
-    return _follow(step, start, end, options, lambda log_probs_V: int(np.argmax(log_probs_V)))
+    return _follow(step, start, end, options, lambda logits_V: int(np.argmax(logits_V)))
 
 
-def sample(step: Step, start: int, end: int, options: Options, generator: "np.random.Generator") -> Hypothesis:
+def sample(step: Step, start: int, end: int, options: Options, numbers: Iterator[np.float32]) -> Hypothesis:
     """A token drawn from the tempered and truncated distribution at every step."""
     sampling = options.sampling or Sampling()
-    return _follow(step, start, end, options, lambda log_probs_V: draw(log_probs_V, sampling, generator))
+    return _follow(step, start, end, options, lambda logits_V: draw(logits_V, sampling, next(numbers)))
 
 
 def _follow(step: Step, start: int, end: int, options: Options, choose: Callable[[np.ndarray], int]) -> Hypothesis:
     ids, log_probs = options.prefix, [0.0] * len(options.prefix)
-    while True:
-        log_probs_V = restrict(step([(start, *ids)])[0], ids, end, options)
-        token = choose(log_probs_V)
-        log_probs.append(float(log_probs_V[token]))
+    while len(ids) < options.max_length:
+        logits_V = allowed(step([(start, *ids)])[0], ids, end, options)
+        if logits_V.max() == -np.inf:
+            break
+        token = choose(logits_V)
+        log_probs.append(float(log_softmax(logits_V)[token]))
         ids = (*ids, token)
-        if token == end or len(ids) == options.max_length:
-            return finish(ids, log_probs, end, options)
+        if token == end:
+            break
+    return finish(ids, log_probs, end, options)
 
 
 def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree | None = None) -> list[Hypothesis]:
@@ -99,7 +102,14 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree |
     finished: list[tuple[Hypothesis, int]] = []
     best_ended = False  # whether a finished hypothesis has ever led its step
     for depth in range(len(options.prefix), options.max_length):
-        candidates = expand(step, start, end, options, beam, record)
+        candidates, stuck = expand(step, start, end, options, beam, record)
+        for alive in stuck:  # every next token is forbidden
+            finished.append((finish(alive.ids, alive.token_log_probs, end, options), alive.place))
+            if alive.place >= 0:
+                record.nodes[alive.place].fate = "cut"
+        if not candidates:
+            beam = []
+            break
         last_step = depth + 1 == options.max_length
         inside = candidates[: options.beam]
         if depth == len(options.prefix) > 0:
@@ -125,52 +135,75 @@ def beam_search(step: Step, start: int, end: int, options: Options, tree: Tree |
     return best_first([hypothesis for hypothesis, _ in finished])[: options.n_best]
 
 
-def expand(step: Step, start: int, end: int, options: Options, beam: list[_Alive], record: Tree) -> list[_Alive]:
-    """The 2 · beam best continuations of the hypotheses in the beam, best first; equals keep the order (beam, id)."""
-    depth = len(beam[0].ids)  # all are as long
+def expand(
+    step: Step, start: int, end: int, options: Options, beam: list[_Alive], record: Tree
+) -> tuple[list[_Alive], list[_Alive]]:
+    """The 2 · beam best continuations of the hypotheses in the beam, best first: of each the 2 · beam likeliest tokens
+    (equals by id), all of them by total (equals by hypothesis and likelihood). And hypotheses that have none."""
     rows = step([(start, *alive.ids) for alive in beam])
-    log_probs_NV = np.stack([restrict(row, alive.ids, end, options) for row, alive in zip(rows, beam, strict=True)])
-    totals_NV = log_probs_NV + np.array([alive.total for alive in beam])[:, None]
+    found: list[tuple[float, _Alive, int, float]] = []
+    stuck = []
+    for row_V, alive in zip(rows, beam, strict=True):
+        logits_V = allowed(row_V, alive.ids, end, options)
+        tokens = largest(logits_V, 2 * options.beam)
+        if not len(tokens):
+            stuck.append(alive)
+            continue
+        for token, log_prob in zip(tokens.tolist(), log_softmax(logits_V)[tokens].tolist(), strict=True):
+            found.append((alive.total + log_prob, alive, token, log_prob))
     candidates = []
-    for rank, flat in enumerate(largest(totals_NV.ravel(), 2 * options.beam), start=1):
-        n, token = divmod(int(flat), totals_NV.shape[1])
-        old = beam[n]
-        total, log_prob = float(totals_NV[n, token]), float(log_probs_NV[n, token])
-        score = score_of(total, depth + 1, options)
-        candidates.append(_Alive((*old.ids, token), total, (*old.token_log_probs, log_prob), len(record.nodes)))
-        record.nodes.append(Node(old.place, depth, token, log_prob, total, score, rank))
-    return candidates
+    best = sorted(found, key=lambda candidate: -candidate[0])[: 2 * options.beam]
+    for rank, (total, old, token, log_prob) in enumerate(best, start=1):
+        ids = (*old.ids, token)
+        candidates.append(_Alive(ids, total, (*old.token_log_probs, log_prob), len(record.nodes)))
+        score = total / length_power(len(ids), options)
+        record.nodes.append(Node(old.place, len(ids) - 1, token, log_prob, total, score, rank))
+    return candidates, stuck
 
 
 def finish(ids: Ids, token_log_probs: Sequence[float], end: int, options: Options) -> Hypothesis:
     """A hypothesis that goes no further: it has ended, or it is cut."""
-    ended = ids[-1] == end
+    ended = ids[-1:] == (end,)
     log_prob = float(sum(token_log_probs))
-    score = score_of(log_prob, len(ids), options)
+    score = log_prob / length_power(len(ids), options)
     return Hypothesis(ids[:-1] if ended else ids, log_prob, score, tuple(token_log_probs), ended)
 
 
-def restrict(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
-    """Log-probabilities of the next token: what is forbidden gets −∞, and the rest still sums to probability 1."""
-    row_V = np.array(row_V, dtype=np.float64)
-    if options.repetition_penalty != 1.0 and ids:
-        seen = np.unique(np.array(ids))
-        row_V[seen] *= np.where(row_V[seen] < 0, options.repetition_penalty, 1 / options.repetition_penalty)
-    if options.no_repeat_ngram > 0:
-        row_V[list(repeating(ids, options.no_repeat_ngram))] = -np.inf
-    row_V[list(options.suppressed)] = -np.inf
-    if len(ids) < options.min_length:
-        row_V[end] = -np.inf
-    highest = row_V.max()
-    if not np.isfinite(highest):
+def length_power(length: int, options: Options) -> float:
+    """length ^ length_penalty, in float32."""
+    penalty = options.length_penalty
+    if penalty in (0, 1):
+        return float(max(1, length) ** penalty)
+    return float(exp(F(penalty) * log(F(max(1, length)))))
+
+
+def allowed(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
+    """The logits of the next token, what is forbidden at −∞."""
+    logits_V = np.array(row_V, dtype=F)
+    if np.isnan(logits_V).any():
         raise ConfigError(
-            "no token is left to choose from",
-            found=f"at step {len(ids)} all {len(row_V)} tokens are forbidden, or the model computes NaN",
-            do="allow more: fewer suppressed tokens, a larger or no no_repeat_ngram",
+            "no token can be chosen",
+            found=f"at step {len(ids)} the model computes NaN",
+            do="look where the first NaN comes from: vidrio check, or vidrio look --json",
         )
-    shifted_V = row_V - highest
-    normalised_V: np.ndarray = shifted_V - np.log(np.exp(shifted_V).sum())
+    if options.no_repeat_ngram > 0:
+        logits_V[list(repeating(ids, options.no_repeat_ngram))] = -np.inf
+    logits_V[list(options.suppressed)] = -np.inf
+    if len(ids) < options.min_length:
+        logits_V[end] = -np.inf
+    return logits_V
+
+
+def log_softmax(logits_V: np.ndarray) -> np.ndarray:
+    """Log-probabilities: the logits, shifted so that the probabilities sum to 1."""
+    shifted_V = logits_V - logits_V.max()
+    normalised_V: np.ndarray = shifted_V - log(in_lanes(exp(shifted_V)))
     return normalised_V
+
+
+def restrict(row_V: np.ndarray, ids: Ids, end: int, options: Options) -> np.ndarray:
+    """Log-probabilities of the next token: what is forbidden has −∞, and the rest still sums to probability 1."""
+    return log_softmax(allowed(row_V, ids, end, options))
 
 
 def repeating(ids: Ids, n: int) -> set[int]:
@@ -189,22 +222,46 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
     return places[np.argsort(-values[places], kind="stable")][:count]
 
 
-def draw(log_probs_V: np.ndarray, sampling: Sampling, generator: "np.random.Generator") -> int:
-    """One token at random, of those that may be drawn."""
-    tokens, probs = drawable(log_probs_V, sampling)
-    return int(generator.choice(tokens, p=probs))
+# --- sampling ---------------------------------------------------------------------------------------------------------
 
 
-def drawable(log_probs_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens that may be drawn, likeliest first, and the probability of each to be: after temperature, top-k, top-p
-    and min-p, in this order."""
-    tempered_V = log_probs_V / sampling.temperature
-    order = largest(tempered_V, sampling.top_k or len(tempered_V))
-    probs = np.exp(tempered_V[order] - tempered_V[order[0]])
-    probs /= probs.sum()
-    before = np.cumsum(probs) - probs  # of the likelier tokens; the likeliest always stays
-    left = (before < sampling.top_p) & (probs >= sampling.min_p * probs[0])
-    return order[left], probs[left] / probs[left].sum()
+def uniform(seed: int, number: int) -> Iterator[np.float32]:
+    """Random numbers from 0 up to 1 for the draw of this number: SplitMix64, its upper 24 bits."""
+    mask, state = 2**64 - 1, (seed << 32) + number
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        z ^= z >> 31
+        yield F((z >> 40) * 2.0**-24)
+
+
+def draw(logits_V: np.ndarray, sampling: Sampling, number: np.float32) -> int:
+    """One token of those that may be drawn: the first at which the sum of weights exceeds `number` of the whole."""
+    tokens, weights = _drawable(logits_V, sampling)
+    sums = np.add.accumulate(weights)
+    return int(tokens[min(np.searchsorted(sums, number * sums[-1], side="right"), len(tokens) - 1)])
+
+
+def drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens that may be drawn, likeliest first, and the probability of each to be."""
+    tokens, weights = _drawable(logits_V, sampling)
+    order = np.argsort(-weights, kind="stable")
+    return tokens[order], weights[order] / weights.sum()
+
+
+def _drawable(logits_V: np.ndarray, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
+    """After temperature, top-k and top-p, in this order; a weight each, which do not sum to 1."""
+    logits_V = np.asarray(logits_V, F)
+    weights_V = exp((logits_V - logits_V.max()) / F(sampling.temperature))
+    if not sampling.top_k and sampling.top_p == 1:
+        tokens = np.flatnonzero(logits_V > -np.inf)
+        return tokens, weights_V[tokens]
+    tokens = largest(logits_V, sampling.top_k or len(logits_V))
+    sums = np.add.accumulate(weights_V[tokens])
+    before = np.concatenate([[F(0)], sums[:-1]])  # of the likelier tokens; the likeliest always stays
+    tokens = tokens[before < F(sampling.top_p) * sums[-1]]
+    return tokens, weights_V[tokens]
 
 
 # --- why a hypothesis is no longer there ------------------------------------------------------------------------------
@@ -236,10 +293,12 @@ def explain_ends(record: Tree, finished: list[tuple[Hypothesis, int]], beam: lis
         if alive.place not in went_on:
             ended = "1 hypothesis" if len(finished) == 1 else f"{len(finished)} hypotheses"
             record.nodes[alive.place].why = f"the search stopped: {ended} had ended"
-    ranked = sorted(finished, key=lambda pair: -pair[0].score)
+    ranked = sorted((pair for pair in finished if pair[1] >= 0), key=lambda pair: -pair[0].score)
     for rank, (hypothesis, place) in enumerate(ranked, start=1):
         node = record.nodes[place]
-        cut = "" if hypothesis.ended else f"cut at max length {options.max_length}; "
+        is_longest = len(hypothesis.ids) == options.max_length
+        cut = f"cut at max length {options.max_length}; " if is_longest else "cut, since no token was allowed; "
+        cut = "" if hypothesis.ended else cut
         if rank == 1:
             record.best = place
             node.why = f"{cut}the best score: {hypothesis.score:.3f}"

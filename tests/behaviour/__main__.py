@@ -20,10 +20,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Judges a model by the behaviour cases of its direction.")
     parser.add_argument("--model", help="a model folder or name; by default the default model")
     parser.add_argument("--topic", action="append", help="only this topic (may be given again)")
-    parser.add_argument("--engine", default="auto", help="auto, fast or glass")
     parser.add_argument("--json", action="store_true", help="every case and its translation, for a machine to read")
     given = parser.parse_args()
-    translator = Translator.load(given.model, engine=given.engine)
+    translator = Translator.load(given.model)
     direction = f"{translator.about.source_language}-{translator.about.target_language}"
     cases = [case for case in read_cases(direction) if not given.topic or case.topic in given.topic]
     if not cases:

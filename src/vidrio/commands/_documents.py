@@ -22,7 +22,7 @@ def translate_whole(
     translator: "Translator", name: str, source: Path | str | None, target: Path | None, glossary: Path | None
 ) -> None:
     """A file, a text, or standard input, into a file, which appears when all of it is there, or to standard output.
-    The name tells the format."""
+    The name says the format."""
     if target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
         raise click.UsageError(f"A {suffix_of(name)} file needs an --output.")
     if isinstance(source, Path):

@@ -1,10 +1,12 @@
 """Lines in: from files and pipes of any size, in constant memory."""
 
 import os
+import stat
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from queue import Empty, Queue
 
@@ -15,49 +17,58 @@ from vidrio.errors import DataError
 from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
-DO = "convert it to UTF-8, or go on with --errors replace"
+AWAKE = 0.2  # seconds after which who waits looks up: Ctrl-C may have reached another thread
+DO = "convert it to UTF-8, or add --errors replace"
 
 
-def chunks_of_pipe(descriptor: int, decode: Callable[[bytes], str], size: Callable[[], int]) -> Iterator[list[str]]:
-    """The lines of a pipe or terminal as they come, about `size()` characters at a time if there are so many.
+@contextmanager
+def reading(source: Path | None, errors: str = "strict") -> Iterator[Iterator[Iterable[str]]]:
+    """The lines of a file or of standard input, in groups: of a file all together, read as they are needed; of a pipe
+    or a terminal those that are there at a time, so that each gets its answer before the next one is waited for."""
+    decode = Decoder("standard input" if source is None else str(source), errors, DO)
+    if source is None:
+        if sys.stdin.isatty():
+            click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
+        file = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115  (closed below)
+    else:
+        file = source.open("rb")
+    with file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            with bar("translating", os.fstat(file.fileno()).st_size) as show:
+                yield iter([_lines_of(file, decode, show)])
+        else:
+            yield (map(decode, lines) for lines in _as_they_come(file.fileno()))
+    warn_replaced(decode.replaced)
 
-    An empty chunk comes before waiting: what is there gets its answer.
-    """
+
+def warn_replaced(lines: int) -> None:
+    if lines:
+        click.echo(f"vidrio: {lines} lines were not UTF-8; what could not be read is now �", err=True)
+
+
+def _lines_of(file: BufferedReader, decode: Callable[[bytes], str], show: Callable[[int], object]) -> Iterator[str]:
+    done = 0
+    for line in file:
+        yield decode(line.removesuffix(b"\n"))
+        done += len(line)
+        show(done)
+
+
+def _as_they_come(descriptor: int) -> Iterator[list[bytes]]:
     queue: Queue[list[bytes] | OSError | None] = Queue(maxsize=4)
     threading.Thread(target=_read, args=(descriptor, queue), daemon=True).start()
-    lines: list[str] = []
-    length = 0
-    try:
-        while True:
-            try:
-                read = queue.get_nowait()
-            except Empty:
-                if lines:
-                    yield lines
-                yield []
-                lines, length = [], 0
-                read = _next(queue)
-            if isinstance(read, OSError):
-                raise read
-            if read is None:
-                break
-            for line in read:
-                lines.append(decode(line))
-                length += len(line)
-                if length >= size():
-                    yield lines
-                    lines, length = [], 0
-    except Exception:  # those before the line that cannot be read are translated
-        yield lines
-        raise
-    if lines:
-        yield lines
+    while True:
+        blocks = [_next(queue)]
+        while not queue.empty():
+            blocks.append(queue.get())
+        yield [line for block in blocks if isinstance(block, list) for line in block]
+        if isinstance(end := blocks[-1], OSError):
+            raise end
+        if end is None:
+            return
 
 
 def _next(queue: "Queue[list[bytes] | OSError | None]") -> list[bytes] | OSError | None:
-    """What comes next. Woken now and then, since Ctrl-C may have reached the other thread."""
-    from vidrio.translate.stream import AWAKE
-
     while True:
         with suppress(Empty):
             return queue.get(timeout=AWAKE)
@@ -81,51 +92,21 @@ def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None
     queue.put(None)
 
 
-def skipped(
-    chunks: Iterator[list[str]], count: int, check: Callable[[dict[int, str]], None], numbers: Collection[int]
-) -> Iterator[list[str]]:
-    """The chunks without the first `count` lines; before the others come, those with these numbers (from 0) are
-    checked."""
-    at, kept = 0, dict[int, str]()
-    for chunk in chunks:
-        rest = chunk[count - at :]
-        if at < count:
-            kept |= {number: chunk[number - at] for number in numbers if at <= number < at + len(chunk)}
-            at += len(chunk) - len(rest)
-            if at == count:
-                check(kept)
-        yield rest
-    if at < count:
+def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
+    """Files whose lines belong together, such as those of a test set."""
+    files = [read_lines(path) for path in paths]
+    if not any(files):
+        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="give a line for each sentence")
+    if len({len(lines) for lines in files}) > 1:
+        counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
         raise DataError(
-            "there is more output than input",
-            found=f"{count} lines are translated already, the input has {at}",
-            do="give the same input as before, or leave out --resume to start afresh",
+            "the lines of these files do not belong together", found=counts, do="give as many lines in each"
         )
+    return files
 
 
-@contextmanager
-def reading(
-    source: Path | None, errors: str, at_once: Callable[[], int]
-) -> Iterator[tuple[Iterator[list[str]], Callable[[], object]]]:
-    """Chunks of lines, and what to call when some of them are done."""
-    from vidrio.translate.stream import in_chunks
-
-    decode = Decoder("standard input" if source is None else str(source), errors, DO)
-    if source is None:
-        if sys.stdin.isatty():
-            click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
-        yield chunks_of_pipe(sys.stdin.fileno(), decode, at_once), lambda: None
-    else:
-        with source.open("rb") as file:
-            if file.seekable():
-                lines = (decode(line.removesuffix(b"\n")) for line in file)
-                with bar("translating", os.fstat(file.fileno()).st_size) as show:
-                    yield in_chunks(lines, at_once), lambda: show(file.tell())
-            else:  # a named pipe
-                yield chunks_of_pipe(file.fileno(), decode, at_once), lambda: None
-    tell_replaced(decode.replaced)
-
-
-def tell_replaced(lines: int) -> None:
-    if lines:
-        click.echo(f"vidrio: {lines} lines were not UTF-8; what could not be read is now �", err=True)
+def read_lines(path: Path) -> list[str]:
+    """All lines of a file."""
+    decode = Decoder(str(path))
+    with path.open("rb") as file:
+        return [decode(line.removesuffix(b"\n")).removesuffix("\r") for line in file]

@@ -38,7 +38,6 @@ def names_of(*options: Decorator) -> list[str]:
 
 BEAM = click.IntRange(1, LARGEST_BEAM)
 DTYPES = click.Choice(["int8", "float64", "float32"])  # NumPy's names
-ENGINES = click.Choice(["auto", "fast", "glass"])
 THERE = click.Path(exists=True, dir_okay=False, path_type=Path)  # a file that is read
 FILE = click.Path(dir_okay=False, path_type=Path)  # one that may be written
 
@@ -80,18 +79,12 @@ _BEAM = (
     click.option("--min-length", type=click.IntRange(0), help="Tokens at least."),
     click.option("--max-length", type=click.IntRange(1), help="Tokens at most. [the model's]"),
     click.option("--no-repeat", "no_repeat_ngram", type=click.IntRange(0), help="So many tokens in a row never twice."),
-    click.option(
-        "--repetition-penalty",
-        type=click.FloatRange(0, min_open=True),
-        help="Above 1: what stands there already is less likely.",
-    ),
 )
 _SAMPLING = (
     click.option("--temperature", type=click.FloatRange(0, min_open=True), help="Draw tokens: below 1 bolder."),
     click.option("--top-k", type=click.IntRange(0), help="Draw from the k likeliest tokens."),
     click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Draw from the likeliest with sum p."),
-    click.option("--min-p", type=click.FloatRange(0, 1), help="Draw from those with this share of the best one's p."),
-    click.option("--seed", type=click.IntRange(0), help="Which draw. Any of these five turns drawing on."),
+    click.option("--seed", type=click.IntRange(0), help="Which draw. Any of these four turns drawing on."),
 )
 
 

@@ -21,7 +21,7 @@ LOOKS = 0.1  # seconds between two looks at the progress
 
 
 class Console:
-    """`with Console() as console:` shows `console.progress`, which whatever takes long is told."""
+    """`with Console() as console:` shows `console.progress`, in which long work notes how far it is."""
 
     def __init__(self) -> None:
         self.progress = Progress()

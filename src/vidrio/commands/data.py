@@ -23,5 +23,5 @@ def data() -> None:
     """Look at, clean and fetch sentence pairs.
 
     Pairs are read from tables (.tsv .csv .jsonl .parquet, or a .txt with tabs), from two files with aligned lines, all
-    of them also as .gz .xz .zst, or from Hugging Face as hf:NAME.
+    of them also as .gz .xz, or from Hugging Face as hf:NAME.
     """

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from vidrio.commands._options import FILE, cleaning_options, json_option, print_json, ray_option, read_options
+from vidrio.commands._options import FILE, cleaning_options, json_option, print_json, read_options
 from vidrio.commands._progress import Console
 
 
@@ -15,14 +15,13 @@ from vidrio.commands._progress import Console
 @click.option("--held-out", type=click.IntRange(0), default=0, help="Hold so many pairs out, a tenth at most.")
 @click.option("--held-out-to", type=FILE, help="Where to write those.")
 @cleaning_options
-@ray_option
 @json_option
 def command(
     files: tuple[str, ...], to: Path, held_out: int, held_out_to: Path | None, as_json: bool, **given: Any
 ) -> None:
     """Write the pairs worth learning from, source and target, a tab between; tell what was left out and why.
 
-    Held-out pairs share no source and no target with the others, and no other differs from them in a single word only.
+    Held-out pairs share no source and no target with the others.
     """
     from contextlib import ExitStack
     from dataclasses import replace
@@ -47,13 +46,8 @@ def command(
         beside = real.parent if is_plain_file(real) else Path(open_things.enter_context(TemporaryDirectory()))
         open_things.enter_context(locked(beside / f"{real.name}.lock", f"on {to}"))
         console = open_things.enter_context(Console())
-        if given["ray"] is None:
-            work = beside / f"{real.name}.pairs.part"
-            counts = write_pairs(paths, select(corpora, wishes, tally, work, console.progress))
-        else:
-            from vidrio.wide.cleaning import clean_on_cluster
-
-            counts = clean_on_cluster(corpora, wishes, tally, paths, given["ray"] or None, console.progress)
+        work = beside / f"{real.name}.pairs.part"
+        counts = write_pairs(paths, select(corpora, wishes, tally, work, console.progress))
     if as_json:
         written = dict(zip(map(str, paths), counts, strict=True))
         print_json({"written": written, **tally.to_json()})

@@ -15,10 +15,10 @@ from vidrio.commands._progress import Console
 @mirror_option
 @json_option
 def command(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
-    """Fetch the pairs NAME: tatoeba:eng-spa, opus:CORPUS:en-es, or mtdata:ID (with mtdata installed).
+    """Fetch the pairs NAME: tatoeba:eng-spa, or opus:CORPUS:en-es.
 
     Beside FILE.tsv, FILE.tsv.origin.json tells licence and attribution; both go into the card of a model that learns
-    from it. A fetch that was stopped goes on where it was.
+    from it.
     """
     from vidrio.data.sources import get
 

@@ -1,19 +1,17 @@
 """`vidrio evaluate MODEL --src F --ref F`: how good the translations of a test set are, how sure that is, how fast."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._options import ENGINES, FILE, SEARCH, THERE, as_options, json_option, search_options
-from vidrio.model.files import write_output
-from vidrio.model.json_text import json_text
+from vidrio.commands._options import FILE, THERE, as_options, json_option, print_json, search_options
 
 if TYPE_CHECKING:
     from vidrio.score.evaluate import Evaluation
-    from vidrio.translate.confidence import Confidence
+
+TOKENIZERS = click.Choice(["13a", "none", "intl", "char", "zh"])
 
 
 @click.command()
@@ -22,112 +20,46 @@ if TYPE_CHECKING:
 @click.option("--ref", "references", type=THERE, required=True, multiple=True, help="What is right. Repeatable.")
 @click.option("--against", metavar="MODEL|FILE", help="Another model, or a file of translations, to compare with.")
 @click.option("-o", "--output", type=FILE, help="Keep the translations here.")
-@click.option(
-    "--calibrate", is_flag=True, help="Keep in MODEL how well it judges itself here: see vidrio translate --confidence."
-)
-@search_options
-@click.option("--engine", type=ENGINES, default="auto", show_default=True)
-@click.option(
-    "--tokenize",
-    type=click.Choice(["13a", "none", "intl", "char", "zh"]),
-    default="13a",
-    show_default=True,
-    help="How BLEU splits words.",
-)
+@click.option("--tokenize", type=TOKENIZERS, default="13a", show_default=True, help="How BLEU splits words.")
 @click.option("--lowercase", is_flag=True, help="Upper and lower case are the same.")
 @json_option
-def evaluate(**given: Any) -> None:
+@search_options
+def evaluate(
+    model_name: str | None, source: Path, references: tuple[Path, ...], against: str | None, **given: Any
+) -> None:
     """Translate a test set and score the translations.
 
     MODEL is a folder or the name of a packaged model. Scores are sacreBLEU's, with signatures to quote and 95 %
-    confidence by bootstrap; --against tells whether another system differs, or whether that may be chance.
-
-    With --calibrate the test set (held-out pairs, not those to be scored on in the end) shows how far the model's own
-    probabilities tell the quality of a translation; that is written into its folder, and nothing is scored.
+    confidence by bootstrap; --against says whether another system differs, or whether that may be chance.
     """
-    request = Request(search={name: given.pop(name) for name in SEARCH}, **given)
-    if request.calibrate:
-        request.measure_confidence()
+    from vidrio.commands._lines import read_aligned
+    from vidrio.commands._output import writing
+    from vidrio.score import evaluate as evaluation
+    from vidrio.score.metrics import usual_metrics
+    from vidrio.translate.translator import Translator
+
+    output, as_json = given.pop("output"), given.pop("as_json")
+    # A missing sacreBLEU is an error before a long translation, not after it.
+    metrics = usual_metrics(tokenize=given.pop("tokenize"), lowercase=given.pop("lowercase"))
+    sources, *right = read_aligned([source, *references])
+    other = None
+    if against is not None and Path(against).is_file():
+        other, _ = read_aligned([Path(against), source])
+    elif against is not None:
+        rival = Translator.load(against)
+        other = evaluation.translate_all(rival, sources, as_options(rival.config, given)).translations
+    translator = Translator.load(model_name)
+    options = as_options(translator.config, given)
+    outcome = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
+    if output is not None:
+        with writing(output) as lines:
+            for line in outcome.run.translations:
+                lines.write(line)
+    if as_json:
+        asked = {"model": str(translator.folder), "source": str(source), "references": list(map(str, references))}
+        print_json({**asked, "against": against, **asdict(outcome)})
     else:
-        request.score()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is asked on the command line."""
-
-    model_name: str | None
-    source: Path
-    references: tuple[Path, ...]
-    against: str | None
-    output: Path | None
-    calibrate: bool
-    engine: str
-    tokenize: str
-    lowercase: bool
-    as_json: bool
-    search: Mapping[str, Any]
-
-    def score(self) -> None:
-        from vidrio.score import evaluate as evaluation
-        from vidrio.score.metrics import usual_metrics
-        from vidrio.translate.translator import Translator
-
-        # Is sacreBLEU missing? That is told before a long translation.
-        metrics = usual_metrics(tokenize=self.tokenize, lowercase=self.lowercase)
-        sources, *right = evaluation.read_aligned([self.source, *self.references])
-        other = None
-        if self.against is not None and Path(self.against).is_file():
-            other, _ = evaluation.read_aligned([Path(self.against), self.source])
-        elif self.against is not None:
-            rival = Translator.load(self.against, engine=self.engine)
-            other = evaluation.translate_all(rival, sources, as_options(rival.config, self.search)).translations
-        translator = Translator.load(self.model_name, engine=self.engine)
-        options = as_options(translator.config, self.search)
-        outcome = evaluation.evaluate(translator, sources, right, metrics, options, against=other)
-        if self.output is not None:
-            write_output(self.output, "".join(f"{line}\n" for line in outcome.run.translations).encode())
-        if self.as_json:
-            asked: dict[str, Any] = {"model": str(translator.folder), "source": str(self.source)}
-            asked |= {"references": list(map(str, self.references)), "against": self.against}
-            click.echo(json_text({**asked, **asdict(outcome)}, indent=2))
-        else:
-            click.echo(f"{translator.folder} on {self.source}")
-            click.echo("\n".join(_table(outcome, self.against)))
-
-    def measure_confidence(self) -> None:
-        if self.against is not None or self.output is not None or len(self.references) > 1:
-            raise click.UsageError("--calibrate takes one --ref, and neither --against nor --output.")
-        from vidrio.score.evaluate import calibrate, read_aligned
-        from vidrio.translate import confidence
-        from vidrio.translate.translator import Translator
-
-        sources, right = read_aligned([self.source, self.references[0]])
-        translator = Translator.load(self.model_name, engine=self.engine)
-        files = {"source": self.source.name, "reference": self.references[0].name}
-        outcome = calibrate(translator, sources, right, as_options(translator.config, self.search), about=files)
-        confidence.write(translator.folder, outcome)
-        if self.as_json:
-            click.echo(json_text(asdict(outcome), indent=2))
-            return
-        click.echo("\n".join(_confidence_table(outcome)))
-        click.echo(f"written to {translator.folder / confidence.NAME}", err=True)
-
-
-def _confidence_table(outcome: "Confidence") -> list[str]:
-    rows = [("", "sentences", "words")]
-    for name, label in (
-        ("count", "held out"),
-        ("mean", "chrF, or in the reference; mean"),
-        ("pearson", "Pearson's r"),
-        ("spearman", "Spearman's ρ"),
-        ("auc", f"AUC, chrF below {outcome.sentences.low:g}, or not there"),
-        ("calibration_error", "calibration error"),
-    ):
-        values = [getattr(of, name) for of in (outcome.sentences, outcome.words)]
-        one, other = ("–" if v is None else f"{v:,}" if name == "count" else f"{v:.3f}" for v in values)
-        rows.append((label, one, other))
-    return [f"{label:<40}{one:>10}{other:>10}" for label, one, other in rows]
+        click.echo("\n".join([f"{translator.folder} on {source}", *_table(outcome, against)]))
 
 
 def _table(outcome: "Evaluation", against: str | None) -> list[str]:

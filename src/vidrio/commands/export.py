@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-PROGRAMS = ("hf", "ctranslate2", "argos", "onnx")
+PROGRAMS = ("hf", "ctranslate2", "argos")
 
 
 @click.command()
@@ -15,8 +15,7 @@ def export(model_name: str, program: str, place: Path) -> None:
     """Write MODEL, a folder or a packaged model's name, as another program loads it.
 
     hf: a folder for transformers; ctranslate2: a folder for ctranslate2.Translator; argos: a package for Argos
-    Translate and LibreTranslate; onnx: a folder for ONNX Runtime. Card and licence come along. docs/interop.md tells
-    which models can be exported.
+    Translate and LibreTranslate. Card and licence come along. docs/interop.md says which models can be exported.
     """
     from vidrio.interop.exporting import export_model
 

@@ -20,7 +20,7 @@ def import_(source: str, to: Path, target: str, languages: tuple[str, str] | Non
     """Make a model folder of a MarianMT model (Hugging Face) or a Marian release (OPUS-MT).
 
     PATH_OR_NAME is a folder, a zip, or the name of a model on the Hugging Face hub such as Helsinki-NLP/opus-mt-en-es.
-    What is supported, docs/interop.md tells. Everything works on the folder then: translate, look, train --from, …
+    docs/interop.md lists what is supported. Everything works on the folder then: translate, look, train --from, …
     """
     from vidrio.interop.importing import import_model
 
@@ -31,6 +31,6 @@ def import_(source: str, to: Path, target: str, languages: tuple[str, str] | Non
         return
     click.echo(f"{to}: {about.source_language or '?'} → {about.target_language or '?'}")
     if not (about.source_language and about.target_language):
-        click.echo("its languages are not told; --languages en,es tells them, for the server and for cleaning")
+        click.echo("it does not name its languages; --languages en,es does, for the server and for cleaning")
     click.echo(f"licence: {about.provenance['licence']}")
     click.echo(f'try it: vidrio translate -m {to} "…"; vidrio look -m {to} "…"')

@@ -28,9 +28,9 @@ def keys() -> None:
     """The API keys of `vidrio serve --keys FILE`. The file holds their hashes only: a key is shown once.
 
     \b
-    vidrio keys add --keys keys.db --req-limit 60 alice
-    vidrio keys list --keys keys.db
-    vidrio keys remove --keys keys.db alice
+    vidrio keys add --keys keys.txt --req-limit 60 alice
+    vidrio keys list --keys keys.txt
+    vidrio keys remove --keys keys.txt alice
     """
 
 

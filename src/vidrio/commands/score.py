@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vidrio.commands._options import ENGINES, THERE, json_option, model_option
+from vidrio.commands._options import THERE, json_option, model_option
 from vidrio.errors import DataError
 from vidrio.model.json_text import json_text
 
@@ -22,10 +22,9 @@ AT_ONCE = 512  # pairs
 @model_option
 @click.option("--src", "source", type=THERE, help="Sources, one a line.")
 @click.option("--tgt", "target", type=THERE, help="Their translations, one a line.")
-@click.option("--engine", type=ENGINES, default="auto", show_default=True)
 @json_option
 def score(
-    pair: tuple[str, ...], model_name: str | None, source: Path | None, target: Path | None, engine: str, as_json: bool
+    pair: tuple[str, ...], model_name: str | None, source: Path | None, target: Path | None, as_json: bool
 ) -> None:
     """How likely a model finds given translations: of SOURCE the TRANSLATION, or of the lines of two files.
 
@@ -37,12 +36,12 @@ def score(
     from vidrio.translate.translator import Translator
 
     if source is not None and target is not None:
-        from vidrio.score.evaluate import read_aligned
+        from vidrio.commands._lines import read_aligned
 
         sources, targets = read_aligned([source, target])
     else:
         sources, targets = [pair[0]], [pair[1]]
-    translator = Translator.load(model_name, engine=engine)
+    translator = Translator.load(model_name)
     _refuse_what_does_not_fit(translator, sources, targets)
     for first in range(0, len(sources), AT_ONCE):
         pairs = list(zip(sources[first : first + AT_ONCE], targets[first : first + AT_ONCE], strict=True))

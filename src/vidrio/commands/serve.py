@@ -12,13 +12,13 @@ from vidrio.serve.settings import DEFAULTS, Settings
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def option(*names: str, **told: Any) -> Callable[[Any], Any]:
+def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     """An option with the default of the setting of its name. It is an environment variable, too: --char-limit is
     VIDRIO_CHAR_LIMIT, and LT_CHAR_LIMIT as in LibreTranslate."""
     word = names[0].removeprefix("--").partition("/")[0].replace("-", "_")
     if hasattr(DEFAULTS, word):
-        told.setdefault("default", getattr(DEFAULTS, word))
-    return click.option(*names, envvar=[f"VIDRIO_{word.upper()}", f"LT_{word.upper()}"], **told)
+        settings.setdefault("default", getattr(DEFAULTS, word))
+    return click.option(*names, envvar=[f"VIDRIO_{word.upper()}", f"LT_{word.upper()}"], **settings)
 
 
 @click.command()
@@ -31,9 +31,7 @@ def option(*names: str, **told: Any) -> Callable[[Any], Any]:
 @option("--page/--no-page", help="Whether the page is served, too.")
 @option("--name", "hosts", multiple=True, metavar="HOST", help="Another name of this server, as clients call it.")
 @option("--cors", show_default=True, metavar="ORIGIN", help='Which sites\' scripts may ask; "": none.')
-@option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes, each with its own models.")
-@option("--threads", type=click.IntRange(1), default=None, help="Batches at a time of a process. [two for each core]")
-@option("--memory", type=click.IntRange(1), show_default=True, help="MiB for the models of a process.")
+@option("--threads", type=click.IntRange(1), default=None, help="Batches at a time. [two for each core]")
 @option("--char-limit", type=click.IntRange(-1), show_default=True, help="Characters a request; -1: any.")
 @option("--req-limit", type=click.IntRange(-1), show_default=True, help="Requests a minute of a client.")
 @option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Texts a request.")
@@ -43,13 +41,12 @@ def option(*names: str, **told: Any) -> Callable[[Any], Any]:
 @option("--batch-wait", type=click.FloatRange(0), show_default=True, help="Milliseconds to gather requests.")
 @option("--keys", type=FILE, help="The file of API keys (vidrio keys).")
 @option("--key-required", is_flag=True, help="Nobody is served without a key.")
-@option("--files", type=FOLDER, help="Files are translated, too; they lie here until they are fetched.")
+@option("--files", type=FOLDER, help="Files are translated, too; they lie here for a while.")
 @option("--file-limit", type=click.IntRange(1), show_default=True, help="Bytes of a file.")
 @option("--file-minutes", type=click.FloatRange(0), show_default=True, help="When a file is deleted.")
 @option("--glossary", type=FILE, help="Terms of the first model: lines of term<TAB>translation, or a term to keep.")
 @option("--suggestions", type=FILE, help="Where suggested translations are added.")
-@option("--log", is_flag=True, help="A line of JSON on stderr for each request, without its texts.")
-@option("--log-texts", is_flag=True, help="With its texts.")
+@option("--log", is_flag=True, help="A line on stderr for each request, without its texts.")
 @option("--metrics", is_flag=True, help="Figures for Prometheus at /metrics.")
 @option("--metrics-token", help="Who reads them must know this.")
 def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
@@ -62,7 +59,7 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     \b
     vidrio serve
     vidrio serve --model my-model --port 8080 --open
-    vidrio serve --host 0.0.0.0 --keys keys.db --key-required --log --metrics
+    vidrio serve --host 0.0.0.0 --keys keys.txt --key-required --log --metrics
     """
     import os
 
@@ -70,11 +67,9 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.running import serve as run
 
-    open_browser, workers, threads = (given.pop(name) for name in ("open_browser", "workers", "threads"))
+    open_browser, threads = given.pop("open_browser"), given.pop("threads")
     if given["key_required"] and given["keys"] is None:
         raise click.UsageError("--key-required needs the file of --keys.")
-    if given["log_texts"]:
-        given["log"] = True
 
     def ready(address: str) -> None:
         click.echo(f"Vidrio is ready: {address}")
@@ -83,6 +78,6 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
 
             webbrowser.open(address)
 
-    threads = threads or max(1, 2 * (os.cpu_count() or 1) // workers)  # while one is searched the next one is prepared
+    threads = threads or max(1, 2 * (os.cpu_count() or 1))  # while one is searched the next one is prepared
     settings = Settings(models=models[1:], threads=threads, **given)
-    run(models[0] if models else None, host, port, ready, settings, workers)
+    run(models[0] if models else None, host, port, ready, settings)

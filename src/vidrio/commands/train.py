@@ -13,9 +13,9 @@ from vidrio.commands._progress import Console
 from vidrio.data.progress import Work
 
 if TYPE_CHECKING:
-    from vidrio.learn.run.finish import Judgement, Learned
-    from vidrio.learn.run.prepare import Task
-    from vidrio.learn.run.request import Request
+    from vidrio.learn.finish import Judgement, Learned
+    from vidrio.learn.request import Request
+    from vidrio.learn.task import Task
 
 _STOP = (
     click.option("--time", "seconds", callback=duration, metavar="30m", help="Stop when this time is over. [30m]"),
@@ -31,9 +31,6 @@ _DATA = (
     click.option("--columns", callback=two_names, metavar="A,B", help="Which columns: names, or numbers from 1."),
     click.option(
         "--languages", callback=two_names, metavar="en,es", help="The languages, for cleaning and the model card."
-    ),
-    click.option(
-        "--tokenizer", type=click.Choice(["bpe", "unigram", "char", "word"]), default="bpe", show_default=True
     ),
     click.option("--vocabulary", type=click.IntRange(8), help="Tokens at most. [by the number of pairs]"),
     click.option("--separate-vocabularies", "separate", is_flag=True, help="One for each language, not one for both."),
@@ -54,26 +51,19 @@ _SIZES = (
 )
 _RECIPE = (
     click.option("--rate", type=float, help="Highest learning rate."),
-    click.option("--optimiser", type=click.Choice(["adam", "muon"]), help="[by size: muon from small on]"),
+    click.option("--optimiser", type=click.Choice(["adam", "muon"]), help="[adam; on a GPU muon from small on]"),
     click.option("--schedule", type=click.Choice(["linear", "cosine", "inverse-sqrt", "constant"])),
     click.option("--warmup", type=click.IntRange(0), help="Steps up to the highest rate."),
     click.option("--batch-tokens", type=click.IntRange(1), help="Tokens in a batch, both sides."),
     click.option("--accumulate", type=click.IntRange(1), help="Batches to one step."),
     click.option("--smoothing", type=float, help="Label smoothing. [0.1]"),
     click.option("--dropout", type=float, help="[by the number of pairs]"),
-    click.option("--subword-dropout", type=float, help="Of BPE merges; splits words otherwise."),
-    click.option(
-        "--r-drop",
-        type=float,
-        metavar="WEIGHT",
-        help="How much predictions under other dropout must agree. [0]",
-    ),
+    click.option("--subword-dropout", type=float, help="Of BPE merges: splits words in three ways."),
     click.option("--average", type=float, help="How much of the parameters' running mean stays at each step."),
     click.option(
         "--metric", type=click.Choice(["loss", "bleu", "chrf", "accuracy"]), help="What the best model is best by."
     ),
     click.option("--validations", type=click.IntRange(1), help="In the whole run. [20]"),
-    click.option("--keep-best", type=click.IntRange(1), help="Models, whose mean is tried at the end too. [1]"),
     click.option("--seed", type=click.IntRange(0)),
     click.option("--precision", type=click.Choice(["float32", "bfloat16"]), help="[what the machine is good at]"),
 )
@@ -104,21 +94,21 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     """What the options ask for; what was not given is not in it."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import Wishes
-    from vidrio.learn.run.plan import Stop
-    from vidrio.learn.run.request import Choices, Material, Request, Start
+    from vidrio.learn.plan import Stop
+    from vidrio.learn.request import Choices, Material, Request, Start
 
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
     ends = {name: given[name] for name in STOPS if given[name]}
     if len(ends) > 1:
         raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other")
-    if given["start"] is not None and (given["vocabulary"] or given["separate"] or given["tokenizer"] != "bpe"):
+    if given["start"] is not None and (given["vocabulary"] or given["separate"]):
         raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one")
     material = Material(
         clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
         names=pairs,
         languages=given["languages"] or ("", ""),
         vocabulary=given["vocabulary"] or 0,
-        **{name: given[name] for name in ("dev", "test", "columns", "tokenizer", "separate")},
+        **{name: given[name] for name in ("dev", "test", "columns", "separate")},
     )
     choices = Choices(
         task=given["task"],
@@ -151,20 +141,21 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
 
     With --task classify, PAIRS has the columns text and class; with --task generate, one text a line.
     """
-    from vidrio.learn.run import machine
+    from vidrio.learn import machine
 
     machine.settle()  # before PyTorch is imported
     request = read_request(pairs, to, given, tuple(sys.argv[1:]))
     from vidrio.learn import train as training
-    from vidrio.learn.run.request import Reporter
+    from vidrio.learn.request import Reporter
 
     machine.use(threads)
     with Console() as console:
         made = training.train(request, Reporter(console.say, console.watch, console.progress))
         if made is not None:
             learned, judgement = made
-            console.progress.work = Work("writing the report")
-            console.say(f"report: {write_report(learned, judgement)}")
+            if learned.task.kind == "translate":
+                console.progress.work = Work("writing the report")
+                console.say(f"report: {write_report(learned, judgement)}")
             console.say(f"wrote {to}")
             console.say(f"try it: {try_it(to, learned.task)}")
 
@@ -179,16 +170,12 @@ def try_it(folder: Path, task: "Task") -> str:
 
 def write_report(learned: "Learned", judgement: "Judgement") -> Path:
     """The page on how the model became what it is."""
-    from vidrio.learn.run.finish import LIMITS
+    from vidrio.learn.finish import LIMITS
     from vidrio.look import report
     from vidrio.look.page import blocks_page
     from vidrio.model.files import write_atomically
-    from vidrio.model.json_text import json_text
 
-    task, data = learned.task, learned.request.folder / "run" / "data" / "data.json"
-    if task.kind != "translate":
-        what = {"unit": "texts", "pairs": task.pairs, "report": task.tally.to_json()}
-        write_atomically(data, f"{json_text(what, indent=2)}\n".encode())
+    task, data = learned.task, learned.request.run / "data" / "data.json"
     sources, references = zip(*task.test, strict=True) if task.test else ((), ())
     ending = report.Ending(
         sources=sources,

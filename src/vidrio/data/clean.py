@@ -1,7 +1,7 @@
 """Is this pair worth learning from? One rule after the other, each with a name, a limit and a reason to count; and what
 was left out and why, in numbers and in samples.
 
-Every rule looks at one pair alone. What needs all pairs (duplicates, held-out sentences) is in split.py.
+Every rule looks at one pair alone. What needs all pairs (duplicates, held-out sentences) is in hold_out.py.
 """
 
 import re
@@ -180,11 +180,8 @@ REASONS = {
     "wrong script": "most letters are of a script that the language does not use",
     "length ratio": "one side is far longer than the other, by the measure of all the pairs",
     "numbers differ": "a number stands on one side only",
-    "duplicate": "the same pair came before",
-    "duplicate up to case and punctuation": "nearly the same pair came before",
-    "shares a side with a held-out pair": "another translation of a held-out sentence",
-    "stands in a held-out set": "the source or the target is one of a held-out sentence, up to case and punctuation",
-    "near-copy of a held-out sentence": "but for one word it is a held-out sentence",
+    "duplicate": "the same pair came before, up to case and punctuation",
+    "stands in a held-out set": "the source or the target is that of a held-out pair, up to case and punctuation",
 }
 
 
@@ -205,7 +202,6 @@ class Tally:
     kept: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
-    near_copies: int = 0  # of held-out sentences, kept all the same: without them little would be left
 
     def skip(self, reason: str, place: str, source: str, target: str = "") -> None:
         """Count a pair that is left out."""
@@ -213,15 +209,6 @@ class Tally:
         samples = self.samples.setdefault(reason, [])
         if len(samples) < SAMPLES:
             samples.append(Sample(place, _clip(source), _clip(target)))
-
-    def add(self, later: "Tally") -> None:
-        """Count what was counted of what comes after."""
-        self.read, self.kept = self.read + later.read, self.kept + later.kept
-        self.near_copies += later.near_copies
-        for reason, count in later.counts.items():
-            self.counts[reason] = self.counts.get(reason, 0) + count
-            samples = self.samples.setdefault(reason, [])
-            samples += later.samples[reason][: SAMPLES - len(samples)]
 
     @property
     def skipped(self) -> int:
@@ -236,24 +223,14 @@ class Tally:
         reasons = "; ".join(f"{count:,} {reason}" for reason, count in self.reasons())
         return f"{self.read:,} pairs read, {left:,} left" + (f" ({reasons})" if reasons else "")
 
-    def notes(self) -> list[str]:
-        """What must be known beside the counts, in lines to tell."""
-        if not self.near_copies:
-            return []
-        return [
-            f"  kept {self.near_copies:,} that differ from a held-out sentence in one word only, since many pairs do: "
-            "scores will be better than on new sentences"
-        ]
-
     def to_json(self) -> dict[str, Any]:
         samples = {reason: [asdict(sample) for sample in self.samples[reason]] for reason, _ in self.reasons()}
-        near = {"near_copies": self.near_copies} if self.near_copies else {}
-        return {"read": self.read, "kept": self.kept, **near, "skipped": dict(self.reasons()), "samples": samples}
+        return {"read": self.read, "kept": self.kept, "skipped": dict(self.reasons()), "samples": samples}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Tally":
         samples = {reason: [Sample(**sample) for sample in some] for reason, some in data["samples"].items()}
-        return Tally(data["read"], data["kept"], dict(data["skipped"]), samples, data.get("near_copies", 0))
+        return Tally(data["read"], data["kept"], dict(data["skipped"]), samples)
 
 
 def _clip(text: str) -> str:

@@ -4,12 +4,13 @@ A line ends with \\n or \\r\\n. A byte-order mark is removed. A line that is no 
 million bytes) is yielded with its fault and not as text, so that line numbers and aligned files stay in step.
 """
 
+import gzip
 import io
 import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vidrio.data.progress import Work
 from vidrio.errors import DataError
@@ -17,7 +18,7 @@ from vidrio.errors import DataError
 LONGEST_LINE = 1_000_000  # bytes
 _BUFFER = 1 << 20  # bytes
 _ROUND = 4096  # lines after which the progress is counted
-_SUFFIXES = {".gz": "gzip", ".xz": "xz", ".zst": "zstandard"}
+_SUFFIXES = (".gz", ".xz", ".zst")
 
 
 class Line(NamedTuple):
@@ -67,57 +68,13 @@ def problem(path: Path) -> str:
 
 
 def _decompressed(raw: io.BufferedReader, path: Path) -> io.BufferedReader:
-    kind = _SUFFIXES.get(path.suffix)
-    if kind == "gzip":
-        import gzip
-
+    if path.suffix == ".gz":
         return io.BufferedReader(gzip.GzipFile(fileobj=raw), _BUFFER)
-    if kind == "xz":
+    if path.suffix == ".xz":
         return io.BufferedReader(lzma.LZMAFile(raw), _BUFFER)
-    if kind == "zstandard":
-        try:
-            import zstandard
-        except ModuleNotFoundError:
-            raise DataError(f"{path} is compressed with zstd", do="pip install zstandard, or unpack the file") from None
-        return io.BufferedReader(_Chunks(_unpacked(raw, zstandard)), _BUFFER)
+    if path.suffix == ".zst":
+        raise DataError(f"{path} is compressed with zstd", do="unpack it first: zstd -d")
     return io.BufferedReader(raw, _BUFFER)
-
-
-def _unpacked(raw: io.BufferedReader, zstandard: Any) -> Iterator[bytes]:
-    """What a .zst file holds, frame after frame; the library's own reader takes half a file for a whole one."""
-    frame, packed = None, b""
-    while packed := packed or raw.read(_BUFFER):
-        if frame is None:
-            frame = zstandard.ZstdDecompressor().decompressobj()
-        try:
-            yield frame.decompress(packed)
-        except zstandard.ZstdError as error:
-            raise OSError(error) from None
-        packed = frame.unused_data
-        if frame.eof:
-            frame = None
-    if frame is not None:
-        raise EOFError("the file ends in the middle of its data")
-
-
-class _Chunks(io.RawIOBase):
-    """Chunks of bytes as a file to read from."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks, self._rest = chunks, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                return 0
-            self._rest = chunk
-        n = min(len(buffer), len(self._rest))
-        buffer[:n], self._rest = self._rest[:n], self._rest[n:]
-        return n
 
 
 def _refuse_utf16(path: Path, file: io.BufferedReader) -> None:

@@ -1,4 +1,5 @@
-"""Sentence pairs from files: two aligned texts, TSV, CSV, JSON lines, Parquet, or a Hugging Face data set.
+"""Sentence pairs from files: two aligned texts, TSV, CSV, JSON lines, Parquet, or a Hugging Face data set. And plain
+texts, each as a pair with itself.
 
 `corpora` recognises what the given names are; `read` streams one of them, pair by pair, in bounded memory. What cannot
 be a pair is counted with its reason in the tally and skipped; what makes a whole file useless is a DataError.
@@ -7,13 +8,12 @@ be a pair is counted with its reason in the tally and skipped; what makes a whol
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vidrio.data.clean import Tally
-from vidrio.data.lines import plain_name, problem, read_lines
-from vidrio.data.misalignment import parting
+from vidrio.data.lines import Line, plain_name, problem, read_lines
 from vidrio.data.progress import Work
 from vidrio.data.records import csv_rows, dataset_rows, json_lines, parquet_rows
 from vidrio.errors import DataError
@@ -60,7 +60,7 @@ class Pair(NamedTuple):
 class Corpus:
     """A place that pairs are read from."""
 
-    form: str  # aligned, tsv, csv, jsonl, parquet or hf
+    form: str  # aligned, tsv, csv, jsonl, parquet, hf or lines
     paths: tuple[Path, ...]  # two if aligned
     layout: Layout
     weight: float = 1.0  # how often each pair is seen, beside those of other corpora
@@ -112,9 +112,16 @@ def corpora(
     return recognised
 
 
+def lines(names: Sequence[str]) -> list[Corpus]:
+    """Files of plain text, to learn to write like: one text a line."""
+    if problems := [wrong for name in names if (wrong := problem(Path(name)))]:
+        raise DataError("these texts cannot be read", found="; ".join(problems), do="give files with one text a line")
+    return [Corpus("lines", (Path(name),), Layout(0, 0, False, "one text a line")) for name in names]
+
+
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
     """Every pair of a corpus, in its order; what cannot be read as a pair goes into the tally."""
-    if corpus.form == "aligned":
+    if corpus.form in ("aligned", "lines"):
         yield from _aligned(corpus, tally, work)
     elif corpus.form == "tsv":
         yield from _tsv(corpus, tally, work)
@@ -130,13 +137,16 @@ def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pai
 
 def _aligned(corpus: Corpus, tally: Tally, work: Work | None) -> Iterator[Pair]:
     """Two files side by side; a faulty line takes its partner with it, and the files must end together."""
-    sources, targets = (read_lines(path, work) for path in corpus.paths)
-    while True:
-        source, target = next(sources, None), next(targets, None)
-        if source is None and target is None:
-            return
+    sides: Iterator[tuple[Line | None, ...]] = zip_longest(*(read_lines(path, work) for path in corpus.paths))
+    for first, *others in sides:
+        source, target = first, others[0] if others else first
         if source is None or target is None:
-            raise parting(*corpus.paths)
+            counts = [f"{path}: {sum(1 for _ in read_lines(path)):,}" for path in corpus.paths]
+            raise DataError(
+                "the two files do not have the same number of lines",
+                found=", ".join(counts),
+                do="align them again, line by line: an empty line keeps its place",
+            )
         tally.read += 1
         if fault := source.fault or target.fault:
             tally.skip(fault, f"{corpus.paths[not source.fault]}:{source.number}", source.text, target.text)

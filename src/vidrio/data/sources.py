@@ -1,4 +1,4 @@
-"""Where sentence pairs can be had, by name, with their licence: `tatoeba:eng-spa`, `opus:Tatoeba:en-es`, `mtdata:ID`.
+"""Where sentence pairs can be had, by name, with their licence: `tatoeba:eng-spa`, `opus:Tatoeba:en-es`.
 
 Whatever the source, the end is the same: one TSV file (source, target, and what else the source gives), and beside it
 FILE.origin.json, which says where it came from and goes into the model card of what is learned from it.
@@ -6,14 +6,11 @@ FILE.origin.json, which says where it came from and goes into the model card of 
 
 import json
 import re
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -139,40 +136,9 @@ def _untabbed(text: str) -> str:
     return text.replace("\t", " ")
 
 
-def _mtdata(rest: str, path: Path, progress: Progress, mirror: str) -> Origin:
-    """Any data set that the tool mtdata knows, by its identifier."""
-    if find_spec("mtdata") is None:
-        raise DataError("names that begin with mtdata: need the tool of that name", do="pip install mtdata")
-    if mirror:
-        raise DataError("mtdata fetches from its own addresses", do="leave --mirror away")
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        done = subprocess.run(
-            [sys.executable, "-m", "mtdata", "echo", rest], stdout=file, stderr=subprocess.PIPE, check=False
-        )
-    if done.returncode or not part.stat().st_size:
-        part.unlink()
-        last = (done.stderr.decode(errors="replace").strip().splitlines() or ["nothing came"])[-1]
-        raise DataError(f"mtdata cannot fetch {rest}", found=last[:300], do="see: mtdata list")
-    with part.open("rb") as file:
-        pairs = sum(1 for _ in file)
-    part.replace(path)
-    languages = rest.rsplit("-", 2)[-2:]
-    licence = "not told by mtdata; see: mtdata list -id"
-    return Origin(
-        addresses=[f"mtdata:{rest}"],
-        licence=licence,
-        attribution=f"{rest}, fetched with mtdata",
-        homepage="https://github.com/thammegowda/mtdata",
-        languages=languages,
-        pairs=pairs,
-    )
-
-
 _SOURCES: dict[str, tuple[str, Callable[[str, Path, Progress, str], Origin]]] = {
     "tatoeba": ("tatoeba:eng-spa", _tatoeba),
     "opus": ("opus:Tatoeba:en-es", _opus),
-    "mtdata": ("mtdata:Statmt-news_commentary-16-deu-eng", _mtdata),
 }
 
 

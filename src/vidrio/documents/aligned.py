@@ -40,10 +40,4 @@ def answer(translation: Translation, ask: Ask) -> Aligned:
 
 def answers(translator: Translator, asks: Sequence[Ask]) -> list[Aligned]:
     """The texts of a document, translated by one model."""
-    translations = translator.translate([ask.text for ask in asks])
-    wanted = [translation for translation, ask in zip(translations, asks, strict=True) if ask.aligned]
-    with_links = iter(translator.with_alignment(wanted))
-    return [
-        answer(next(with_links) if ask.aligned else translation, ask)
-        for translation, ask in zip(translations, asks, strict=True)
-    ]
+    return list(map(answer, translator.translate([ask.text for ask in asks]), asks))

@@ -30,8 +30,8 @@ def of_text(planned: Callable[[str], Plan]) -> Callable[[bytes, str], FilePlan]:
         plan = planned(text.removeprefix(mark).replace("\r\n", "\n"))
 
         def render(found: Sequence[Aligned]) -> bytes:
-            told = mark + plan.render(found)
-            return (told.replace("\n", "\r\n") if windows else told).encode("utf-8", "replace")
+            text = mark + plan.render(found)
+            return (text.replace("\n", "\r\n") if windows else text).encode("utf-8", "replace")
 
         return FilePlan(plan.asks, render)
 

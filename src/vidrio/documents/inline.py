@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from vidrio.documents.aligned import Aligned
-from vidrio.text.reading.words import worded, words
+from vidrio.text.words import worded, words
 
 ID = re.compile(r"""\s(?:xml:)?id\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 

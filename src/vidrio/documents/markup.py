@@ -154,7 +154,7 @@ def _with_markers(token: Token, dialect: Dialect, insets: list[Plan]) -> Token:
 def _runs(tokens: Sequence[Token], dialect: Dialect) -> Iterator[str | list[Token]]:
     """Blocks: what stands between them, and the tokens within each."""
     run: list[Token] = []
-    within: Counter[str] = Counter()  # the elements that are open, of those that tell how text is read
+    within: Counter[str] = Counter()  # the elements that are open, of those that say how text is read
     at = 0
     while at < len(tokens):
         token, end = tokens[at], at

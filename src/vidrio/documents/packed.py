@@ -153,7 +153,7 @@ def packed(data: bytes, plans: dict[str, Plan]) -> FilePlan:
     def put(texts: list[str]) -> bytes:
         new, out = dict(zip(plans, texts, strict=True)), BytesIO()
         with zipfile.ZipFile(BytesIO(data)) as source, zipfile.ZipFile(out, "w") as archive:
-            for info in source.infolist():  # in the same order: the first part of a book tells what it is
+            for info in source.infolist():  # in the same order: the first part of a book says what it is
                 archive.writestr(info, new.get(info.filename) or source.read(info))
         return out.getvalue()
 

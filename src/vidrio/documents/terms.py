@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vidrio.documents.aligned import Aligned, Link
 from vidrio.documents.markup import Planned, T
 from vidrio.errors import DataError
-from vidrio.text.reading.protect import spans
+from vidrio.text.protect import spans
 
 Terms = tuple[tuple[str, str], ...]  # each with what stands for it
 

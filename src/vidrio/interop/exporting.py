@@ -19,12 +19,7 @@ def export_model(name: str, program: str, to: Path) -> None:
         export_argos(folder, to)
         return
     with new_folder(to) as (made, _):
-        if program == "onnx":
-            from vidrio.interop.to_onnx import export_onnx  # onnx comes with an extra
-
-            files = export_onnx(folder, made)
-        else:
-            files = {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder, made)
+        files = {"hf": export_huggingface, "ctranslate2": export_ctranslate2}[program](folder, made)
         if (folder / CARD).is_file():
             files[CARD] = (folder / CARD).read_bytes()
         for file, data in files.items():

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vidrio.errors import ModelError, nearest
-from vidrio.interop.protobuf import UNIGRAM, model_type
-from vidrio.interop.tensors import Stored
 from vidrio.model.config import ModelConfig
 from vidrio.model.files import read_json, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, About, write_config, write_parameters
@@ -46,9 +44,9 @@ class Foreign:
     languages: tuple[str, str] = ("", "")  # as it calls them
 
 
-def need(told: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
+def need(settings: Mapping[str, Any], name: str, kind: type[T], where: str, default: T | None = None) -> T:
     """A setting of the right type."""
-    value = told.get(name)
+    value = settings.get(name)
     if value is None and default is not None:
         return default
     try:
@@ -76,15 +74,17 @@ def read_limited(path: Path, most: int) -> bytes:
     return path.read_bytes()
 
 
-def read_array(tensors: Mapping[str, Stored], names: Sequence[str], shape: tuple[int, ...], misfit: str) -> np.ndarray:
-    """The numbers under the first of the names that is there; axes of length 1 do not count. `misfit`: what is wrong
-    if there are none of this shape."""
+def array_of(
+    tensors: Mapping[str, np.ndarray], names: Sequence[str], shape: tuple[int, ...], misfit: str
+) -> np.ndarray:
+    """The array under the first of the names that is there; axes of length 1 do not count. `misfit` is the message if
+    there is none of this shape."""
     name = next((name for name in names if name in tensors), names[0])
-    stored = tensors.get(name)
-    if stored is None or [n for n in stored.shape if n != 1] != [n for n in shape if n != 1]:
-        found = "it is not there" if stored is None else f"it has the shape {stored.shape}, not {shape}"
+    array = tensors.get(name)
+    if array is None or [n for n in array.shape if n != 1] != [n for n in shape if n != 1]:
+        found = "it is missing" if array is None else f"it has the shape {array.shape}, not {shape}"
         raise ModelError(misfit, found=f"{name}: {found}", do="copy it again")
-    return stored.read().reshape(shape)
+    return array.reshape(shape)
 
 
 def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, languages: tuple[str, str]) -> About:
@@ -119,6 +119,17 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
     return about
 
 
+def sentence_piece_proto(proto: bytes, path: Path) -> Any:
+    """A SentencePiece model as SentencePiece's own library describes it, piece by piece."""
+    from google.protobuf.message import DecodeError
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
+
+    try:
+        return ModelProto.FromString(proto)
+    except DecodeError as error:
+        raise ModelError(f"{path} is not a SentencePiece model", found=f"{error!s:.200}", do="copy it again") from None
+
+
 def opening_of(foreign: Foreign, target: str) -> str:
     """The token that says into which language to translate, for a model of several."""
     tokens = [piece for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
@@ -149,12 +160,12 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
             found=f"{merges}: subword-nmt's merges are not supported" if merges else "no SentencePiece model",
             do="use a model that splits texts by SentencePiece",
         ) from None
-    kind = model_type(proto, side.spm)
-    if kind != UNIGRAM:
-        names = {2: "BPE", 3: "words", 4: "characters"}
+    trainer = sentence_piece_proto(proto, side.spm).trainer_spec
+    if trainer.model_type != trainer.UNIGRAM:
+        kind = trainer.ModelType.Name(trainer.model_type)
         raise ModelError(
             f"{side.spm} is of a kind that is not supported",
-            found=f"SentencePiece by {names.get(kind, kind)}",
+            found=f"SentencePiece by {kind}",
             do="only unigram models are supported",
         )
     ids = sorted(side.pieces.values())
@@ -170,14 +181,14 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
 
 
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
-    """The model's card, its own if it brings one, and the licence that it tells."""
+    """The model's card, its own if it brings one, and the licence that it names."""
     folder = foreign.files[0].parent
     own = folder / "README.md"
     card = read_text(own) if own.is_file() else ""
-    told = next((line for line in card.splitlines()[:60] if line.startswith("license:")), "")
+    named = next((line for line in card.splitlines()[:60] if line.startswith("license:")), "")
     texts = [read_text(folder / file) for file in LICENCES if (folder / file).is_file()]
-    licence = told.partition(":")[2].strip()
-    licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not told; ask whoever made it")
+    licence = named.partition(":")[2].strip()
+    licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not named; ask whoever made it")
     note = f"Imported by vidrio from {origin}. Licence: {licence}\n"
     if card.startswith("---\n") and "\n---\n" in card:  # its settings stay at the top
         head, _, rest = card.partition("\n---\n")

@@ -17,9 +17,9 @@ import numpy as np
 
 from vidrio.errors import ModelError
 from vidrio.glass.paper.positions import TABLES
-from vidrio.interop.foreign import Foreign, Side, need, read_array, read_pieces
+from vidrio.interop.foreign import Foreign, Side, array_of, need, read_pieces
 from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
-from vidrio.interop.tensors import Stored, open_tensors
+from vidrio.interop.tensors import read_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.files import read_json
 from vidrio.model.parameters import ParameterSpec
@@ -34,22 +34,22 @@ EMBEDDINGS = tuple(map(hf_name, ("embed", "src.embed", "tgt.embed", "out.W")))
 
 def read_folder(folder: Path) -> Foreign:
     """Everything of such a folder that makes a model; numbers are not read yet."""
-    told = read_json(folder / "config.json", what=f"the MarianMT folder {folder}")
-    if told.get("model_type") != "marian":
+    settings = read_json(folder / "config.json", what=f"the MarianMT folder {folder}")
+    if settings.get("model_type") != "marian":
         raise ModelError(
             f"{folder} is not a MarianMT model",
-            found=f"model_type {told.get('model_type')!r:.60}",
+            found=f"model_type {settings.get('model_type')!r:.60}",
             do="only Marian's Transformers can be imported (docs/interop.md)",
         )
     search, languages = (
         read_json(path, what=path.name) if path.is_file() else {}
         for path in (folder / "generation_config.json", folder / "tokenizer_config.json")
     )
-    config = config_of(told, {**told, **search}, folder)
+    config = config_of(settings, {**settings, **search}, folder)
     path = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if path is None:
         raise ModelError(f"{folder} has no parameters", found=f"neither {' nor '.join(WEIGHTS)}", do="copy it again")
-    tensors = open_tensors(path)
+    tensors = read_tensors(path)
     vocabulary, own = read_pieces(folder / "vocab.json"), folder / "target_vocab.json"
     separate = config.source_vocabulary != config.target_vocabulary or own.is_file()
     return Foreign(
@@ -62,20 +62,20 @@ def read_folder(folder: Path) -> Foreign:
     )
 
 
-def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) -> ModelConfig:
+def config_of(settings: Mapping[str, Any], search: Mapping[str, Any], folder: Path) -> ModelConfig:
     """Sizes and choices in our words; what we have no word for is refused by its name."""
     where = str(folder / "config.json")
 
     def size(name: str, default: int | None = None) -> int:
-        return need(told, name, int, where, default)
+        return need(settings, name, int, where, default)
 
-    problems = [name for name in NEVER if told.get(name)]
+    problems = [name for name in NEVER if settings.get(name)]
     problems += [
-        f"encoder_{name} {told.get(f'encoder_{name}')!r:.20}, decoder_{name} {told.get(f'decoder_{name}')!r:.20}"
+        f"encoder_{name} {encoder!r:.20}, decoder_{name} {decoder!r:.20}"
         for name in ("attention_heads", "ffn_dim")
-        if told.get(f"encoder_{name}") != told.get(f"decoder_{name}")
+        if (encoder := settings.get(f"encoder_{name}")) != (decoder := settings.get(f"decoder_{name}"))
     ]
-    activation = str(told.get("activation_function"))
+    activation = str(settings.get("activation_function"))
     if activation not in ACTIVATIONS:
         problems.append(f"activation_function {activation!r:.40}")
     heads, width = size("encoder_attention_heads"), size("d_model")
@@ -85,8 +85,8 @@ def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) 
         raise ModelError(
             f"{folder} is of a kind that is not supported", found="; ".join(problems), do="docs/interop.md"
         )
-    shared = need(told, "share_encoder_decoder_embeddings", bool, where, True)
-    tied = need(told, "tie_word_embeddings", bool, where, True)
+    shared = need(settings, "share_encoder_decoder_embeddings", bool, where, True)
+    tied = need(settings, "tie_word_embeddings", bool, where, True)
     rows, pad, longest = size("vocab_size"), size("pad_token_id"), size("max_position_embeddings", 512)
     start = size("decoder_start_token_id", pad)  # what stands before a target is the row of padding
     return ModelConfig(
@@ -104,7 +104,7 @@ def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) 
         activation=ACTIVATIONS[activation],
         positions="sinusoidal-halves",
         tying="none" if not tied else "all" if shared else "output",
-        scale_embeddings=need(told, "scale_embedding", bool, where, False),
+        scale_embeddings=need(settings, "scale_embedding", bool, where, False),
         attention_bias=True,
         output_bias=True,
         special=SpecialIds(pad=pad, unk=-1, start=start, end=size("eos_token_id", 0)),
@@ -116,17 +116,16 @@ def config_of(told: Mapping[str, Any], search: Mapping[str, Any], folder: Path) 
     )
 
 
-def positions_of(tensors: Mapping[str, Stored], config: ModelConfig, path: Path) -> str:
+def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: Path) -> str:
     """Which kind the tables of positions are, which old files hold; `transformers` computes one that is missing.
 
     Whoever computed them in float32 has an angle of up to P, and so a sine, to P · 2⁻²³."""
     shape = (config.max_positions, config.d_model)
-    stored = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
-    if wrong := [of.shape for of in stored if of.shape != shape]:
+    tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
+    if wrong := [table.shape for table in tables if table.shape != shape]:
         raise ModelError(
             f"{path} does not fit its config.json", found=f"positions of the shape {wrong[0]}, not {shape}"
         )
-    tables = [of.read() for of in stored]
     for kind in ("sinusoidal-halves", "sinusoidal-marian")[: 1 + (len(tables) == 2)]:
         expected_PD = TABLES[kind](*shape)
         if all(np.abs(table_PD - expected_PD).max() <= shape[0] * 2.0**-23 for table_PD in tables):
@@ -134,11 +133,11 @@ def positions_of(tensors: Mapping[str, Stored], config: ModelConfig, path: Path)
     return "learned"
 
 
-def parameter(tensors: Mapping[str, Stored], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
+def parameter(tensors: Mapping[str, np.ndarray], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
     """One parameter, out of the file and turned as ours stand."""
     names = [hf_name(name), *(EMBEDDINGS if name.endswith("embed") else ())]
     if name == "out.b" and names[0] not in tensors:
         return np.zeros(spec.shape, np.float32)
     shape, turned = flat_shape(spec), is_turned(spec.axes)
-    value = read_array(tensors, names, shape[::-1] if turned else shape, misfit)
+    value = array_of(tensors, names, shape[::-1] if turned else shape, misfit)
     return by_heads(value.T if turned else value, spec)

@@ -6,7 +6,6 @@ source.spm  target.spm   what texts are split by
 *.vocab.yml              the pieces' ids; where a vocabulary is a SentencePiece model itself, its own ids
 """
 
-import math
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -18,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ModelError
-from vidrio.interop.foreign import Foreign, Side, check_pieces, need, read_array, read_limited
+from vidrio.interop.foreign import Foreign, Side, array_of, check_pieces, need, read_limited, sentence_piece_proto
 from vidrio.interop.names import by_heads, flat_shape, marian_name
-from vidrio.interop.protobuf import piece_names
-from vidrio.interop.tensors import Stored, open_tensors
+from vidrio.interop.tensors import read_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.parameters import ParameterSpec
 
@@ -32,7 +30,7 @@ MOST_FILES = 1000
 POSITIONS = 512  # Marian makes as many as a text needs
 EPSILON = 1e-6  # of Marian's layer norms
 ACTIVATIONS = ("swish", "relu")  # its gelu is x σ(1.702 x), ours is the exact one
-# Settings that must have one of these values, where they are told.
+# Settings that must have one of these values, where they are given.
 SUPPORTED: dict[str, tuple[object, ...]] = {
     "type": ("transformer",),
     "transformer-decoder-autoreg": ("self-attention",),
@@ -57,7 +55,7 @@ PADDING = "<pad>"  # a row of zeros stands before every target; Marian has no to
 
 
 def settings_file(folder: Path) -> Path | None:
-    """What tells the files of a release."""
+    """The file that names the others of a release."""
     return next((path for path in (folder / "decoder.yml", folder / "config.yml") if path.is_file()), None)
 
 
@@ -68,11 +66,11 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     if len(models) != 1:
         raise ModelError(f"{path} names {len(models)} models", found="an ensemble is not supported")
     weights = inside(folder, models[0])
-    tensors = open_tensors(weights)
+    tensors = read_tensors(weights)
     stored = tensors.get(SETTINGS)
-    if stored is None or math.prod(stored.shape) > LARGEST_SETTINGS:
-        raise ModelError(f"{weights} does not tell its settings", found=f"no {SETTINGS}", do="copy it again")
-    settings = yaml_object(stored.read().tobytes().rstrip(b"\0"), weights)
+    if stored is None or stored.size > LARGEST_SETTINGS:
+        raise ModelError(f"{weights} holds no settings", found=f"no {SETTINGS}", do="copy it again")
+    settings = yaml_object(stored.tobytes().rstrip(b"\0"), weights)
     if problems := dict.fromkeys(obstacles(settings, tensors)):
         raise ModelError(f"{weights} is of an unsupported kind", found="; ".join(problems), do="see docs/interop.md")
     vocabularies = [inside(folder, name) for name in need(decoder, "vocabs", list[str], str(path))]
@@ -93,7 +91,7 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     )
 
 
-def obstacles(settings: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Iterator[str]:
+def obstacles(settings: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Iterator[str]:
     """What we have no word for, by its name."""
     for name, values in SUPPORTED.items():
         value = settings.get(name, values[0])
@@ -112,7 +110,7 @@ def obstacles(settings: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Ite
 
 
 def config_of(
-    settings: Mapping[str, Any], decoder: Mapping[str, Any], tensors: Mapping[str, Stored], end: int, weights: Path
+    settings: Mapping[str, Any], decoder: Mapping[str, Any], tensors: Mapping[str, np.ndarray], end: int, weights: Path
 ) -> ModelConfig:
     """Sizes and choices in our words."""
 
@@ -157,12 +155,12 @@ def config_of(
     )
 
 
-def parameter(tensors: Mapping[str, Stored], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
+def parameter(tensors: Mapping[str, np.ndarray], misfit: str, name: str, spec: ParameterSpec) -> np.ndarray:
     """One parameter, out of the file and turned as ours stand; the tables get their row of zeros."""
     names = [marian_name(name), *(["Wemb"] if name.endswith("embed") else [])]
     shape = flat_shape(spec)
     more = [int(axis == "V") for axis in spec.axes[: len(shape)]]
-    value = read_array(tensors, names, tuple(map(sub, shape, more)), misfit)
+    value = array_of(tensors, names, tuple(map(sub, shape, more)), misfit)
     return by_heads(np.pad(value.astype(np.float32), [(0, n) for n in more]), spec)
 
 
@@ -173,7 +171,7 @@ def pieces_of(path: Path) -> dict[str, int]:
     """The ids of pieces: of a list in YAML, or a SentencePiece model's own."""
     data = read_limited(path, 2 * LARGEST_SETTINGS)
     if path.suffix == ".spm":
-        return {piece: i for i, piece in enumerate(piece_names(data, path))}
+        return {piece.piece: i for i, piece in enumerate(sentence_piece_proto(data, path).pieces)}
     return check_pieces(yaml_object(data, path), path)
 
 
@@ -183,17 +181,17 @@ def yaml_object(data: bytes, path: Path) -> dict[str, Any]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        told = yaml.load(data, Loader=loader)
+        settings = yaml.load(data, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} is no YAML", found=f"{error!s:.200}", do="copy it again") from None
-    if not isinstance(told, dict):
-        raise ModelError(f"{path} holds no settings", found=f"a {type(told).__name__}", do="copy it again")
-    return {str(name): value for name, value in told.items()}
+    if not isinstance(settings, dict):
+        raise ModelError(f"{path} holds no settings", found=f"a {type(settings).__name__}", do="copy it again")
+    return {str(name): value for name, value in settings.items()}
 
 
 def inside(folder: Path, name: str) -> Path:
     """A file of the release, and of nowhere else."""
-    path = folder / Path(name).name  # some tell the path on the machine of those who trained it
+    path = folder / Path(name).name  # some give the path on the machine of those who trained it
     if not path.is_file():
         raise ModelError(f"{path} is missing", found=f"decoder.yml names {name!r:.80}", do="copy all of the release")
     return path

@@ -1,121 +1,72 @@
-"""Files of named arrays that others write: safetensors, PyTorch's pytorch_model.bin, NumPy's npz.
+"""The arrays of a file by name: safetensors, PyTorch's pytorch_model.bin, NumPy's npz. No code of a file is run.
 
-Each is opened first: its arrays have a name, a type and a shape, held to the size of the file. Numbers are read when
-they are asked for. No pickle is run: torch_file.py reads what it says, and npz files with objects are refused.
+Their sizes are held to that of the file before memory is taken.
 """
 
-import math
-import struct
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
-from io import BytesIO
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tokenize import TokenError
 
 import numpy as np
-from numpy.lib import format as npy
 
 from vidrio.errors import ModelError
-from vidrio.interop.torch_file import BFLOAT16, Tensor, open_torch, read_entry, read_place
 from vidrio.model.header import BYTES, read_header
-from vidrio.model.header import Stored as Place
 
+# What NumPy and Python's own readers raise on damaged files; of a zip: a checksum, encryption, unknown compression.
 DAMAGE = (
-    *(ValueError, KeyError, IndexError, TypeError, SyntaxError, TokenError, EOFError, struct.error),
-    *(zipfile.BadZipFile, OSError, RuntimeError),  # of a zip: a checksum, an encrypted entry, an unknown compression
+    *(ValueError, KeyError, TypeError, SyntaxError, TokenError, EOFError, MemoryError),
+    *(zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError),
 )
-SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": BFLOAT16}  # how one number stands in a file
-NPZ = ("<f8", "<f4", "<f2", "|i1", "|u1")
-LARGEST_NPY_HEADER = 10_000
+BFLOAT16 = "<u2"  # NumPy has no such type: it is the upper half of a float32
+SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": BFLOAT16}
+OTHER_TYPES = {"BF16": 2, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}  # bytes of a number
 MOST_ARRAYS = 100_000
 
 
-@dataclass(frozen=True)
-class Stored:
-    """One array in a file: its shape, and how to read its numbers."""
-
-    shape: tuple[int, ...]
-    read: Callable[[], np.ndarray]
-
-
-def open_tensors(path: Path) -> Mapping[str, Stored]:
-    """The arrays of a file by name; ModelError if it is damaged, now or when numbers are read."""
-    kinds = {".safetensors": open_safetensors, ".bin": open_torch_arrays, ".npz": open_npz}
-    if path.suffix not in kinds:
-        raise ModelError(f"{path} is no file of parameters", do=f"give one of {', '.join(kinds)}")
-    with told_of_damage(path):
-        arrays = kinds[path.suffix](path)
-    return {name: Stored(of.shape, told_of_damage(path)(of.read)) for name, of in arrays.items()}
-
-
-@contextmanager
-def told_of_damage(path: Path) -> Iterator[None]:
-    """What the readers raise, as a message."""
+def read_tensors(path: Path) -> Mapping[str, np.ndarray]:
+    """The arrays of a file; ModelError if it is damaged."""
+    readers = {".safetensors": read_safetensors, ".bin": read_torch, ".npz": read_npz}
+    if path.suffix not in readers:
+        raise ModelError(f"{path} is not a file of parameters", do=f"give one of {', '.join(readers)}")
     try:
-        yield
+        return readers[path.suffix](path)
     except DAMAGE as error:
-        what = f"{path} is damaged, or no {path.suffix} file"
+        what = f"{path} is damaged, or not a {path.suffix} file"
         raise ModelError(what, found=f"{error!s:.300}", do="copy it again") from None
 
 
-def numbers(data: bytes, kind: str) -> np.ndarray:
-    """Bytes as float32."""
-    found = np.frombuffer(data, kind)
-    return (found.astype(np.uint32) << 16).view(np.float32) if kind == BFLOAT16 else found.astype(np.float32)
+def read_safetensors(path: Path) -> dict[str, np.ndarray]:
+    """The numbers stay in the file until they are used."""
+    header = read_header(path, {**BYTES, **OTHER_TYPES})
+    with path.open("rb") as file:
+        begin = 8 + int.from_bytes(file.read(8), "little")
+    body = np.memmap(path, np.uint8, "r", offset=begin)
+
+    def array(dtype: str, offsets: Sequence[int], shape: Sequence[int]) -> np.ndarray:
+        numbers = body[slice(*offsets)].view(SAFETENSORS[dtype]).reshape(shape)
+        return (numbers.astype(np.uint32) << 16).view(np.float32) if dtype == "BF16" else numbers
+
+    return {name: array(at.dtype, at.data_offsets, at.shape) for name, at in header.items() if at.dtype in SAFETENSORS}
 
 
-def open_safetensors(path: Path) -> dict[str, Stored]:
-    begin = 8 + int.from_bytes(read_place(path, 0, 8), "little")
-    types = {**BYTES, "BF16": 2, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}  # the others of no use to us
+def read_torch(path: Path) -> dict[str, np.ndarray]:
+    """By PyTorch, which makes tensors of the pickle and nothing else."""
+    import torch
 
-    def read(at: Place) -> np.ndarray:
-        first, last = at.data_offsets
-        return numbers(read_place(path, begin + first, last - first), SAFETENSORS[at.dtype]).reshape(at.shape)
-
-    header = read_header(path, types)
-    return {name: Stored(tuple(at.shape), partial(read, at)) for name, at in header.items() if at.dtype in SAFETENSORS}
-
-
-def open_torch_arrays(path: Path) -> dict[str, Stored]:
-    def read(tensor: Tensor) -> np.ndarray:
-        flat = numbers(tensor.storage.read(), tensor.storage.kind)[tensor.offset :]
-        strides = [4 * step for step in tensor.strides]
-        return np.lib.stride_tricks.as_strided(flat, tensor.shape, strides, writeable=False).copy()
-
-    return {name: Stored(tensor.shape, partial(read, tensor)) for name, tensor in open_torch(path).items()}
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        return {str(name): tensor.float().numpy() for name, tensor in state.items() if torch.is_tensor(tensor)}
+    except Exception as error:  # its unpickler raises whatever a damaged pickle leads to
+        reason = "it holds more than tensors" if "weights_only" in str(error) else str(error).partition("\n")[0]
+        raise ValueError(f"PyTorch cannot read tensors from it: {reason:.120}") from None
 
 
-def open_npz(path: Path) -> dict[str, Stored]:
+def read_npz(path: Path) -> dict[str, np.ndarray]:
     """Marian's files: arrays in a zip, not compressed."""
-
-    def read(name: str, begin: int, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-        return np.frombuffer(read_entry(path, name), kind, offset=begin).reshape(shape)
-
-    found: dict[str, Stored] = {}
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
-        if len(entries) > MOST_ARRAYS:
-            raise ValueError(f"{len(entries):,} arrays")
-        for entry in entries:
-            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > path.stat().st_size:
-                raise ValueError(f"{entry.filename} is compressed; Marian stores arrays as they are")
-            with archive.open(entry) as file:
-                begin, kind, shape = npy_header(BytesIO(file.read(LARGEST_NPY_HEADER)), entry)
-            name = entry.filename.removesuffix(".npy")
-            found[name] = Stored(shape, partial(read, entry.filename, begin, kind, shape))
-    return found
-
-
-def npy_header(file: BytesIO, entry: zipfile.ZipInfo) -> tuple[int, np.dtype, tuple[int, ...]]:
-    """Where the numbers of an array begin, their type and shape."""
-    read = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
-    shape, turned, kind = read(file)
-    begin = file.tell()
-    if kind.str not in NPZ or turned or len(shape) > 4 or min(shape, default=0) < 0:
-        raise ValueError(f"{entry.filename} is of the type {kind!s:.40} and shape {shape!s:.80}")
-    if begin + math.prod(shape) * kind.itemsize != entry.file_size:
-        raise ValueError(f"{entry.filename} has {entry.file_size:,} bytes for the shape {shape!s:.80}")
-    return begin, kind, shape
+        if len(entries) > MOST_ARRAYS or sum(entry.file_size for entry in entries) > path.stat().st_size:
+            raise ValueError(f"{len(entries):,} arrays, compressed; Marian stores them as they are")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}

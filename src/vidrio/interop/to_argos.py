@@ -13,18 +13,12 @@ from pathlib import Path
 
 from vidrio._version import __version__
 from vidrio.errors import ModelError
-from vidrio.interop.protobuf import MODEL_TYPE, PIECE, PIECES, TRAINER, field, float_field
 from vidrio.interop.to_ctranslate2 import write_engine
 from vidrio.model.files import write_output
 from vidrio.model.folder import read_config
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 
-# Fields of SentencePiece's ModelProto, by number, beside those of protobuf.py; and its kinds of pieces.
-NORMALIZER, SCORE, KIND, VOCAB_SIZE, BYTE_FALLBACK = 3, 2, 3, 4, 35
-NORMALIZER_NAME, ADD_PREFIX, REMOVE_SPACES = 1, 3, 4
-NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
-BPE = 2  # of models
 ARGOS = "1.9.0"  # whose form of a package it is
 
 
@@ -33,7 +27,7 @@ def export_argos(folder: Path, to: Path) -> None:
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
     if not (about.source_language and about.target_language):
-        raise ModelError(f"{folder} does not tell its languages", do="write them into its config.json, part about")
+        raise ModelError(f"{folder} does not name its languages", do="write them into its config.json, part about")
     if source.opening:
         raise ModelError(
             f"{folder} cannot be exported for Argos",
@@ -69,19 +63,25 @@ def sentence_piece_model(tokenizer: Tokenizer) -> bytes:
         raise ModelError(
             "only a BPE or a SentencePiece tokenizer can be given to Argos", found=f"one of the kind {tokenizer.kind}"
         )
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
+
     rank: dict[str, int] = {}
     for place, (left, right) in enumerate(tokenizer.ranks):
         rank.setdefault(left + right, place)
-    special, pieces = tokenizer.special, tokenizer.vocabulary()
+    special = tokenizer.special
     control = {special.pad, special.start, special.end}
-
-    def kind(i: int) -> int:
-        return UNKNOWN if i == special.unk else CONTROL if i in control else BYTE if i in tokenizer.byte_ids else NORMAL
-
-    written = [
-        field(PIECE, piece.encode()) + float_field(SCORE, -rank.get(piece, len(rank))) + field(KIND, kind(i))
-        for i, piece in enumerate(pieces)
-    ]
-    trainer = field(MODEL_TYPE, BPE) + field(VOCAB_SIZE, len(pieces)) + field(BYTE_FALLBACK, 1)
-    normalizer = field(NORMALIZER_NAME, b"identity") + field(ADD_PREFIX, 1) + field(REMOVE_SPACES, 0)
-    return b"".join([*(field(PIECES, one) for one in written), field(TRAINER, trainer), field(NORMALIZER, normalizer)])
+    model = ModelProto()
+    kinds = model.SentencePiece
+    for i, piece in enumerate(tokenizer.vocabulary()):
+        kind = kinds.NORMAL
+        if i == special.unk:
+            kind = kinds.UNKNOWN
+        elif i in control:
+            kind = kinds.CONTROL
+        elif i in tokenizer.byte_ids:
+            kind = kinds.BYTE
+        model.pieces.add(piece=piece, score=-rank.get(piece, len(rank)), type=kind)
+    trainer, normalizer = model.trainer_spec, model.normalizer_spec
+    trainer.model_type, trainer.vocab_size, trainer.byte_fallback = trainer.BPE, len(model.pieces), True
+    normalizer.name, normalizer.add_dummy_prefix, normalizer.remove_extra_whitespaces = "identity", True, False
+    return model.SerializeToString()

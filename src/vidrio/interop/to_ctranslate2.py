@@ -1,19 +1,37 @@
-"""A model folder → what `ctranslate2.Translator` loads, tokens to tokens, with the tokenizers beside it."""
+"""A model folder → what `ctranslate2.Translator` loads, tokens to tokens, int8, with the tokenizers beside it.
 
-import json
+CTranslate2 has defaults of its own for almost everything, and none of them is the paper's: sinusoids that start at
+position 1, a final norm, embeddings times √D, ε by kind of norm. So everything is written out, and what was written
+computes what `glass/` computes before the export is done.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from vidrio.fast.export import export
-from vidrio.interop.to_huggingface import marian_tokenizer, object_bytes
-from vidrio.model.files import write_atomically
-from vidrio.model.folder import TOKENIZERS, read_config
+import numpy as np
+
+from vidrio.errors import ModelError, about_file
+from vidrio.glass.paper.positions import TABLES
+from vidrio.glass.paper.transformer import Machine, build, translate_forced
+from vidrio.interop.to_huggingface import marian_tokenizer
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import TOKENIZERS, read_config, read_parameters
+from vidrio.model.parameters import output_is_tied, source_table, target_table
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
-POSITIONS = 1024  # tokens of a source that CTranslate2 takes unless told otherwise; Argos tells it nothing
+POSITIONS = 1024  # tokens of a source that CTranslate2 takes by default, and so Argos
+
+# Differences of a token's log-probability from that of glass/, the mean over the tokens of random sentences. float32
+# against float64 over some twenty layers leaves about 1e-5, a wrong table, norm or transpose 0.1 and more; eight bits
+# leave some hundredths, a row of weights that they cannot hold whole nats.
+LARGEST_DIFFERENCE = {"float32": 2e-3, "int8": 0.5}
+CHECKED_LENGTHS = (1, 2, 3, 5, 8, 13, 21, 34)  # tokens
 
 
 def export_ctranslate2(folder: Path, to: Path) -> dict[str, bytes]:
-    """Write the engine's files into the folder `to`; those of the tokenizers."""
+    """Write CTranslate2's files into the folder `to`; returns those of the tokenizers."""
     write_engine(folder, to)
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
@@ -23,9 +41,172 @@ def export_ctranslate2(folder: Path, to: Path) -> dict[str, bytes]:
 
 
 def write_engine(folder: Path, to: Path) -> None:
-    """CTranslate2's own files. Vidrio closes a source itself; others want that told."""
-    export(folder, to, positions=POSITIONS)
-    (to / "vidrio.json").unlink()
-    settings = json.loads((to / "config.json").read_text(encoding="utf-8"))
-    settings["add_source_eos"] = read_config(folder)[0].source_end
-    write_atomically(to / "config.json", object_bytes(settings))
+    """CTranslate2's own files in the new folder `to`, held to `glass/` in float32 and in int8."""
+    config, _ = read_config(folder)
+    problems = [f"its shape is {config.shape!r}"] if config.shape != "encoder-decoder" else []
+    problems += [f"it has no {name} token" for name in ("start", "end") if getattr(config.special, name) < 0]
+    if problems:
+        do = "only an encoder-decoder that translates can be exported"
+        raise ModelError(f"{folder} cannot be exported for CTranslate2", found="; ".join(problems), do=do)
+    source, target = read_tokenizers(folder, config)
+    vocabularies = (
+        filled(source.vocabulary(), config.source_vocabulary),
+        filled(target.vocabulary(), config.target_vocabulary),
+    )
+    parameters = read_parameters(folder)
+    machine = build(config, parameters)  # refuses parameters that do not fit the config
+    with tempfile.TemporaryDirectory() as temporary:
+        for quantisation, place in (("float32", Path(temporary) / "float32"), ("int8", to)):
+            write(place, config, parameters, vocabularies, quantisation)
+            check(place, machine, vocabularies, quantisation)
+
+
+def filled(tokens: list[str], rows: int) -> list[str]:
+    """One token for each row of an embedding, which may have a few rows more than the vocabulary has tokens."""
+    return tokens + [f"<unused {row}>" for row in range(len(tokens), rows)]
+
+
+# --- the weights, as CTranslate2 wants them ---------------------------------------------------------------------------
+
+
+def write(
+    to: Path,
+    config: ModelConfig,
+    parameters: Mapping[str, np.ndarray],
+    vocabularies: tuple[list[str], list[str]],
+    quantisation: str,
+) -> None:
+    spec = specify(config, parameters)
+    source_tokens, target_tokens = vocabularies
+    spec.register_source_vocabulary(source_tokens)
+    spec.register_target_vocabulary(target_tokens)
+    special = config.special
+    spec.config.decoder_start_token = spec.config.bos_token = target_tokens[special.start]
+    spec.config.eos_token = target_tokens[special.end]
+    spec.config.unk_token = target_tokens[special.unk if special.unk >= 0 else special.end]
+    spec.config.add_source_bos = False
+    spec.config.add_source_eos = config.source_end
+    spec.config.layer_norm_epsilon = config.norm_epsilon
+    spec.validate()
+    spec.optimize(quantization=quantisation)  # finds what is tied, then quantises; in place, on copies of ours
+    to.mkdir()
+    with about_file(to):
+        spec.save(str(to))
+
+
+def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
+    """A CTranslate2 specification filled with our parameters."""
+    from ctranslate2.specs.common_spec import Activation
+    from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
+
+    p = {name: np.array(value, dtype=np.float32) for name, value in parameters.items()}
+    choices: dict[str, Any] = {
+        "pre_norm": config.norm == "pre",
+        "no_final_norm": config.norm != "pre",
+        "activation": {"relu": Activation.RELU, "gelu": Activation.GELU, "swish": Activation.SWISH}[config.activation],
+        "head_dim": None if config.d_head * config.n_heads == config.d_model else config.d_head,
+    }
+    encoder = TransformerEncoderSpec(config.n_encoder_layers, config.n_heads, **choices)
+    # The attention that can be asked for is the mean of the last layer's heads.
+    decoder = TransformerDecoderSpec(
+        config.n_decoder_layers, config.n_heads, alignment_layer=-1, alignment_heads=config.n_heads, **choices
+    )
+    encoder.embeddings[0].weight = p[source_table(config)]
+    decoder.embeddings.weight = p[target_table(config)].copy()
+    encoder.scale_embeddings = decoder.scale_embeddings = config.scale_embeddings
+    encoder.position_encodings.encodings = position_table(config, p, "src.pos")
+    decoder.position_encodings.encodings = position_table(config, p, "tgt.pos")
+    for n, layer in enumerate(encoder.layer):
+        fill_attention(layer.self_attention, p, f"enc.{n}.self", ["QKV"])
+        fill_feed_forward(layer.ffn, p, f"enc.{n}.ffn")
+    for n, layer in enumerate(decoder.layer):
+        fill_attention(layer.self_attention, p, f"dec.{n}.self", ["QKV"])
+        fill_attention(layer.attention, p, f"dec.{n}.cross", ["Q", "KV"])
+        fill_feed_forward(layer.ffn, p, f"dec.{n}.ffn")
+    if config.norm == "pre":
+        fill_norm(encoder.layer_norm, p, "enc.norm")
+        fill_norm(decoder.layer_norm, p, "dec.norm")
+    decoder.projection.weight = p[target_table(config)].copy() if output_is_tied(config) else transposed(p["out.W"])
+    if "out.b" in p:
+        decoder.projection.bias = p["out.b"]
+    return TransformerSpec(encoder, decoder)
+
+
+def position_table(config: ModelConfig, p: Mapping[str, np.ndarray], learned: str) -> np.ndarray:
+    """Our own table, always: CTranslate2's own sinusoids are not §3.5's. A computed one may be longer than ours."""
+    if config.positions == "learned":
+        return p[learned].copy()
+    return TABLES[config.positions](max(POSITIONS, config.max_positions), config.d_model).astype(np.float32)
+
+
+def fill_attention(spec: Any, p: Mapping[str, np.ndarray], name: str, matrices: Sequence[str]) -> None:
+    """The projections, those of each matrix side by side, then O."""
+    for linear, letters in zip(spec.linear, matrices, strict=False):
+        fill_fused(linear, p, name, letters)
+    output = spec.linear[-1]
+    output.weight = transposed(p[f"{name}.WO"])
+    if f"{name}.bO" in p:
+        output.bias = p[f"{name}.bO"]
+    fill_norm(spec.layer_norm, p, f"{name}.norm")
+
+
+def fill_fused(spec: Any, p: Mapping[str, np.ndarray], name: str, letters: str) -> None:
+    """Projections side by side, each with its heads side by side: H × D × K → (H·K) × D, rows are outputs."""
+    parts = [p[f"{name}.W{letter}"].transpose(0, 2, 1) for letter in letters]
+    spec.weight = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
+    if f"{name}.bQ" in p:
+        spec.bias = np.concatenate([p[f"{name}.b{letter}"].ravel() for letter in letters])
+
+
+def fill_feed_forward(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
+    spec.linear_0.weight, spec.linear_0.bias = transposed(p[f"{name}.W1"]), p[f"{name}.b1"]
+    spec.linear_1.weight, spec.linear_1.bias = transposed(p[f"{name}.W2"]), p[f"{name}.b2"]
+    fill_norm(spec.layer_norm, p, f"{name}.norm")
+
+
+def fill_norm(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
+    spec.gamma, spec.beta = p[f"{name}.gain"], p[f"{name}.bias"]
+
+
+def transposed(W: np.ndarray) -> np.ndarray:
+    """x W is how we multiply; CTranslate2 keeps Wᵀ."""
+    return np.ascontiguousarray(W.T)
+
+
+# --- the check --------------------------------------------------------------------------------------------------------
+
+
+def check(exported: Path, machine: Machine, vocabularies: tuple[list[str], list[str]], quantisation: str) -> None:
+    """Translate random sentences greedily with what was written: every choice and its log-probability are those of
+    `glass/`, up to rounding."""
+    import ctranslate2
+
+    config, (source_tokens, target_tokens) = machine.config, vocabularies
+    translator = ctranslate2.Translator(str(exported), inter_threads=1, intra_threads=1)
+    special = config.special
+    number = {token: i for i, token in enumerate(target_tokens)}
+    usual = [i for i in range(config.source_vocabulary) if i not in vars(special).values()]
+    generator = np.random.default_rng(20170612)
+    room = config.max_positions - len(config.source_close)
+    differences, behind = [0.0], [0.0]
+    for length in sorted({min(n, room) for n in CHECKED_LENGTHS if usual and room > 0}):
+        ids = [*map(int, generator.choice(usual, length))]
+        source = [source_tokens[i] for i in ids]
+        most = max(1, min(48, config.max_positions - 1))
+        [result] = translator.translate_batch([source], beam_size=1, max_decoding_length=most)
+        [scored] = translator.score_batch([source], [result.hypotheses[0]])
+        chosen = [*(number[token] for token in result.hypotheses[0]), special.end]
+        prob_TV = translate_forced(machine, [*ids, *config.source_close], [special.start, *chosen[:-1]])
+        with np.errstate(divide="ignore"):
+            log_prob_TV = np.log(prob_TV)
+        rows = range(len(chosen))
+        differences += [abs(float(log_prob_TV[t, chosen[t]]) - scored.log_probs[t]) for t in rows]
+        log_prob_TV[0, special.end] = -np.inf  # not allowed at the first step
+        behind += [float(log_prob_TV[t].max() - log_prob_TV[t, chosen[t]]) for t in rows[:most]]
+    difference, most_behind = float(np.mean(differences)), max(behind) if quantisation == "float32" else 0.0
+    if not max(difference, most_behind) <= LARGEST_DIFFERENCE[quantisation]:
+        raise ModelError(
+            f"the exported {quantisation} model does not compute what the model computes",
+            found=f"its log-probabilities differ by {difference:.2g} on average, a greedy choice by {most_behind:.2g}",
+            do="report this: it is a fault of vidrio or of CTranslate2, or eight bits cannot hold the weights",
+        )

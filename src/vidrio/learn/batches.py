@@ -4,9 +4,9 @@ The order is a function of the seed and the epoch alone: whoever knows seed, epo
 next, so a run can stop anywhere and go on exactly.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -31,14 +31,9 @@ class Batch:
     n_tokens: int  # of source and target, without padding
 
     def to(self, device: torch.device) -> "Batch":
-        return self._with(lambda tensor: tensor.to(device))
-
-    def twice(self) -> "Batch":
-        """Each sentence two times, one after the other. What is counted is what there is to learn from: the same."""
-        return self._with(lambda tensor: tensor.repeat_interleave(2, 0))
-
-    def _with(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        tensors: dict[str, Any] = {name: change(part) for name, part in vars(self).items() if isinstance(part, Tensor)}
+        tensors: dict[str, Any] = {
+            name: part.to(device) for name, part in vars(self).items() if isinstance(part, Tensor)
+        }
         return replace(self, **tensors)
 
 
@@ -84,19 +79,10 @@ def plan(examples: Examples, most: int, longest: int, key: Sequence[int]) -> lis
     return [batches[i] for i in random.permutation(len(batches))]
 
 
-def collate(
-    examples: Examples, which: Ids, config: ModelConfig, split_rate: float = 0.0, key: Sequence[int] = ()
-) -> Batch:
-    """Look the pairs up, split their words otherwise if that is wished, and pad them to the longest."""
+def collate(examples: Examples, which: Ids, config: ModelConfig) -> Batch:
+    """Look the pairs up and pad them to the longest."""
     special = config.special
     source, target = (side.gather(which) for side in (examples.source, examples.target))
-    if split_rate:
-        others = [
-            resplit(*side, split_rate, np.random.default_rng([*key, n])) if resplit else side
-            for n, (resplit, side) in enumerate(zip(examples.resplit, (source, target), strict=True))
-        ]
-        if all(lengths.max(initial=0) < config.max_positions for _, lengths in others):  # it makes sentences longer
-            source, target = others
     source_BS, source_lengths = np.zeros((len(which), 0), dtype=np.int64), np.zeros(len(which), dtype=np.int64)
     if config.has_encoder:
         end = list(config.source_close)
@@ -140,15 +126,22 @@ class Position:
     batch: int = 0  # of this epoch, the next one to take
 
 
-Streamed = tuple[Position, float, Ids]  # a batch's pair numbers last; before them where the run is after it
+class Streamed(NamedTuple):
+    """A batch to come, and where the run is after it."""
+
+    examples: Examples
+    pairs: Ids
+    position: Position
+    epoch: float  # passes over the data
 
 
-def stream(examples: Examples, most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
-    """Batches without end, from a position on: the position after each, the passes then done, and its pair numbers."""
+def stream(encodings: Sequence[Examples], most: int, longest: int, seed: int, position: Position) -> Iterator[Streamed]:
+    """Batches without end, from a position on. The pairs may be encoded in several ways: each pass takes the next."""
     epoch, first = position.epoch, position.batch
     while True:
+        examples = encodings[epoch % len(encodings)]
         batches = plan(examples, most, longest, (seed, epoch))
         for done in range(first + 1, len(batches) + 1):
             after = Position(epoch, done) if done < len(batches) else Position(epoch + 1, 0)
-            yield after, epoch + done / len(batches), batches[done - 1]
+            yield Streamed(examples, batches[done - 1], after, epoch + done / len(batches))
         epoch, first = epoch + 1, 0

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from vidrio.text.reading.lexicon import Entry
-from vidrio.text.reading.word_list import LETTERS
+from vidrio.translate.lexicon import LETTERS, Entry
 
 FREQUENT = 0.02  # of the pairs: a word in more of them is known, and everybody's companion
 LONG = 60  # words that are not frequent, in a sentence; a longer one tells little

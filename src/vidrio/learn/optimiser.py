@@ -1,4 +1,4 @@
-"""A step of learning: how large it is, clipping, Adam (AdamW) and Muon; all on flat vectors."""
+"""A step of learning: how large it is, clipping, Adam (AdamW) and PyTorch's Muon; all on flat vectors."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.parameters import Parameters
 
 PIECE = 1 << 16  # parameters
 LONGEST_WARMUP = 0.1  # of the training, however many steps that are
@@ -75,53 +75,24 @@ class Adam:
         return 1 - self.beta1**self.step, 1 - self.beta2**self.step
 
 
-# --- Muon -------------------------------------------------------------------------------------------------------------
-#
-# A matrix's gradient is mostly a few directions over and over; Adam, which knows single numbers only, follows them.
-# Muon makes all directions of the mean gradient equally long, so that the rare ones are learned from too (Jordan et
-# al. 2024, "Muon: an optimizer for hidden layers in neural networks"). Tables, gains and biases go by Adam as before.
+def update_by_muon(adam: Adam, parameters: Parameters, gradient: Tensor, rate: float) -> None:
+    """One step, in place: Adam's, but the matrices of the layers by Muon (Jordan et al. 2024), at the same rate.
 
-ROUNDS, A, B, C = 5, 3.4445, -4.7750, 2.0315  # of Newton and Schulz: σ → Aσ + Bσ³ + Cσ⁵ brings 0.01 … 1 near 1
-LENGTH = 0.2  # a number's usual step in rates, as Adam's, so that both learn at one rate (Liu et al. 2025, §2.2)
-
-
-def update_by_muon(
-    adam: Adam, parameters: Parameters, gradient: Tensor, rate: float, dtype: torch.dtype
-) -> list[Tensor]:
-    """One step, in place: Adam's, but each matrix of a layer goes along the mean of its gradient made orthogonal. Gives
-    what was taken off each matrix at a rate of 1.
+    A matrix's gradient is mostly a few directions over and over; Adam, which knows single numbers only, follows them.
+    Muon makes all directions of the mean gradient equally long, so that the rare ones are learned from too. Its mean is
+    Adam's, so it needs no memory of its own.
     """
-    matrices = parameters.matrices(parameters.flat)
-    before = [matrix.clone() for matrix in matrices]
+    weights, means, gradients = (parameters.matrices(flat) for flat in (parameters.flat, adam.mean, gradient))
+    before = [tensor.clone() for tensor in (*weights, *means)]
     adam.update(parameters.flat, gradient, rate)
-    steps = muon_steps(adam, parameters, gradient, dtype)
-    for matrix, old, step in zip(matrices, before, steps, strict=True):
-        matrix.copy_(old.sub_(step, alpha=rate))
-    return steps
-
-
-def muon_steps(adam: Adam, parameters: Parameters, gradient: Tensor, dtype: torch.dtype) -> list[Tensor]:
-    """What is taken off each matrix at a rate of 1, after Adam's means have seen this gradient."""
-    means, gradients = parameters.matrices(adam.mean), parameters.matrices(gradient)
-    steps: list[Tensor] = [gradient] * len(means)
-    for shape in dict.fromkeys(mean.shape for mean in means):
-        same = [place for place, mean in enumerate(means) if mean.shape == shape]
-        # Nesterov's: where the mean will be if the next gradient is like this one.
-        ahead = torch.stack([torch.lerp(means[place], gradients[place], 1 - adam.beta1) for place in same])
-        lengths = LENGTH * math.sqrt(max(shape)) * orthogonal(ahead, dtype)
-        for place, step in zip(same, lengths, strict=True):
-            steps[place] = step
-    return steps
-
-
-def orthogonal(matrices_NRC: Tensor, dtype: torch.dtype) -> Tensor:
-    """Each with its directions kept and all their lengths (singular values) made about 1, computed in `dtype`."""
-    lengths_N11 = torch.linalg.matrix_norm(matrices_NRC, keepdim=True).clamp_min_(torch.finfo(dtype).tiny)
-    x = (matrices_NRC / lengths_N11).to(dtype)
-    for _ in range(ROUNDS):
-        square = torch.bmm(x, x.mT)
-        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=B, alpha=C), x, beta=A)
-    return x.to(matrices_NRC.dtype)
+    for tensor, old in zip((*weights, *means), before, strict=True):
+        tensor.copy_(old)
+    # "match_rms_adamw": steps as long as Adam's (Liu et al. 2025, §2.2).
+    muon = torch.optim.Muon(weights, lr=rate, weight_decay=0.0, momentum=adam.beta1, adjust_lr_fn="match_rms_adamw")
+    for weight, mean, of_weight in zip(weights, means, gradients, strict=True):
+        weight.grad = of_weight
+        muon.state[weight]["momentum_buffer"] = mean
+    muon.step()
 
 
 def clip(gradient: Tensor, most: float) -> float:

@@ -12,12 +12,12 @@ import torch
 
 from vidrio.data.store import in_memory
 from vidrio.errors import RunError
+from vidrio.learn import model
 from vidrio.learn.batches import collate
-from vidrio.learn.net import model
-from vidrio.learn.net.loss import gradient_of
-from vidrio.learn.net.parameters import Parameters
+from vidrio.learn.loss import gradient_of
 from vidrio.learn.optimiser import Adam, Schedule, clip
-from vidrio.learn.run.run_files import is_due
+from vidrio.learn.parameters import Parameters
+from vidrio.learn.run_files import is_due
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 

@@ -1,42 +1,29 @@
 """A training, phase after phase: prepare the data → choose a plan → begin or go on → the loop → the best model, judged
-and written.
-
-Every phase is a file of `run/`; this one says what follows what.
+and written. Every phase is a file; this one says what follows what.
 """
 
 import json
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from vidrio.data.lock import LOCK
-from vidrio.data.store import Examples
+from vidrio.data.lock import LOCK, only_one
 from vidrio.errors import RunError, VidrioError
-from vidrio.learn.processes import ALONE, Processes, at_work, join, leave, owner_first, refuse_differences
-from vidrio.learn.run.choose import Room, choose_plan, refuse_nonsense
-from vidrio.learn.run.finish import (
-    Judgement,
-    Learned,
-    best_model,
-    judge,
-    measure_confidence,
-    write_card,
-    write_model,
-)
-from vidrio.learn.run.loop import Training, loop
-from vidrio.learn.run.machine import Sweeper, find_device, free_memory, shares_for
-from vidrio.learn.run.plan import Plan, duration, read_plan, write_plan
-from vidrio.learn.run.prepare import DataFolder, Task, describe, sentence_pairs
-from vidrio.learn.run.request import Reporter, Request
-from vidrio.learn.run.state import State, resume, share_state
+from vidrio.learn import choose
+from vidrio.learn.finish import Judgement, Learned, best_model, judge, write_card, write_model
+from vidrio.learn.loop import Training, loop
+from vidrio.learn.machine import Sweeper, find_device
+from vidrio.learn.plan import Plan, duration, read_plan, write_plan
+from vidrio.learn.processes import ALONE, Processes, join, leave
+from vidrio.learn.request import Reporter, Request
+from vidrio.learn.state import State, resume, share_state
+from vidrio.learn.task import Task, describe, load_task, make_task
+from vidrio.learn.validate import validation
 from vidrio.model.parameters import random_parameters
-from vidrio.text.tokens.bpe_dropout import Dropout
-from vidrio.translate.translator import Translator
 
 
 def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, Judgement] | None:
@@ -55,22 +42,21 @@ def train(request: Request, reporter: Reporter | None = None) -> tuple[Learned, 
 
 def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) -> Learned | None:
     """Train in the run's folder from the beginning, or go on where an earlier run was stopped."""
-    run, free_unused = request.folder / "run", Sweeper()
     refuse_other_folders(request.folder)
     device = find_device(request.choices.device)
-    memory = free_memory(device) if request.memory is None else request.memory
-    room = Room(device, memory, processes, shares_for(device))
-    with at_work(run, processes) as owner:
-        with leaving_nothing(run) if owner else nullcontext():
-            before = read_plan(run) if processes.leads else None
-            if processes.leads:
-                refuse_nonsense(request, before)
-            task = owner_first(owner, processes, lambda: prepare(request, DataFolder(run, owner, before), reporter))
-            refuse_differences(task.examples, repr(task.fingerprints), processes)
-            plan = choose(request, task, before, room, reporter)
-            state = begin_or_go_on(request, plan, room, reporter)
-        examples = with_subword_dropout(task) if plan.recipe.subword_dropout else task.examples
-        for record in loop(Training(examples, plan.recipe, task.validate, run, processes, room.shares), state):
+    with only_one(request.run) if processes.leads else nullcontext():
+        if processes.leads:
+            with leaving_nothing(request.run):
+                task, plan = planned(request, device, processes, reporter)
+                state = begin_or_go_on(request, plan, device if processes.size == 1 else torch.device("cpu"), reporter)
+            processes.broadcast_text(plan.to_text())
+        else:
+            plan = Plan.from_json(json.loads(processes.broadcast_text("")))
+            task, state = load_task(request.run, plan.task, plan.data, plan.tokens), None
+        state = share_state(state, plan.config, device, processes)
+        free_unused = Sweeper()
+        validate = validation(task, task.held_out)
+        for record in loop(Training(task.encodings, plan.recipe, validate, request.run, processes), state):
             reporter.watch(record)
             free_unused()
         if not processes.leads:
@@ -82,20 +68,26 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
         return learned
 
 
+def planned(request: Request, device: torch.device, processes: Processes, reporter: Reporter) -> tuple[Task, Plan]:
+    """The data, made or found made, and the plan: the run's, or a new one."""
+    before = read_plan(request.run)
+    choose.refuse_nonsense(request, before)
+    plan = None if before is None else choose.continued(before, request.choices, processes.size)
+    task = make_task(request, before, reporter.progress)
+    say(reporter, describe(task))
+    plan = choose.for_processes(plan or choose.new_plan(request, task, device), processes.size, begun=plan is not None)
+    say(reporter, [*choose.describe_plan(plan, device, task), *choose.too_long(plan, task)])
+    write_plan(request.run, plan)
+    return task, plan
+
+
 def finish(learned: Learned, reporter: Reporter) -> Judgement:
     """Write the model's folder, all of it but the report, and judge the model as it will be used."""
-    folder, translates = learned.request.folder, learned.task.kind == "translate"
     write_model(learned)
-    if translates:
-        say(reporter, ["exporting for the fast engine …"])
     judgement = judge(learned, reporter.progress)
     say(reporter, [f"{score.metric} {score.value:.2f}   {score.signature}" for score in judgement.scores])
     say(reporter, [f"warning: {warning}" for warning in judgement.warnings])
     write_card(learned, judgement)
-    if translates:
-        # Its files are held to the config, which tells the scores now.
-        translator = Translator.load(folder, engine="fast")
-        say(reporter, measure_confidence(translator, learned.task.held_out, reporter.progress))
     return judgement
 
 
@@ -113,53 +105,21 @@ def refuse_other_folders(folder: Path) -> None:
         raise RunError(f"{folder} is not empty", found=what, do="give a new folder, or one of an earlier run")
 
 
-def prepare(request: Request, folder: DataFolder, reporter: Reporter) -> Task:
-    """What the task learns from, made or found made."""
-    if request.choices.task == "translate":
-        task = sentence_pairs(folder, request.material, request.start, reporter.progress)
-    else:
-        from vidrio.learn.run.prepare_texts import texts
-
-        task = texts(folder, request.material, request.choices.task, reporter.progress)
-    say(reporter, describe(task))
-    return task
-
-
-def choose(request: Request, task: Task, before: Plan | None, room: Room, reporter: Reporter) -> Plan:
-    """The leading process's plan, for all."""
-    if not room.processes.leads:
-        return Plan.from_json(json.loads(room.processes.broadcast_text("")))
-    plan, lines = choose_plan(request, task, before, room)
-    say(reporter, lines)
-    write_plan(request.folder / "run", plan)
-    room.processes.broadcast_text(plan.to_text())
-    return plan
-
-
-def begin_or_go_on(request: Request, plan: Plan, room: Room, reporter: Reporter) -> State:
-    """The run's state, saved or new: one process has it, and gives it to the others."""
-    if not room.processes.leads:
-        return share_state(None, plan.config, room.device, room.processes)
-    device = room.device if room.processes.size == 1 else torch.device("cpu")
-    saved, start = resume(request.folder / "run", plan.config, device), request.start
+def begin_or_go_on(request: Request, plan: Plan, device: torch.device, reporter: Reporter) -> State:
+    """The run's state, saved or new."""
+    saved, start = resume(request.run, plan.config, device), request.start
     if saved is not None:
         state, damaged = saved
-        line = f"going on from step {state.step:,}, {duration(state.seconds)} in" + (f" ({damaged})" if damaged else "")
-    else:
-        random = np.random.default_rng([plan.recipe.seed, 0])
-        arrays = start.parameters() if start else random_parameters(plan.config, random)
-        state = State.of_arrays(plan.config, arrays, device)
-        what = f"the parameters of {start.folder.name}" if start else "random parameters"
-        line = f"beginning with {what}, seed {plan.recipe.seed}"
-    state = share_state(state, plan.config, room.device, room.processes)
-    reporter.say(line)
-    return state
-
-
-def with_subword_dropout(task: Task) -> Examples:
-    """The examples, with the means to split their words otherwise."""
-    source, target = (Dropout(tokenizer) if tokenizer else None for tokenizer in (task.source, task.target))
-    return replace(task.examples, resplit=(source, target))
+        reporter.say(
+            f"going on from step {state.step:,}, {duration(state.seconds)} in" + (f" ({damaged})" if damaged else "")
+        )
+        return state
+    arrays = (
+        start.parameters() if start else random_parameters(plan.config, np.random.default_rng([plan.recipe.seed, 0]))
+    )
+    what = f"the parameters of {start.folder.name}" if start else "random parameters"
+    reporter.say(f"beginning with {what}, seed {plan.recipe.seed}")
+    return State.of_arrays(plan.config, arrays, device)
 
 
 @contextmanager

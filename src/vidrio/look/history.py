@@ -1,7 +1,7 @@
 """What a model's folder tells of its learning: the same sentence at every age, what the right answer costs, one
 parameter's life.
 
-The ages are the snapshots that a training run kept (`learn/run/run_files.py`); each is run by the glass engine like any
+The ages are the snapshots that a training run kept (`learn/run_files.py`); each is run by the glass engine like any
 model, so PyTorch is not needed.
 """
 
@@ -18,7 +18,7 @@ from vidrio.glass.paper.maths import Array
 from vidrio.glass.paper.transformer import build
 from vidrio.glass.proof.receipts import locate
 from vidrio.hypothesis import Options, default_options
-from vidrio.learn.run.run_files import snapshots
+from vidrio.learn.run_files import snapshots
 from vidrio.look.blocks import Block, Note, Table, apart
 from vidrio.look.layout import lying
 from vidrio.look.measures import entropy, likeliest

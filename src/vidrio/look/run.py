@@ -134,6 +134,11 @@ class Look:
         return max((abs(a - b) for a, b in zip(traced, searched, strict=False)), default=0.0)
 
     @property
+    def tolerance(self) -> float:
+        """The largest `disagreement` that rounding explains."""
+        return 1e-9 if self.model.dtype == np.float64 else 1e-3
+
+    @property
     def chosen_ids(self) -> list[int]:
         """The token taken after each row of the decoder."""
         return [int(i) for i in self.trace.values.get("out.choice", ())]

@@ -7,14 +7,12 @@ translation that was printed, and not what another search finds.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vidrio.errors import ModelError
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import Options
 from vidrio.look.command_line import CommandLine
 from vidrio.look.run import LoadedModel, Look, Printed, look
-from vidrio.text.reading.capitals import Form
-from vidrio.text.reading.signs import DOLLAR
-from vidrio.translate.engines import Engine, open_engine
-from vidrio.translate.glass_engine import Glass
+from vidrio.text.casing import Form
+from vidrio.text.mask import DOLLAR
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 
@@ -38,16 +36,8 @@ def read_as_translated(model: LoadedModel, text: str, options: Options) -> Readi
     if not text.strip():
         return Reading("")
     tokenizers = (model.source_tokenizer, model.target_tokenizer)
-    translator = Translator(model.path, model.config, model.about, tokenizers, _engine(model))
+    translator = Translator(model.path, model.config, model.about, tokenizers, Engine.load(model.path, model.config))
     return reading(model, translator.translate(text, options))
-
-
-def _engine(model: LoadedModel) -> Engine:
-    """The one that translates; of a model that it cannot take, the glass."""
-    try:
-        return open_engine(model.path, model.config)
-    except ModelError:
-        return Glass(model.machine)
 
 
 def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Reading:
@@ -63,8 +53,6 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
         notes.append(f"{told(sentence)}{around}")
     elif sentence.text != model.target_tokenizer.decode(sentence.best.ids):
         notes.append(f"its translation is written “{sentence.text}”")
-    if sentence.avoided:
-        notes.append(f"searched a second time, to avoid what a first translation had: {sentence.avoided}")
     printed = Printed(sentence.best, sentence.options)
     return Reading(sentence.given, printed, notes=notes)
 
@@ -85,7 +73,7 @@ def _others(sentences: Sequence[Sentence], shown: int) -> str:
 
 def told(sentence: Sentence) -> str:
     """How a sentence is read, and how its translation is written."""
-    read = sentence.prepared
+    read = sentence.masked
     form = [] if read.form is Form.PLAIN else [read.form.value]
     hidden = zip(read.symbols, read.places, strict=True)
     money = [f"{read.money} is read as {DOLLAR}"] if read.money else []

@@ -5,6 +5,7 @@ Cephes' expf and logf, good to two units in the last place.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 F = np.float32
 LANES = 16
@@ -26,7 +27,7 @@ def rint(x: np.ndarray) -> np.ndarray:
     return (x + _TO_WHOLE) - _TO_WHOLE
 
 
-def exp(x: np.ndarray) -> np.ndarray:
+def exp(x: ArrayLike) -> np.ndarray:
     """eˣ; 0 below −87, e⁸⁸ above 88."""
     x = np.asarray(x, F)
     vanishes = x < F(-87)
@@ -40,7 +41,7 @@ def exp(x: np.ndarray) -> np.ndarray:
     return np.where(vanishes, F(0), y * power)
 
 
-def log(x: np.ndarray) -> np.ndarray:
+def log(x: ArrayLike) -> np.ndarray:
     """The natural logarithm of normal numbers above 0."""
     m, e = np.frexp(np.asarray(x, F))
     small = m < _SQRT_HALF
@@ -54,7 +55,7 @@ def log(x: np.ndarray) -> np.ndarray:
     return y + e * _LN2
 
 
-def in_lanes(x: np.ndarray) -> np.ndarray:
+def in_lanes(x: ArrayLike) -> np.ndarray:
     """The sum over the last axis: 16 lanes from left to right, from +0 on, which are then folded in halves."""
     x = np.asarray(x, F)
     rows = -(-x.shape[-1] // LANES)

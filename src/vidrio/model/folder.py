@@ -5,11 +5,8 @@
       model.safetensors   the parameters, under the names of `parameters.py`
       tokenizer.json      one Hugging Face `tokenizers` file (target-tokenizer.json, if separate)
       README.md           the model card
-      confidence.json     what its probabilities are worth, if that was measured (confidence.py)
-      words.txt           the words of the language that it writes, if it has a list (text/reading/word_list.py)
-      lexicon.tsv         which words translate which, where it knows none, if it has one (text/reading/lexicon.py)
-      fast/               the CTranslate2 files, made from the above; may be rebuilt at any time. Of a packaged model
-                          only their manifest: what they come to
+      words.txt           the words of the language that it writes, if it has a list (translate/lexicon.py)
+      lexicon.tsv         which words translate which, where it knows none, if it has one (translate/lexicon.py)
 
 Nothing here runs code from the folder, and no pickle is ever read. Every file is written beside its place, then moved
 there, `config.json` last: a kill at any moment leaves the last good model or none.
@@ -41,8 +38,8 @@ class About:
     source_language: str = ""
     target_language: str = ""
     labels: list[str] = field(default_factory=list)  # a classifier's classes
-    symbols: str = ""  # that the model has learned to copy, each for anything (text/reading/prepared.py)
-    translated: str = ""  # rare words that it translates, with blanks between (text/reading/prepared.py)
+    symbols: str = ""  # that the model has learned to copy, each for anything (text/mask.py)
+    translated: str = ""  # rare words that it translates, with blanks between (text/mask.py)
     provenance: dict[str, Any] = field(default_factory=dict)  # data, licences, command, time, machine
     scores: list[dict[str, Any]] = field(default_factory=list)  # each with its signature
 

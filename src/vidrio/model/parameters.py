@@ -1,7 +1,7 @@
 """The trained numbers: their names, axes and shapes, as one function of the config.
 
 These names are the addresses of the parameters and the keys in `model.safetensors`; `glass/`, `learn/` and
-`fast/` share them and nothing else. Matrices stand as the paper writes them, x W + b, so `enc.0.self.WQ`[h] *is* the
+`engine/` share them and nothing else. Matrices stand as the paper writes them, x W + b, so `enc.0.self.WQ`[h] *is* the
 paper's W_h^Q.
 
 Every sub-layer (`self`, `cross`, `ffn`) owns the layer norm that belongs to it.

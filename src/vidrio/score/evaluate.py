@@ -1,22 +1,12 @@
-"""Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came.
-
-How scores are counted is told in metrics.py.
-"""
+"""Corpus → scores: how good a model's translations of a test set are, how sure that is, and how fast they came."""
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from vidrio.data.progress import Progress, Work
-from vidrio.errors import DataError
 from vidrio.hypothesis import Options
-from vidrio.model.files import sha256
-from vidrio.score.metrics import Metrics, Score, chrf_of_each, chrf_signature, corpus_scores
-from vidrio.text.utf8 import Decoder
-from vidrio.translate.confidence import Confidence, calibrated, in_reference, sentence_feature
+from vidrio.score.metrics import Metrics, Score, corpus_scores
 from vidrio.translate.translator import Translator
 
 
@@ -31,7 +21,7 @@ class Run:
 
     @property
     def tokens_per_second(self) -> float:
-        return self.tokens / self.seconds if self.seconds else 0.0
+        return self.tokens / max(self.seconds, 1e-9)
 
 
 @dataclass(frozen=True)
@@ -66,7 +56,6 @@ def evaluate(
 
 def translate_all(translator: Translator, sources: Sequence[str], options: Options | None = None) -> Run:
     """Translate a test set, with the clock on; what loading and the first call cost is not counted."""
-    options = replace(options or translator.options, scores=False)
     translator.translate(sources[:1], options)
     began = time.perf_counter()
     translated = list(translator.stream(sources, options))
@@ -78,43 +67,6 @@ def translate_all(translator: Translator, sources: Sequence[str], options: Optio
     return Run([translation.text for translation in translated], seconds, tokens, cut)
 
 
-def calibrate(
-    translator: Translator,
-    sources: Sequence[str],
-    references: Sequence[str],
-    options: Options | None = None,
-    *,
-    about: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> Confidence:
-    """How far the model's probabilities tell the quality of its translations. Pairs that it has not learned from are
-    translated; one half fits the curves of confidence.py, the other measures them. Only single sentences count.
-
-    `about` is kept with it, for people: which files these are.
-    """
-    measuring = Work("measuring confidence", len(sources))
-    if progress:
-        progress.work = measuring
-    plain = []
-    for translation in translator.stream(sources, options):
-        plain.append(translation)
-        measuring.done += 1
-    translations = translator.with_token_scores(plain)
-    pairs = zip(translations, references, strict=True)
-    single = [(translation, reference) for translation, reference in pairs if len(translation.sentences) == 1]
-    qualities = chrf_of_each([translation.text for translation, _ in single], [reference for _, reference in single])
-    sentences, words = [], []
-    for (translation, reference), quality in zip(single, qualities, strict=True):
-        (sentence,) = translation.sentences
-        sentences.append((sentence_feature(sentence.best.token_log_probs), quality / 100))
-        features = translator.word_features(sentence)
-        right = in_reference([word.text for word, _ in features], reference)
-        words.append([(probability, there) for (_, probability), there in zip(features, right, strict=True)])
-    on = {**(about or {}), "lines": len(sources), "one sentence": len(sentences), "chrF": chrf_signature()}
-    on["beam"] = (options or translator.options).beam
-    return calibrated(sentences, words, sha256(translator.folder / "model.safetensors"), on)
-
-
 def bits_per_character(translator: Translator, sources: Sequence[str], references: Sequence[str]) -> tuple[float, int]:
     """How many bits the model needs for a character of the references: (bits, pairs that were empty or too long).
 
@@ -124,23 +76,3 @@ def bits_per_character(translator: Translator, sources: Sequence[str], reference
     log_prob = sum(scored.log_prob for scored in translator.score(fitting))
     characters = sum(len(reference) for _, reference in fitting)
     return -log_prob / math.log(2) / max(1, characters), len(sources) - len(fitting)
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a test set's file."""
-    raw, decode = path.read_bytes(), Decoder(str(path))
-    lines = raw.removesuffix(b"\n").split(b"\n") if raw else []
-    return [decode(line).removesuffix("\r") for line in lines]
-
-
-def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
-    """Files whose lines belong together."""
-    files = [read_lines(path) for path in paths]
-    if not any(files):
-        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="give a line for each sentence")
-    if len({len(lines) for lines in files}) > 1:
-        counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
-        raise DataError(
-            "the lines of these files do not belong together", found=counts, do="give as many lines in each"
-        )
-    return files

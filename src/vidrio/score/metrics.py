@@ -3,11 +3,9 @@
 Confidence is a bootstrap over the lines; two systems are compared by a paired one, on the same draws of lines.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from vidrio.data.progress import Progress, Work
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -31,16 +29,10 @@ class Score:
 
 def quick_scores(translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """BLEU and chrF of a corpus, without any bootstrap."""
-    return {name.lower(): _corpus_score(name, translations, references) for name in ("BLEU", "chrF")}
-
-
-def chrf(translations: Sequence[str], references: Sequence[str]) -> float:
-    """chrF of some sentences together."""
-    return _corpus_score("chrF", translations, references)
-
-
-def _corpus_score(name: str, translations: Sequence[str], references: Sequence[str]) -> float:
-    return float(usual_metrics()[name].corpus_score(list(translations), [list(references)]).score)
+    metrics, right = usual_metrics(), [list(references)]
+    return {
+        name.lower(): float(metrics[name].corpus_score(list(translations), right).score) for name in ("BLEU", "chrF")
+    }
 
 
 def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list[float]:
@@ -48,13 +40,6 @@ def chrf_of_each(translations: Sequence[str], references: Sequence[str]) -> list
     metric = usual_metrics()["chrF"]
     pairs = zip(translations, references, strict=True)
     return [float(metric.sentence_score(translation, [reference]).score) for translation, reference in pairs]
-
-
-def chrf_signature() -> str:
-    """How chrF is counted here."""
-    metric = usual_metrics()["chrF"]
-    metric.sentence_score("a", ["a"])  # it tells only after a score
-    return str(metric.get_signature())
 
 
 def usual_metrics(*, tokenize: str = "13a", lowercase: bool = False) -> Metrics:
@@ -76,7 +61,6 @@ def corpus_scores(
     metrics: Metrics,
     *,
     against: Sequence[str] | None = None,
-    progress: Progress | None = None,
 ) -> tuple[list[Score], list[Score]]:
     """(the scores of the translations, those of the system that they are compared with, if any).
 
@@ -87,25 +71,16 @@ def corpus_scores(
     # sacreBLEU wants another system; where there is none, the translations stand in for it, and its p means nothing.
     rival = translations if against is None else against
     systems: list[tuple[str, Sequence[str]]] = [("other", list(rival)), ("this", list(translations))]
-    right = [list(lines) for lines in references]
-    signatures, columns = dict[str, Any](), dict[str, Any]()
-    scoring = Work("scoring", len(metrics))
-    if progress:
-        progress.work = scoring
-    for name, metric in metrics.items():  # each by itself draws the same lines
-        signature, results = PairedTest(systems, {name: metric}, right, "bs", DRAWS)()
-        signatures |= signature
-        columns |= {named: results[named] for named in signature}
-        scoring.done += 1
+    signatures, results = PairedTest(systems, metrics, list(map(list, references)), "bs", DRAWS)()
 
-    def score(name: str, system: int, p: float | None = None) -> Score:
-        found = columns[name][system]
-        return Score(name, float(found.score), float(found.mean), float(found.ci), str(signatures[name]), p)
+    def scores(system: int) -> Iterator[Score]:
+        for name, signature in signatures.items():
+            found: Any = results[name][system]
+            other: Any = results[name][0]
+            p = None
+            if system and against is not None:
+                # It counts the draws that differ by more than the systems do; where these are equal, it finds none.
+                p = float(found.p_value) if found.score != other.score else 1.0
+            yield Score(name, float(found.score), float(found.mean), float(found.ci), str(signature), p)
 
-    if against is None:
-        return [score(name, 1) for name in columns], []
-    # It counts the draws that differ by more than the systems do; where these do not differ at all, it finds none.
-    chances = {
-        name: float(this.p_value) if this.score != other.score else 1.0 for name, (other, this) in columns.items()
-    }
-    return [score(name, 1, chances[name]) for name in columns], [score(name, 0) for name in columns]
+    return list(scores(1)), [] if against is None else list(scores(0))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-ENOUGH = 2_000  # characters that tell it
+ENOUGH = 2_000  # characters that are looked at
 
 
 class Detected(NamedTuple):

@@ -32,7 +32,8 @@ class Waiting:
 
 
 class Gatherer:
-    """Texts wait here, at most `most` characters of them. `tell` hears of each batch its texts, characters, seconds."""
+    """Texts wait here, at most `most` characters of them. `observe` is called with the texts, characters and seconds of
+    each batch."""
 
     def __init__(
         self,
@@ -40,10 +41,10 @@ class Gatherer:
         threads: int,
         wait: float,
         most: int,
-        tell: Callable[[int, int, float], None] = lambda texts, characters, seconds: None,
+        observe: Callable[[int, int, float], None] = lambda texts, characters, seconds: None,
     ) -> None:
         self._threads, self._wait, self._most = threads, wait, most
-        self._tell = tell
+        self._observe = observe
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="translate")
         self._clients: deque[Waiting] = deque()
         self._at_work: set[asyncio.Task[None]] = set()
@@ -80,7 +81,7 @@ class Gatherer:
             client.texts.clear()
             for future in results:
                 if not future.cancel() and not future.cancelled():
-                    future.exception()  # told to nobody else
+                    future.exception()  # nobody else asks for it
 
     async def _work(self) -> None:
         """Batch after batch until nothing waits."""
@@ -91,7 +92,7 @@ class Gatherer:
             results = await self._translated(client, texts)
             seconds, characters = time.perf_counter() - began, sum(map(len, texts))
             self._speed = 0.8 * self._speed + 0.2 * characters / max(seconds, 1e-3)
-            self._tell(len(texts), characters, seconds)
+            self._observe(len(texts), characters, seconds)
             for (_, future), result in zip(rows, results, strict=True):
                 if not future.done():
                     future.set_exception(result) if isinstance(result, Exception) else future.set_result(result)

@@ -5,8 +5,6 @@ within bounds, and gives up the work of a client that leaves.
 """
 
 import asyncio
-import logging
-import secrets
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +35,6 @@ HEADERS = {
 # LibreTranslate's routes, which scripts of other sites may use. There are no cookies, so nothing is done in anybody's
 # name.
 OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/stream", "/health")
-log = logging.getLogger("vidrio.serve")
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
@@ -58,59 +55,44 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
         "Access-Control-Allow-Origin": settings.cors,
         "Access-Control-Allow-Headers": "Authorization, Content-Type",
         "Access-Control-Allow-Methods": "GET, POST",
-        "Access-Control-Expose-Headers": "Content-Type, Retry-After, X-Request-Id",
+        "Access-Control-Expose-Headers": "Content-Type, Retry-After",
         "Access-Control-Max-Age": str(60 * 60 * 24),
         "Cross-Origin-Resource-Policy": "cross-origin",
     }
 
 
 def guarded(app: ASGIApp, settings: Settings, metrics: Metrics) -> ASGIApp:
-    """Counts, logs, names each request, and never lets a traceback out."""
+    """Answers to this server's names only, adds the headers, and counts."""
     # A name that was rebound to 127.0.0.1 is another server's.
     ours = {"127.0.0.1", "localhost", "[::1]", "testserver", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await app(scope, receive, send)
-        path, began, status = scope["path"], time.perf_counter(), 0
-        number = secrets.token_hex(8)
-        scope.setdefault("state", {})["request_id"] = number
+        path, began, status = scope["path"], time.perf_counter(), 500
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
                 kept = "max-age=31536000, immutable" if path.startswith("/assets/") else "no-store"
-                headers.update({**HEADERS, "Cache-Control": kept, **open_to(path, settings), "X-Request-Id": number})
+                MutableHeaders(scope=message).update({**HEADERS, "Cache-Control": kept, **open_to(path, settings)})
             await send(message)
 
-        metrics.in_flight.inc()
+        host = Headers(scope=scope).get("host", "").lower()
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        inner: ASGIApp = app
+        if not {name, "*"} & ours:
+            inner = problem(path, 421, "this server does not answer to that name")
+        elif scope["method"] == "OPTIONS" and open_to(path, settings):
+            inner = Response(status_code=204)
         try:
-            inner: ASGIApp = app
-            host = Headers(scope=scope).get("host", "").lower()
-            name = host if host.endswith("]") else host.rpartition(":")[0] or host
-            if not {name, "*"} & ours:
-                inner = problem(path, 421, "this server does not answer to that name")
-            elif scope["method"] == "OPTIONS" and open_to(path, settings):
-                inner = Response(status_code=204)
-            await inner(scope, receive, sending)
-        except Exception:
-            log.exception("request %s failed", number)
-            if status:
-                raise  # half an answer is out: the connection is closed
-            await problem(path, 500, f"Unexpected error, request {number}")(scope, receive, sending)
+            with metrics.in_flight.track_inprogress():
+                await inner(scope, receive, sending)
         finally:
-            metrics.in_flight.dec()
-            seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "") or "other"
             metrics.requests.labels(route, status).inc()
-            metrics.seconds.labels(route).observe(seconds)
-            if settings.log:
-                client = (scope.get("client") or ("",))[0]
-                line = {"time": round(time.time(), 3), "request": number, "client": client, "method": scope["method"]}
-                line |= {"path": path, "status": status, "seconds": round(seconds, 4)}
-                log.info("%s", json_text(line | scope["state"].get("logged", {})))
+            metrics.seconds.labels(route).observe(time.perf_counter() - began)
 
     return guard
 

@@ -5,7 +5,7 @@ Written from its description; what a field means, how it is refused and in which
 
 import asyncio
 import hmac
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,6 @@ from vidrio.documents.terms import Terms
 from vidrio.errors import VidrioError
 from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
-from vidrio.serve.asks import TranslateAsk, check_length, fields_of, needed, translate_ask
 from vidrio.serve.detect import Detected, Detector
 from vidrio.serve.guards import as_json
 from vidrio.serve.keys import Key, Keys
@@ -28,7 +27,7 @@ from vidrio.serve.languages import Pair
 from vidrio.serve.limits import RequestLimits
 from vidrio.serve.metrics import TYPE, Metrics
 from vidrio.serve.refusal import Refusal, bad, refusal_of
-from vidrio.serve.schemas import DETECT, SUGGEST, TRANSLATE, body
+from vidrio.serve.requests import Asked, Detect, Suggest, Translate, check_length, described, read
 from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
 
@@ -52,13 +51,13 @@ class Parts:
         """The client's terms, and the operator's where they hold."""
         return (*glossary, *(self.terms if way == self.service.pairs[:1] else ()))
 
-    def admit(self, request: Request, fields: Mapping[str, Any], requests: int = 1) -> int:
+    def admit(self, request: Request, asked: Asked, requests: int = 1) -> int:
         """How many characters whoever asks may send: a key, or an address. Refused if the key is none, or if it has
         asked for too much."""
-        settings, secret = self.settings, fields.get("api_key") or ""
+        settings, secret = self.settings, asked.api_key
         key = Key("", settings.req_limit, settings.char_limit)
         if self.keys is not None:
-            found = self.keys.find(secret) if isinstance(secret, str) and secret else None
+            found = self.keys.find(secret) if secret else None
             if secret and found is None:
                 raise Refusal(403, "Invalid API key")
             if found is None and settings.key_required:
@@ -76,44 +75,39 @@ def libre_router(parts: Parts) -> APIRouter:
     def languages() -> Any:
         return [language._asdict() for language in service.languages.values()]
 
-    @router.post("/translate", summary="Translate a text, or several", openapi_extra=body(TRANSLATE))
+    @router.post("/translate", summary="Translate a text, or several", openapi_extra=described(Translate))
     async def translate(request: Request) -> Response:
-        fields = await fields_of(request)
-        ask = translate_ask(fields, settings)
-        characters = sum(map(len, ask.texts))
-        check_length(characters, parts.admit(request, fields, len(ask.texts)))
-        request.state.logged = {"characters": characters, **({"q": ask.texts} if settings.log_texts else {})}
+        ask = (await read(Translate, request)).check(settings)
+        check_length(sum(map(len, ask.texts)), parts.admit(request, ask, len(ask.texts)))
         return as_json(await _translated(parts, ask))
 
-    @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=body(TRANSLATE))
+    @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=described(Translate))
     async def stream(request: Request) -> Response:
-        fields = await fields_of(request)
-        ask = translate_ask(fields, settings)
-        if ask.many or ask.format != "text":
+        ask = (await read(Translate, request)).check(settings)
+        if not isinstance(ask.q, str) or ask.format != "text":
             raise bad("a stream is of one plain text")
-        check_length(len(ask.texts[0]), parts.admit(request, fields))
+        check_length(len(ask.q), parts.admit(request, ask))
         [found] = await _detected(parts.detector, ask)
         way = service.way(found.language, ask.target)
         if service.gatherer.overloaded:
             raise Refusal(503, "The server is busy, try again later", 5)
-        terms = parts.terms_for(way, ask.glossary)
-        return StreamingResponse(_events(service, way, ask.texts[0], terms), media_type="text/event-stream")
+        terms = parts.terms_for(way, ask.terms)
+        return StreamingResponse(_events(service, way, ask.q, terms), media_type="text/event-stream")
 
-    @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=body(DETECT))
+    @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=described(Detect))
     async def detect(request: Request) -> Any:
-        fields = await fields_of(request)
-        text = needed(fields, "q")
-        check_length(len(text), parts.admit(request, fields))
-        ranked = await asyncio.to_thread(parts.detector.ranked, text)
+        ask = await read(Detect, request)
+        check_length(len(ask.q), parts.admit(request, ask))
+        ranked = await asyncio.to_thread(parts.detector.ranked, ask.q)
         return [{"confidence": one.confidence, "language": one.language} for one in ranked]
 
-    @router.post("/suggest", summary="Suggest a better translation", openapi_extra=body(SUGGEST))
+    @router.post("/suggest", summary="Suggest a better translation", openapi_extra=described(Suggest))
     async def suggest(request: Request) -> Any:
         if settings.suggestions is None:
             raise Refusal(403, "Suggestions are disabled on this server.")
-        fields = await fields_of(request)
-        parts.admit(request, fields)
-        suggestion = {name: needed(fields, name) for name in ("q", "s", "source", "target")}
+        ask = await read(Suggest, request)
+        parts.admit(request, ask)
+        suggestion = ask.model_dump(exclude={"api_key"})
         path = settings.suggestions
         if path.exists() and (not is_plain_file(path) or path.stat().st_size > LARGEST_SUGGESTIONS):
             raise Refusal(503, "The server takes no more suggestions")
@@ -142,8 +136,8 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
         status = service.status
-        told = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
-        return JSONResponse(told, 200 if status == "ok" else 503)
+        found = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
+        return JSONResponse(found, 200 if status == "ok" else 503)
 
     if settings.metrics:
 
@@ -170,7 +164,7 @@ async def _events(service: Service, way: Sequence[Pair], text: str, terms: Terms
         yield f"event: error\ndata: {json_text({'error': refusal.detail})}\n\n"
 
 
-async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:
+async def _translated(parts: Parts, ask: Translate) -> dict[str, Any]:
     """The answer to `POST /translate`."""
     detected = await _detected(parts.detector, ask)
     found = [_reply(parts, ask, text, one.language) for text, one in zip(ask.texts, detected, strict=True)]
@@ -180,21 +174,21 @@ async def _translated(parts: Parts, ask: TranslateAsk) -> dict[str, Any]:
         answer["detectedLanguage"] = [one._asdict() for one in detected]
     if ask.alternatives:
         answer["alternatives"] = [reply.alternatives for reply in replies]
-    return answer if ask.many else {name: value[0] for name, value in answer.items()}
+    return answer if isinstance(ask.q, list) else {name: value[0] for name, value in answer.items()}
 
 
-async def _detected(detector: Detector, ask: TranslateAsk) -> list[Detected]:
-    """The language of each text, as it is told or found."""
+async def _detected(detector: Detector, ask: Translate) -> list[Detected]:
+    """The language of each text, as it was given or found."""
     if ask.source != "auto":
         return [Detected(ask.source, 100.0)] * len(ask.texts)
     return await asyncio.to_thread(lambda: [detector.ranked(text)[0] for text in ask.texts])
 
 
-async def _reply(parts: Parts, ask: TranslateAsk, text: str, source: str) -> Reply:
+async def _reply(parts: Parts, ask: Translate, text: str, source: str) -> Reply:
     way = parts.service.way(source, ask.target)
     if not way:
         return Reply(text)
-    terms = parts.terms_for(way, ask.glossary)
+    terms = parts.terms_for(way, ask.terms)
     if ask.format in PLANS:
         return Reply(await parts.service.document(way, text, PLANS[ask.format], terms))
     reply = await parts.service.translate(way, text, ask.alternatives, terms)

@@ -23,10 +23,10 @@ def bad(error: str) -> Refusal:
 
 
 def refusal_of(error: VidrioError) -> Refusal:
-    """What a client is told: of a text that cannot be translated why; of the operator's own faults little, since the
-    rest, with its paths, is for the log."""
+    """What a client reads: why a text cannot be translated; of the operator's own faults little, since the rest, with
+    its paths, is for the log."""
     if not isinstance(error, ModelError | ConfigError):
         return bad(error.what)
     log.error("%s", error)
-    told = "The model cannot be loaded" if isinstance(error, ModelError) else "The server is not set up as it should be"
-    return Refusal(500, told)
+    of_model = isinstance(error, ModelError)
+    return Refusal(500, "The model cannot be loaded" if of_model else "The server is not set up as it should be")

@@ -1,74 +1,41 @@
-"""Listen, say where, serve until Ctrl-C or SIGTERM; what has been begun is finished first."""
+"""Listen, say where, serve until Ctrl-C or SIGTERM; requests at work are finished first."""
 
 import logging
-import os
 import socket
-import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import uvicorn
-from fastapi import FastAPI
-from uvicorn.supervisors import Multiprocess
+from uvicorn.config import LOGGING_CONFIG
 
 from vidrio.errors import ConfigError
 from vidrio.serve.app import create_app
-from vidrio.serve.metrics import FILES
 from vidrio.serve.settings import DEFAULTS, Settings
 
-GRACE = 30  # seconds in which what has been begun may end
+GRACE = 30  # seconds in which requests at work may end
 
 
-def serve(
-    model: str | None,
-    host: str,
-    port: int,
-    ready: Callable[[str], None],
-    settings: Settings = DEFAULTS,
-    workers: int = 1,
-) -> None:
-    """Tell `ready` the address when everything is, then answer."""
+def serve(model: str | None, host: str, port: int, ready: Callable[[str], None], settings: Settings = DEFAULTS) -> None:
+    """Call `ready` with the address when the server can answer, then answer."""
     everywhere = host in ("0.0.0.0", "::")
     name = f"[{host}]" if ":" in host else host
-    make = partial(_make, model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
-    with listening(host, port) as listener, tempfile.TemporaryDirectory(prefix="vidrio-") as figures:
-        address = f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/"
-        if workers > 1:
-            os.environ[FILES] = figures  # before any of them counts
-        app = make()  # a model that cannot be served is told now; workers make their own
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else damaged forms fill stderr
+    with listening(host, port) as listener:
+        app = create_app(model, replace(settings, hosts=(*settings.hosts, "*" if everywhere else name)))
+        handlers = LOGGING_CONFIG["handlers"]
+        to_stderr = {**handlers["access"], "stream": "ext://sys.stderr"}  # stdout has the address, for programs to read
         config = uvicorn.Config(
-            make if workers > 1 else app,
-            factory=workers > 1,
-            workers=workers,
-            log_level="error",
-            access_log=False,
+            app,
+            log_config={**LOGGING_CONFIG, "handlers": {**handlers, "access": to_stderr}},
+            log_level="info" if settings.log else "error",
+            access_log=settings.log,
             server_header=False,
             timeout_graceful_shutdown=GRACE,
         )
-        ready(address)
+        ready(f"http://{'127.0.0.1' if everywhere else name}:{listener.getsockname()[1]}/")
         with suppress(KeyboardInterrupt):
-            if workers > 1:
-                Multiprocess(config, sockets=[listener]).run()
-            else:
-                uvicorn.Server(config).run(sockets=[listener])
-
-
-def _make(model: str | None, settings: Settings) -> FastAPI:
-    """The app of one process."""
-    start_log(settings)
-    return create_app(model, settings)
-
-
-def start_log(settings: Settings) -> None:
-    """Lines of JSON on stderr; errors in any case."""
-    log = logging.getLogger("vidrio.serve")
-    log.handlers = [logging.StreamHandler(sys.stderr)]
-    log.setLevel(logging.INFO if settings.log else logging.ERROR)
-    log.propagate = False
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else whoever sends forms that are none fills stderr
+            uvicorn.Server(config).run(sockets=[listener])
 
 
 def listening(host: str, port: int) -> socket.socket:

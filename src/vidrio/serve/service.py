@@ -30,7 +30,7 @@ class Service:
 
     def __init__(self, pool: Pool, gatherer: Gatherer, wrote: Callable[[int], object] = lambda tokens: None) -> None:
         self.pool, self.gatherer, self._wrote = pool, gatherer, wrote
-        self.pairs = list(pool.specs)
+        self.pairs = list(pool.folders)
         self.languages = {language.code: language for language in languages(self.pairs)}
 
     @property
@@ -105,14 +105,9 @@ class Service:
         return text
 
     async def answers(self, pair: Pair, asks: Sequence[Ask]) -> list[Aligned]:
-        """The texts of a document. Those that need no alignment are spared it."""
-        found: dict[Ask, Aligned] = {}
-        for aligned in (False, True):
-            some = list(dict.fromkeys(ask for ask in asks if ask.aligned is aligned))
-            if some:
-                translations = await self.translations(pair, [ask.text for ask in some], aligned=aligned)
-                found |= {ask: answer(translation, ask) for ask, translation in zip(some, translations, strict=True)}
-        return [found[ask] for ask in asks]
+        """The texts of a document."""
+        translations = await self.translations(pair, [ask.text for ask in asks])
+        return await asyncio.to_thread(lambda: list(map(answer, translations, asks)))
 
     async def _translator(self, pair: Pair) -> Translator:
         translator = self.pool.at_hand(pair)
@@ -126,18 +121,15 @@ class Service:
         parts = await self.translations(pair, pieces(text))
         return Reply("".join(part.text for part in parts))
 
-    async def translations(
-        self, pair: Pair, texts: Sequence[str], alternatives: int = 0, *, aligned: bool = False
-    ) -> list[Translation]:
-        """Each text by one model, everything told of it."""
+    async def translations(self, pair: Pair, texts: Sequence[str], alternatives: int = 0) -> list[Translation]:
+        """Each text by one model."""
         translator = await self._translator(pair)
         beam = max(translator.options.beam, alternatives + 1)
         options = replace(translator.options, beam=beam, n_best=alternatives + 1)
 
         def work(some: list[str]) -> list[Translation]:
-            translations = translator.translate(some, options)
-            return translator.with_alignment(translations) if aligned else translations
+            return translator.translate(some, options)
 
-        found: list[Translation] = await self.gatherer.translate((pair, alternatives, aligned), work, texts)
+        found: list[Translation] = await self.gatherer.translate((pair, alternatives), work, texts)
         self._wrote(sum(len(sentence.best.ids) for translation in found for sentence in translation.sentences))
         return found

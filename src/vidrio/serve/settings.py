@@ -9,7 +9,6 @@ class Settings:
     """−1 is no limit, as in LibreTranslate."""
 
     models: tuple[str, ...] = ()  # names or folders; empty: the packaged ones
-    memory: int = 2048  # MiB that loaded models may take together
     hosts: tuple[str, ...] = ()  # names besides this machine's own under which the server answers
     page: bool = True
     cors: str = "*"  # which sites' scripts may ask; empty: none
@@ -28,14 +27,13 @@ class Settings:
     queue: int = 400_000  # characters that may wait
     threads: int = 2  # batches that are worked on at the same time
     # Files
-    files: Path | None = None  # where uploads and their translations lie; None: no files
+    files: Path | None = None  # where translated files lie; None: no files
     file_limit: int = 20 << 20  # bytes of an upload
     file_minutes: float = 60  # after which a translated file is deleted
     # Terms
     glossary: Path | None = None
-    # What is told
-    log: bool = False  # a line of JSON for each request, on stderr
-    log_texts: bool = False
+    # What is reported
+    log: bool = False  # a line for each request, without its texts
     metrics: bool = False
     metrics_token: str = ""
     suggestions: Path | None = None  # the file to which suggested translations are added

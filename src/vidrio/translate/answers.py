@@ -1,21 +1,14 @@
-"""Models that do not translate, on many texts: a classifier names the class of each, a writer goes on from it.
-
-`glass/` computes, as in `vidrio look`.
-"""
+"""Models that do not translate: a classifier names the class of a text, a writer goes on from it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from vidrio.glass.paper.decoding import stepper
-from vidrio.glass.paper.transformer import build, classify
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import Options, default_options
 from vidrio.model import find as models
-from vidrio.model.folder import read_config, read_parameters
-from vidrio.search import search
+from vidrio.model.folder import read_config
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Piece, read_tokenizers
 
@@ -41,7 +34,7 @@ class Answers:
         self.folder = folder
         self.config, self.about = read_config(folder)
         self.options = default_options(self.config)
-        self._machine = build(self.config, read_parameters(folder), np.float64)
+        self._engine = Engine.load(folder, self.config)
         self._source, self._target = read_tokenizers(folder, self.config)
 
     @staticmethod
@@ -58,15 +51,15 @@ class Answers:
     def _class_of(self, text: str, pieces: Sequence[Piece]) -> Answer:
         if not pieces:
             return Answer(text, "", {"class": None}, [""])
-        prob_C = classify(self._machine, [*(piece.id for piece in pieces), *self.config.source_close])
+        [prob_C] = self._engine.classify([[*(piece.id for piece in pieces), *self.config.source_close]])
         names = self.about.labels or [f"class {n}" for n in range(len(prob_C))]
-        name, classes = names[int(np.argmax(prob_C))], dict(zip(names, map(float, prob_C), strict=True))
+        classes = dict(zip(names, prob_C, strict=True))
+        name = max(names, key=classes.__getitem__)
         return Answer(text, name, {"class": name, "probability": classes[name], "classes": classes}, [name])
 
     def _gone_on(self, text: str, pieces: Sequence[Piece], options: Options | None) -> Answer:
-        special = self.config.special
         options = replace(options or self.options, prefix=tuple(piece.id for piece in pieces))
-        found = search(stepper(self._machine, None), special.start, special.end, options)
+        [found] = self._engine.search([[]], options)
         written = [self._target.decode(hypothesis.ids) for hypothesis in found]
         alternatives = [
             {"written": text, "log_prob": hypothesis.log_prob, "score": hypothesis.score}

@@ -1,6 +1,6 @@
-"""A sentence translated while somebody watches: greedily, each token told as it is chosen.
+"""A sentence translated while somebody watches: greedily, each token shown as it is chosen.
 
-What is told stands, but where the sentence has to be tried again (a name or a number was lost, it repeated itself):
+What is shown stands, but where the sentence has to be tried again (a name or a number was lost, it repeated itself):
 then its translation, which comes at the end, is another.
 """
 
@@ -9,12 +9,12 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from string import ascii_letters
 
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import Hypothesis, Options
-from vidrio.text.reading.prepared import Prepared, as_written
-from vidrio.text.reading.repetition import repeats
+from vidrio.text.mask import Masked
+from vidrio.text.repetition import repeats
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.translate.attempts import GARBLED, NO_REPEAT
-from vidrio.translate.engines import Engine
+from vidrio.translate.rounds import GARBLED, NO_REPEAT
 
 
 @dataclass
@@ -23,14 +23,14 @@ class Live:
 
     engine: Engine
     target: Tokenizer
-    prepared: Prepared
+    masked: Masked
     tell: Callable[[str], bool]
     ids: list[int] = field(default_factory=list)
-    told: str = ""
+    shown: str = ""
     stopped: bool = False
 
     def search(self, sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
-        """In the place of an engine's. The first attempt is watched; others are searched as usual."""
+        """In the place of an engine's. The first one is watched; others are as usual."""
         if self.ids or len(sources) > 1:
             return self.engine.search(sources, options)
         [source] = sources
@@ -43,13 +43,11 @@ class Live:
 
     def _hear(self, token: int) -> bool:
         self.ids.append(token)
-        text = self._shown(self.target.decode(self.ids))
-        if GARBLED in text or not text.startswith(self.told) or text == self.told:
+        text = self.target.decode(self.ids)
+        # Of money the last word may go on: dólar may become dólares.
+        text = self.masked.unmasked(text.rstrip(ascii_letters + "ó") if self.masked.money else text)
+        if GARBLED in text or not text.startswith(self.shown) or text == self.shown:
             return False
-        piece, self.told = text[len(self.told) :], text
+        piece, self.shown = text[len(self.shown) :], text
         self.stopped = self.tell(piece)
         return self.stopped
-
-    def _shown(self, text: str) -> str:
-        """What is there of a translation as it is written; of money without its last word: dólar may become dólares."""
-        return as_written(text.rstrip(ascii_letters + "ó") if self.prepared.money else text, self.prepared)

@@ -1,15 +1,15 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from vidrio.errors import InputError
-from vidrio.hypothesis import Hypothesis, Options
-from vidrio.text.reading.prepared import Prepared
-from vidrio.text.reading.words import Place
+from vidrio.hypothesis import Hypothesis, Ids, Options
+from vidrio.text.mask import Masked
+from vidrio.text.words import Place
 
 
 class Word(NamedTuple):
@@ -18,7 +18,7 @@ class Word(NamedTuple):
     text: str
     start: int
     end: int
-    confidence: float | None = None  # how likely it is right (confidence.py), if that was asked for
+    confidence: float | None = None  # of a word of a translation: the mean probability of its tokens
 
     def moved(self, by: int) -> "Word":
         return self._replace(start=self.start + by, end=self.end + by)
@@ -39,24 +39,28 @@ def word_at(text: str, place: Place) -> Word:
     return Word(text[slice(*place)], *place)
 
 
+class Details(NamedTuple):
+    """What is computed of a sentence when it is first asked for. Places count from the sentence."""
+
+    alignment: tuple[Link, ...]
+    words: tuple[Word, ...]
+    tokens: tuple[str, ...]
+
+
 class Sentence(NamedTuple):
     """A sentence (or a part of one) and what became of it."""
 
     source: str
     alternatives: tuple[str, ...]  # the texts of the hypotheses
     hypotheses: tuple[Hypothesis, ...]  # best first
-    source_ids: tuple[int, ...]
-    prepared: Prepared  # how it was read
+    source_ids: Ids
+    masked: Masked  # what the model read
     options: Options  # how its translation was searched for
     unknown: tuple[str, ...] = ()  # words that the vocabulary does not hold
-    avoided: str = ""  # what a first search had found, and another one had to avoid (attempts.py)
-    passed_over: str = ""  # what the same search liked best, where something was lost in that, or a word not known
+    passed_over: str = ""  # what the search liked better, where the lexicon put in another word
     source_start: int = 0  # where it stands in the text, and its translation in the translation; in characters
     target_start: int = 0
-    # What costs another pass through the model, and is there when it was asked for. Places count from the sentence.
-    alignment: tuple[Link, ...] | None = None
-    confidence: float | None = None  # the chrF to expect, 0 to 1
-    words: tuple[Word, ...] | None = None  # each with the chance that it stands in a reference
+    details: Details | None = None
 
     @property
     def text(self) -> str:
@@ -70,24 +74,23 @@ class Sentence(NamedTuple):
     @property
     def given(self) -> str:
         """What the model read: `source` on one line, with symbols for what is only copied."""
-        return self.prepared.given
+        return self.masked.given
+
+    @property
+    def confidence(self) -> float:
+        """The mean probability of a token, the end token included."""
+        log_probs = self.best.token_log_probs
+        return sum(map(math.exp, log_probs)) / max(1, len(log_probs))
 
 
 Pieces = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
 
 
-Look = Callable[[Path, "Translation", int], Any]  # a model's folder, a translation, which sentence → the run
-
-
 class Annotator(Protocol):
-    """What can tell more of a translation than it holds: what costs another pass through the model, and the glass."""
+    """The translator, as its translations know it."""
 
-    folder: Path
-    look: Look
-
-    def with_alignment(self, translations: Sequence["Translation"]) -> list["Translation"]: ...
-    def with_confidence(self, translations: Sequence["Translation"]) -> list["Translation"]: ...
-    def token_names(self, hypothesis: Hypothesis) -> list[str]: ...
+    def details(self, sentence: Sentence) -> Details: ...
+    def look_at(self, translation: "Translation", sentence: int) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class Translation:
 
     source: str
     text: str
-    sentences: tuple[Sentence, ...]
+    sentences: Pieces
     _annotator: Annotator | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -109,29 +112,28 @@ class Translation:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        asked = (self.__dict__.get(name, self).sentences for name in ("_aligned", "_judged"))  # what was ever asked
+        def light(hypothesis: Hypothesis) -> Hypothesis:
+            return hypothesis._replace(attention=None)
+
         sentences = tuple(
-            sentence._replace(alignment=aligned.alignment, confidence=judged.confidence, words=judged.words)
-            for sentence, aligned, judged in zip(self.sentences, *asked, strict=True)
+            sentence._replace(details=details, hypotheses=tuple(map(light, sentence.hypotheses)))
+            for sentence, details in zip(self.sentences, self._details, strict=True)
         )
         return Translation, (self.source, self.text, sentences)
 
     @property
-    def annotator(self) -> Annotator:
-        """What tells more of it."""
-        if self._annotator is None:
-            raise InputError(
-                "this translation has no translator any more",
-                found="it was pickled: alignment, confidence, token names and look() need the model",
-                do="ask for them before, by translator.with_alignment and with_confidence; or translate again",
-            )
-        return self._annotator
-
-    @property
     def score(self) -> float:
         """The mean log-probability of a token: 0 is certain, −1 is 37 % for each. 0 where nothing was translated."""
-        tokens = sum(len(sentence.best.ids) + sentence.best.ended for sentence in self.sentences)
-        return sum(sentence.best.log_prob for sentence in self.sentences) / max(1, tokens)
+        return self._mean(sentence.best.log_prob for sentence in self.sentences)
+
+    @property
+    def confidence(self) -> float:
+        """The mean probability of a token, 0 to 1; 1 where nothing was translated."""
+        weighed = (sentence.confidence * len(sentence.best.token_log_probs) for sentence in self.sentences)
+        return self._mean(weighed) if self.sentences else 1.0
+
+    def _mean(self, sums: Iterable[float]) -> float:
+        return sum(sums) / max(1, sum(len(sentence.best.token_log_probs) for sentence in self.sentences))
 
     @property
     def unknown(self) -> list[str]:
@@ -143,33 +145,26 @@ class Translation:
         """Which word came from which (alignment.py); places are those in the text and the translation."""
         return tuple(
             Link(link.source.moved(sentence.source_start), link.target.moved(sentence.target_start), link.weight)
-            for sentence in self._aligned.sentences
-            for link in sentence.alignment or ()
+            for sentence, details in zip(self.sentences, self._details, strict=True)
+            for link in details.alignment
         )
 
     @cached_property
-    def _aligned(self) -> "Translation":
-        asked = any(sentence.alignment is None for sentence in self.sentences)
-        return self.annotator.with_alignment([self])[0] if asked else self
-
-    @property
-    def confidence(self) -> float:
-        """The chrF to expect against a reference (confidence.py), 0 to 1; 1 where nothing was translated."""
-        weighed = [(len(one.best.ids) + one.best.ended, one.confidence or 0.0) for one in self._judged.sentences]
-        tokens = sum(length for length, _ in weighed)
-        return sum(length * confidence for length, confidence in weighed) / tokens if tokens else 1.0
-
-    @property
     def words(self) -> tuple[Word, ...]:
-        """The words of the translation, each with the chance that it stands in a reference."""
+        """The words of the translation that have a letter or a digit, each with its confidence."""
         return tuple(
-            word.moved(sentence.target_start) for sentence in self._judged.sentences for word in sentence.words or ()
+            word.moved(sentence.target_start)
+            for sentence, details in zip(self.sentences, self._details, strict=True)
+            for word in details.words
         )
 
     @cached_property
-    def _judged(self) -> "Translation":
-        asked = any(sentence.confidence is None for sentence in self.sentences)
-        return self.annotator.with_confidence([self])[0] if asked else self
+    def _details(self) -> tuple[Details, ...]:
+        def of(sentence: Sentence) -> Details:
+            assert self._annotator
+            return self._annotator.details(sentence)
+
+        return tuple(sentence.details or of(sentence) for sentence in self.sentences)
 
     def alternative(self, n: int) -> str:
         """The text with the n-th best translation of every sentence; its last one where there are fewer."""
@@ -187,49 +182,56 @@ class Translation:
             "text": self.source,
             "translation": self.text,
             "score": self.score,
+            "confidence": self.confidence,
             "unknown": self.unknown,
             "alternatives": self.alternatives if self.sentences else [],
-            "sentences": [self._sentence_json(sentence) for sentence in self.sentences],
+            "sentences": list(self._sentences_json()),
         }
 
-    def _sentence_json(self, sentence: Sentence) -> dict[str, Any]:
-        names = self.annotator.token_names(sentence.best) if sentence.best.token_log_probs else []
-        tokens = zip(names, sentence.best.token_log_probs, strict=True)
-        told: dict[str, Any] = {
-            "source": _bytes(self.source, sentence.source_start, sentence.source),
-            "target": _bytes(self.text, sentence.target_start, sentence.text),
-            "log_prob": sentence.best.log_prob,
-            "score": sentence.best.score,
-            "alternatives": [
-                {"translation": text, "log_prob": h.log_prob, "score": h.score}
-                for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
-            ],
-            "tokens": [{"token": token, "log_prob": log_prob} for token, log_prob in tokens],
-        }
-        if sentence.alignment is not None:
-            told["alignment"] = [
-                {
-                    "source": _bytes(self.source, sentence.source_start + link.source.start, link.source.text),
-                    "target": _bytes(self.text, sentence.target_start + link.target.start, link.target.text),
-                    "weight": link.weight,
-                }
-                for link in sentence.alignment
-            ]
-        if sentence.confidence is not None:
-            told["confidence"] = sentence.confidence
-            told["words"] = self.words_json([word.moved(sentence.target_start) for word in sentence.words or ()])
-        return told
-
-    def words_json(self, words: Iterable[Word]) -> list[dict[str, Any]]:
-        """Words of the translation with their confidence, for a machine to read."""
-        return [
-            {"text": word.text, "bytes": _bytes(self.text, word.start, word.text), "confidence": word.confidence}
-            for word in words
-        ]
+    def _sentences_json(self) -> Iterator[dict[str, Any]]:
+        for sentence, details in zip(self.sentences, self._details, strict=True):
+            at_source, at_target, best = sentence.source_start, sentence.target_start, sentence.best
+            yield {
+                "source": _bytes(self.source, at_source, sentence.source),
+                "target": _bytes(self.text, at_target, sentence.text),
+                "log_prob": best.log_prob,
+                "score": best.score,
+                "confidence": sentence.confidence,
+                "alternatives": [
+                    {"translation": text, "log_prob": h.log_prob, "score": h.score}
+                    for text, h in zip(sentence.alternatives, sentence.hypotheses, strict=True)
+                ],
+                "tokens": [
+                    {"token": token, "log_prob": log_prob}
+                    for token, log_prob in zip(details.tokens, best.token_log_probs, strict=True)
+                ],
+                "alignment": [
+                    {
+                        "source": _bytes(self.source, at_source + link.source.start, link.source.text),
+                        "target": _bytes(self.text, at_target + link.target.start, link.target.text),
+                        "weight": link.weight,
+                    }
+                    for link in details.alignment
+                ],
+                "words": [
+                    {
+                        "text": word.text,
+                        "bytes": _bytes(self.text, at_target + word.start, word.text),
+                        "confidence": word.confidence,
+                    }
+                    for word in details.words
+                ],
+            }
 
     def look(self, sentence: int = 0) -> Any:
-        """Look inside the translation of one sentence: every number on the way, computed again by `glass/`."""
-        return self.annotator.look(self.annotator.folder, self, sentence)
+        """Look inside the translation of one sentence: every number on the way."""
+        if self._annotator is None:
+            raise InputError(
+                "this translation has no translator any more",
+                found="it was pickled, and look() needs the model",
+                do="translate the text again",
+            )
+        return self._annotator.look_at(self, sentence)
 
 
 @dataclass(frozen=True)
@@ -244,9 +246,7 @@ class Scored:
         return sum(self.log_probs)
 
 
-def put_back(
-    text: str, found: Iterable[tuple[int, Sequence[Sentence]]], n: int = 0
-) -> tuple[str, tuple[Sentence, ...]]:
+def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:
     """The text with its sentences translated, and the sentences with their places; `found` has the place that theirs
     count from. `n`: of each the n-th best translation, or its last."""
     written: list[str] = []
@@ -258,8 +258,7 @@ def put_back(
             translation = sentence.alternatives[min(n, len(sentence.alternatives) - 1)]
             written += (text[at:start], translation)
             length += start - at
-            stays = start == sentence.source_start and length == sentence.target_start
-            placed.append(sentence if stays else sentence._replace(source_start=start, target_start=length))
+            placed.append(sentence._replace(source_start=start, target_start=length))
             length += len(translation)
             at = start + len(sentence.source)
     return "".join((*written, text[at:])), tuple(placed)

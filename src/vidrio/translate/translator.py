@@ -1,7 +1,7 @@
-"""Text → text, on one screen: split into sentences, encode, search, decode, put back.
+"""Text → text, on one screen: sentences, translated in rounds (rounds.py), put back.
 
     translator = Translator.load("en-es")          # a name, a folder, or nothing: the default model
-    translator.translate("Hello world").text       # "Hola mundo."
+    translator.translate("Hello world").text       # "Hola mundo"
     for translation in translator.stream(lines):   # any number of lines, in order, in constant memory
         …
 
@@ -9,42 +9,39 @@ Whatever stands between sentences (spaces, line ends, tabs) comes back byte for 
 translation; a sentence that is too long for the model is translated in parts. Nothing is ever cut off.
 """
 
-import time
-from collections import deque
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import CancelledError
 from dataclasses import replace
-from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
-from vidrio.errors import InputError
-from vidrio.hypothesis import Hypothesis, Noted, Options, Pair, SearchAll, default_options, diverging
+from vidrio.engine.engine import Engine, never
+from vidrio.errors import InputError, ModelError
+from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, default_options, diverging
 from vidrio.model.config import ModelConfig
-from vidrio.model.folder import About
-from vidrio.text.reading.lexicon import Lexicon
-from vidrio.text.reading.parts import DASHES, is_plain, translatable
-from vidrio.text.reading.prepared import Reader
-from vidrio.text.reading.protect import Protected, protected
-from vidrio.text.reading.sentences import splitter
-from vidrio.text.reading.word_list import WordList
-from vidrio.text.reading.words import Place
+from vidrio.model.find import find
+from vidrio.model.folder import About, read_config
+from vidrio.text.mask import Masker
+from vidrio.text.parts import Splitter
+from vidrio.text.protect import Protected, protected
+from vidrio.text.sentences import splitter
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.allocator import give_back
-from vidrio.translate.attempts import Attempts, fit_in
-from vidrio.translate.engines import Engine, Opening, begin, cores, open_engine
+from vidrio.translate.lexicon import Lexicon, UnknownWords
 from vidrio.translate.live import Live
-from vidrio.translate.stream import CHUNKS, FIRST, REMEMBERED, Memory, answered, in_chunks, size_at, waited_for
-from vidrio.translate.translation import Look, Pieces, Scored, Sentence, Translation, Word, put_back
-from vidrio.translate.unknown_words import SURE_ON_AVERAGE, UnknownWords
-
-if TYPE_CHECKING:
-    from vidrio.translate.confidence import Confidence
+from vidrio.translate.rounds import Rounds
+from vidrio.translate.stream import in_chunks, in_order, remembering
+from vidrio.translate.translation import Details, Pieces, Scored, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
-never: Callable[[], bool] = bool  # bool() is False: nobody stops it
+
+Look = Callable[[Path, Translation, int], Any]  # a model's folder, a translation, which sentence → the run
+Memory = dict[str, Pieces]
+
+
+class NoTranslator(ModelError):
+    """The model is a classifier, or one that writes on (answers.py)."""
 
 
 class Translator:
@@ -54,50 +51,42 @@ class Translator:
         self, folder: Path, config: ModelConfig, about: About, tokenizers: tuple[Tokenizer, Tokenizer], engine: Engine
     ) -> None:
         self.folder, self.config, self.about, self.engine = folder, config, about, engine
-        self.reader = Reader(tokenizers[0], about.symbols, about.translated, about.source_language)
-        self.words, self.lexicon = WordList.of(folder), Lexicon.of(folder)
+        self.lexicon = Lexicon.of(folder)
         self.options = default_options(config)
-        self.at_once = FIRST  # characters in a chunk of a stream; follows the speed
         self.look: Look = without_glass  # how `Translation.look` looks; given by vidrio.load
-        self._opened_as: tuple[str, int | None] | None = None  # engine and workers, where `load` has opened it
+        self._workers: int | None = None
+        self._is_loaded = False  # by `load`
         self._source, self._target = tokenizers
-        self._split = splitter(about.source_language)
+        self._masker = Masker(self._source, about.symbols, about.translated, about.source_language)
         self._close = config.source_close
-        self._longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
-        self._nameless = tuple(range(self._target.size, config.target_vocabulary))  # embedding rows without a token
-        self._within = lru_cache(16)(self._made_to_fit)
+        longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
+        self._splitter = Splitter(self._source, longest, splitter(about.source_language))
 
     @staticmethod
-    def load(
-        name: str | Path | None = None,
-        *,
-        engine: str = "auto",
-        workers: int | None = None,
-        tell: Callable[[str], None] | None = None,
-    ) -> "Translator":
-        """A model by name or folder; `workers` batches are worked on at the same time, by default one for each core."""
-        translator = Translator.opened(begin(name, engine, workers or cores()), tell)
-        translator._opened_as = engine, workers
+    def load(name: str | Path | None = None, workers: int | None = None) -> "Translator":
+        """A model by name or folder; `workers` threads work at the same time, by default one for each core."""
+        folder = find(name)
+        config, about = read_config(folder)
+        if config.shape != "encoder-decoder":
+            raise NoTranslator(
+                f"{folder} does not translate",
+                found=f"its shape is {config.shape!r}",
+                do="use vidrio translate or vidrio look, which know such models; or another model",
+            )
+        engine = Engine.load(folder, config, workers=workers or cores())
+        translator = Translator(folder, config, about, read_tokenizers(folder, config), engine)
+        translator._workers, translator._is_loaded = workers, True
         return translator
-
-    @staticmethod
-    def opened(opening: Opening, tell: Callable[[str], None] | None = None) -> "Translator":
-        """The same, once it has begun to open."""
-        folder, config = opening.folder, opening.config
-        tokenizers = read_tokenizers(folder, config)
-        ready = opening.ready.result()
-        engine = ready or open_engine(folder, config, opening.wish, workers=opening.workers, tell=tell)
-        return Translator(folder, config, opening.about, tokenizers, engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled, it is its folder and options: it is opened anew where it is needed."""
-        if self._opened_as is None:
+        if not self._is_loaded:
             raise InputError(
                 "this translator cannot be pickled",
                 found="it was not opened by Translator.load or vidrio.load",
                 do="pickle the name of its folder, and open it there",
             )
-        return _reopened, (self.folder.absolute(), *self._opened_as, self.options, self.look)
+        return _reopened, (self.folder.absolute(), self._workers, self.options, self.look)
 
     def __copy__(self) -> "Translator":
         """Another with the same engine, tokenizers and folder, and options of its own."""
@@ -116,8 +105,32 @@ class Translator:
     def translate(self, text: str | Sequence[str], options: Options | None = None) -> Translation | list[Translation]:
         """Translate a text, or each of several; the options are the model's own unless given."""
         texts = [text] if isinstance(text, str) else text
-        found = self._translate(texts, options or self.options)
+        found = self._translate(texts, options or self.options, {}, never)
         return found[0] if isinstance(text, str) else found
+
+    async def translate_async(self, text: str, options: Options | None = None) -> Translation:
+        """`translate` for an event loop: it works in another thread."""
+        import asyncio
+
+        return await asyncio.to_thread(self.translate, text, options)
+
+    def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
+        """A translation for each text, in order; texts are read as needed, and answered soon if they come slowly."""
+        if isinstance(texts, str):
+            raise InputError(
+                "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"
+            )
+        for translations in self.stream_chunks(in_chunks(iter(texts)), options):
+            yield from translations
+
+    def stream_chunks(
+        self, chunks: Iterable[Sequence[str]], options: Options | None = None
+    ) -> Iterator[list[Translation]]:
+        """The same for texts that come in chunks. An empty chunk means: no more for now, finish what there is."""
+        memory: Memory = {}
+        yield from in_order(
+            chunks, lambda texts, stopped: self._translate(texts, options or self.options, memory, stopped)
+        )
 
     def begin_with(self, text: str, start: str = "", count: int = 1, options: Options | None = None) -> Translation:
         """The translation of one sentence that begins with `start`; or, with a `count`, so many that begin with it and
@@ -136,45 +149,12 @@ class Translator:
         def differing(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
             return [diverging(self.engine.search, ids, options) for ids in sources]
 
-        attempts = self._attempts(options, search=differing if count > 1 else None)
-        [pieces] = attempts.translate([source], hide_names=not start)
-        pieces = tuple(distinct(sentence, count) for sentence in pieces)
+        rounds = self._rounds(options, search=differing if count > 1 else None)
+        [pieces] = rounds.translate([source], hide_names=not start)
+        pieces = tuple(
+            one._replace(alternatives=one.alternatives[:count], hypotheses=one.hypotheses[:count]) for one in pieces
+        )
         return Translation(text, *put_back(text, [(first, pieces)]), self)
-
-    async def translate_async(self, text: str, options: Options | None = None) -> Translation:
-        """`translate` for an event loop: it works in another thread."""
-        import asyncio
-
-        return await asyncio.to_thread(self.translate, text, options)
-
-    def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
-        """A translation for each text, in order; texts are read as needed, and answered soon if they come slowly."""
-        if isinstance(texts, str):
-            raise InputError(
-                "a stream is of many texts", found="one text", do="translate(text), or stream(text.splitlines())"
-            )
-        for translations in self.stream_chunks(in_chunks(iter(texts), lambda: self.at_once), options):
-            yield from translations
-
-    def stream_chunks(
-        self, chunks: Iterable[Sequence[str]], options: Options | None = None
-    ) -> Iterator[list[Translation]]:
-        """The same for texts that come in chunks. An empty chunk means: no more for now, finish what there is."""
-        memory = Memory[Pieces](REMEMBERED)
-        pending: deque[Future[list[Translation]]] = deque()
-        pool = ThreadPoolExecutor(CHUNKS)
-        try:
-            for chunk in answered(chunks):
-                if chunk:
-                    give_back()
-                    pending.append(pool.submit(self._timed, chunk, options or self.options, memory))
-                while pending and (len(pending) >= CHUNKS or not chunk or pending[0].done()):
-                    yield waited_for(pending.popleft())
-            while pending:
-                yield waited_for(pending.popleft())
-        finally:
-            memory.left.set()
-            pool.shutdown(wait=False, cancel_futures=True)
 
     def live(self, text: str, tell: Callable[[str], bool]) -> Iterator[str]:
         """The greedy translation, sentence by sentence, each with what follows it. `tell` hears the pieces of a
@@ -182,83 +162,18 @@ class Translator:
         plan, at = self._sentences(text), 0
         options = replace(self.options, beam=1, n_best=1)
         for (start, source), end in zip(plan, [*(start for start, _ in plan[1:]), len(text)], strict=True):
-            watched = Live(self.engine, self._target, self.reader.prepare(source), tell)
-            [pieces] = self._attempts(options, search=watched.search).translate([source])
-            yield put_back(text[at:end], [(start - at, after_dash(text, start, source, pieces))])[0]
+            watched = Live(self.engine, self._target, self._masker.mask(source), tell)
+            [pieces] = self._rounds(options, search=watched.search).translate([source])
+            yield put_back(text[at:end], [(start - at, pieces)])[0]
             at = end
         if text[at:]:
             yield text[at:]
 
-    # What costs another pass through the model. Alignment and confidence need NumPy, which is imported only for them.
-
-    def with_token_scores(self, translations: Sequence[Translation]) -> list[Translation]:
-        """The same, every token with its log-probability (the fast engine's search leaves them out)."""
-        log_probs = iter(self.engine.score(pairs_of(translations)))
-
-        def scored(sentence: Sentence) -> Sentence:
-            taken = len(sentence.best.ids) + sentence.best.ended  # a hypothesis that was cut took no end token
-            best = sentence.best._replace(token_log_probs=tuple(next(log_probs)[:taken]))
-            return sentence._replace(hypotheses=(best, *sentence.hypotheses[1:]))
-
-        return each(translations, scored)
-
-    def with_alignment(self, translations: Sequence[Translation]) -> list[Translation]:
-        """The same, with the words of each sentence aligned."""
-        from vidrio.translate.alignment import links, source_tokens
-
-        attention = iter(self.engine.attend(pairs_of(translations)))
-
-        def aligned(sentence: Sentence) -> Sentence:
-            source = source_tokens(sentence.prepared, self._source)
-            found = links((sentence.source, source), (sentence.text, self._target_tokens(sentence)), next(attention))
-            return sentence._replace(alignment=found)
-
-        return each(translations, aligned)
-
-    def with_confidence(self, translations: Sequence[Translation]) -> list[Translation]:
-        """The same, each sentence and word with the confidence that the model's folder tells how to judge."""
-        from vidrio.translate.confidence import sentence_feature
-
-        confidence = self.calibration
-
-        def judged(sentence: Sentence) -> Sentence:
-            words = tuple(
-                word._replace(confidence=confidence.word(probability))
-                for word, probability in self.word_features(sentence)
-            )
-            feature = sentence_feature(sentence.best.token_log_probs)
-            return sentence._replace(confidence=confidence.sentence(feature), words=words)
-
-        return each(self.with_token_scores(translations), judged)
-
-    @cached_property
-    def calibration(self) -> "Confidence":
-        """What the model's folder tells of its confidence."""
-        from vidrio.translate.confidence import read
-
-        return read(self.folder)
-
-    def word_features(self, sentence: Sentence) -> list[tuple[Word, float]]:
-        """The words of a translation whose tokens have scores, each with its probability."""
-        from vidrio.translate.confidence import word_features
-
-        return word_features(sentence.text, self._target_tokens(sentence), sentence.best.token_log_probs)
-
-    def _target_tokens(self, sentence: Sentence) -> list[Place]:
-        from vidrio.translate.alignment import target_tokens
-
-        return target_tokens(sentence.best.ids, sentence.prepared, self._target)
-
-    def token_names(self, hypothesis: Hypothesis) -> list[str]:
-        """The tokens of a translation, the end token included if it ended."""
-        return list(map(self._target.token, (*hypothesis.ids, *[self.config.special.end] * hypothesis.ended)))
-
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
         """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
         ids = [self._pair_ids(*pair) for pair in pairs]
-        end = self._target.token(self.config.special.end)
         return [
-            Scored((*map(self._target.token, target), end), tuple(log_probs))
+            Scored(self._names(target, ended=True), tuple(log_probs))
             for (_, target), log_probs in zip(ids, self.engine.score(ids), strict=True)
         ]
 
@@ -267,98 +182,76 @@ class Translator:
         source_ids, target_ids = self._pair_ids(source, target)
         return bool(source_ids) and max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
 
-    def _pair_ids(self, source: str, target: str) -> tuple[list[int], list[int]]:
-        return [*self._source.encode(source), *self.config.source_close], self._target.encode(target)
+    def details(self, sentence: Sentence) -> Details:
+        """Its alignment, words and tokens; for this NumPy is imported."""
+        from vidrio.translate.alignment import confident_words, links, source_tokens, target_tokens
 
-    def _timed(self, texts: Sequence[str], options: Options, memory: Memory[Pieces]) -> list[Translation]:
-        began = time.perf_counter()
-        translations = self._translate(texts, options, memory)
-        per_second = sum(map(len, texts)) / (time.perf_counter() - began)
-        if options.sampling is None:  # draws do depend on the batch: they shall not on the clock
-            self.at_once = size_at(per_second)
-        return translations
+        best = sentence.best
+        target = target_tokens(best.ids, sentence.masked, self._target, sentence.text)
+        source = source_tokens(sentence.masked, self._source)
+        return Details(
+            links((sentence.source, source), (sentence.text, target), best.attention),
+            confident_words(sentence.text, target, best.token_log_probs),
+            self._names(best.ids, ended=best.ended),
+        )
+
+    def look_at(self, translation: Translation, sentence: int) -> Any:
+        return self.look(self.folder, translation, sentence)
+
+    def _names(self, ids: Sequence[int], *, ended: bool) -> tuple[str, ...]:
+        """The tokens of a translation, the end token included if it ended."""
+        return tuple(map(self._target.token, (*ids, *[self.config.special.end] * ended)))
+
+    def _pair_ids(self, source: str, target: str) -> tuple[Ids, Ids]:
+        return (*self._source.encode(source), *self._close), tuple(self._target.encode(target))
 
     def _translate(
-        self, texts: Sequence[str], options: Options, memory: Memory[Pieces] | None = None
+        self, texts: Sequence[str], options: Options, memory: Memory, stopped: Callable[[], bool]
     ) -> list[Translation]:
-        stopped = memory.left.is_set if memory else never
-        with memory.turn if memory else nullcontext():
-            plans = [self._sentences(text, stopped) for text in texts]
-        wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
-        searched = options.beam > 1 and not options.prefix  # what was drawn, or asked for, stays as it is
-        note = Noted(SURE_ON_AVERAGE) if self.lexicon and searched else None
-        attempts = self._attempts(options, memory, note=note)
-
-        def translated(new: Iterable[str]) -> list[Pieces]:
-            pieces = attempts.translate([wanted[sentence] for sentence in new])
-            unsure: dict[int, Sentence] = {}
-            for at, of_it in enumerate(pieces if note else ()):
-                best = of_it[0].hypotheses[0] if len(of_it) == 1 else None
-                if best and best.log_prob < SURE_ON_AVERAGE * (len(best.ids) + best.ended):
-                    unsure[at] = of_it[0]
-            if self.lexicon and note and unsure:
-                tokenizers = self._source, self._target
-                words = UnknownWords(self.lexicon, self.words, *tokenizers, self.engine, note.looked_at)
-                for at, sentence in words.put_right(unsure).items():
-                    pieces[at] = (sentence,)
-            return pieces
-
-        pieces_of = memory.share(wanted, translated) if memory else dict(zip(wanted, translated(wanted), strict=True))
-        translations = []
-        for text, plan in zip(texts, plans, strict=True):
-            pieces = pieces_of[plan[0][1].text] if len(plan) == 1 else ()
-            if len(pieces) == 1 and len(pieces[0].source) == len(text):  # true of most: the text is one sentence
-                translations.append(Translation(text, pieces[0].alternatives[0], pieces, self))
-            else:
-                found = [(start, after_dash(text, start, of, pieces_of[of.text])) for start, of in plan]
-                translations.append(Translation(text, *put_back(text, found), self))
-        return translations
-
-    def _sentences(self, text: str, stopped: Callable[[], bool] = never) -> list[tuple[int, Protected]]:
-        """What of a text is translated, each with the place where it begins."""
-        if is_plain(text, self._longest):
-            return [(0, Protected(text))]
-        source = protected(valid(text))
-        if stopped():
-            raise CancelledError
-        sentences = []
-        for start, end in translatable(source, self._source, self._longest, self._split):
+        plans = []
+        for text in texts:
             if stopped():
                 raise CancelledError
-            sentences.append((start, source.part(start, end)))
-        return sentences
+            plans.append(self._sentences(text))
+        wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
+        rounds = self._rounds(options, stopped)
 
-    def _made_to_fit(self, options: Options) -> Options:
-        """The same, for what this model has room for, and tokens for."""
+        def find(new: list[str]) -> list[Pieces]:
+            found = rounds.translate([wanted[sentence] for sentence in new])
+            if self.lexicon and options.beam > 1 and not options.prefix:
+                return UnknownWords(self.lexicon, self._source, self._target, self.engine).put_right(found)
+            return found
+
+        pieces_of = remembering(memory, list(wanted), find)
+        placed = (
+            (text, [(start, pieces_of[one.text]) for start, one in plan])
+            for text, plan in zip(texts, plans, strict=True)
+        )
+        return [Translation(text, *put_back(text, found), self) for text, found in placed]
+
+    def _sentences(self, text: str) -> list[tuple[int, Protected]]:
+        """What of a text is translated, each with the place where it begins."""
+        source = protected(valid(text))
+        return [(start, source.part(start, end)) for start, end in self._splitter.parts(source)]
+
+    def _rounds(self, options: Options, stopped: Callable[[], bool] = never, search: SearchAll | None = None) -> Rounds:
         room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
-        return replace(options, max_length=room, suppressed=(*options.suppressed, *self._nameless))
-
-    def _attempts(
-        self,
-        options: Options,
-        memory: Memory[Pieces] | None = None,
-        search: SearchAll | None = None,
-        note: Noted | None = None,
-    ) -> Attempts:
-        return Attempts(
-            unknown=self.config.special.unk,
-            close=self._close,
-            reader=self.reader,
+        nameless = range(self._target.size, self.config.target_vocabulary)  # embedding rows without a token
+        return Rounds(
+            masker=self._masker,
             source=self._source,
             target=self._target,
+            close=self._close,
             engine=self.engine,
-            options=self._within(options),
-            turn=memory.turn if memory else nullcontext(),
-            stopped=memory.left.is_set if memory else never,
+            options=replace(options, max_length=room, suppressed=(*options.suppressed, *nameless)),
+            stopped=stopped,
             search=search,
-            words=self.words,
-            note=note,
         )
 
 
-def _reopened(folder: Path, engine: str, workers: int | None, options: Options, look: Look) -> Translator:
+def _reopened(folder: Path, workers: int | None, options: Options, look: Look) -> Translator:
     """A translator that was pickled."""
-    translator = Translator.load(folder, engine=engine, workers=workers)
+    translator = Translator.load(folder, workers)
     translator.options, translator.look = options, look
     return translator
 
@@ -368,24 +261,5 @@ def without_glass(folder: Path, translation: Translation, sentence: int) -> Any:
     raise InputError("this translator was loaded without the glass", do="load it by vidrio.load")
 
 
-def pairs_of(translations: Iterable[Translation]) -> list[Pair]:
-    """The ids of all sentences and of their best translations."""
-    return [(one.source_ids, one.best.ids) for translation in translations for one in translation.sentences]
-
-
-def each(translations: Iterable[Translation], change: Callable[[Sentence], Sentence]) -> list[Translation]:
-    """The translations with all their sentences changed."""
-    return [replace(one, sentences=tuple(map(change, one.sentences))) for one in translations]
-
-
-def after_dash(text: str, start: int, source: Protected, pieces: Pieces) -> Pieces:
-    """What a sentence became; as a part of one, if it goes on after a dash: —¿Vienes? —preguntó Juan."""
-    return fit_in(source.text, pieces) if start and text[start - 1] in DASHES else pieces
-
-
-def distinct(sentence: Sentence, count: int) -> Sentence:
-    """With its first so many alternatives that read differently."""
-    first = dict(zip(reversed(sentence.alternatives), reversed(sentence.hypotheses), strict=True))
-    kept = [(text, first[text]) for text in dict.fromkeys(sentence.alternatives)][:count]
-    texts, hypotheses = zip(*kept, strict=True)
-    return sentence._replace(alternatives=texts, hypotheses=hypotheses)
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

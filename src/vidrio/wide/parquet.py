@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import file_digest
 from typing import Any
 
 from vidrio.errors import DataError
 from vidrio.model.json_text import json_text
-from vidrio.wide.parts import Cut, File, Part
+from vidrio.wide.parts import File, Part
 
 ROWS = 5_000  # in a part
 COLUMN = "text"
@@ -23,21 +22,16 @@ def _opened(file: File) -> Iterator[Any]:
         with file.source.system.open_input_file(file.source.path) as stream:
             yield ParquetFile(stream)
     except ArrowException as error:
-        raise DataError(f"{file.source.name} is damaged, or no Parquet file", found=str(error)) from None
+        raise DataError(f"{file.source.name} is damaged, or not a Parquet file", found=str(error)) from None
 
 
-def cut_rows(file: File) -> Cut:
+def cut_rows(file: File) -> list[Part]:
     """Parts of so many rows, none of them in two row groups."""
-    import pyarrow.types
-
-    with file.source.system.open_input_stream(file.source.path, compression=None) as stream:
-        checksum = file_digest(stream, "sha256")
     parts: list[Part] = []
     first, size = 1, file.source.size() or 0
     with _opened(file) as opened:
         schema = opened.schema_arrow
-        kind = schema.field(COLUMN).type if COLUMN in schema.names else None
-        if kind is None or not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
+        if COLUMN not in schema.names or str(schema.field(COLUMN).type) not in ("string", "large_string"):
             found = ", ".join(f"{field.name} ({field.type})" for field in schema)
             raise DataError(f"{file.source.name} has no column {COLUMN!r} of texts", found=found, do="rename a column")
         for group in range(opened.num_row_groups):
@@ -47,7 +41,7 @@ def cut_rows(file: File) -> Cut:
                 share = size * count // opened.metadata.num_rows
                 parts.append(Part(len(parts), start, share, first, count, group))
                 first += count
-    return Cut(parts, sum(part.bytes for part in parts), checksum.hexdigest())
+    return parts
 
 
 def texts_of(file: File, part: Part) -> Sequence[bytes]:
@@ -58,44 +52,28 @@ def texts_of(file: File, part: Part) -> Sequence[bytes]:
     return [json_text({"text": text}).encode() for text in texts]
 
 
-def kinds_of(columns: Sequence[str]) -> dict[str, Any]:
-    """What columns of answers hold."""
-    import pyarrow as pa
-
-    text, number = pa.string(), pa.float64()
-    written = pa.struct([("written", text), ("log_prob", number), ("score", number)])
-    kinds = {
-        "translation": text,
-        "confidence": number,
-        "class": text,
-        "probability": number,
-        "classes": pa.map_(text, number),
-        "written": text,
-        "alternatives": pa.list_(written if "written" in columns else text),
-    }
-    return {name: kinds[name] for name in columns}
-
-
-def join_rows(file: File, cut: Cut, columns: Sequence[str]) -> int:
-    """The file's own rows and row groups, with these columns more."""
+def join_rows(file: File, parts: Sequence[Part]) -> None:
+    """The file's own rows and row groups, with the fields of the answers as columns more."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
+    kinds = {"translation": pa.string(), "confidence": pa.float64(), "written": pa.string()}
+    kinds |= {"class": pa.string(), "probability": pa.float64()}
     with _opened(file) as opened, file.target.writing() as stream:
-        groups: list[list[Part]] = [[] for _ in range(opened.num_row_groups)]
-        for part in cut.parts:
+        groups: dict[int, list[Part]] = {number: [] for number in range(opened.num_row_groups)}
+        for part in parts:
             groups[part.group].append(part)
+        there = {name for part in parts[:1] for line in file.answers(part).splitlines() for name in json.loads(line)}
         writer = None
-        for number, parts in enumerate(groups):
+        for number, mine in groups.items():
             table = opened.read_row_group(number)
-            answers = [json.loads(line) for part in parts for line in file.answers(part).splitlines()]
-            for name, kind in kinds_of(columns).items():
+            answers = [json.loads(line) for part in mine for line in file.answers(part).splitlines()]
+            for name, kind in kinds.items():
+                if name not in there:
+                    continue
                 column = pa.array([answer.get(name) for answer in answers], kind)
                 at = table.schema.get_field_index(name)
                 table = table.append_column(name, column) if at < 0 else table.set_column(at, name, column)
             writer = writer or ParquetWriter(stream, table.schema)
             writer.write_table(table, max(1, table.num_rows))
-        writer = writer or ParquetWriter(stream, opened.schema_arrow)
-        writer.close()
-    file.finish()
-    return sum(part.lines for part in cut.parts)
+        (writer or ParquetWriter(stream, opened.schema_arrow)).close()

@@ -1,13 +1,10 @@
 """Parts of a file of lines: where they begin and end, their lines, and how they become one file again."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import NamedTuple
 
 from vidrio.errors import DataError
-from vidrio.model.json_text import json_text
 from vidrio.wide.places import Place
 
 PART = 1 << 18  # bytes, hardly more: some seconds of a worker's time
@@ -15,7 +12,7 @@ BLOCK = 1 << 16  # bytes
 
 
 class Part(NamedTuple):
-    """Some lines of a file."""
+    """Some lines of a file, always the same ones."""
 
     number: int
     start: int  # the byte, in Parquet the row of its row group, where it begins
@@ -23,25 +20,20 @@ class Part(NamedTuple):
     first: int  # the number of its first line, from 1
     lines: int
     group: int = 0  # the row group, in Parquet
-    file: int = 0
-
-
-class Cut(NamedTuple):
-    """A file as its parts, and a checksum of all of it."""
-
-    parts: Sequence[Part]
-    bytes: int
-    checksum: str
+    file: int = 0  # which file
 
 
 @dataclass(frozen=True)
 class File:
-    """A file, where its answers go, and where their parts lie until then."""
+    """A file, where its answers go, and where the parts of those lie until then."""
 
     source: Place
     target: Place
     folder: Place
-    parquet: bool
+
+    @property
+    def parquet(self) -> bool:
+        return self.source.path.lower().endswith(".parquet")
 
     def place(self, part: Part) -> Place:
         return self.folder / f"{part.number:06}"
@@ -53,31 +45,23 @@ class File:
         if (lines := data.count(b"\n")) != part.lines:
             place.remove()
             found = f"{lines} lines of {part.lines}"
-            raise DataError(f"{place.name} is damaged", found=found, do="go on with --resume")
+            raise DataError(f"{place.name} is damaged", found=found, do="continue with --resume")
         return data
 
-    def finish(self) -> None:
-        """The parts are not needed any more; the manifest tells that the file is finished."""
-        manifest = self.folder / "manifest.json"
-        identity = json.loads(manifest.read()) | {"bytes": self.target.size()}
-        with manifest.writing() as stream:
-            stream.write(json_text(identity).encode())
-        for name, place in self.folder.files():
-            if name != "manifest.json":
-                place.remove()
+    def forget_parts(self) -> None:
+        for place in self.folder.files():
+            place.remove()
 
 
-def cut_lines(place: Place, most: int | None = None) -> Cut:
+def cut_lines(file: File) -> list[Part]:
     """Parts of about the same size, cut at the ends of lines."""
     parts: list[Part] = []
-    checksum = sha256()
-    size = place.size() or 0
-    wanted = size / max(1, -(-size // (most or PART)))
+    size = file.source.size() or 0
+    wanted = size / max(1, -(-size // PART))
     at = start = lines = 0
     first, last = 1, b"\n"
-    with place.system.open_input_stream(place.path, compression=None) as stream:
+    with file.source.system.open_input_stream(file.source.path, compression=None) as stream:
         while block := stream.read(BLOCK):
-            checksum.update(block)
             lines += block.count(b"\n")
             at += len(block)
             last = block[-1:]
@@ -87,17 +71,15 @@ def cut_lines(place: Place, most: int | None = None) -> Cut:
                 start, first, lines = end, first + lines, 0
     if at > start:
         parts.append(Part(len(parts), start, at - start, first, lines + (last != b"\n")))
-    return Cut(parts, at, checksum.hexdigest())
+    return parts
 
 
 def lines_of(file: File, part: Part) -> Sequence[bytes]:
     return file.source.read(part.start, part.bytes).removesuffix(b"\n").split(b"\n")
 
 
-def join_lines(file: File, cut: Cut) -> int:
-    """Put a file together; how many lines it has."""
+def join_lines(file: File, parts: Sequence[Part]) -> None:
+    """Put a file together."""
     with file.target.writing() as stream:
-        for part in cut.parts:
+        for part in parts:
             stream.write(file.answers(part))
-    file.finish()
-    return sum(part.lines for part in cut.parts)

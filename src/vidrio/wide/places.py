@@ -11,17 +11,12 @@ from uuid import uuid4
 
 from vidrio.errors import DataError
 
-WILD = frozenset("*?[")
 RENAMES = ("local", "hdfs")  # elsewhere an object is there when it is closed, and moving it is copying it
-
-
-def needs_ray() -> DataError:
-    return DataError("--ray needs Ray and pyarrow", found="they are not installed", do="pip install 'vidrio[ray]'")
 
 
 @dataclass(frozen=True)
 class Place:
-    """A file or folder on a file system, and how the user calls it."""
+    """A file or folder on a file system, and what the user calls it."""
 
     name: str
     system: Any  # a pyarrow.fs.FileSystem
@@ -29,15 +24,11 @@ class Place:
 
     @staticmethod
     def of(name: str) -> "Place":
+        from pyarrow import ArrowException
+        from pyarrow.fs import FileSystem
+
         try:
-            from pyarrow import ArrowException
-            from pyarrow.fs import FileSystem, LocalFileSystem
-        except ModuleNotFoundError:
-            raise needs_ray() from None
-        if "://" not in name:
-            return Place(name, LocalFileSystem(), str(Path(name).absolute()))
-        try:
-            return Place(name, *FileSystem.from_uri(name))
+            return Place(name, *FileSystem.from_uri(name if "://" in name else Path(name).absolute()))
         except (ArrowException, OSError, ValueError, ImportError) as error:
             raise DataError(f"{name} cannot be opened", found=str(error), do="check the address") from None
 
@@ -54,13 +45,12 @@ class Place:
             file.seek(start)
             return file.read(length)
 
-    def files(self, *, recursive: bool = False) -> "list[tuple[str, Place]]":
-        """What lies in the folder, sorted, each with its path from here."""
+    def files(self) -> "list[Place]":
+        """The files in this folder, sorted by name; none where there is no such folder."""
         from pyarrow.fs import FileSelector
 
-        infos = self.system.get_file_info(FileSelector(self.path, allow_not_found=True, recursive=recursive))
-        names = (info.path[len(self.path.rstrip("/")) + 1 :] for info in infos if info.is_file)
-        return [(name, self / name) for name in sorted(names)]
+        infos = self.system.get_file_info(FileSelector(self.path, allow_not_found=True))
+        return [self / name for name in sorted(info.base_name for info in infos if info.is_file)]
 
     def remove(self) -> None:
         with suppress(FileNotFoundError):  # another may have been here first
@@ -82,30 +72,27 @@ class Place:
             Place(half, self.system, half).remove()
             raise
 
+    @property
+    def base(self) -> str:
+        return PurePosixPath(self.path).name
 
-def matching(patterns: Sequence[str]) -> "dict[str, Place]":
-    """The files that the patterns (or folders) name, by the path that each shall have in the folder of outputs."""
+
+def matching(patterns: Sequence[str]) -> list[Place]:
+    """The files that these name: files, folders, or patterns in a folder such as in/*.txt."""
     found: dict[str, Place] = {}
     for pattern in patterns:
-        parts = pattern.split("/")
-        fixed = next((n for n, part in enumerate(parts) if WILD & set(part)), len(parts))
-        if fixed < len(parts):
-            folder = Place.of("/".join(parts[:fixed]) or ("/" if pattern.startswith("/") else "."))
-            below = folder.files(recursive=fixed < len(parts) - 1)
-            some = [(name, place) for name, place in below if _matches(name, parts[fixed:])]
+        folder, slash, last = pattern.rpartition("/")
+        if set("*?[") & set(last):
+            some = [place for place in Place.of(folder + slash or ".").files() if fnmatchcase(place.base, last)]
         elif Place.of(pattern).size() is None:
             some = Place.of(pattern).files()
         else:
-            some = [(parts[-1], Place.of(pattern))]
-        some = [(name, place) for name, place in some if not name.startswith((".", "_"))]
+            some = [Place.of(pattern)]
+        some = [place for place in some if not place.base.startswith((".", "_"))]
         if not some:
             raise DataError(f"{pattern} names no file", do="give a file, a folder, or a pattern like 'in/*.txt'")
-        if twice := next((name for name, _ in some if name in found), None):
-            raise DataError("two inputs would have one output", found=twice, do="give them in two commands")
-        found |= some
-    return found
-
-
-def _matches(name: str, wild: Sequence[str]) -> bool:
-    parts = name.split("/")
-    return len(parts) == len(wild) and all(map(fnmatchcase, parts, wild))
+        for place in some:
+            if place.base in found:
+                raise DataError("two inputs would have one output", found=place.base, do="give them in two commands")
+            found[place.base] = place
+    return list(found.values())

@@ -26,8 +26,7 @@ from vidrio.errors import TokenizerError
 SPACE = "▁"  # U+2581, as SentencePiece writes a space
 ESCAPE = "\ufdd0"
 
-# Where a token may never reach across. Whether two neighbours may join depends on these two characters alone (that lets
-# bpe_dropout.py work on tokens without their text): letters with letters, a digit with nothing, signs with signs.
+# Where a token may never reach across: letters join letters, a digit joins nothing, signs join signs.
 PRE_TOKENS = rf"{SPACE}?[\p{{L}}\p{{M}}'’]+|{SPACE}?\p{{N}}|{SPACE}?[^\p{{L}}\p{{M}}\p{{N}}'’{SPACE}]+|{SPACE}"
 WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]"
 
@@ -62,7 +61,7 @@ def normalizer(kind: str, names: Iterable[str], *, lowercase: bool) -> normalize
         steps.append(normalizers.Replace(Regex(f"{literal(first)}(?={rests})"), f"{first}{ESCAPE}2"))
     if kind != "word":
         steps.append(normalizers.Replace(" ", SPACE))
-    if kind in ("bpe", "unigram"):
+    if kind == "bpe":
         steps.append(normalizers.Prepend(SPACE))
     return normalizers.Sequence(steps)
 
@@ -88,7 +87,7 @@ def decoder(kind: str) -> decoders.Decoder:
         open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
         return decoders.Sequence([*join, close, open_, *unescape])
     steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *unescape]
-    if kind in ("bpe", "unigram"):
+    if kind == "bpe":
         steps.insert(3, decoders.Strip(" ", 1, 0))
     return decoders.Sequence(steps)
 

@@ -6,8 +6,8 @@ Pieces read like `▁Hello`; a character that the vocabulary does not hold becom
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -22,8 +22,7 @@ from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
-from vidrio.text.tokens.normalise import SPACE, decoder, normalizer, pre_tokenizer, valid
-from vidrio.text.tokens.panics import at_work, leaves_texts_out
+from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.special import NONE, special_ids, told_special_ids
@@ -77,7 +76,7 @@ class Tokenizer:
         lowercase: bool = False,
         coverage: float = 0.9999,
     ) -> "Tokenizer":
-        """Learn a tokenizer of `kind` word, char, bpe or unigram with at most `size` tokens.
+        """Learn a tokenizer of `kind` bpe or word with at most `size` tokens.
 
         Characters that make up the rarest 1 - `coverage` of the texts get no token of their own: bytes stand for them.
         """
@@ -111,9 +110,9 @@ class Tokenizer:
         try:
             if text.startswith(BEGINNING):
                 return Tokenizer(SentencePieces.from_json(text), special or SpecialIds())
-            with at_work():
+            with _library():
                 engine = tokenizers.Tokenizer.from_str(text)
-                if leaves_texts_out(engine):
+                if _leaves_texts_out(engine):
                     raise TokenizerError(f"{path} makes nothing of a text", do="use an undamaged one")
         except (TokenizerError, ModuleNotFoundError):
             raise
@@ -129,6 +128,18 @@ class Tokenizer:
             engine.pre_tokenizer = pre_tokenizers.Sequence([])
         return Tokenizer(engine, special or told_special_ids(engine, path))
 
+    def with_dropout(self, rate: float) -> "Tokenizer":
+        """The same, but each merge of BPE is left out with this probability: it splits a text otherwise every time."""
+        if isinstance(self._engine, SentencePieces) or self.kind != "bpe":
+            raise TokenizerError(
+                "words are split otherwise by a BPE tokenizer only",
+                found="SentencePiece" if isinstance(self._engine, SentencePieces) else f"one of the kind {self.kind}",
+                do="train without --subword-dropout",
+            )
+        engine = tokenizers.Tokenizer.from_str(self.file_text())
+        engine.model.dropout = rate
+        return Tokenizer(engine, self.special)
+
     def save(self, path: str | Path) -> None:
         """Write a tokenizer.json, whole or not at all."""
         write_atomically(Path(path), f"{self.file_text(pretty=True)}\n".encode())
@@ -137,25 +148,6 @@ class Tokenizer:
         """What stands in its file."""
         engine = self._engine
         return engine.to_json() if isinstance(engine, SentencePieces) else str(engine.to_str(pretty=pretty))
-
-    def _asked(self) -> AbstractContextManager[object]:
-        """The library at work. What was not written here can make it panic on a text, and it would say so itself."""
-        return nullcontext() if self._is_own else at_work()
-
-    @cached_property
-    def _is_own(self) -> bool:
-        """Whether it normalises, divides and decodes texts as those that are learned here do."""
-        engine = self._engine
-        if isinstance(engine, SentencePieces):
-            return True
-        names = [str(engine.id_to_token(i)) for i in self._specials]
-        mine = [part and part.__getstate__() for part in (engine.normalizer, engine.pre_tokenizer, engine.decoder)]
-        ours = (
-            (normalizer(kind, names, lowercase=small), pre_tokenizer(kind), decoder(kind))
-            for kind in ("bpe", "char", "word")
-            for small in (False, True)
-        )
-        return any(mine == [part.__getstate__() for part in parts] for parts in ours)
 
     @cached_property
     def model(self) -> dict[str, Any]:
@@ -193,7 +185,7 @@ class Tokenizer:
 
     def prepared(self, text: str) -> str:
         """The text as it is when it is split: normalised, escaped, its spaces written as `▁`."""
-        with self._asked():
+        with _library():
             return str(self._engine.normalizer.normalize_str(valid(text)))
 
     def words(self, text: str) -> list[tuple[str, int]]:
@@ -235,7 +227,7 @@ class Tokenizer:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts, on all cores."""
         try:
-            with self._asked():
+            with _library():
                 return [e.ids for e in self._engine.encode_batch_fast(texts, add_special_tokens=False)]
         except Exception:
             return [self.encode(text) for text in texts]  # says which text is wrong, and why
@@ -260,7 +252,7 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
-        with self._asked():
+        with _library():
             return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
 
     def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
@@ -271,7 +263,7 @@ class Tokenizer:
             return not ids or (hidden.isdisjoint(ids) and min(ids) >= 0 and max(ids) < size)
 
         shown = [ids if is_shown(ids) else self._shown(ids) for ids in many]
-        with self._asked():
+        with _library():
             return list(self._engine.decode_batch(shown, skip_special_tokens=False))
 
     def id(self, token: str) -> int | None:
@@ -312,7 +304,7 @@ class Tokenizer:
 
     def _encode(self, text: str) -> tokenizers.Encoding | Encoding:
         try:
-            with self._asked():
+            with _library():
                 return self._engine.encode(text, add_special_tokens=False)
         except TokenizerError:
             raise
@@ -340,6 +332,28 @@ class Tokenizer:
         problems += [f"no token {i}, which should be special" for i in sorted(self._specials) if not 0 <= i < self.size]
         if problems:
             raise TokenizerError("this tokenizer cannot be used", found="; ".join(problems), do="use an undamaged one")
+
+
+@contextmanager
+def _library() -> Iterator[None]:
+    """The library at work. What it raises in a panic, at what it does not expect in a file, is no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise TokenizerError(
+            "this tokenizer cannot be used", found=f"{error!s:.200}", do="use an undamaged model folder"
+        ) from None
+
+
+def _leaves_texts_out(engine: tokenizers.Tokenizer) -> bool:
+    """Whether the template has no place for the text, so that not even a token becomes one."""
+    probe = engine.id_to_token(engine.get_vocab_size() - 1)
+    try:
+        return bool(probe and not probe.isspace() and not engine.encode(probe, add_special_tokens=False).ids)
+    except Exception:  # a vocabulary without the unknown; it is told when a text is read
+        return False
 
 
 def read_tokenizers(folder: Path, config: ModelConfig) -> tuple[Tokenizer, Tokenizer]:

@@ -1,10 +1,8 @@
-"""Learning a vocabulary from texts: words, characters, byte-pair merges or a unigram model.
+"""Learning a vocabulary from texts: byte-pair merges, or whole words.
 
 Ids are given in this order: the special tokens, the 256 bytes (so that no character is ever unknown), the characters
-from frequent to rare, then what was learned. The learning itself is Hugging Face `tokenizers`'. The same
-texts give the same words, characters and merges; a unigram model's scores differ by some 1e-4 from run to run, because
-the library adds them up in the order of hash tables, which differs every time. No setting of it changes that, one
-thread neither (tokenizers 0.23).
+from frequent to rare, then what was learned. The learning itself is Hugging Face `tokenizers`'. The same texts give the
+same vocabulary.
 """
 
 import json
@@ -19,7 +17,7 @@ from tokenizers import AddedToken, Regex, models, normalizers, processors, train
 from vidrio.errors import TokenizerError
 from vidrio.text.tokens.normalise import SPACE, decoder, literal, normalise, normalizer, pre_tokenizer, valid
 
-KINDS = ("word", "char", "bpe", "unigram")
+KINDS = ("word", "bpe")
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 LARGEST_VOCABULARY = 1_000_000
 MOST_TEXTS = 2_000_000  # to learn from, held in memory; more are thinned out evenly
@@ -57,27 +55,17 @@ def learn(
 
     room = size - len(names.given()) - len(BYTES)
     letters, rare = alphabet(sample, lowercase=lowercase, coverage=coverage)
-    if room < len(letters) and kind != "char":
+    if room < len(letters):
         raise TokenizerError(
             f"a vocabulary of {size} tokens is too small for these texts",
             found=f"{len(letters)} different characters, 256 bytes and {len(names.given())} special tokens",
             do=f"ask for {size - room + len(letters)} or more",
         )
-    base = [*names.given(), *BYTES]
-    if kind == "char":
-        engine.model = _bpe([*base, *letters[:room]], [], names.unk)
-    elif kind == "bpe":
-        bpe = trainers.BpeTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
-        merges = [(a, b) for a, b in _learned(engine, models.BPE(), bpe, sample, rare)["merges"]]
-        engine.model = _bpe([*base, *letters, *dict.fromkeys(a + b for a, b in merges)], merges, names.unk)
-    else:
-        unigram = trainers.UnigramTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
-        vocabulary = _learned(engine, models.Unigram(), unigram, sample, rare)["vocab"]
-        # Log-probabilities, rounded so that they read back from a file as what they were.
-        pieces = {piece: round(score, 6) for piece, score in vocabulary}
-        missing = [(letter, min(pieces.values())) for letter in letters if letter not in pieces]
-        scored = [*((name, 0.0) for name in base), *pieces.items(), *missing]
-        engine.model = models.Unigram(scored, names.given().index(names.unk or ""), True)
+    bpe = trainers.BpeTrainer(vocab_size=room, initial_alphabet=letters, show_progress=False)
+    merges = [(a, b) for a, b in _learned(engine, models.BPE(), bpe, sample, rare)["merges"]]
+    vocabulary = [*names.given(), *BYTES, *letters, *dict.fromkeys(a + b for a, b in merges)]
+    ids = {token: i for i, token in enumerate(vocabulary)}
+    engine.model = models.BPE(ids, merges, unk_token=names.unk, byte_fallback=True, fuse_unk=False)
     return finish(engine, kind, names)
 
 
@@ -113,12 +101,12 @@ def check(kind: str, size: int, names: SpecialNames) -> None:
     if len(set(given)) < len(given):
         problems.append(f"the special tokens' names are not all different: {', '.join(given)}")
     problems += [f"{name!r} cannot name a special token" for name in given if len(name) < 2 or not name.isprintable()]
-    if kind in ("char", "bpe", "unigram"):
+    if kind == "bpe":
         if names.unk is None:
-            problems.append(f"a {kind} tokenizer needs a token for the unknown")
+            problems.append("a BPE tokenizer needs a token for the unknown")
         least = len(given) + len(BYTES) + 1
         if 0 < size < least:
-            problems.append(f"size is {size}, a {kind} tokenizer has {least} or more: 256 bytes and the special tokens")
+            problems.append(f"size is {size}, a BPE tokenizer has {least} or more: 256 bytes and the special tokens")
     if problems:
         raise TokenizerError("this tokenizer cannot be made", found="; ".join(problems), do="change the values named")
 
@@ -168,8 +156,3 @@ def _learned(
     learner.train_from_iterator(texts, trainer)
     learned: dict[str, Any] = json.loads(learner.to_str())["model"]
     return learned
-
-
-def _bpe(vocabulary: list[str], merges: list[tuple[str, str]], unk: str | None) -> models.BPE:
-    ids = {token: i for i, token in enumerate(vocabulary)}
-    return models.BPE(ids, merges, unk_token=unk, byte_fallback=True, fuse_unk=False)

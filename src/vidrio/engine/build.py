@@ -1,0 +1,85 @@
+"""python -m vidrio.engine.build [--all]: the engine's C as WebAssembly and as machine code, in `built/`.
+
+The compiler is clang as `ziglang` (on PyPI) brings it. It compiles for every system on every system, and one version of
+it makes the same bytes of the same source anywhere. The two WebAssembly modules are part of the repository, so that
+nobody needs a compiler; a test makes them again and compares. `--all` makes the machine code for all systems, too.
+"""
+
+import platform
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from vidrio.engine.native import FUNCTIONS
+from vidrio.errors import VidrioError
+
+HERE = Path(__file__).parent
+SOURCE, BUILT = HERE / "c", HERE / "built"
+
+# No fast-math and no contraction: a sum is rounded where the source says, on every processor.
+FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-sanitize=all",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+]
+SMALL = ["-g0", "-s", f"-ffile-prefix-map={SOURCE}=."]  # neither debug information nor the path of this machine
+
+# What is built: the compiler's target, and the processor or its features. docs/design.md says which is chosen when.
+WEBASSEMBLY = {
+    "engine.wasm": ["wasm32-wasi", "-msimd128", "-mrelaxed-simd"],
+    "engine-core.wasm": ["wasm32-wasi", "-msimd128"],  # without relaxed SIMD, which Safari lacks
+}
+NATIVE = {
+    "linux-x86_64-plain.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64"],
+    "linux-x86_64-avx2.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v3"],
+    "linux-x86_64-vnni.so": ["x86_64-linux-gnu.2.17", "-mcpu=x86_64_v4+avx512vnni"],
+    "linux-aarch64-plain.so": ["aarch64-linux-gnu.2.17"],
+    "darwin-x86_64-avx2.dylib": ["x86_64-macos", "-mcpu=x86_64_v3"],
+    "darwin-arm64-plain.dylib": ["aarch64-macos"],
+    "windows-amd64-avx2.dll": ["x86_64-windows-gnu", "-mcpu=x86_64_v3"],
+}
+
+
+def compile_to(folder: Path, name: str) -> None:
+    """Compile one of the builds into a folder."""
+    wasm = name in WEBASSEMBLY
+    target, *features = (WEBASSEMBLY if wasm else NATIVE)[name]
+    if wasm:
+        # A reactor: a library without a main function. Nothing is imported, so a page needs no shim.
+        link = ["-mexec-model=reactor", *(f"-Wl,--export={function}" for function in (*FUNCTIONS, "malloc", "free"))]
+    else:
+        link = ["-shared", *([] if name.endswith(".dll") else ["-fPIC"])]
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *features, *FLAGS, *SMALL, *link]
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(
+        [*command, "-o", str(folder / name), str(SOURCE / "engine.c")], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise VidrioError(f"{name} cannot be compiled", found=done.stderr.strip()[-2000:], do="mend the source")
+
+
+def here(name: str) -> bool:
+    """Whether a native build is for this system."""
+    return name.startswith(f"{platform.system()}-{platform.machine()}-".lower())
+
+
+def main(arguments: list[str]) -> None:
+    if find_spec("ziglang") is None:
+        raise VidrioError("there is no compiler", found="ziglang is not installed", do="pip install ziglang")
+    names = [*WEBASSEMBLY, *(name for name in NATIVE if "--all" in arguments or here(name))]
+    for name in names:
+        compile_to(BUILT, name)
+        print(f"{(BUILT / name).stat().st_size:8,} bytes  {name}")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except VidrioError as error:
+        sys.exit(str(error))

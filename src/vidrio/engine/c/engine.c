@@ -1,0 +1,27 @@
+// The engine: what glass/paper does, in the same order and with the same names, for translating. It is one program; the
+// files follow the paper. Whatever the processor, it computes the same bits (docs/engine.md).
+#include "engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+
+#include "maths.c"
+#include "product.c"
+#include "positions.c"
+#include "model.c"
+#include "record.c"
+#include "attention.c"
+#include "transformer.c"
+#include "search.c"
+#include "forced.c"

@@ -1,0 +1,98 @@
+"""A model folder → what `model_load` takes: sizes and choices, and where each parameter lies among the file's bytes.
+
+The file is mapped into memory and read where it lies. Only where it holds what the engine does not read (float16,
+float64, numbers at odd addresses) is it written out as float32 first, which takes NumPy.
+"""
+
+import math
+import mmap
+import struct
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from vidrio.errors import ModelError
+from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
+from vidrio.model.folder import TENSORS, check_files
+from vidrio.model.header import Stored, read_header, shapes_of
+from vidrio.model.parameters import check_shapes, parameter_specs
+from vidrio.model.quantised import SCALE
+
+TINY = 1_000_000  # bytes of parameters; fewer floats stay floats: a lesson's numbers are to be seen as they are
+TYPES = {"F32": 0, "I8": 1}  # Tensor.type; other types are written out as float32
+
+
+class Weights(NamedTuple):
+    """What `model_load` takes."""
+
+    sizes: "array[int]"
+    tensors: "array[int]"  # three numbers for each parameter: its type, its place in `data`, and its scale's
+    data: "memoryview[int]"
+
+
+def in_whole_numbers(stored: Mapping[str, Stored]) -> bool:
+    """Whether matrices multiply in whole numbers: if they are stored so, and in every model that is not tiny. The glass
+    goes by the same rule (model/quantised.py)."""
+    n_bytes = sum(tensor.data_offsets[1] - tensor.data_offsets[0] for tensor in stored.values())
+    return n_bytes >= TINY or any(tensor.dtype == "I8" for tensor in stored.values())
+
+
+def read_weights(folder: Path, config: ModelConfig) -> Weights:
+    """The weights of a model folder, which are the ones that its config was written with."""
+    path = folder / TENSORS
+    if not path.is_file():
+        raise ModelError(f"{path} is missing", do="use a complete model folder")
+    check_files(folder, [TENSORS])
+    try:
+        stored = read_header(path)
+        check_shapes(shapes_of(stored, config), config, where=str(folder))
+        with path.open("rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{path} is damaged", found=f"{error!s:.300}", do="copy the model again") from None
+    first = 8 + int.from_bytes(data[:8], "little")
+    sizes = sizes_of(config, whole_numbers=in_whole_numbers(stored))
+    places = {name: first + tensor.data_offsets[0] for name, tensor in stored.items()}
+    if any(
+        tensor.dtype not in TYPES or (places[name] % 4 and tensor.dtype == "F32") for name, tensor in stored.items()
+    ):
+        data, places = _as_float32(data, places, stored)
+    tensors: array[int] = array("q")
+    for name in parameter_specs(config):
+        whole = stored[name].dtype == "I8"
+        tensors.extend((TYPES["I8" if whole else "F32"], places[name], places[name + SCALE] if whole else 0))
+    return Weights(sizes, tensors, data)
+
+
+def sizes_of(config: ModelConfig, *, whole_numbers: bool) -> "array[int]":
+    """The sizes and choices in the order of engine.h."""
+    c = config
+    [epsilon] = struct.unpack("<i", struct.pack("<f", c.norm_epsilon))
+    choices = [NORMS.index(c.norm), epsilon, ACTIVATIONS.index(c.activation), POSITIONS.index(c.positions)]
+    return array(
+        "i",
+        [
+            *(SHAPES.index(c.shape), c.source_vocabulary, c.target_vocabulary, c.d_model, c.n_heads, c.d_head, c.d_ff),
+            *(c.n_encoder_layers, c.n_decoder_layers, c.n_classes, c.max_positions, *choices),
+            *(TYINGS.index(c.tying), c.scale_embeddings, c.attention_bias, c.output_bias),
+            *(c.special.start, c.special.end, whole_numbers),
+        ],
+    )
+
+
+def _as_float32(
+    data: "memoryview[int]", places: Mapping[str, int], stored: Mapping[str, Stored]
+) -> tuple["memoryview[int]", dict[str, int]]:
+    """The same numbers, those that are not integers as float32, and where they lie now."""
+    import numpy as np
+
+    kinds = {"F64": np.float64, "F32": np.float32, "F16": np.float16, "I8": np.int8}
+    written, found = bytearray(), {}
+    for name, tensor in stored.items():
+        values = np.frombuffer(data, kinds[tensor.dtype], math.prod(tensor.shape), places[name])
+        with np.errstate(over="ignore"):  # the engine refuses what is infinite
+            raw = (values if tensor.dtype == "I8" else values.astype(np.float32)).tobytes()
+        found[name] = len(written)
+        written += raw + bytes(-len(raw) % 8)
+    return memoryview(written), found

@@ -1,0 +1,116 @@
+"""What training makes small: how wrong the model is on a batch, cross-entropy with label smoothing, §5.4. And its
+gradient.
+
+The probabilities of a whole batch over a vocabulary of thousands are the largest thing in training. They are never all
+there: some hundred rows at a time go from logits to probabilities to gradient while they are in the cache.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from vidrio.learn import model
+from vidrio.learn.batches import Batch
+
+CHUNK = 1 << 22  # logits at a time
+
+
+def objective(net: model.Network, batch: Batch, smoothing: float) -> tuple[Tensor, Tensor]:
+    """The loss summed over a batch: with label smoothing, and without."""
+    rows_ND, targets = predict(net, batch).flatten(0, -2), batch.expected_BT.flatten()
+    return smoothed_cross_entropy(rows_ND, *model.output(net), targets, smoothing)
+
+
+def gradient_of(net: model.Network, batch: Batch, smoothing: float) -> tuple[Tensor, float]:
+    """The gradient of the loss summed over a batch, as one flat vector; and the loss without smoothing."""
+    loss, nll = objective(net, batch, smoothing)
+    loss.backward()
+    return model.gradient(net), nll.item()
+
+
+def predict(net: model.Network, batch: Batch) -> Tensor:
+    """The rows from which the expected tokens (or the class) are predicted. Teacher forcing: the decoder reads the
+    right answer so far, whatever it would have said itself.
+    """
+    if not net.config.has_encoder:
+        return model.decode(net, batch.target_BT)
+    memory = model.encode(net, batch.source_BS, batch.source_lengths_B)
+    if not net.config.has_decoder:
+        return model.pool(memory, batch.source_lengths_B)
+    allowed = model.within_lengths(batch.source_BS, batch.source_lengths_B)
+    return model.decode(net, batch.target_BT, memory, allowed)
+
+
+# --- cross-entropy ----------------------------------------------------------------------------------------------------
+
+
+def smoothed_cross_entropy(
+    rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, targets_N: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """The loss of predicting `targets` after `rows`, summed over them; and the same without smoothing, to report.
+
+    With smoothing ε the right answer is not "this word, surely" but 1 − ε on this word and ε spread over all V words. A
+    target below 0 stands for no prediction (padding) and is left out.
+    """
+    real = targets_N >= 0
+    if not bool(real.all()):
+        rows_ND, targets_N = rows_ND[real], targets_N[real]
+    wanted = _Wanted(targets_N, smoothing, torch.is_grad_enabled())
+    loss, nll = _Loss.apply(rows_ND, W_VD, b_V, wanted)  # type: ignore[no-untyped-call]
+    return loss, nll
+
+
+class _Wanted(NamedTuple):
+    """What the loss is of; and whether its gradient is wanted too."""
+
+    targets_N: Tensor
+    smoothing: float
+    gradient: bool
+
+
+class _Loss(torch.autograd.Function):
+    """The gradient of the logits is p − q, q the right answer: worked out while p is at hand, on the way forward."""
+
+    @staticmethod
+    def forward(ctx: Any, rows_ND: Tensor, W_VD: Tensor, b_V: Tensor | None, wanted: _Wanted) -> tuple[Tensor, Tensor]:
+        targets_N, smoothing, learning = wanted
+        V = len(W_VD)
+        loss = torch.zeros((), dtype=torch.float64, device=rows_ND.device)
+        nll = torch.zeros_like(loss)
+        wide = torch.float32 if rows_ND.dtype == torch.bfloat16 else rows_ND.dtype
+        grad_rows = torch.empty_like(rows_ND)
+        grad_W = torch.zeros(W_VD.shape, dtype=wide, device=W_VD.device)
+        grad_b = None if b_V is None else torch.zeros(V, dtype=wide, device=W_VD.device)
+        # Σ_v logit_v of a row is the row times the sum of all words' rows.
+        W_sum_D, b_sum = W_VD.sum(0, dtype=wide), 0.0 if b_V is None else b_V.sum(dtype=wide)
+        size = max(1, CHUNK // V)
+        for start in range(0, len(rows_ND), size):
+            rows, targets_N1 = rows_ND[start : start + size], targets_N[start : start + size].unsqueeze(1)
+            logits = F.linear(rows, W_VD, b_V)
+            p = logits.softmax(-1)
+            p_right = p.gather(1, targets_N1).to(wide)
+            log_p = p_right.clamp_min(torch.finfo(wide).tiny).log_()
+            # Σ_v log p_v = Σ_v logit_v − V log Σ exp, and log Σ exp = logit − log p of any one word.
+            log_sum = logits.gather(1, targets_N1).to(wide) - log_p
+            mean_log_p = (rows.to(wide) @ W_sum_D + b_sum).unsqueeze(1) / V - log_sum
+            nll -= log_p.sum(dtype=torch.float64)
+            loss -= ((1 - smoothing) * log_p + smoothing * mean_log_p).sum(dtype=torch.float64)
+            if not learning:
+                continue
+            grad_logits = p.sub_(smoothing / V) if smoothing else p
+            grad_logits.scatter_(1, targets_N1, (p_right - smoothing / V - (1 - smoothing)).to(p.dtype))
+            torch.mm(grad_logits, W_VD, out=grad_rows[start : start + size])
+            grad_W += grad_logits.t() @ rows
+            if grad_b is not None:
+                grad_b += grad_logits.sum(0, dtype=wide)
+        ctx.save_for_backward(grad_rows, grad_W.to(W_VD.dtype), None if grad_b is None else grad_b.to(rows_ND.dtype))
+        ctx.mark_non_differentiable(nll)
+        return loss, nll
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        grad_rows, grad_W, grad_b = ctx.saved_tensors
+        by = grads[0]
+        return grad_rows * by, grad_W * by, None if grad_b is None else grad_b * by, None

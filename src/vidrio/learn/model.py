@@ -1,0 +1,305 @@
+"""The model, batched: what `glass/transformer.py` does for one sentence, for B sentences at once.
+
+Sentences of one batch are padded to the longest; padding comes after the text, is never looked at, and changes nothing.
+It shares no code with glass/; that the two agree, part by part, is what the tests show. Axes: see `config.py`.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from vidrio.errors import InputError
+from vidrio.learn.dropout import Dropout
+from vidrio.learn.parameters import Parameters
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import output_is_tied, source_table, target_table
+
+KeyValueCache = dict[str, tuple[Tensor, Tensor]]  # by sub-layer: the keys and values of earlier decoding steps
+
+
+NO_DROPOUT = Dropout()
+
+
+@dataclass(frozen=True)
+class Network:
+    """The parameters of one step, ready to compute with, and what the config chose."""
+
+    config: ModelConfig
+    master: Parameters  # what the others are made of
+    parameters: Mapping[str, Tensor]  # in the precision of the computation
+    tables: Mapping[str, Tensor]  # the same tables in full precision, to look rows up in
+    positions_PD: Tensor  # unused where positions are learned
+    activate: Callable[[Tensor], Tensor]
+    place_norm: Callable[..., Tensor]
+    dropout: Dropout = NO_DROPOUT  # of what a sub-layer adds, and of the embeddings, §5.4
+
+
+def build(parameters: Parameters, dtype: torch.dtype | None = None, dropout: Dropout = NO_DROPOUT) -> Network:
+    """Make the parameters ready for one step, computing in `dtype` (their own, unless told otherwise)."""
+    config, flat = parameters.config, parameters.flat
+    cast, tables = parameters.leaves(dtype or flat.dtype)
+    return Network(
+        config=config,
+        master=parameters,
+        parameters=cast,
+        tables=tables,
+        positions_PD=positions(config, flat.dtype, flat.device),
+        activate={"relu": torch.relu_, "gelu": F.gelu, "swish": F.silu}[config.activation],
+        place_norm={"post": norm_after, "pre": norm_before}[config.norm],
+        dropout=dropout,
+    )
+
+
+def gradient(net: Network) -> Tensor:
+    """What a backward pass has left, as one flat vector."""
+    return net.master.gradient((net.parameters, net.tables))
+
+
+@lru_cache(maxsize=8)
+def positions(config: ModelConfig, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """The table of rows added to the embeddings, §3.5; zeros where there is none, or where it is learned."""
+    table_PD = torch.zeros(config.max_positions, config.d_model, dtype=torch.float64)
+    if config.positions.startswith("sinusoidal"):
+        pair = torch.arange(config.d_model // 2, dtype=torch.float64)
+        columns = config.d_model - 2 if config.positions == "sinusoidal-marian" else config.d_model
+        wavelength = 10000.0 ** (2 * pair / columns)
+        angle = torch.arange(config.max_positions, dtype=torch.float64)[:, None] / wavelength
+        waves = torch.stack([angle.sin(), angle.cos()], dim=-1 if config.positions == "sinusoidal" else 1)
+        table_PD = waves.reshape(config.max_positions, config.d_model)
+    return table_PD.to(device=device, dtype=dtype)
+
+
+# --- sub-layers -------------------------------------------------------------------------------------------------------
+
+
+def norm(net: Network, x: Tensor, name: str) -> Tensor:
+    p = net.parameters
+    return F.layer_norm(x, x.shape[-1:], p[f"{name}.gain"], p[f"{name}.bias"], net.config.norm_epsilon)
+
+
+def norm_after(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
+    """LayerNorm(x + Sublayer(x)). §3.1."""
+    return norm(net, net.dropout.add(x, sub_layer(x)), f"{name}.norm")
+
+
+def norm_before(net: Network, x: Tensor, sub_layer: Callable[[Tensor], Tensor], name: str) -> Tensor:
+    """x + Sublayer(LayerNorm(x))."""
+    return net.dropout.add(x, sub_layer(norm(net, x, f"{name}.norm")))
+
+
+def linear(net: Network, x: Tensor, name: str, matrix: str, bias: str) -> Tensor:
+    """x W + b, where this model has that b."""
+    return linear_of_rows(net, x.flatten(0, -2), name, matrix, bias).view(*x.shape[:-1], -1)
+
+
+def linear_of_rows(net: Network, rows: Tensor, name: str, matrix: str, bias: str) -> Tensor:
+    """The same for rows that are not parted into sentences."""
+    W, b = net.parameters[f"{name}.{matrix}"], net.parameters.get(f"{name}.{bias}")
+    return rows @ W if b is None else torch.addmm(b, rows, W)
+
+
+def feed_forward(net: Network, x: Tensor, name: str) -> Tensor:
+    """max(0, x W₁ + b₁) W₂ + b₂. Eq. 2."""
+    # As rows: what is made of a view in place, PyTorch copies on its way back.
+    hidden = net.activate(linear_of_rows(net, x.flatten(0, -2), name, "W1", "b1"))
+    return linear_of_rows(net, hidden, name, "W2", "b2").view_as(x)
+
+
+def heads(net: Network, x: Tensor, name: str, letters: str) -> tuple[Tensor, ...]:
+    """Project rows to the heads of each letter: B·L·D → one B·H·L·K for each of Q, K, V asked for. §3.2.2."""
+    B, L, _ = x.shape
+    y = linear(net, x, name, f"W{letters}", f"b{letters}").view(
+        B, L, len(letters), net.config.n_heads, net.config.d_head
+    )
+    return y.permute(2, 0, 3, 1, 4).contiguous().unbind(0)
+
+
+def multi_head(net: Network, q: Tensor, k: Tensor, v: Tensor, name: str, allowed: Tensor | None) -> Tensor:
+    """Concat(head_1, …, head_H) W^O. §3.2.2."""
+    B, H, L, K = q.shape
+    gathered = attend(q, k, v, allowed)
+    return linear(net, gathered.transpose(1, 2).reshape(B, L, H * K), name, "WO", "bO")
+
+
+# --- the way ----------------------------------------------------------------------------------------------------------
+
+
+def embed(net: Network, ids_BL: Tensor, table: str, side: str, first: int = 0) -> Tensor:
+    """A row for each id, times √D (§3.4), plus the row of its position (§3.5)."""
+    rows = F.embedding(ids_BL, net.tables[table])
+    table_PD = net.tables.get(f"{side}.pos", net.positions_PD)
+    if (last := first + ids_BL.shape[1]) > len(table_PD):
+        raise InputError("the text is longer than the model's positions", found=f"{last} tokens, not {len(table_PD)}")
+    place_LD = table_PD[first:last]
+    scale = math.sqrt(net.config.d_model) if net.config.scale_embeddings else 1.0
+    dtype = net.parameters[table].dtype
+    return net.dropout.drop(torch.add(place_LD, rows, alpha=scale).to(dtype))
+
+
+def within_lengths(ids_BL: Tensor, lengths_B: Tensor) -> Tensor | None:
+    """True at tokens, False at padding, shaped to broadcast over heads and asking rows; None if nothing is padded."""
+    if int(lengths_B.min()) == ids_BL.shape[1]:
+        return None
+    places_L = torch.arange(ids_BL.shape[1], device=ids_BL.device)
+    return (places_L < lengths_B[:, None])[:, None, None, :]
+
+
+def causal(n_queries: int, n_keys: int, device: torch.device) -> Tensor | None:
+    """True where a key does not stand after the row that asks; the asking rows are the last ones. §3.2.3."""
+    if n_queries == 1:
+        return None
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
+
+
+def encode(net: Network, source_BS: Tensor, lengths_B: Tensor) -> Tensor:
+    """The encoder: source ids → memory. Figure 1, left."""
+    x = embed(net, source_BS, source_table(net.config), "src")
+    allowed = within_lengths(source_BS, lengths_B)
+    for n in range(net.config.n_encoder_layers):
+        x = layer(net, x, None, f"enc.{n}", Masks(allowed))
+    return norm(net, x, "enc.norm") if net.config.norm == "pre" else x
+
+
+def decode(
+    net: Network,
+    target_BT: Tensor,
+    memory_BSD: Tensor | None = None,
+    source_allowed: Tensor | None = None,
+    cache: KeyValueCache | None = None,
+    first: int = 0,
+) -> Tensor:
+    """The decoder: target ids so far → one row for each. Figure 1, right.
+
+    With a `cache`, the ids are only the new ones, standing from position `first` on. Padding needs no mask of its own
+    here: it stands after the text, where no row of the text may look.
+    """
+    x = embed(net, target_BT, target_table(net.config), "tgt", first)
+    allowed = causal(target_BT.shape[1], first + target_BT.shape[1], target_BT.device)
+    for n in range(net.config.n_decoder_layers):
+        x = layer(net, x, memory_BSD, f"dec.{n}", Masks(allowed, source_allowed), cache)
+    return norm(net, x, "dec.norm") if net.config.norm == "pre" else x
+
+
+class Masks(NamedTuple):
+    """Where rows may look, True where they may; None: everywhere."""
+
+    own: Tensor | None  # among themselves
+    memory: Tensor | None = None
+
+
+def layer(
+    net: Network, x: Tensor, memory_BSD: Tensor | None, name: str, masks: Masks, cache: KeyValueCache | None = None
+) -> Tensor:
+    """Self-attention; in a decoder cross-attention to the memory, if there is one; feed-forward. §3.1."""
+
+    def self_attention(y: Tensor) -> Tensor:
+        q, k, v = heads(net, y, f"{name}.self", "QKV")
+        if cache is not None:
+            if f"{name}.self" in cache:
+                k, v = (torch.cat(parts, dim=2) for parts in zip(cache[f"{name}.self"], (k, v), strict=True))
+            cache[f"{name}.self"] = k, v
+        return multi_head(net, q, k, v, f"{name}.self", masks.own)
+
+    x = net.place_norm(net, x, self_attention, f"{name}.self")
+    if memory_BSD is not None:
+
+        def cross_attention(y: Tensor) -> Tensor:
+            (q,) = heads(net, y, f"{name}.cross", "Q")
+            earlier = None if cache is None else cache.get(f"{name}.cross")
+            k, v = earlier or heads(net, memory_BSD, f"{name}.cross", "KV")
+            if cache is not None:
+                cache[f"{name}.cross"] = k, v
+            return multi_head(net, q, k, v, f"{name}.cross", masks.memory)
+
+        x = net.place_norm(net, x, cross_attention, f"{name}.cross")
+    return net.place_norm(net, x, lambda y: feed_forward(net, y, f"{name}.ffn"), f"{name}.ffn")
+
+
+def output(net: Network) -> tuple[Tensor, Tensor | None]:
+    """Wᵒᵘᵗ, as V·D (one row a word, as the embedding it may be, §3.4), and its bias."""
+    tied = output_is_tied(net.config)
+    W_VD = net.parameters[target_table(net.config)] if tied else net.parameters["out.W"].t()
+    return W_VD, net.parameters.get("out.b")
+
+
+def logits(net: Network, x: Tensor) -> Tensor:
+    """One number for each word of the vocabulary (or each class). §3.4."""
+    return F.linear(x, *output(net))
+
+
+def pool(x_BSD: Tensor, lengths_B: Tensor) -> Tensor:
+    """The mean of each sentence's rows, padding left out: what a classifier looks at."""
+    places_S = torch.arange(x_BSD.shape[1], device=x_BSD.device)
+    real_BS1 = (places_S < lengths_B[:, None]).unsqueeze(-1)
+    return (x_BSD * real_BS1).sum(1) / lengths_B[:, None].to(x_BSD.dtype)
+
+
+# --- attention --------------------------------------------------------------------------------------------------------
+#
+# softmax(Q Kᵀ / √K) V, Eq. 1, for all sentences and heads at once, written for the machine at hand.
+#
+# A CPU spends its time not in the two products but in the softmax of very short rows. So the forward and the backward
+# pass are written out here: rows of scores are laid down, not across (the softmax then runs over the first axis, at the
+# full width of the vector unit), and the backward pass needs no second look at the softmax.
+
+NEVER = -math.inf  # a masked score; softmax turns it into exactly 0
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+    """Each of L rows (B·H·L·K) gathers from M rows. `allowed` broadcasts to B·H·L·M; True where a row may look."""
+    return (attend_on_cpu if q.device.type == "cpu" else attend_elsewhere)(q, k, v, allowed)
+
+
+def attend_on_cpu(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+    out: Tensor = _Attend.apply(q, k, v, allowed)  # type: ignore[no-untyped-call]
+    return out
+
+
+def attend_elsewhere(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+    """PyTorch's own kernel, which a GPU has."""
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+
+
+def softmax_of_rows(scores_NLM: Tensor) -> Tensor:
+    """softmax over the last axis, computed over the first of a transposed copy: many short rows at once."""
+    N, L, M = scores_NLM.shape
+    weights_LMN = scores_NLM.view(N, L * M).t().contiguous().view(L, M, N).softmax(1)
+    return weights_LMN.view(L * M, N).t().contiguous().view(N, L, M)
+
+
+class _Attend(torch.autograd.Function):
+    """Eq. 1 with its derivative written out."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, allowed: Tensor | None) -> Tensor:
+        B, H, L, K = q.shape
+        M, scale = k.shape[2], 1 / math.sqrt(K)  # §3.2.1
+        scores = torch.bmm(q.reshape(B * H, L, K), k.reshape(B * H, M, K).mT).view(B, H, L, M).mul_(scale)
+        if allowed is not None:
+            scores.masked_fill_(~allowed, NEVER)
+        weights = softmax_of_rows(scores.view(B * H, L, M))
+        out = torch.bmm(weights, v.reshape(B * H, M, K)).view(B, H, L, K)
+        ctx.save_for_backward(q, k, v, weights, out)
+        ctx.scale = scale
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, weights, out = ctx.saved_tensors
+        B, H, L, K = q.shape
+        M = k.shape[2]
+        grad = grads[0].reshape(B * H, L, K)
+        grad_weights = torch.bmm(grad, v.reshape(B * H, M, K).mT)
+        # softmax's derivative: s (g − Σ s g); that sum over M is also grad · out, a sum over the K of the head.
+        sums = torch.linalg.vecdot(grad, out.view(B * H, L, K)).unsqueeze(-1)
+        grad_scores = grad_weights.sub_(sums).mul_(weights).mul_(ctx.scale)
+        grad_q = torch.bmm(grad_scores, k.reshape(B * H, M, K)).view(B, H, L, K)
+        grad_k = torch.bmm(grad_scores.mT, q.reshape(B * H, L, K)).view(B, H, M, K)
+        grad_v = torch.bmm(weights.mT, grad).view(B, H, M, K)
+        return grad_q, grad_k, grad_v, None

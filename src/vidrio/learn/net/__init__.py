@@ -1,1 +1,0 @@
-"""The model, batched: its parameters, attention, dropout, loss, and decoding while it learns."""

@@ -1,0 +1,142 @@
+"""What a run learns by: rates, batches, dropout, when to stop. It is written to MODEL/run/plan.json, and a run that
+goes on keeps to it: only its end may change. What nobody chooses, `choose.py` does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from vidrio.errors import ConfigError, RunError
+from vidrio.learn.optimiser import OPTIMISERS, SCHEDULES
+from vidrio.model.config import ModelConfig
+from vidrio.model.files import read_json, write_atomically
+from vidrio.model.json_text import json_text
+
+METRICS = {"loss": min, "bleu": max, "chrf": max, "accuracy": max}  # which way is better
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """When training ends; exactly one is set. `converged` alone means: when it gets no better."""
+
+    steps: int = 0
+    epochs: float = 0
+    seconds: float = 0
+    converged: bool = False
+
+    def __str__(self) -> str:
+        if self.converged:
+            return "when it gets no better"
+        if self.steps:
+            return f"after {self.steps:,} steps"
+        return f"after {self.epochs:g} passes over the data" if self.epochs else f"after {duration(self.seconds)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """All that decides what a run learns, besides the data, the tokenizer and the model's config."""
+
+    stop: Stop
+    optimiser: str = "adam"
+    schedule: str = "linear"
+    rate: float = 1e-3
+    warmup: int = 500
+    batch_tokens: int = 8192  # source and target, padding included
+    accumulate: int = 1  # batches to one step
+    smoothing: float = 0.1  # §5.4
+    dropout: float = 0.1
+    subword_dropout: float = 0.0  # of BPE merges: the same word, split otherwise in another pass
+    clip: float = 1.0
+    average: float = 0.999  # of the parameters: how much of the mean stays at each step
+    metric: str = "loss"
+    validations: int = 20  # in the whole run; without an end, one each epoch
+    patience: int = 0  # validations without a better one, after which the run ends; 0: never
+    seed: int = 1
+    precision: str = "float32"  # of the computation; the parameters themselves are float32
+
+    def __post_init__(self) -> None:
+        ends = [name for name, value in asdict(self.stop).items() if value]
+        if len(ends) != 1:
+            raise ConfigError("training must end in exactly one way", found=", ".join(ends), do="give one of them")
+        problems = [text for text, wrong in self._problems() if wrong]
+        if problems:
+            raise ConfigError("this recipe cannot be used", found="; ".join(problems), do="change the values named")
+
+    def _problems(self) -> list[tuple[str, bool]]:
+        def values(*names: str) -> list[tuple[str, Any]]:
+            return [(name, getattr(self, name)) for name in names]
+
+        rates = values("dropout", "subword_dropout", "smoothing")
+        counts = values("batch_tokens", "accumulate", "validations")
+        sizes = values("clip", "patience", "warmup", "seed")
+        precise = self.precision in ("float32", "bfloat16")
+        falls = self.schedule in ("linear", "cosine")
+        return [
+            *((f"{name} is {value}, not from 0 to below 1", not 0 <= value < 1) for name, value in rates),
+            (f"optimiser is {self.optimiser!r}, not one of {', '.join(OPTIMISERS)}", self.optimiser not in OPTIMISERS),
+            (f"schedule is {self.schedule!r}, not one of {', '.join(SCHEDULES)}", self.schedule not in SCHEDULES),
+            (f"rate is {self.rate}, not above 0", not self.rate > 0),
+            (f"metric is {self.metric!r}, not one of {', '.join(METRICS)}", self.metric not in METRICS),
+            (f"average is {self.average}, not from 0 to below 1", not 0 <= self.average < 1),
+            (f"precision is {self.precision!r}, not float32 or bfloat16", not precise),
+            *((f"{name} is {value}, not above 0", value < 1) for name, value in counts),
+            *((f"{name} is {value}, below 0", value < 0) for name, value in sizes),
+            ("training cannot end before it begins", min(self.stop.steps, self.stop.epochs, self.stop.seconds) < 0),
+            ("a schedule that falls to 0 needs an end: steps, epochs or a time", self.stop.converged and falls),
+        ]
+
+
+def duration(seconds: float) -> str:
+    """A duration to read, as it would be typed: 150 s is no 2 min."""
+    seconds = round(seconds)
+    if seconds < 100:
+        return f"{seconds} s"
+    if seconds < 6000:
+        return f"{seconds // 60} min" + (f" {seconds % 60} s" if seconds % 60 else "")
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run was begun with."""
+
+    task: str
+    preset: str  # whose sizes the model has; empty where some are the user's own
+    data: str  # the key of the prepared pairs
+    tokens: str  # the key of their tokens
+    config: ModelConfig
+    recipe: Recipe
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> "Plan":
+        recipe = Recipe(**{**data["recipe"], "stop": Stop(**data["recipe"]["stop"])})
+        return Plan(**{**data, "config": ModelConfig.from_json(data["config"]), "recipe": recipe})
+
+    def to_text(self) -> str:
+        return json_text({**vars(self), "config": self.config.to_json(), "recipe": asdict(self.recipe)}, indent=2)
+
+
+def read_plan(run: Path) -> Plan | None:
+    """The plan of the run in this folder, if there is one."""
+    path = run / "plan.json"
+    if not path.exists():
+        return None
+    try:
+        return Plan.from_json(read_json(path, what=f"the plan of the run {run}"))
+    except (KeyError, TypeError, AttributeError) as error:
+        do = f"remove {run} to begin again"
+        raise RunError(f"{path} is no plan of a run", found=str(error), do=do) from None
+
+
+def write_plan(run: Path, plan: Plan) -> None:
+    write_atomically(run / "plan.json", f"{plan.to_text()}\n".encode())
+
+
+def cannot_change(what: Sequence[str]) -> RunError:
+    """What is asked for now would make another run of it."""
+    return RunError(
+        "a run that has begun can change its end only",
+        found="; ".join(what),
+        do="give the same as before, or start a new folder with --to",
+    )

@@ -1,0 +1,231 @@
+"""From the user's files to something to learn from: cleaned, held out, split into tokens; each made once.
+
+    MODEL/run/data/      the pairs, as `data/prepare.py` writes them
+    MODEL/run/tokens/    tokenizer.json (target-tokenizer.json), the classes; and encoded pairs in 0/, and with subword
+                         dropout, which splits words in several ways, also in 1/ and 2/
+
+Each task is a case of the same: a classifier's translation is the class, a text generator's the text itself.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vidrio.data.clean import Tally
+from vidrio.data.once import checksum, is_made, once
+from vidrio.data.pairs import Corpus, corpora, lines
+from vidrio.data.prepare import Prepared, both_sides, key_of, prepare
+from vidrio.data.progress import Progress, Work
+from vidrio.data.store import Encode, Examples, in_memory, read, write
+from vidrio.errors import DataError
+from vidrio.learn.plan import Plan, cannot_change
+from vidrio.learn.request import Request
+from vidrio.model.json_text import json_text
+from vidrio.text.tokens.tokenizer import Tokenizer
+
+FEWEST = 20  # pairs; from fewer there is nothing to learn and nothing to hold out
+HELD_OUT = 1000  # sentences to validate with, and as many to judge the model at the end
+ENCODINGS = 3  # with subword dropout: each pass over the data takes the next one
+# The largest vocabulary, and how many pairs it takes.
+VOCABULARY_FOR = {2_000: 0, 4_000: 10_000, 8_000: 30_000, 16_000: 1_000_000, 32_000: 5_000_000}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything that a run learns from, ready."""
+
+    kind: str  # translate, classify or generate
+    data: str  # the key of the pairs,
+    token_key: str  # and of their tokens: another key is another run
+    source: Tokenizer | None
+    target: Tokenizer | None
+    labels: tuple[str, ...]
+    encodings: list[Examples]  # the same pairs, split in one way or in several
+    test: Sequence[tuple[str, str]]  # texts to judge with, and their translations or classes
+    held_out: Sequence[tuple[str, str]]  # the same to validate with
+    tally: Tally
+    pairs: dict[str, int]
+    repeats: float  # of each word, on average
+
+    @cached_property
+    def longest(self) -> NDArray[np.int32]:
+        """The longer side of each pair, in tokens with the end token."""
+        first = self.encodings[0]
+        longer: NDArray[np.int32] = np.maximum(first.source.lengths, first.target.lengths) + 1
+        return longer
+
+    @property
+    def tokens(self) -> int:
+        """In one pass over the data."""
+        return int(self.encodings[0].source.lengths.sum() + self.encodings[0].target.lengths.sum())
+
+    def encoded(self, pairs: Sequence[tuple[str, str]]) -> Examples:
+        """Held-out pairs as ids."""
+        sides = zip(*pairs, strict=True) if pairs else ((), ())
+        ids = [encode(texts) for encode, texts in zip(_encoders(self), sides, strict=True)]
+        return in_memory(list(zip(*ids, strict=True)))
+
+
+def make_task(request: Request, before: Plan | None, progress: Progress) -> Task:
+    """What the request asks for, found made or made now; a run that goes on refuses anything else untouched."""
+    material, kind = request.material, request.choices.task
+    dev, test = (_corpora(request, names) for names in (material.dev, material.test))
+    learn_from = _corpora(request, material.names)
+    wishes = replace(
+        material.clean,
+        languages=material.languages,
+        held_out=(0 if dev else HELD_OUT, 0 if test else HELD_OUT),
+        apart=(*dev, *test),
+        least=FEWEST,
+        one_sided=kind != "translate",
+    )
+    dropout = request.choices.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
+    data_key = checksum([kind, key_of(learn_from, wishes, (dev, test))])
+    started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
+    token_key = checksum([data_key, material.vocabulary, material.separate, dropout, started])
+    if before and data_key != before.data:
+        raise cannot_change(["the sentence pairs or how they are cleaned"])
+    if before and token_key != before.tokens:
+        raise cannot_change(["the tokenizer, or --subword-dropout"])
+    prepared = prepare(request.run / "data", learn_from, wishes, progress, (dev, test))
+    pairs = prepared.pairs
+    if not pairs["train"] or not pairs["dev"] or (test and not pairs["test"]):
+        nothing = "learn from" if not pairs["train"] else "validate with" if not pairs["dev"] else "judge with"
+        raise DataError(
+            f"there is nothing to {nothing}",
+            found=prepared.tally.summary(pairs["train"]),
+            do="give more pairs, or other sets with --dev and --test",
+        )
+    once(request.run / "tokens", token_key, lambda to: _make_tokens(to, request, prepared, dropout, progress))
+    progress.work = None
+    return load_task(request.run, kind, data_key, token_key)
+
+
+def load_task(run: Path, kind: str, data_key: str, token_key: str) -> Task:
+    """What lies in the run's folder."""
+    folder = run / "tokens"
+    if not is_made(folder, token_key):
+        raise DataError(
+            "this process does not find the data that the leading process has made",
+            found=f"no tokens of this run in {folder}",
+            do="give all machines the same folder with --to: one that they share",
+        )
+    prepared = Prepared.load(run / "data")
+    first = Tokenizer.load(folder / "tokenizer.json")
+    separate = folder / "target-tokenizer.json"
+    target = Tokenizer.load(separate) if separate.exists() else first
+    repeats = [(share.pairs, share.weight) for share in prepared.shares]
+    vocabulary = max(first.size, target.size)
+    return Task(
+        kind=kind,
+        data=data_key,
+        token_key=token_key,
+        source=None if kind == "generate" else first,
+        target=None if kind == "classify" else target,
+        labels=tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))),
+        encodings=[read(one, vocabulary, repeats) for one in sorted(folder.glob("[0-9]"))],
+        test=prepared.read("test"),
+        held_out=prepared.read("dev"),
+        tally=prepared.tally,
+        pairs=prepared.pairs,
+        repeats=prepared.repeats if kind == "translate" else 0.0,
+    )
+
+
+def describe(task: Task) -> list[str]:
+    """What was read, and what was left out and why."""
+    tally, pairs = task.tally, task.pairs
+    return [
+        f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
+        *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
+        f"to learn from: {pairs['train']:,}; held out: {pairs['dev']:,} to validate, {pairs['test']:,} to judge the "
+        "finished model",
+    ]
+
+
+def largest_for(table: dict[Any, int], amount: int) -> Any:
+    """The last entry of a table whose threshold the amount reaches."""
+    return [name for name, threshold in table.items() if amount >= threshold][-1]
+
+
+def _corpora(request: Request, names: tuple[str, ...]) -> tuple[Corpus, ...]:
+    if not names:
+        return ()
+    if request.choices.task == "generate":
+        return tuple(lines(names))
+    return tuple(corpora(names, columns=request.material.columns, languages=request.material.languages))
+
+
+def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: float, progress: Progress) -> None:
+    """Learn the tokenizers (or take those of the model to learn on from), and encode the training pairs."""
+    material, kind, train = request.material, request.choices.task, prepared.path("train")
+    size = material.vocabulary or largest_for(VOCABULARY_FOR, prepared.pairs["train"])
+
+    def learn(texts: Iterable[str]) -> Tokenizer:
+        progress.work = Work("learning the tokenizer")
+        return Tokenizer.learn(texts, "bpe", size)
+
+    sources = (source for source, _ in both_sides(train))
+    targets = (target for _, target in both_sides(train))
+    if request.start:
+        source, target = request.start.tokenizers()
+    elif kind != "translate":
+        source = target = learn(sources)
+    elif material.separate:
+        source, target = learn(sources), learn(targets)
+    else:
+        source = target = learn(chain(sources, targets))
+    source.save(folder / "tokenizer.json")
+    if target is not source:
+        target.save(folder / "target-tokenizer.json")
+    labels = _labels(prepared, material.dev, material.test) if kind == "classify" else []
+    (folder / "labels.json").write_text(json_text(labels), encoding="utf-8")
+    count = ENCODINGS if dropout else 1
+    encoding = progress.work = Work("encoding pairs", count * prepared.pairs["train"])
+    if dropout:
+        source, target = source.with_dropout(dropout), target.with_dropout(dropout)
+    encode = _encode_as(kind, source, target, labels)
+    for number in range(count):
+        write(folder / str(number), both_sides(train), encode, max(source.size, target.size), encoding)
+
+
+def _encode_as(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:
+    """How the two sides of a pair become ids: a class is its number, a generator has no source."""
+    if kind == "classify":
+        return source.encode_batch, lambda classes: [[labels.index(name)] for name in classes]
+    if kind == "generate":
+        return lambda texts: [[] for _ in texts], target.encode_batch
+    return source.encode_batch, target.encode_batch
+
+
+def _encoders(task: Task) -> tuple[Encode, Encode]:
+    both = task.source or task.target
+    assert both is not None
+    return _encode_as(task.kind, both, task.target or both, task.labels)
+
+
+def _labels(prepared: Prepared, *given: tuple[str, ...]) -> list[str]:
+    """The classes that can be learned: of all texts but those of given sets, which may have no others."""
+    train, dev, test = ({label for _, label in both_sides(prepared.path(part))} for part in ("train", "dev", "test"))
+    own = [train, *(part for part, names in zip((dev, test), given, strict=True) if not names)]
+    labels = sorted(set[str]().union(*own))
+    if len(labels) < 2:
+        raise DataError(
+            "there is nothing to tell apart",
+            found=f"{prepared.tally.kept:,} texts of {len(labels)} classes",
+            do=f"give at least {FEWEST} texts of two classes, as text<TAB>class",
+        )
+    if unknown := sorted((dev | test) - {*labels}):
+        raise DataError(
+            "there are classes that nothing is learned of",
+            found=", ".join(unknown[:10]) + (" …" if len(unknown) > 10 else ""),
+            do="give texts of these classes to learn from, or leave them out of --dev and --test",
+        )
+    return labels

@@ -1,0 +1,135 @@
+"""How good the model is on held-out sentences, while it learns: a function, `net → scores`.
+
+To be judged, sentences are translated greedily, many at once: the words that `search.py` takes with a beam of 1, with
+all of the batch in every product. Translating is the other engines' work.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from vidrio.data.store import Examples
+from vidrio.learn import model
+from vidrio.learn.batches import Batch, collate, pad, plan
+from vidrio.learn.loss import objective, predict
+from vidrio.learn.model import Network
+from vidrio.learn.task import Task
+from vidrio.score.metrics import quick_scores
+
+Validate = Callable[[Network], dict[str, Any]]
+
+JUDGED = 300  # held-out sentences that are translated at every validation
+ROOM = 8192  # tokens at a time
+SEARCHED = 3000  # source tokens at a time
+SHOWN, LEAST_SHOWN = 3, 5  # sample translations, of sentences with so many words
+
+
+def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
+    """The loss on all of the pairs; for translations also BLEU and chrF of some, for classes how many are right."""
+    held_out = task.encoded(pairs)
+    some = translated(len(pairs), JUDGED)
+
+    def scores(net: Network) -> dict[str, Any]:
+        found = {"loss": mean_loss(net, held_out)}
+        if task.kind == "classify":
+            return found | {"accuracy": accuracy(net, held_out)}
+        if task.kind == "generate" or task.target is None:
+            return found
+        sources, references = zip(*(pairs[i] for i in some), strict=True)
+        ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some])
+        translations = task.target.decode_batch(ids)
+        read = [pair for pair in zip(sources, translations, strict=True) if len(pair[0].split()) >= LEAST_SHOWN]
+        return found | quick_scores(translations, references) | {"samples": read[:SHOWN]}
+
+    return scores
+
+
+def translated(count: int, most: int) -> list[int]:
+    """The places of those sentences of the set that are translated, from all over it."""
+    return sorted({int(i) for i in np.linspace(0, count - 1, min(most, count))})
+
+
+def accuracy(net: Network, held_out: Examples) -> float:
+    """How many texts in a hundred get their own class."""
+    right = sum(
+        int((model.logits(net, predict(net, batch)).argmax(-1) == batch.expected_BT[:, 0]).sum())
+        for batch in batches(net, held_out)
+    )
+    return 100 * right / len(held_out)
+
+
+@torch.no_grad()
+def mean_loss(net: Network, held_out: Examples) -> float:
+    """−log p of the right token, on average."""
+    total = predictions = 0.0
+    for batch in batches(net, held_out):
+        total += objective(net, batch, 0.0)[1].item()
+        predictions += batch.n_predictions
+    return total / max(1.0, predictions)
+
+
+def batches(net: Network, held_out: Examples) -> Iterator[Batch]:
+    """The held-out pairs in batches; those too long for the model are left out."""
+    for which in plan(held_out, ROOM, net.config.max_positions, (0,)):
+        yield collate(held_out, which, net.config).to(net.positions_PD.device)
+
+
+# --- greedy search ----------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def translate(net: Network, sources: Sequence[np.ndarray], *, room: int = SEARCHED) -> list[list[int]]:
+    """The greedy translation of each source (ids without special tokens), in the same order.
+
+    An empty source, or one that is longer than the model's positions, has none.
+    """
+    special = net.config.special
+    ended = [np.append(ids, special.end) if net.config.source_end else np.asarray(ids) for ids in sources]
+    results: list[list[int]] = [[] for _ in sources]
+    lengths = [len(ids) if len(ids) <= net.config.max_positions else 0 for ids in ended]
+    for group in _groups(lengths, room):
+        for i, ids in zip(group, _search(net, [ended[i] for i in group]), strict=True):
+            results[i] = ids
+    return results
+
+
+def _groups(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """Places of sentences of similar lengths, longest first, empty ones left out."""
+    order = sorted((i for i, length in enumerate(lengths) if length), key=lambda i: -lengths[i])
+    start = 0
+    while start < len(order):
+        size = max(1, room // lengths[order[start]])
+        yield order[start : start + size]
+        start += size
+
+
+def _search(net: Network, sources: list[np.ndarray]) -> list[list[int]]:
+    special, device = net.config.special, net.positions_PD.device
+    lengths = np.array([len(ids) for ids in sources])
+    source_BS = torch.from_numpy(pad(np.concatenate(sources), lengths, special.pad)[0]).to(device)
+    lengths_B = torch.from_numpy(lengths).to(device)
+    memory = model.encode(net, source_BS, lengths_B)
+    allowed = model.within_lengths(source_BS, lengths_B)
+
+    most = min(net.config.decoding.max_length, net.config.max_positions - 1)
+    limits = [min(most, 2 * len(source) + 20) for source in sources]  # by itself: the company must not matter
+    never = torch.tensor([i for i in (special.pad, special.start) if i >= 0], device=device)
+    ids_BT = torch.full((len(sources), 1), special.start, dtype=torch.long, device=device)
+    cache: model.KeyValueCache = {}
+    for step in range(max(limits)):
+        rows = model.decode(net, ids_BT[:, -1:], memory, allowed, cache, step)
+        logits_BV = model.logits(net, rows[:, 0]).float()
+        logits_BV[:, never] = -torch.inf
+        if step == 0:
+            logits_BV[:, special.end] = -torch.inf  # an empty translation is none
+        ids_BT = torch.cat([ids_BT, logits_BV.argmax(-1, keepdim=True)], dim=1)
+        over = (ids_BT == special.end).any(1).tolist()
+        if all(is_over or step + 1 >= limit for is_over, limit in zip(over, limits, strict=True)):
+            break
+    translations = []
+    for ids, limit in zip(ids_BT[:, 1:].tolist(), limits, strict=True):
+        end = ids.index(special.end) if special.end in ids else limit
+        translations.append(ids[: min(end, limit)])
+    return translations

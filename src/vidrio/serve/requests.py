@@ -1,0 +1,158 @@
+"""What requests hold, described once: for the API's description, and for reading them, from JSON or from a form.
+
+A field that is missing or wrong is refused in LibreTranslate's words, which its clients know by heart.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
+
+from vidrio.serve.refusal import Refusal, bad
+from vidrio.serve.settings import Settings
+
+MOST_FIELDS, MOST_TERMS = 100, 1_000
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+KINDS = ("application/json", *FORMS)
+STATUSES = {
+    **{400: "A field is missing or wrong", 403: "The API key is wrong", 408: "It came too slowly"},
+    **{413: "The request is too large", 429: "Too many requests", 503: "The server is busy"},
+}
+
+
+def _from_json(value: Any) -> Any:
+    """A form holds objects and lists as JSON."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        raise Refusal(400, "Invalid JSON format") from None
+
+
+Term = Annotated[str, Field(min_length=1, max_length=200)]
+Glossary = Annotated[dict[Term, Term], Field(max_length=MOST_TERMS), BeforeValidator(_from_json)]
+Keep = Annotated[list[Term], Field(max_length=MOST_TERMS), BeforeValidator(_from_json)]
+
+
+class Asked(BaseModel):
+    """What every request may hold."""
+
+    api_key: Annotated[str, Field(description="An API key, if the server wants one")] = ""
+
+
+class Detect(Asked):
+    q: Annotated[str, Field(description="A text", examples=["Hello world"])]
+
+
+class Suggest(Asked):
+    q: Annotated[str, Field(description="The text", examples=["Hello world"])]
+    s: Annotated[str, Field(description="A better translation", examples=["Hola mundo"])]
+    source: Annotated[str, Field(description="The language of the text", examples=["en"])]
+    target: Annotated[str, Field(description="The language of the translation", examples=["es"])]
+
+
+class Languages(Asked):
+    source: Annotated[str, Field(description='The language of the text, or "auto"', examples=["en"])]
+    target: Annotated[str, Field(description="The language to translate into", examples=["es"])]
+    glossary: Annotated[Glossary, Field(description="Terms, each with its translation")] = {}
+    keep: Annotated[Keep, Field(description="Terms that stay as they are")] = []
+
+    @property
+    def terms(self) -> tuple[tuple[str, str], ...]:
+        """Terms with what stands for them."""
+        return (*self.glossary.items(), *((term, term) for term in self.keep))
+
+
+class TranslateFile(Languages):
+    file: Annotated[str, Field(description="The file", json_schema_extra={"format": "binary"})] = ""
+
+
+class Translate(Languages):
+    q: Annotated[str | list[str], Field(description="A text, or several", examples=["Hello world"])]
+    format: Annotated[Literal["text", "html", "markdown"], Field(description="What q is")] = "text"
+    alternatives: Annotated[int, Field(ge=0, description="Other translations, so many at most")] = 0
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.q] if isinstance(self.q, str) else self.q
+
+    def check(self, settings: Settings) -> "Translate":
+        """The same, held to the limits."""
+        if settings.alternatives_limit != -1 and self.alternatives > settings.alternatives_limit:
+            raise bad(f"alternatives ({self.alternatives}) exceeds limit ({settings.alternatives_limit})")
+        if settings.batch_limit != -1 and len(self.texts) > settings.batch_limit:
+            raise bad(f"request ({len(self.texts)}) exceeds batch limit ({settings.batch_limit})")
+        return self
+
+
+M = TypeVar("M", bound=Asked)
+
+
+async def read(model: type[M], request: Request) -> M:
+    """A request's body, as JSON or as a form."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in FORMS:
+        form = await form_of(request)
+        await form.close()
+        return of_fields(model, form)
+    try:
+        data = json.loads(await request.body() or b"{}")
+    except (ValueError, RecursionError):
+        raise Refusal(400, "Invalid JSON format") from None
+    if not isinstance(data, dict):
+        raise Refusal(400, "Invalid JSON format")
+    return of_fields(model, data)
+
+
+def of_fields(model: type[M], fields: Mapping[str, Any]) -> M:
+    """An empty field is a missing one. Browsers send forms with \\r\\n."""
+    given = {name: value for name, value in fields.items() if value not in (None, "", [])}
+    if isinstance(fields, FormData):
+        given = {name: value.replace("\r\n", "\n") for name, value in given.items() if isinstance(value, str)}
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise bad(_in_words(error)) from None
+
+
+def _in_words(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    field, value = str(problem["loc"][0]), problem["input"]
+    if problem["type"] == "missing":
+        return f"missing {field} parameter"
+    if field == "format":
+        return f"{value!s:.20} format is not supported"
+    if field == "alternatives":
+        wrong = "must be a positive number" if problem["type"] == "greater_than_equal" else "is not a number"
+        return f"alternatives parameter {wrong}"
+    if field in ("glossary", "keep"):
+        return f"glossary is an object of terms, keep a list of terms, of 1 to 200 characters, at most {MOST_TERMS}"
+    texts = "a string or a list of strings" if field == "q" and error.title == "Translate" else "a string"
+    return f"{field} parameter is not {texts}"
+
+
+async def form_of(request: Request) -> FormData:
+    try:
+        largest = request.app.state.settings.body_limit
+        return await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=largest)
+    except (MultiPartException, HTTPException, ValueError) as error:  # ValueError: bytes that are not UTF-8
+        raise bad(f"the form cannot be read: {error!s:.200}") from None
+
+
+def check_length(characters: int, limit: int) -> None:
+    if limit != -1 and characters > limit:
+        raise bad(f"request ({characters}) exceeds text limit ({limit})")
+
+
+def described(model: type[BaseModel], *kinds: str) -> dict[str, Any]:
+    """A request's body, for OpenAPI."""
+    schema = model.model_json_schema()
+    refused = {"application/json": {"schema": {"type": "object", "properties": {"error": {"type": "string"}}}}}
+    return {
+        "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds or KINDS}},
+        "responses": {str(status): {"description": what, "content": refused} for status, what in STATUSES.items()},
+    }

@@ -1,0 +1,79 @@
+"""The words of a text, and which tokens make each of them.
+
+Where a place is a pair of numbers, they count characters: the first that belongs to it, and the first that does not.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, pairwise
+
+from vidrio.text import protect
+from vidrio.text.pattern import pattern
+
+Place = tuple[int, int]
+
+_LETTER = r"[\w\u0300-\u036f]"  # an accent of its own belongs to the letter before it
+_OTHER = r"[^\w\s\u0300-\u036f]"
+# don't, e-mail, 18.10: one sign between letters holds a word together, but a dash parts two.
+_WORD = pattern(rf"{_LETTER}+(?:(?![—–…]){_OTHER}{_LETTER}+)*|{_OTHER}+")
+
+
+def words(text: str) -> list[Place]:
+    """The words of a text, in order, and its other signs; addresses, numbers and placeholders are one word each.
+
+    Everything but white space is in one of them.
+    """
+    places: list[Place] = []
+    at = 0
+    for start, end, _ in [*protect.spans(text), (len(text), len(text), "")]:
+        places += (match.span() for match in _WORD.finditer(text, at, start))
+        if start < end:
+            places.append((start, end))
+        at = end
+    return places
+
+
+def worded(text: str) -> bool:
+    """Whether it has a letter or a digit."""
+    return any(map(str.isalnum, text))
+
+
+def word_of_each(tokens: Sequence[Place], of: Sequence[Place]) -> list[int]:
+    """For each token (in order) the number of the word that it belongs to: the first one it reaches into, or else
+    the next one, since a token may be the space before a word, or one byte of a character. −1: none comes after it."""
+    numbers: list[int] = []
+    number = 0
+    for start, _ in tokens:
+        while number < len(of) and of[number][1] <= start:
+            number += 1
+        numbers.append(number if number < len(of) else -1)
+    return numbers
+
+
+def token_places(ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[Place]:
+    """Where each token stands in decode(ids): what it adds to the text of those before it.
+
+    The bytes of one character stand where it begins; the last of them covers it.
+    """
+    text = decode(ids)
+    begun = (decode(ids[:count]) for count in range(len(ids)))
+    return list(pairwise([*accumulate((in_common(part, text) for part in begun), max), len(text)]))
+
+
+def in_common(a: str, b: str) -> int:
+    """How many characters two texts have in common at their beginnings."""
+    if b.startswith(a):
+        return len(a)
+    return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def before_edits(edits: Iterable[tuple[int, int, int]], length: int) -> list[int]:
+    """For each place in an edited text, and for its end, the place in the original, of that `length`.
+
+    An edit: (start, end, the length of what stands there instead), places in the original, in order.
+    """
+    places: list[int] = []
+    at = 0
+    for start, end, instead in edits:
+        places += [*range(at, start), *[start] * instead]
+        at = end
+    return [*places, *range(at, length + 1)]

@@ -1,0 +1,160 @@
+"""Small random models of every shape and choice, what to ask them, and that as cases for tests/engine_driver.c."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from parity_models import make_config, make_parameters
+from vidrio.engine.searching import as_struct
+from vidrio.engine.weights import Weights, read_weights
+from vidrio.hypothesis import Options, Sampling
+from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
+from vidrio.model.folder import About, write_config, write_parameters
+from vidrio.model.quantised import quantise
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One sentence, and how to search."""
+
+    source: tuple[int, ...]
+    options: Options
+
+
+def random_model(folder: Path, seed: int) -> ModelConfig:
+    """A model of a few thousand numbers; the first seeds go through all choices, later ones mix them at random."""
+    rng = np.random.default_rng(seed)
+
+    def one_of(choices: Sequence[str], every: int) -> str:
+        return choices[seed // every % len(choices)] if seed < 30 else choices[rng.integers(len(choices))]
+
+    shape, positions = one_of(SHAPES, 5), one_of(POSITIONS, 1)
+    config = make_config(
+        shape=shape,
+        positions=positions,
+        norm=one_of(NORMS, 1),
+        activation=one_of(ACTIVATIONS, 1),
+        tying=one_of(TYINGS, 2),
+        d_model=int(rng.choice([4, 12, 16, 18, 32, 34])),
+        n_heads=int(rng.integers(1, 4)),
+        d_head=int(rng.choice([1, 5, 8, 16, 17])),
+        d_ff=int(rng.choice([3, 16, 20, 33])),
+        n_encoder_layers=int(rng.integers(1, 3)),
+        n_decoder_layers=int(rng.integers(1, 3)),
+        source_vocabulary=29 if shape != "decoder" else 0,
+        target_vocabulary=31 if shape != "encoder" else 0,
+        n_classes=4 if shape == "encoder" else 0,
+        max_positions=48,
+        scale_embeddings=bool(rng.integers(2)),
+        attention_bias=bool(rng.integers(2)),
+        output_bias=bool(rng.integers(2)),
+    )
+    parameters = make_parameters(config, seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    stored = quantise(parameters, config) if seed % 2 else {n: v.astype(np.float32) for n, v in parameters.items()}
+    write_parameters(folder, stored)
+    write_config(folder, config, About(name=f"random {seed}"))
+    return config
+
+
+def random_asked(config: ModelConfig, seed: int, count: int = 6) -> list[Asked]:
+    """Sentences of mixed lengths with all kinds of options."""
+    rng = np.random.default_rng(seed)
+    asked = []
+    for _ in range(count):
+        source = rng.integers(0, config.source_vocabulary, rng.integers(1, 40)) if config.has_encoder else ()
+        prefix = rng.integers(0, config.target_vocabulary, rng.integers(0, 4)) if config.has_decoder else ()
+        suppressed = rng.integers(0, config.target_vocabulary, rng.integers(0, 3)) if config.has_decoder else ()
+        beam = int(rng.choice([1, 2, 4, 7]))
+        draws = beam == 1 and rng.random() < 0.5
+        sampling = Sampling(
+            temperature=float(rng.choice([0.5, 1.0, 2.0])),
+            top_k=int(rng.choice([0, 3])),
+            top_p=float(rng.choice([0.7, 1.0])),
+            seed=int(rng.integers(2**32)),
+        )
+        options = Options(
+            beam=beam,
+            length_penalty=float(rng.choice([0.0, 0.6, 1.0, -1.0])),
+            min_length=int(rng.integers(0, 6)),
+            max_length=int(rng.integers(8, 40)),
+            n_best=int(rng.integers(1, 4 if draws else beam + 1)),
+            no_repeat_ngram=int(rng.integers(0, 4)),
+            prefix=tuple(map(int, prefix)),
+            suppressed=tuple(map(int, suppressed)),
+            sampling=sampling if draws else None,
+        )
+        asked.append(Asked(tuple(map(int, source)), options))
+    return asked
+
+
+def numbers(values: Sequence[int]) -> bytes:
+    return struct.pack(f"<i{len(values)}i", len(values), *values)
+
+
+def case(weights: Weights, asked: Sequence[Asked], *, rows: int = 8, steps: int = 1000) -> bytes:
+    """What the driver reads."""
+    searches = (
+        as_struct(a.options) + numbers(a.source) + numbers(a.options.prefix) + numbers(a.options.suppressed)
+        for a in asked
+    )
+    model = struct.pack("<i", 1) + weights.sizes.tobytes() + struct.pack("<i", len(weights.tensors) // 3)
+    model += weights.tensors.tobytes() + struct.pack("<i", len(weights.data)) + bytes(weights.data)
+    return model + struct.pack("<iii", rows, steps, len(asked)) + b"".join(searches)
+
+
+def random_case(folder: Path, seed: int) -> bytes:
+    config = random_model(folder, seed)
+    return case(read_weights(folder, config), random_asked(config, seed))
+
+
+def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
+    """A case with something wrong: in its sizes, in where its tensors lie, in its numbers or in what is asked. How long
+    its parts are stays, since the driver reads them one after the other."""
+    broken = bytearray(whole)
+    n_tensors = struct.unpack_from("<i", whole, SIZES_END)[0]
+    tensors_end = SIZES_END + 4 + 24 * n_tensors
+    data_end = tensors_end + 4 + struct.unpack_from("<i", whole, tensors_end)[0]
+    for _ in range(rng.integers(1, 4)):
+        where = rng.integers(5)
+        if where == 0:
+            place = 4 + 4 * int(rng.integers((SIZES_END - 4) // 4))
+            struct.pack_into("<i", broken, place, _odd(rng, struct.unpack_from("<i", broken, place)[0]))
+        elif where == 1:
+            place = SIZES_END + 4 + 8 * int(rng.integers(3 * n_tensors))
+            struct.pack_into("<q", broken, place, _odd(rng, struct.unpack_from("<q", broken, place)[0]))
+        elif where == 2:
+            place = int(rng.integers(tensors_end + 4, data_end - 4))
+            struct.pack_into("<f", broken, place, rng.choice(ODD_FLOATS))
+        elif where == 3:
+            broken[int(rng.integers(tensors_end + 4, data_end))] = int(rng.integers(256))
+        else:
+            at, places = data_end + 12, []
+            while at < len(whole):
+                places += range(at, at + OPTIONS, 4)
+                at += OPTIONS
+                for _ in range(3):
+                    count = struct.unpack_from("<i", whole, at)[0]
+                    places += range(at + 4, at + 4 + 4 * count, 4)
+                    at += 4 + 4 * count
+            place = int(rng.choice(places)) if places else data_end
+            if rng.random() < 0.2:
+                struct.pack_into("<f", broken, place, rng.choice(ODD_FLOATS))
+            else:
+                struct.pack_into("<i", broken, place, _odd(rng, struct.unpack_from("<i", broken, place)[0]))
+    return bytes(broken)
+
+
+def _odd(rng: np.random.Generator, number: int) -> int:
+    """A number like this one, or one at some limit."""
+    near = [number + 1, number - 1, 2 * number, number // 2, -number]
+    return max(-(2**31), min(2**31 - 1, int(rng.choice([*near, *ODD_NUMBERS]))))
+
+
+SIZES_END = 4 + 4 * 22
+OPTIONS = len(as_struct(Options()))
+ODD_NUMBERS = [0, 1, 2, 3, 5, 16, 17, 63, 64, 65, 127, 1000, 4096, 65536, 2**20, 2**24, 2**31 - 1, -1, -2, -(2**31)]
+ODD_FLOATS = [0.0, -0.0, 1e-45, 1e-38, 1e30, 3.4e38, -3.4e38, float("inf"), float("-inf"), float("nan"), 1e9]

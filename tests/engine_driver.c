@@ -1,0 +1,113 @@
+// Runs cases from standard input through the engine and writes the bits of all results to standard output: what
+// tests/engine_cases.py writes. So the engine is tried for processors that this Python does not run on, and under the
+// sanitizers of a compiler, which stop the program when it reads or writes where it may not.
+#include "engine.c"
+
+#include <stdio.h>
+
+static void *get(size_t bytes) { // exactly as much as it takes, so that a sanitizer sees the first byte beyond
+  void *to = malloc(bytes ? bytes : 1);
+  if (!to || fread(to, 1, bytes, stdin) != bytes) exit(3);
+  return to;
+}
+
+static int32_t get_number(void) {
+  int32_t n;
+  return fread(&n, sizeof n, 1, stdin) == 1 ? n : exit(3), n;
+}
+
+static void put(const void *from, size_t bytes) { fwrite(from, 1, bytes, stdout); }
+static void put_number(int32_t n) { put(&n, sizeof n); }
+
+static void put_found(Search *search, int32_t ticket, int32_t n_source) {
+  int32_t count = search_count(search, ticket);
+  put_number(count);
+  for (int32_t nth = 0; nth < count; nth++) {
+    int32_t length = search_length(search, ticket, nth);
+    size_t numbers = (size_t)length * (size_t)n_source;
+    int32_t *ids = malloc((size_t)length * 4 + 1);
+    float *log_probs = malloc((size_t)length * 4 + 1), *looked = malloc(numbers * 4 + 1);
+    double total[2];
+    put_number(search_read(search, ticket, nth, ids, log_probs, looked, total));
+    put_number(length);
+    put(ids, (size_t)length * 4), put(log_probs, (size_t)length * 4), put(looked, numbers * 4), put(total, sizeof total);
+    free(ids), free(log_probs), free(looked);
+  }
+}
+
+static void put_record(Record *record) {
+  put_number(record_count(record));
+  for (int32_t n = 0; n < record_count(record); n++) {
+    int32_t rows = record_rows(record, n), columns = record_columns(record, n);
+    put_number((int32_t)strlen(record_address(record, n)));
+    put(record_address(record, n), strlen(record_address(record, n)));
+    put_number(rows), put_number(columns);
+    put(record_values(record, n), (size_t)rows * (size_t)(columns ? columns : 1) * 4);
+  }
+}
+
+// All sentences of a case side by side, at most so many steps; then each by itself as a forced pass.
+static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
+  Search *search = search_new(model, rows);
+  int32_t *tickets = malloc((size_t)n * 4 + 1), *lengths = malloc((size_t)n * 4 + 1);
+  for (int32_t i = 0; i < n; i++) {
+    Options *options = get(sizeof *options);
+    int32_t *ids[3], count[3];
+    for (int k = 0; k < 3; k++) count[k] = get_number(), ids[k] = get((size_t)count[k] * 4);
+    tickets[i] = search_add(search, options, ids[0], count[0], ids[1], count[1], ids[2], count[2]);
+    lengths[i] = count[0];
+    put_number(tickets[i]);
+    Record *record = record_new();
+    float *log_probs = malloc((size_t)(count[1] + 1) * 4), *looked = malloc((size_t)(count[1] + 1) * (size_t)count[0] * 4 + 1);
+    int32_t found = forced(model, record, ids[0], count[0], ids[1], count[1], log_probs, looked);
+    put_number(found);
+    if (found > 0) put(log_probs, (size_t)found * 4), put(looked, (size_t)found * (size_t)count[0] * 4), put_record(record);
+    record_free(record);
+    if (model->size[SHAPE] == 1) {
+      record = record_new();
+      float *probabilities = malloc((size_t)model->size[N_CLASSES] * 4);
+      int32_t classes = classify(model, record, ids[0], count[0], probabilities);
+      put_number(classes);
+      if (classes > 0) put(probabilities, (size_t)classes * 4), put_record(record);
+      record_free(record);
+      free(probabilities);
+    }
+    free(log_probs), free(looked), free(options);
+    for (int k = 0; k < 3; k++) free(ids[k]);
+  }
+  for (int32_t left = n; left && steps > 0; steps -= 3) {
+    left = search_run(search, 3);
+    int32_t some[4];
+    if (n) search_written(search, tickets[0], some, 4);
+  }
+  for (int32_t i = 0; i < n; i++) {
+    if (tickets[i] >= 0) put_found(search, tickets[i], lengths[i]);
+    if (i % 2) search_cancel(search, tickets[i]), search_drop(search, tickets[i]);
+  }
+  search_free(search);
+  free(tickets), free(lengths);
+}
+
+int main(void) {
+  for (int32_t more = get_number(); more; more = get_number()) {
+    int32_t *sizes = get(N_SIZES * 4), n_tensors = get_number();
+    Tensor *tensors = get((size_t)n_tensors * sizeof *tensors);
+    int32_t n_bytes = get_number(), rows, steps, n;
+    uint8_t *data = get((size_t)n_bytes);
+    Model *model = model_load(sizes, tensors, n_tensors, data, n_bytes);
+    free(sizes), free(tensors), free(data);
+    rows = get_number(), steps = get_number(), n = get_number();
+    put_number(model != NULL);
+    if (model) run(model, rows, steps, n);
+    else { // read past what was for the model
+      put_number((int32_t)strlen(model_problem()));
+      for (int32_t i = 0; i < n; i++) {
+        free(get(sizeof(Options)));
+        for (int k = 0; k < 3; k++) free(get((size_t)get_number() * 4));
+      }
+    }
+    model_free(model);
+    fflush(stdout);
+  }
+  return 0;
+}

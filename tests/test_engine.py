@@ -1,0 +1,403 @@
+"""The engine's host: many callers at once, streams, cancellation, forks, damaged models, impossible questions."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine_cases import random_asked, random_model
+from parity_models import make_parameters
+from small_models import random_sources, rewrite_config, write_model
+from vidrio.engine.batch import ROWS
+from vidrio.engine.engine import Engine
+from vidrio.engine.library import BUILT, CHOICES, MODULES, NATIVE, WISH, native_path, opener
+from vidrio.engine.weights import read_weights
+from vidrio.errors import ConfigError, InputError, ModelError
+from vidrio.hypothesis import Hypothesis, Options, Sampling
+from vidrio.model.config import ModelConfig
+from vidrio.model.find import find
+from vidrio.model.folder import TENSORS, read_config, write_parameters
+from vidrio.model.quantised import quantise
+
+
+@pytest.fixture(scope="module", params=["auto", "wasm"])
+def wish(request: pytest.FixtureRequest) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(WISH, request.param)
+        yield request.param
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model") / "model"
+    write_model(folder, ends=True, max_positions=48)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def config(folder: Path) -> ModelConfig:
+    return read_config(folder)[0]
+
+
+@pytest.fixture(scope="module")
+def engine(wish: str, folder: Path, config: ModelConfig) -> Engine:
+    return Engine.load(folder, config, workers=2)
+
+
+@pytest.fixture(scope="module")
+def large(wish: str) -> Engine:
+    """A packaged model, which takes its time."""
+    folder = find("en-es")
+    return Engine.load(folder, read_config(folder)[0], workers=2)
+
+
+USUAL = Options(beam=3, n_best=2, max_length=20)
+LONG = Options(beam=4, max_length=400, min_length=400)  # never ends by itself
+
+
+def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
+    return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_search_agrees_with_its_score_its_attention_and_its_quantities(engine: Engine, config: ModelConfig) -> None:
+    sources = random_sources(config, 12)
+    usual = replace(USUAL, min_length=0)
+    found = [*engine.search(sources, usual), *engine.search(sources, replace(usual, length_penalty=0))]
+    sources += sources
+    pairs = [(source, best.ids) for source, [best, _] in zip(sources, found, strict=True)]
+    assert {best.ended for best, _ in found} == {True, False}
+    for (source, ids), (best, second), scores, looked in zip(
+        pairs, found, engine.score(pairs), engine.attend(pairs), strict=True
+    ):
+        assert best.score >= second.score
+        assert best.log_prob == sum(best.token_log_probs)
+        assert best.score in (best.log_prob, best.log_prob / len(best.token_log_probs))
+        assert tuple(scores[: len(best.token_log_probs)]) == best.token_log_probs
+        assert len(scores) == len(ids) + 1
+        quantities = engine.quantities(source, ids)
+        last = f"dec.{config.n_decoder_layers - 1}.cross.weights"
+        heads = np.stack([np.asarray(quantities[f"{last}.h{h}"]) for h in range(config.n_heads)])
+        np.testing.assert_allclose(
+            heads.mean(axis=0)[: len(ids)], np.reshape(looked, (len(ids), len(source))), rtol=1e-6
+        )
+        assert looked.tobytes() == (best.attention.tobytes() if best.attention else b"")
+        probs = np.asarray(quantities["out.prob"])
+        chosen = probs[np.arange(len(ids) + 1), [*ids, config.special.end]]
+        np.testing.assert_allclose(np.log(chosen), scores, atol=1e-4)
+
+
+def test_no_result_depends_on_its_neighbours(engine: Engine, config: ModelConfig) -> None:
+    asked = [random_asked(config, seed, 8) for seed in range(6)]
+    sources = [[(*a.source, config.special.end) for a in some] for some in asked]
+    alone = [
+        [engine.search([s], a.options)[0] for s, a in zip(*pair, strict=True)]
+        for pair in zip(sources, asked, strict=True)
+    ]
+    assert bits(alone[0]) == bits([engine.search([s], a.options)[0] for s, a in zip(sources[0], asked[0], strict=True)])
+    with ThreadPoolExecutor(8) as pool:  # all of them in the same batches, options mixed
+        waiting = [
+            [pool.submit(engine.search, [s] * n, a.options) for n, (s, a) in enumerate(zip(*pair, strict=True), 1)]
+            for pair in zip(sources, asked, strict=True)
+        ]
+        for some, expected in zip(waiting, alone, strict=True):
+            for future, one in zip(some, expected, strict=True):
+                assert all(bits([found]) == bits([one]) for found in future.result(60))
+
+
+def test_many_more_sentences_than_rows_come_in_their_order(engine: Engine, config: ModelConfig) -> None:
+    sources = random_sources(config, 5 * ROWS)
+    together = engine.search(sources, USUAL)
+    assert bits(together[::17]) == bits([engine.search([source], USUAL)[0] for source in sources[::17]])
+    assert engine.search([], USUAL) == []
+
+
+def test_draws_are_a_matter_of_their_seed(engine: Engine, config: ModelConfig) -> None:
+    [source] = random_sources(config, 1)
+
+    def drawn(seed: int) -> list[object]:
+        options = Options(beam=1, n_best=4, max_length=20, sampling=Sampling(seed=seed, temperature=2.0))
+        return bits(engine.search([source], options))
+
+    assert drawn(1) == drawn(1)
+    assert drawn(1) != drawn(2)
+    assert len({str(draw) for draw in drawn(1)}) > 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_classifiers_and_models_that_write_on(wish: str, tmp_path: Path, seed: int) -> None:
+    config = random_model(tmp_path, seed + 5)
+    engine = Engine.load(tmp_path, config)
+    if config.shape == "encoder":
+        [probabilities] = engine.classify([(5, 6, 7)])
+        assert len(probabilities) == config.n_classes
+        assert sum(probabilities) == pytest.approx(1)
+        assert list(engine.quantities((5, 6, 7))["out.prob"].tolist()[0]) == probabilities
+    else:
+        [[best]] = engine.search([()], Options(beam=2, max_length=9, prefix=(5, 6)))
+        assert best.ids[:2] == (5, 6)
+        assert best.attention is None
+
+
+# --- many at once -----------------------------------------------------------------------------------------------------
+
+
+def test_a_sentence_alone_takes_no_thread(engine: Engine, config: ModelConfig) -> None:
+    before = threading.active_count()
+    seen = []
+    engine.search(random_sources(config, 1), USUAL, lambda: bool(seen.append(threading.active_count())))
+    assert set(seen) == {before}
+
+
+def test_threads_end_with_their_work(engine: Engine, config: ModelConfig) -> None:
+    before = threading.active_count()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda source: engine.search([source] * 5, USUAL), random_sources(config, 60)))
+    end = time.monotonic() + 20
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+
+
+def test_who_gives_up_is_let_go_soon_and_disturbs_nobody(large: Engine) -> None:
+    source = (50, 60, 70, 80, 3)
+    others = Options(beam=4, max_length=30)
+    expected = bits(large.search([source], others))
+    asked: list[float] = []
+
+    def stopped() -> bool:
+        asked.append(time.monotonic())
+        return len(asked) > 3
+
+    with ThreadPoolExecutor(4) as pool:
+        given_up = [pool.submit(large.search, [source] * 20, LONG, stopped)]
+        rest = [pool.submit(large.search, [source], others) for _ in range(8)]
+        with pytest.raises(CancelledError):
+            given_up[0].result(60)
+        assert all(bits(future.result(60)) == expected for future in rest)
+
+
+def test_an_interrupt_leaves_the_engine_usable(large: Engine) -> None:
+    source = (50, 60, 70, 80, 3)
+    expected = bits(large.search([source], USUAL))
+    calls = iter(range(1000))
+
+    def interrupted() -> bool:
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        large.search([source] * 3, LONG, interrupted)
+    assert bits(large.search([source], USUAL)) == expected
+
+
+def test_who_watches_hears_each_token_and_may_stop(large: Engine) -> None:
+    source, options = (50, 60, 70, 80, 3), Options(beam=4, max_length=30)
+    heard: list[int] = []
+    best = large.watch(source, options, lambda token: bool(heard.append(token)))
+    assert bits([[best]]) == bits(large.search([source], replace(options, beam=1)))
+    assert tuple(heard) == best.ids
+    assert len(heard) > 2
+    heard.clear()
+    with pytest.raises(CancelledError):
+        large.watch(source, options, lambda token: heard.append(token) or len(heard) == 2)
+    assert tuple(heard) == best.ids[:2]
+
+
+def test_who_watches_hears_of_it_while_others_work(large: Engine) -> None:
+    source = (50, 60, 70, 80, 3)
+    alone = large.watch(source, Options(max_length=30), lambda token: False)
+    done = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        bulk = Options(beam=4, max_length=30, min_length=30)
+        busy = [pool.submit(large.search, [source] * 2000, bulk, done.is_set) for _ in range(2)]
+        times: list[float] = []
+        best = large.watch(source, Options(max_length=30), lambda token: bool(times.append(time.monotonic())))
+        done.set()
+        assert best.ids == alone.ids
+        assert len(set(times)) > 1, "all were told at the end"
+        for future in busy:
+            with pytest.raises(CancelledError):
+                future.result(60)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_the_child_of_a_fork_translates(large: Engine) -> None:
+    source = (50, 60, 70, 80, 3)
+    expected = bits(large.search([source] * 3, USUAL))
+    done = threading.Event()
+
+    def work() -> None:
+        with pytest.raises(CancelledError):
+            large.search([source] * 60, LONG, done.is_set)
+
+    busy = threading.Thread(target=work)
+    busy.start()  # both batches are being worked on by threads that do not come along
+    time.sleep(0.1)
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if bits(large.search([source] * 3, USUAL)) == expected else 1)
+        finally:
+            os._exit(2)
+    end, status = time.monotonic() + 60, 0
+    while time.monotonic() < end:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.02)
+    else:
+        os.kill(child, 9)
+        pytest.fail("the child waits for ever")
+    done.set()
+    busy.join(60)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert bits(large.search([source] * 3, USUAL)) == expected
+
+
+# --- what is loaded ---------------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_other_types_are_read_as_float32(tmp_path: Path) -> None:
+    for dtype in (np.float16, np.float64):
+        config = write_model(tmp_path / dtype.__name__, tying="none")
+        parameters = make_parameters(config, 0)
+        found = []
+        for kind, name in ((dtype, "other"), (np.float32, "same")):
+            folder = tmp_path / dtype.__name__ / name
+            write_model(folder, tying="none")
+            write_parameters(folder, {k: v.astype(dtype).astype(kind) for k, v in parameters.items()})
+            rewrite_config(folder)
+            engine = Engine.load(folder, read_config(folder)[0])
+            found.append(bits(engine.search(random_sources(config, 5), USUAL)))
+        assert found[0] == found[1]
+
+
+def test_a_file_whose_numbers_lie_at_odd_addresses_is_read(folder: Path, config: ModelConfig, tmp_path: Path) -> None:
+    write_model(tmp_path, ends=True, max_positions=48)
+    raw = (tmp_path / TENSORS).read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    for more in (1, 2, 3):
+        moved = (length + more).to_bytes(8, "little") + raw[8 : 8 + length] + b" " * more + raw[8 + length :]
+        (tmp_path / TENSORS).write_bytes(moved)
+        rewrite_config(tmp_path)
+        sources = random_sources(config, 3)
+        expected = Engine.load(folder, config).search(sources, USUAL)
+        assert bits(Engine.load(tmp_path, config).search(sources, USUAL)) == bits(expected)
+
+
+def test_which_models_multiply_in_whole_numbers(folder: Path, config: ModelConfig, tmp_path: Path) -> None:
+    assert read_weights(folder, config).sizes[-1] == 0
+    write_model(tmp_path / "whole")
+    parameters = quantise(make_parameters(read_config(tmp_path / "whole")[0]), read_config(tmp_path / "whole")[0])
+    write_parameters(tmp_path / "whole", parameters)
+    rewrite_config(tmp_path / "whole")
+    assert read_weights(tmp_path / "whole", read_config(tmp_path / "whole")[0]).sizes[-1] == 1
+    large = write_model(tmp_path / "large", d_ff=8000)
+    assert read_weights(tmp_path / "large", large).sizes[-1] == 1
+
+
+def test_a_damaged_model_is_refused_with_a_reason(wish: str, tmp_path: Path) -> None:
+    config = write_model(tmp_path, tying="none")
+    parameters = {name: value.astype(np.float32) for name, value in make_parameters(config).items()}
+    parameters["enc.1.ffn.W2"][3, 4] = np.nan
+    write_parameters(tmp_path, parameters)
+    rewrite_config(tmp_path)
+    with pytest.raises(ModelError, match="not a finite number"):
+        Engine.load(tmp_path, config)
+    (tmp_path / TENSORS).write_bytes((tmp_path / TENSORS).read_bytes()[:-1])
+    with pytest.raises(ModelError, match="damaged"):
+        Engine.load(tmp_path, config)
+    (tmp_path / TENSORS).unlink()
+    with pytest.raises(ModelError, match="is missing"):
+        Engine.load(tmp_path, config)
+
+
+def test_impossible_questions_are_refused_with_a_reason(engine: Engine, config: ModelConfig) -> None:
+    with pytest.raises(InputError, match="longer than the model's positions"):
+        engine.search([[5] * 49], USUAL)
+    with pytest.raises(ConfigError, match="this search cannot be done"):
+        engine.search([[5, 1000, 3]], USUAL)
+    with pytest.raises(InputError, match="none of this model's"):
+        engine.score([([5, 3], [1000])])
+    everything = Options(max_length=5, suppressed=tuple(range(config.target_vocabulary)))
+    with pytest.raises(ConfigError, match="no token is left"):
+        engine.search([[5, 3]], everything)
+    assert len(engine.search([[5, 3]], USUAL)[0]) == 2
+
+
+# --- which build ------------------------------------------------------------------------------------------------------
+
+
+def test_a_build_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no build 'fast'"):
+        opener("fast")
+    monkeypatch.setattr("vidrio.engine.library.BUILT", tmp_path)
+    for name in NATIVE:
+        with pytest.raises(ConfigError, match=f"the build '{name}' of the engine does not run here"):
+            opener(name)
+    assert set(CHOICES) == {"auto", *NATIVE, *MODULES}
+    (tmp_path / MODULES["wasm"]).write_bytes((BUILT / MODULES["wasm"]).read_bytes())
+    assert not opener("auto")().shares_models  # WebAssembly, since nothing else is there
+    assert native_path("plain").parent == tmp_path
+
+
+IMPORTED = """
+import sys
+from pathlib import Path
+from vidrio.engine.engine import Engine
+from vidrio.hypothesis import Options
+from vidrio.model.find import find
+from vidrio.model.folder import read_config
+folder = find("en-es")
+print(Engine.load(folder, read_config(folder)[0]).search([[50, 60, 3]], Options())[0][0].ids)
+heavy = {"numpy", "concurrent", "asyncio", "subprocess", "multiprocessing", "safetensors", "ziglang"} & set(sys.modules)
+assert not heavy, heavy
+"""
+
+
+@pytest.mark.parametrize("build", ["auto", "wasm"])
+def test_translating_imports_little_and_writes_nothing(build: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o500)
+    environment = {**os.environ, WISH: build, "HOME": str(home), "XDG_CACHE_HOME": str(home), "TMPDIR": str(home)}
+    done = subprocess.run([sys.executable, "-c", IMPORTED], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert not list(home.iterdir())
+
+
+def test_callers_may_come_from_anywhere_while_others_leave(large: Engine) -> None:
+    """Calls of all kinds from eight threads."""
+    expected: dict[int, list[object]] = {}
+    sources = [(*range(40 + n, 50 + 3 * n), 3) for n in range(4)]
+    options = Options(beam=2, max_length=8)
+    for n, source in enumerate(sources):
+        expected[n] = bits(large.search([source], options))
+
+    def call(n: int) -> bool:
+        kind, source = n % 5, sources[n % 4]
+        if kind == 0:
+            try:
+                large.search([source] * 3, LONG, lambda: True)
+            except CancelledError:
+                return True
+            return False
+        if kind == 1:
+            return len(large.score([(source, source[:3])])[0]) == 4
+        if kind == 2:
+            return tuple(large.watch(source, options, lambda token: False)) != ()
+        return bits(large.search([source], options)) == expected[n % 4]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(call, range(200)))

@@ -1,0 +1,192 @@
+"""One arithmetic: every build of the engine computes the same bits, whatever the processor."""
+
+import base64
+import json
+import platform
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import chromium
+from engine_cases import Asked, case, random_asked, random_case, random_model
+from vidrio.engine import build
+from vidrio.engine.engine import Engine, Models
+from vidrio.engine.library import BUILT, Library, supports
+from vidrio.engine.native import Native
+from vidrio.engine.searching import as_struct
+from vidrio.engine.wasm import Module, Wasm
+from vidrio.engine.weights import read_weights
+from vidrio.hypothesis import Hypothesis, Options, default_options
+from vidrio.model.find import find
+from vidrio.model.folder import read_config
+from vidrio.text.tokens.tokenizer import Tokenizer
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SENTENCES = [
+    "Where is the station?",
+    "The committee has not yet decided whether the old bridge over the river should be repaired or replaced next year.",
+    "Hello world",
+    "I didn't know that she had already left; nobody told me, and her phone was off all day.",
+    "Yes.",
+    "3 + 4 = 7, they say.",
+]
+
+
+@pytest.fixture(scope="session")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[], Library]]:
+    """What opens each of the builds that run here, compiled now."""
+    folder = tmp_path_factory.mktemp("built")
+    found: dict[str, Callable[[], Library]] = {}
+    for name in build.WEBASSEMBLY:
+        build.compile_to(folder, name)
+        module = Module(folder / name)
+        found[name] = lambda module=module: Wasm(module)
+    for name in filter(build.here, build.NATIVE):
+        kind = name.rpartition("-")[2].partition(".")[0]
+        if kind == "plain" or supports(kind):
+            build.compile_to(folder, name)
+            library = Native(folder / name)
+            found[name] = lambda library=library: library
+    assert len(found) >= 3
+    return found
+
+
+def bits(hypotheses: list[list[Hypothesis]]) -> list[object]:
+    """All of a search's results, equal only if all bits are: there is no NaN and no −0 among them."""
+    return [(h[:5], h.attention and h.attention.tolist()) for some in hypotheses for h in some]
+
+
+def results(engine: Engine, has_decoder: bool, asked: list[Asked]) -> list[object]:
+    """Searches, scores, attention and every quantity of a pass."""
+    if not has_decoder:
+        classes = engine.classify([a.source for a in asked])
+        return [classes, *({k: v.tobytes() for k, v in engine.quantities(a.source).items()} for a in asked)]
+    found: list[object] = []
+    for a in asked:
+        found += bits(engine.search([a.source], a.options))
+        pair = (a.source, a.options.prefix)
+        found += [*engine.score([pair]), *(looked.tobytes() for looked in engine.attend([pair]))]
+        found.append({k: v.tobytes() for k, v in engine.quantities(*pair).items()})
+    return found
+
+
+def test_all_builds_compute_the_same_bits_with_models_of_all_kinds(
+    builds: dict[str, Callable[[], Library]], tmp_path: Path
+) -> None:
+    for seed in range(32):
+        config = random_model(tmp_path / str(seed), seed)
+        asked = random_asked(config, seed, 3)
+        found = {}
+        for name, open_library in builds.items():
+            engine = Engine(Models(tmp_path / str(seed), config, open_library).load, config, 1)
+            found[name] = results(engine, config.has_decoder, asked)
+        first, *others = found
+        assert found[first], seed
+        for name in others:
+            assert found[name] == found[first], (seed, name, first, config)
+
+
+@pytest.mark.parametrize("model", ["en-es", "es-en"])
+def test_all_builds_translate_the_same_with_the_packaged_models(
+    builds: dict[str, Callable[[], Library]], model: str
+) -> None:
+    folder = find(model)
+    config, _ = read_config(folder)
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    sources = [(*tokenizer.encode(sentence), config.special.end) for sentence in SENTENCES]
+    found = {}
+    for name, open_library in builds.items():
+        engine = Engine(Models(folder, config, open_library).load, config, 1)
+        usual = default_options(config)
+        found[name] = [*bits(engine.search(sources, usual)), *bits(engine.search(sources[:3], Options(beam=1)))]
+    first, *others = found.values()
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("name", build.WEBASSEMBLY)
+def test_the_modules_that_are_shipped_are_made_of_the_source(name: str, tmp_path: Path) -> None:
+    build.compile_to(tmp_path, name)
+    made, shipped = (tmp_path / name).read_bytes(), (BUILT / name).read_bytes()
+    assert made == shipped, "make engine, and commit what changed"
+    assert str(REPOSITORY).encode() not in made
+    module = Module(tmp_path / name).module
+    assert not module.imports, "a page would have to supply what is imported"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", build.NATIVE)
+def test_every_native_build_can_be_made_here(name: str, tmp_path: Path) -> None:
+    build.compile_to(tmp_path, name)
+    made = (tmp_path / name).read_bytes()
+    magic = {"so": b"\x7fELF", "dylib": b"\xcf\xfa\xed\xfe", "dll": b"MZ"}[name.rpartition(".")[2]]
+    assert made.startswith(magic)
+    assert b"search_run" in made
+    assert str(REPOSITORY).encode() not in made
+
+
+def driver(path: Path, *flags: str) -> Path:
+    """tests/engine_driver.c, compiled by the engine's own compiler."""
+    command = [sys.executable, "-m", "ziglang", "cc", *flags, *build.FLAGS, f"-I{build.SOURCE}", "-o", str(path)]
+    subprocess.run([*command, str(REPOSITORY / "tests" / "engine_driver.c"), "-lm"], check=True, timeout=300)
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("features", ["", "+dotprod"])
+def test_arm_computes_the_same_bits(tmp_path: Path, features: str) -> None:
+    emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+    if not emulator:
+        pytest.skip("there is no qemu-aarch64: apt install qemu-user")
+    cases = b"".join(random_case(tmp_path / str(seed), seed) for seed in range(60))
+    config, _ = read_config(find("en-es"))
+    asked = [Asked((10 + n, 200, 31 * n + 7, 3), Options(beam=1 + n, n_best=1)) for n in range(4)]
+    cases += case(read_weights(find("en-es"), config), asked) + struct.pack("<i", 0)
+    here = driver(tmp_path / "here")
+    there = driver(tmp_path / "there", "-target", "aarch64-linux-musl", f"-mcpu=generic{features}")
+    ran = [
+        subprocess.run(command, input=cases, capture_output=True, check=True, timeout=900).stdout
+        for command in ([str(here)], [emulator, str(there)])
+    ]
+    assert len(ran[0]) > 1_000_000
+    assert ran[0] == ran[1]
+
+
+@pytest.mark.slow
+def test_chromium_computes_the_same_bits(builds: dict[str, Callable[[], Library]], tmp_path: Path) -> None:
+    folder = find("en-es")
+    config, _ = read_config(folder)
+    tokenizer = Tokenizer.load(folder / "tokenizer.json")
+    lines = (REPOSITORY / "docs" / "training.md").read_text("utf-8").split("\n")
+    texts = [line for line in lines if 20 < len(line) < 200][: 60 - len(SENTENCES)] + SENTENCES
+    sources = [(*tokenizer.encode(text), config.special.end) for text in texts]
+    weights, options = read_weights(folder, config), Options(beam=4, max_length=100)
+    names = list(build.WEBASSEMBLY)
+    given = {
+        "modules": [(BUILT / name).read_bytes() for name in names],
+        **{"sizes": weights.sizes.tobytes(), "tensors": weights.tensors.tobytes(), "data": bytes(weights.data)},
+        **{"options": as_struct(options), "sentences": sources},
+    }
+    text = json.dumps(given, default=lambda data: base64.b64encode(data).decode())
+    script = (REPOSITORY / "tests" / "engine_page.js").read_text("utf-8")
+    page = tmp_path / "page.html"
+    page.write_text(f"<body></body><script>const given = {text};\n{script}</script>", encoding="utf-8")
+    opened = chromium.open_page(page)
+    found = json.loads(opened.dom.partition("<body>")[2].partition("</body>")[0])
+    engine = Engine(Models(folder, config, builds[names[0]]).load, config, 1)
+    for module in found:
+        assert len(module) == len(sources) == 60
+        for (ids, log_probs), [best] in zip(module, engine.search(sources, options), strict=True):
+            assert tuple(ids[: len(best.ids)]) == best.ids
+            assert struct.pack(f"<{len(log_probs)}i", *log_probs) == struct.pack(
+                f"<{len(log_probs)}f", *best.token_log_probs
+            )
+
+
+def test_a_build_for_this_machine_is_among_the_native_ones() -> None:
+    if (platform.system(), platform.machine()) in (("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "arm64")):
+        assert any(map(build.here, build.NATIVE))

@@ -1,0 +1,190 @@
+"""The engine and the NumPy glass compute the same bits: every quantity by its address, and every search."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from small_models import random_sources, write_model
+from source import PACKAGE, REPOSITORY
+from vidrio.engine.engine import Engine
+from vidrio.glass.paper.decoding import stepper
+from vidrio.glass.paper.transformer import Machine, build_as_engine, classify, translate_forced
+from vidrio.hypothesis import Hypothesis, Options, Sampling, default_options
+from vidrio.model import find
+from vidrio.model.config import ModelConfig
+from vidrio.model.folder import read_arrays, read_config, read_parameters, write_config, write_parameters
+from vidrio.model.quantised import quantise
+from vidrio.search import search
+from vidrio.text.tokens.tokenizer import read_tokenizers
+
+SENTENCES = {
+    "en-es": [
+        "Hello world.",
+        "The committee postponed its decision, and nobody knew why it had taken three days in a row.",
+    ],
+    "es-en": [
+        "¿Dónde está la estación?",
+        "El comité aplazó su decisión, y nadie supo por qué había tardado tres días seguidos.",
+    ],
+}
+# Every choice of a config at least once; sizes that are no multiple of 16, of 4 or of each other.
+MODELS: dict[str, dict[str, object]] = {
+    "pre-norm": {"norm": "pre", "d_model": 20, "d_ff": 37},
+    "post-norm": {"norm": "post", "n_heads": 3, "d_head": 5, "norm_epsilon": 1e-3},
+    "gelu": {"norm": "pre", "activation": "gelu", "positions": "sinusoidal-halves", "tying": "output"},
+    "swish": {"activation": "swish", "positions": "sinusoidal-marian", "attention_bias": True, "output_bias": True},
+    "learned": {"positions": "learned", "tying": "none", "scale_embeddings": False, "d_head": 17},
+    "none": {"positions": "none", "source_end": False, "n_encoder_layers": 1, "n_decoder_layers": 3},
+    "wide": {"d_model": 64, "n_heads": 4, "d_head": 16, "d_ff": 96, "norm": "pre"},
+    "decoder": {"shape": "decoder", "source_vocabulary": 0},
+    "encoder": {"shape": "encoder", "target_vocabulary": 0, "n_classes": 3},
+}
+
+
+class Both:
+    """A model in the engine and in the glass."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config, _ = read_config(folder)
+        self.engine = Engine.load(folder, self.config, workers=2)
+        self.machine: Machine = build_as_engine(self.config, read_arrays(folder))
+
+    def in_glass(self, source: list[int], target: list[int]) -> dict[str, np.ndarray]:
+        seen: dict[str, np.ndarray] = {}
+
+        def tap(name: str, value: np.ndarray) -> np.ndarray:
+            seen[name] = np.asarray(value, np.float32)
+            return value
+
+        if self.config.has_decoder:
+            translate_forced(self.machine, source, [self.config.special.start, *target], tap)
+        else:
+            classify(self.machine, source, tap)
+        return seen
+
+    def search(self, sources: Iterable[list[int]], options: Options) -> list[list[Hypothesis]]:
+        special = self.config.special
+        of_glass = (None if not self.config.has_encoder else ids for ids in sources)
+        return [search(stepper(self.machine, ids), special.start, special.end, options) for ids in of_glass]
+
+
+@pytest.fixture(
+    scope="module", params=[(name, kind) for name in MODELS for kind in ("float32", "seven bits")], ids="-".join
+)
+def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    name, kind = request.param
+    folder = tmp_path_factory.mktemp("model")
+    config = write_model(folder, seed=len(name), **MODELS[name])
+    if kind == "seven bits":
+        write_parameters(folder, quantise(read_parameters(folder), config))
+        write_config(folder, *read_config(folder))
+    return Both(folder)
+
+
+@pytest.fixture(scope="module", params=SENTENCES)
+def packaged(request: pytest.FixtureRequest) -> tuple[Both, list[list[int]]]:
+    folder = find.find(request.param)
+    both = Both(folder)
+    source, _ = read_tokenizers(folder, both.config)
+    return both, [[*source.encode(text), *both.config.source_close] for text in SENTENCES[request.param]]
+
+
+def bits(values: object) -> bytes:
+    return np.ascontiguousarray(np.asarray(values, np.float32)).tobytes()
+
+
+def assert_same_quantities(both: Both, source: list[int], target: list[int]) -> None:
+    engine, glass = both.engine.quantities(source, target), both.in_glass(source, target)
+    assert set(engine) == set(glass)
+    differing = [name for name in glass if bits(engine[name]) != bits(glass[name])]
+    assert not differing
+    assert all(np.squeeze(engine[name]).shape == np.squeeze(glass[name]).shape for name in glass)
+
+
+def assert_same_hypotheses(engine: list[list[Hypothesis]], glass: list[list[Hypothesis]]) -> None:
+    for ours, reference in zip(engine, glass, strict=True):
+        assert [replace_attention(h) for h in ours] == [replace_attention(h) for h in reference]
+
+
+def replace_attention(h: Hypothesis) -> Hypothesis:
+    return h._replace(attention=None)
+
+
+def some_sources(config: ModelConfig, count: int, longest: int = 17) -> list[list[int]]:
+    return random_sources(config, count, longest=longest) if config.has_encoder else [[]]
+
+
+def test_every_quantity_of_small_models(small: Both) -> None:
+    for source in some_sources(small.config, 3):
+        target = [4 + n % 7 for n in range(len(source) + 1)] if small.config.has_decoder else []
+        assert_same_quantities(small, source, target)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"beam": 1},
+        {"beam": 4, "n_best": 4},
+        {"beam": 3, "length_penalty": 0.6, "min_length": 5},
+        {"beam": 5, "length_penalty": 0.0, "n_best": 2, "no_repeat_ngram": 2},
+        {"beam": 2, "prefix": (5, 9, 6), "suppressed": (0, 2, 4)},
+        {"beam": 1, "n_best": 3, "sampling": Sampling(temperature=0.7, seed=11)},
+        {"beam": 1, "n_best": 2, "sampling": Sampling(top_k=5, seed=2**31 + 7)},
+        {"beam": 1, "n_best": 2, "sampling": Sampling(top_p=0.6, temperature=1.5, seed=3)},
+    ],
+    ids=lambda changes: ",".join(changes),
+)
+def test_every_search_of_small_models(small: Both, changes: dict[str, object]) -> None:
+    if not small.config.has_decoder:
+        return
+    options = replace(default_options(small.config), **{"max_length": 13, **changes})  # type: ignore[arg-type]
+    sources = some_sources(small.config, 4)
+    assert_same_hypotheses(small.engine.search(sources, options), small.search(sources, options))
+
+
+def test_every_quantity_of_the_packaged_models(packaged: tuple[Both, list[list[int]]]) -> None:
+    both, sources = packaged
+    for source in sources:
+        [[best]] = both.engine.search([source], replace(default_options(both.config), beam=1))
+        assert_same_quantities(both, source, list(best.ids))
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_the_search_of_the_packaged_models(packaged: tuple[Both, list[list[int]]], beam: int) -> None:
+    both, sources = packaged
+    options = replace(default_options(both.config), beam=beam, n_best=beam)
+    assert_same_hypotheses(both.engine.search(sources, options), both.search(sources, options))
+
+
+def test_scores_and_attention_are_those_of_the_search(packaged: tuple[Both, list[list[int]]]) -> None:
+    """A forced pass over all rows at once computes what the decoder computes step by step."""
+    both, sources = packaged
+    found = both.engine.search(sources, default_options(both.config))
+    pairs = [(source, best.ids) for source, (best, *_) in zip(sources, found, strict=True)]
+    suppressed = default_options(both.config).suppressed
+    assert suppressed  # their share of the probability is missing in the search
+    for (best, *_), scores, looked in zip(found, both.engine.score(pairs), both.engine.attend(pairs), strict=True):
+        assert bits(looked) == bits(best.attention)
+        assert np.allclose(scores, best.token_log_probs, atol=1e-3)
+
+
+def test_no_result_depends_on_its_neighbours(packaged: tuple[Both, list[list[int]]]) -> None:
+    both, sources = packaged
+    options = default_options(both.config)
+    together = both.engine.search([*sources, *sources[::-1]] * 9, options)
+    alone = [both.engine.search([source], options)[0] for source in sources]
+    assert_same_hypotheses(together, [*alone, *alone[::-1]] * 9)
+
+
+def test_the_page_about_the_engine_quotes_it() -> None:
+    """What docs/engine.md shows side by side is what runs."""
+    sources = [*(PACKAGE / "engine/c").glob("*.[ch]"), *(PACKAGE / "glass/paper").glob("*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    page = (REPOSITORY / "docs/engine.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(?:c|py)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 5
+    assert [block for block in blocks if block not in code] == []

@@ -1,0 +1,79 @@
+"""Damaged models and impossible questions: they are refused or answered, and never read or write where they may not."""
+
+import os
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine_cases import case, damaged, random_asked, random_model
+from vidrio.engine import build
+from vidrio.engine.weights import read_weights
+
+DRIVER = Path(__file__).with_name("engine_driver.c")
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+LIMITS = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=4000"}
+MANY = int(os.environ.get("VIDRIO_ENGINE_DAMAGED", "100000"))
+FIRST = int(os.environ.get("VIDRIO_ENGINE_DAMAGED_FROM", "0"))
+AT_ONCE = 250
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The driver under the sanitizers of whichever compiler is here."""
+    path = tmp_path_factory.mktemp("driver") / "driver"
+    flags = ["-std=gnu11", "-w", "-O1", "-g", "-ffp-contract=off", "-fno-math-errno", *SANITIZED, f"-I{build.SOURCE}"]
+    for compiler in filter(shutil.which, ("clang", "gcc", "cc")):
+        command = [compiler, *flags, str(DRIVER), "-o", str(path), "-lm"]
+        if subprocess.run(command, capture_output=True, check=False, timeout=300).returncode == 0:
+            return path
+    pytest.skip("there is no C compiler with sanitizers")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """Undamaged cases of all kinds."""
+    cases = []
+    for seed in range(60):
+        folder = tmp_path_factory.mktemp("model")
+        config = random_model(folder, seed)
+        asked = random_asked(config, seed, 2)
+        cases.append(case(read_weights(folder, config), asked, rows=seed % 9, steps=30))
+    return cases
+
+
+def run(driver: Path, cases: list[bytes]) -> bytes:
+    """All of them; where the program stops, the case that stopped it is kept beside it."""
+    done = subprocess.run(
+        [driver], input=b"".join(cases) + bytes(4), capture_output=True, check=False, timeout=600, env=LIMITS
+    )
+    if done.returncode and len(cases) > 1:
+        for each in cases:
+            run(driver, [each])
+    if done.returncode:
+        driver.with_name("case").write_bytes(cases[0] + bytes(4))
+    assert done.returncode == 0, f"{driver.with_name('case')}\n{done.stderr.decode()[-3000:]}"
+    return done.stdout
+
+
+def test_what_is_whole_runs_under_the_sanitizers(driver: Path, whole: list[bytes]) -> None:
+    assert len(run(driver, whole)) > 1_000_000
+
+
+def test_some_damaged_models_and_questions(driver: Path, whole: list[bytes]) -> None:
+    rng = np.random.default_rng(7)
+    answers = [run(driver, [damaged(whole[n % len(whole)], rng)]) for n in range(40)]
+    loaded = [struct.unpack("<i", answer[:4])[0] for answer in answers]
+    assert {0, 1} == set(loaded), "all were refused, or none"
+    run(driver, [damaged(whole[n % len(whole)], rng) for n in range(300)])
+
+
+@pytest.mark.slow
+def test_many_damaged_models_and_questions(driver: Path, whole: list[bytes]) -> None:
+    for first in range(FIRST, FIRST + MANY, AT_ONCE):
+        rng = np.random.default_rng(first)
+        run(driver, [damaged(whole[int(rng.integers(len(whole)))], rng) for _ in range(AT_ONCE)])
+    print(f"{MANY:,} damaged cases from {FIRST:,}")

@@ -1,0 +1,196 @@
+"""text/mask.py: what must be copied is hidden behind symbols, and comes back or is missed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hiding import mask
+from vidrio.model.find import find
+from vidrio.model.folder import read_config
+from vidrio.text.chars import plain, similar_in
+from vidrio.text.mask import Masker
+from vidrio.text.protect import protected
+from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
+
+SYMBOLS = "①②③"
+TOKENIZER = read_tokenizers(find("en-es"), read_config(find("en-es"))[0])[0]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("Click {next} to go on.", "Click ① to go on."),
+        ("Write to a@b.org or see https://b.org/x?y=1.", "Write to ① or see ②."),
+        ("Run `make test` in ~/x/y, %s.", "Run ① in ②, ③."),
+        ("{a} {b} {c} {d}", "① ② ③ {d}"),  # more than there are symbols: the check and its fallback see to the rest
+        ("<b>Bold</b> and 18.10 €", "<b>Bold</b> and 18.10 €"),  # touches words; numbers are translated
+        ("② is hidden, too: {x}", "① is hidden, too: ②"),
+        ("The x① stays, and ② and {x} with it.", "The x① stays, and ② and {x} with it."),
+        ("Good night 🌙✨ and v1.9.8-beta", "Good night ① and ②"),
+        ("Nothing to hide", "Nothing to hide"),
+        ("", ""),
+    ],
+)
+def test_what_is_hidden(sentence: str, read: str) -> None:
+    masked = mask(protected(sentence), SYMBOLS)
+    assert masked.given == read
+    assert masked.restore(masked.given) == sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "given"),
+    [
+        ("A well\u2011known, wrapped\n  line", "A well-known, wrapped line"),
+        ("The \ufb01rst of\ufb01ce", "The first office"),
+        ("\ufeffThe hy\u00adphen\u200b and\x00 {x}", "The hyphen and ①"),
+        ("\uff26\uff55\uff4c\uff4c width", "Full width"),
+        ("Hello\xa0world,\u3000good\x85people\x0bof\u2009\u2003Spain", "Hello world, good people of Spain"),
+        ("I have\xa05\xa0000\xa0dollars", "I have 5\xa0000 dollars"),
+        ("Tabs\tstay, as do é, ½ and ñ", "Tabs\tstay, as do é, ½ and ñ"),
+        ("Two  blanks , as some  write , or no,none ?", "Two blanks, as some write, or no, none?"),
+        ("It costs 1,000 ... in a.b,c or .NET ;) ¡No!", "It costs 1,000 ... in a.b, c or .NET ;) ¡No!"),
+    ],
+)
+def test_a_model_reads_plain_signs(sentence: str, given: str) -> None:
+    """How a text is set is not what it says; places in the sentence are still known (test_alignment.py)."""
+    assert mask(protected(sentence), SYMBOLS).given == given
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("We met Przybylski in Oz.", "We met ① in ②."),
+        ("I know Maria Przybylski well.", "I know ① well."),  # one name, though only half of it is rare
+        ("Mary met Tom.", "Mary met Tom."),
+        ("Ask Przybylski, {x}!", "Ask ①, ②!"),
+        ("PRZYBYLSKI IS HERE", "Przybylski is here"),
+        ("It is Przybylski's bridge", "It is ①'s bridge"),
+        ("Przybylski is here.", "① is here."),
+        ("Home Sweet Oz", "Home Sweet Oz"),  # a title
+        ("We met Bill O'Przybylski's friends", "We met ①'s friends"),
+        ("Mr. Hill met Mrs Hill and Hill", "Mr. ① met Mrs ② and Hill"),  # who is addressed so is not a hill
+        ("La Sra. López y él", "La Sra. ① y él"),
+        ("USA Przybylski", "USA ①"),
+        ("Fue en época de Oz", "Fue en época de ①"),  # é is no capital letter
+        ("Oz is here.", "Oz is here."),  # the first word of a sentence may be any word
+        ("Maria Oz is here.", "Maria ① is here."),
+        ("Helen is here.", "Helen is here."),
+        ("Hyvää päivää, Oz said in Málaga.", "①, ② said in Málaga."),  # letters that the model does not know
+        ("It is the President.", "It is the President."),
+        ("On Fridays and Ozs", "On Fridays and ①"),  # Friday is a token, Oz is none
+        ("They are Friday-based, Oz-based.", "They are Friday-based, ①."),
+        ("The Oz-Friday is here.", "The ① is here."),
+    ],
+)
+def test_rare_names_are_hidden(sentence: str, read: str) -> None:
+    def tokens(word: str) -> int:
+        return (
+            100
+            if "ä" in word
+            else {
+                **{"helen": 2, "przybylski": 6, "o'przybylski": 8, "oz": 3, "ozs": 3, "época": 3, "fridays": 3},
+                **{"friday-based": 4, "oz-based": 4, "oz-friday": 4},
+            }.get(word.lower(), 1)
+        )
+
+    masked = mask(protected(sentence), SYMBOLS, tokens)
+    assert masked.given == read
+    assert masked.restore(masked.given) == sentence
+    assert masked.named == ("①" in masked.given)
+
+
+def test_a_rare_word_that_the_model_translates_is_no_name() -> None:
+    """Simultáneamente llovía. → It was raining at the same time., not: Simultáneamente was raining."""
+    tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
+    plain, known = (Masker(tokenizer, SYMBOLS, words) for words in ("", "simultáneamente Azerbaiyán"))
+    for sentence, read in (("Simultáneamente llovía.", "① llovía."), ("Fui a Azerbaiyán.", "Fui a ①.")):
+        assert plain.mask(protected(sentence)).given == read
+        assert known.mask(protected(sentence)).given == sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read"),
+    [
+        ("Aaaaaaargh, he said.", "①, he said."),  # nobody's vocabulary has it
+        ("Aaargh, he said.", "Aaargh, he said."),
+        ("We met Bjørn Ødegård in Oz.", "We met ① in Oz."),
+    ],
+)
+def test_what_cannot_be_spelled_is_hidden_even_if_names_are_not(sentence: str, read: str) -> None:
+    masked = mask(protected(sentence), SYMBOLS, lambda word: 100 if "ø" in word.lower() else 1, hide_names=False)
+    assert masked.given == read
+    assert masked.restore(masked.given) == sentence
+    assert not masked.named
+
+
+def test_a_model_that_knows_no_symbols_reads_the_text_itself() -> None:
+    assert mask(protected("Click {next}."), "").given == "Click {next}."
+
+
+@pytest.mark.parametrize("translation", ["Pulsa.", "Pulsa ① o ①.", "Pulsa ②."])
+def test_a_symbol_that_is_lost_or_repeated_is_told(translation: str) -> None:
+    assert mask(protected("Click {next}."), SYMBOLS).restore(translation) is None
+
+
+def test_what_is_hidden_is_never_read_as_a_symbol() -> None:
+    sentence = "Click {a} or {b}."
+    masked = mask(protected(sentence), SYMBOLS)
+    assert masked.restore("Pulsa ② o ①.") == "Pulsa {b} o {a}."
+
+
+MASKER = Masker(TOKENIZER, SYMBOLS)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "given", "translation", "written"),
+    [
+        ("It costs €5.", "It costs $5.", "Cuesta 5 dólares.", "Cuesta 5 euros."),
+        ("It is £1.", "It is $1.", "Es 1 dólar.", "Es 1 libra."),
+        ("Son 20 £.", "Son 20 $.", "Dollars: $20, 20 dollars.", "Pounds: £20, 20 pounds."),
+        ("¥300 {x}", "$300 ①", "US$300 ①", "¥300 {x}"),
+        ("IT COSTS €5!", "It costs $5!", "¡Cuesta 5 dólares!", "¡CUESTA 5 EUROS!"),
+        ("€5 is $6", "€5 is $6", "€5 es $6", "€5 es $6"),  # nobody could tell them apart
+        ("€5 is £6", "€5 is £6", "€5 es 6 dólares", "€5 es 6 dólares"),
+        ("5 dollars, „5 €“", '5 dollars, "5 €“', "5 dólares", "5 dólares"),
+    ],
+)
+def test_money_is_read_as_the_dollars_that_a_model_knows(
+    sentence: str, given: str, translation: str, written: str
+) -> None:
+    masked = MASKER.mask(protected(sentence))
+    assert masked.given == given
+    assert masked.restore(translation) == written
+
+
+def test_a_vocabulary_that_has_a_sign_reads_it() -> None:
+    knows = Masker(Tokenizer.learn(["5 € 6 €"] * 3, "bpe", 300))
+    assert knows.mask(protected("5 €")).given == "5 €"
+    lacks_both = Masker(Tokenizer.learn(["5 a 6"] * 3, "word", 300))
+    assert lacks_both.mask(protected("5 €")).given == "5 €"
+
+
+PIECES = [" ", "word", "{x}", "%s", "a@b.org", "http://x.y/z", "①", "3.5", "<i>", "`c`", "😀", ".", "é"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_what_is_hidden_comes_back(sentence: str) -> None:
+    masked = mask(protected(sentence), SYMBOLS)
+    assert masked.restore(masked.given) == plain(sentence, similar_in(TOKENIZER))
+    assert len(masked.symbols) == len(masked.places) <= len(SYMBOLS)
+    assert all(masked.given.count(symbol) == 1 for symbol in masked.symbols)
+
+
+def test_a_spanish_question_gets_the_mark_at_its_beginning() -> None:
+    tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
+    english, spanish = (Masker(tokenizer, SYMBOLS, language=language) for language in ("en", "es"))
+    for text, read in (
+        ("Cómo estás?", "¿Cómo estás?"),
+        ("Y Przybylski viene?", "¿Y ① viene?"),
+        ("¿Cómo estás?", "¿Cómo estás?"),
+        ("Y tú, ¿cómo estás?", "Y tú, ¿cómo estás?"),
+        ("Estás.", "Estás."),
+    ):
+        assert spanish.mask(protected(text)).given == read
+    assert english.mask(protected("Cómo estás?")).given == "Cómo estás?"
+    small = spanish.mask(protected("cómo estás hoy?"))
+    assert (small.given, small.restore("How are you?")) == ("¿Cómo estás hoy?", "how are you?")
