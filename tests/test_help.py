@@ -41,7 +41,7 @@ def examples(command: click.Command) -> list[str]:
 
 EXAMPLES = [(name, line) for name, command in commands(cli.vidrio, "vidrio") for line in examples(command)]
 # Shorter ones are run on docs/nan.md.
-SLOW = {'vidrio check "Hello world" --all', "vidrio lesson nan", "vidrio lesson nan --softmax stable"}
+SLOW = {"vidrio lesson nan", "vidrio lesson nan --softmax stable"}
 
 
 def test_the_examples_are_found() -> None:

@@ -9,7 +9,7 @@ import pytest
 from small_models import rewrite_config, write_model
 from vidrio.errors import ModelError
 from vidrio.glass.proof.stored import check_file, stored
-from vidrio.look.receipt import as_data, why
+from vidrio.look.receipt import receipt_data, why
 from vidrio.look.run import look, open_model
 from vidrio.look.terminal import text as plain
 from vidrio.model.folder import read_arrays, read_config, read_parameters, write_parameters
@@ -117,12 +117,12 @@ def test_each_number_is_found_in_the_file(folders):
 
 def test_the_receipt_of_such_a_number_is_integer_times_scale(folders):
     small = folders[1]
-    trace = look(open_model(small), "bala core").trace
+    seen = look(open_model(small), "bala core")
     address, file = "enc.0.ffn.W1[3,4]", small / "model.safetensors"
-    told = as_data(trace, address, file)["stored"]
+    told = receipt_data(seen, address)["stored"]
     assert json.loads(json.dumps(told)) == told
     assert np.float32(told["integer"]) * np.float32(told["scale"]["value"]) == np.float32(told["value"])
-    text = plain(why(trace, address, file))
+    text = plain(why(seen.trace, address, file))
     assert f"is {told['integer']}" in text
     assert "which 1 is worth there" in " ".join(text.split())
     assert "changed by a what-if" not in text

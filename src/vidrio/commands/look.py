@@ -37,7 +37,7 @@ def look(text: str, precision: int, **given: Any) -> None:
     vidrio look "Hello world" --at enc.0
     vidrio look "Hello world" --at enc.0.self.weights.h0
     vidrio look "Hello world" --html page.html
-    vidrio look "Hello world" --history
+    vidrio look "Hello world" --model lesson --history
     """
     from vidrio.search import Tree
 
