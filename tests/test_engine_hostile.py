@@ -4,6 +4,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from vidrio.engine import build
 from vidrio.engine.weights import read_weights
 
 DRIVER = Path(__file__).with_name("engine_driver.c")
-SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LIMITS = {"ASAN_OPTIONS": "allocator_may_return_null=1:max_allocation_size_mb=4000"}
 MANY = int(os.environ.get("VIDRIO_ENGINE_DAMAGED", "100000"))
 FIRST = int(os.environ.get("VIDRIO_ENGINE_DAMAGED_FROM", "0"))
@@ -23,14 +23,16 @@ AT_ONCE = 250
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The driver under the sanitizers of whichever compiler is here."""
+    """The driver under the sanitizers of whichever compiler is here; the engine's own has one of the two."""
     path = tmp_path_factory.mktemp("driver") / "driver"
-    flags = ["-std=gnu11", "-w", "-O1", "-g", "-ffp-contract=off", "-fno-math-errno", *SANITIZED, f"-I{build.SOURCE}"]
-    for compiler in filter(shutil.which, ("clang", "gcc", "cc")):
-        command = [compiler, *flags, str(DRIVER), "-o", str(path), "-lm"]
+    flags = ["-std=gnu11", "-w", "-O1", "-g", "-ffp-contract=off", "-fno-math-errno", f"-I{build.SOURCE}"]
+    both, own = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], [sys.executable, "-m", "ziglang", "cc"]
+    candidates = [([name], both) for name in ("clang", "gcc", "cc") if shutil.which(name)]
+    for compiler, sanitizers in [*candidates, (own, ["-fsanitize=undefined", "-fsanitize-trap=undefined"])]:
+        command = [*compiler, *flags, *sanitizers, str(DRIVER), "-o", str(path), "-lm"]
         if subprocess.run(command, capture_output=True, check=False, timeout=300).returncode == 0:
             return path
-    pytest.skip("there is no C compiler with sanitizers")
+    pytest.fail("no compiler compiles the driver")
 
 
 @pytest.fixture(scope="module")
