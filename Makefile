@@ -58,10 +58,10 @@ check: $(READY_TEST) ## style and types only
 page: ## build the page of vidrio serve into the package; needs Node
 	@cd page && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
 
-engine: $(READY_TEST) ## compile the engine for this machine, and its WebAssembly anew
+engine: $(READY_TEST) ## compile the engine: machine code for this system, and WebAssembly
 	@"$(VENV_TEST)/bin/python" -m vidrio.engine.build $(BUILDS)
 
-fuzz: $(READY_TEST) ## damaged models and impossible questions for the engine, under a compiler's sanitizers
+fuzz: $(READY_TEST) ## damaged models for the engine, under sanitizers
 	@"$(VENV_TEST)/bin/python" -m pytest -m slow -rP tests/test_engine_hostile.py
 
 model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 5 × TIME (90m)

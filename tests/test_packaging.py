@@ -52,8 +52,8 @@ def test_the_wheels_metadata(wheel: zipfile.ZipFile) -> None:
     assert (told["License-Expression"], told["Requires-Python"]) == ("Apache-2.0", ">=3.11")
     light = {re.split("[<>]", line)[0] for line in told.get_all("Requires-Dist", []) if "extra ==" not in line}
     assert light == {
-        *("click", "ctranslate2", "fastapi", "filelock", "justhtml", "markdown-it-py", "numpy", "prometheus-client"),
-        *("py3langid", "python-multipart", "rich", "safetensors", "sentencex", "tokenizers", "uvicorn"),
+        *("click", "fastapi", "filelock", "justhtml", "markdown-it-py", "numpy", "prometheus-client"),
+        *("py3langid", "python-multipart", "rich", "safetensors", "sentencex", "tokenizers", "uvicorn", "wasmtime"),
     }
     assert {"documents", "train", "interop", "ray", "dev"} == set(told.get_all("Provides-Extra", []))
     assert b"vidrio = vidrio.cli:main" in wheel.read(f"vidrio-{__version__}.dist-info/entry_points.txt")
