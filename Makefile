@@ -58,7 +58,7 @@ check: $(READY_TEST) ## style and types only
 page: ## build the page of vidrio serve into the package; needs Node
 	@cd page && npm install --no-save --no-audit --no-fund --silent && npm run --silent build
 
-engine: $(READY_TEST) ## compile the engine: machine code for this system, and WebAssembly
+engine: $(READY_TEST) ## compile the engine for this machine and the web
 	@"$(VENV_TEST)/bin/python" -m vidrio.engine.build $(BUILDS)
 
 fuzz: $(READY_TEST) ## damaged models for the engine, under sanitizers

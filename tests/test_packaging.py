@@ -42,7 +42,7 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: zipfi
     info = f"vidrio-{__version__}.dist-info"
     # Hatchling leaves out what git ignores, so a lesson's data under an ignored name would be missing here.
     assert {name for name in names if not name.startswith(info)} == source_files()
-    assert "vidrio/py.typed" in names
+    assert {"vidrio/py.typed", "vidrio/engine/built/engine.wasm", "vidrio/engine/built/engine-core.wasm"} <= names
     assert f"{info}/licenses/LICENSE" in names
 
 
@@ -52,8 +52,8 @@ def test_the_wheels_metadata(wheel: zipfile.ZipFile) -> None:
     assert (told["License-Expression"], told["Requires-Python"]) == ("Apache-2.0", ">=3.11")
     light = {re.split("[<>]", line)[0] for line in told.get_all("Requires-Dist", []) if "extra ==" not in line}
     assert light == {
-        *("click", "fastapi", "filelock", "justhtml", "markdown-it-py", "numpy", "prometheus-client"),
-        *("py3langid", "python-multipart", "rich", "safetensors", "sentencex", "tokenizers", "uvicorn", "wasmtime"),
+        *("click", "fastapi", "filelock", "justhtml", "markdown-it-py", "numpy", "prometheus-client", "py3langid"),
+        *("python-multipart", "rich", "safetensors", "sentencex", "tokenizers", "uvicorn", "wasmtime"),
     }
     assert {"documents", "train", "interop", "ray", "dev"} == set(told.get_all("Provides-Extra", []))
     assert b"vidrio = vidrio.cli:main" in wheel.read(f"vidrio-{__version__}.dist-info/entry_points.txt")

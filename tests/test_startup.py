@@ -82,6 +82,6 @@ def test_the_help_of_a_verb_imports_nothing_heavy(verb: str) -> None:
 
 def test_translating_a_text_imports_no_more_than_it_needs() -> None:
     modules = modules_imported_by("import vidrio.cli; vidrio.cli.main(['translate', 'Hello world'])")
-    assert {"tokenizers"} <= roots(modules)
+    assert "tokenizers" in roots(modules)
     assert not roots(modules) & (HEAVY - {"tokenizers"})
     assert not {name for name in modules if name.startswith(("vidrio.glass", "vidrio.look", "vidrio.learn"))}
