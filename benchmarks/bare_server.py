@@ -7,6 +7,7 @@ Each request is translated by itself, in a thread: sentences are cut at their ma
 
 import argparse
 import re
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -14,17 +15,17 @@ import ctranslate2
 import uvicorn
 from fastapi import Body, FastAPI
 from tokenizers import Tokenizer
-from vidrio.translate.engines import exported
 
 import vidrio
-from vidrio.translate.translator import Translator
+from vidrio.interop.to_ctranslate2 import write_engine
 
 MODEL = Path(vidrio.__file__).parent / "models/en-es"
 SENTENCE = re.compile(r"(?<=[.!?]) +")
 
 app = FastAPI()
-Translator.load(MODEL)  # which makes the files, if they are not made
-translator = ctranslate2.Translator(str(exported(MODEL)), inter_threads=2, intra_threads=1)
+with tempfile.TemporaryDirectory() as temporary:
+    write_engine(MODEL, Path(temporary) / "model")
+    translator = ctranslate2.Translator(str(Path(temporary) / "model"), inter_threads=2, intra_threads=1)
 tokenizer = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
 
 

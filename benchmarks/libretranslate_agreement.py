@@ -4,7 +4,7 @@
     ENVIRONMENT/bin/pip install libretranslate==1.9.6 torch==2.13.0 spacy
     python benchmarks/libretranslate_agreement.py --libretranslate ENVIRONMENT [--texts 200]
 
-Both directions, texts of one sentence. Ours are those of the fast engine by the search that Argos does, a beam of 4 and
+Both directions, texts of one sentence. Ours are those of the engine by the search that Argos does, a beam of 4 and
 a length penalty of 0.2, on the sentence as it is: what else `vidrio translate` does, hiding names and trying again, is
 not in a package. What differs is listed.
 """
@@ -15,11 +15,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from vidrio.translate.engines import open_engine
-
 from argos_package import environment
 from serve_peers import MODELS, install
 from served import SENTENCES, peer
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
@@ -63,7 +62,7 @@ def ours(model: str, texts: list[str]) -> list[str]:
     config, _ = read_config(folder)
     source, target = read_tokenizers(folder, config)
     options = replace(default_options(config), beam=4, length_penalty=0.2, max_length=256)
-    engine = open_engine(folder, config, "fast")
+    engine = Engine.load(folder, config)
     found = engine.search([[*source.encode(text), *config.source_close] for text in texts], options)
     return [target.decode(best.ids) for best, *_ in found]
 

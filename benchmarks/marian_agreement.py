@@ -14,8 +14,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from vidrio.translate.engines import open_engine
-
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.model.folder import read_config
@@ -52,7 +51,7 @@ def main() -> None:
             command = [given.marian, "-c", BY_MARIAN, str(release), str(answer)]
             subprocess.run(command, input=pieces, text=True, check=True, stderr=subprocess.DEVNULL)
             theirs = [line.split() for line in json.loads(answer.read_text())]
-            engine = open_engine(folder, config, "glass")
+            engine = Engine.load(folder, config)
             options = replace(default_options(config), beam=1, max_length=LONGEST)
             found = engine.search([[*source.encode(text), *config.source_close] for text in texts], options)
             same = 0

@@ -15,9 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
-from vidrio.translate.engines import exported
-
+from vidrio.interop.to_ctranslate2 import write_engine
 from vidrio.model import find
 from vidrio.translate.translator import Translator
 
@@ -39,11 +39,17 @@ def main() -> None:
     parser.add_argument("--what", default="translate,look")
     given = parser.parse_args()
     folder = find.find()
-    beam = Translator.load(folder).options.beam  # which makes the fast engine's files, if they are not made
+    with tempfile.TemporaryDirectory() as temporary:
+        write_engine(folder, Path(temporary) / "ctranslate2")
+        measure_all(given, folder, Path(temporary) / "ctranslate2")
+
+
+def measure_all(given: argparse.Namespace, folder: Path, exported: Path) -> None:
+    beam = Translator.load(folder).options.beam
     vidrio = [sys.executable, "-m", "vidrio"]
     commands = {
         "translate": {
-            "a script on CTranslate2": [sys.executable, "-c", SCRIPT, str(folder), str(exported(folder)), str(beam)],
+            "a script on CTranslate2": [sys.executable, "-c", SCRIPT, str(folder), str(exported), str(beam)],
             "vidrio translate": [*vidrio, "translate", "Hello world"],
         },
         "look": {

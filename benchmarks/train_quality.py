@@ -36,8 +36,7 @@ import joeynmt_peer as peer
 from train_speed import cpu, sentences
 from vidrio.commands._lines import read_lines
 from vidrio.learn.plan import Plan, read_plan
-from vidrio.learn.task import JUDGED
-from vidrio.learn.validate import translated
+from vidrio.learn.validate import JUDGED, translated
 from vidrio.look.curves import metrics, when
 from vidrio.look.writing import minute_at
 from vidrio.model.folder import read_config

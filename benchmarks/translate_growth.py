@@ -10,6 +10,7 @@ import argparse
 import math
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,10 +19,18 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 
-from translate_speed import SOURCE, process_cost
 from vidrio.model import find as models
 from vidrio.model.folder import read_config
 from vidrio.translate.translator import Translator
+
+SOURCE = "../shared/data/en-es/test/tatoeba-test-v2020-07-28.en"
+MEASURE = """
+import os, subprocess, sys, time
+began = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(time.perf_counter() - began, usage.ru_maxrss, status)
+"""
 
 ROUNDS = 5
 LENGTHS, BATCHES, BEAMS = (5, 10, 20, 40, 80, 120), (1, 4, 16, 64, 256), (1, 2, 4, 8, 16)
@@ -59,11 +68,11 @@ def main() -> None:
 
 
 def measured(folder: Path, lines: Sequence[str], most: int) -> Iterator[Grown]:
-    translator = Translator.load(folder, engine="fast", workers=1)
+    translator = Translator.load(folder, workers=1)
     config, _ = read_config(folder)
     room = config.max_positions
     ids = [i for line in lines[:2000] for i in translator._source.encode(line)]
-    greedy = replace(translator.options, beam=1, scores=False)
+    greedy = replace(translator.options, beam=1)
 
     def cut(length: int, count: int) -> list[list[int]]:
         """Stretches of real text of just this many tokens."""
@@ -166,6 +175,16 @@ def panel(one: Grown) -> Iterator[str]:
             yield f'<path d="M{"L".join(places)}" fill="none" stroke="{colour}" stroke-width="2"/>'
             yield from (f'<circle cx="{p.split()[0]}" cy="{p.split()[1]}" r="3" fill="{colour}"/>' for p in places)
             yield f'<text x="{WIDTH}" y="{y(values[-1]) - 7:.1f}" text-anchor="end" fill="{colour}">{name}</text>'
+
+
+def process_cost(command: Sequence[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
+    """(seconds, megabytes at its peak) of a process. A small one starts it: a child's peak counts its parent's."""
+    starter = [sys.executable, "-c", MEASURE, *command]
+    measured = subprocess.run(starter, capture_output=True, text=True, check=True, env=environment)
+    seconds, memory, status = measured.stdout.split()
+    if status != "0":
+        raise SystemExit(f"{' '.join(command)} failed")
+    return float(seconds), int(memory) / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def is_closed(number: int) -> bool:
 
 def main(folder: Path) -> None:
     closed = [is_closed(number) for number in range(3)]
-    for library in ("click", "numpy", "safetensors.numpy", "tokenizers", "ctranslate2"):  # PyTorch takes long to end
+    for library in ("click", "numpy", "safetensors.numpy", "tokenizers"):  # PyTorch takes long to end
         __import__(library)
     gc.freeze()
     for verb, arguments in json.loads((folder / "calls.json").read_text("utf-8")).items():

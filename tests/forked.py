@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-LIBRARIES = ("click", "numpy", "safetensors.numpy", "tokenizers", "ctranslate2", "sacrebleu", "torch")
+LIBRARIES = ("click", "numpy", "safetensors.numpy", "tokenizers", "sacrebleu", "torch")
 
 
 def run_vidrio(

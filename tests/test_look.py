@@ -49,7 +49,7 @@ def test_the_lesson_says_hello() -> None:
     [
         {"beam": 1},
         {"beam": 4},
-        {"beam": 3, "length_penalty": 0.0, "repetition_penalty": 1.3},
+        {"beam": 3, "length_penalty": 0.0, "no_repeat_ngram": 1},
         {"beam": 1, "sampling": Sampling(temperature=1.5, top_k=9, seed=3)},
     ],
 )

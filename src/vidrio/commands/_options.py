@@ -48,7 +48,7 @@ precision_option = click.option(
     "--precision", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimals of every number printed."
 )
 dtype_option = click.option(
-    "--dtype", type=DTYPES, help="What to compute in; int8 as the fast engine. [as translating does]"
+    "--dtype", type=DTYPES, help="What to compute in; int8 as the engine. [as translating does]"
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 mirror_option = click.option(

@@ -51,7 +51,7 @@ _WHATIF = (
     click.option("--divisor", metavar="X", help="Divide scores by X instead of √K."),
     click.option("--norm-epsilon", metavar="X", help="ε of layer norm."),
     click.option(
-        "--change-dtype", metavar="TYPE", help="Compute in int8 (as the fast engine), float16, float32 or float64."
+        "--change-dtype", metavar="TYPE", help="Compute in int8 (as the engine), float16, float32 or float64."
     ),
     click.option(
         "--set",

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vidrio.errors import InputError
+from vidrio.errors import ConfigError, InputError
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.arithmetic import FLOAT
 from vidrio.glass.paper.attention import causal
@@ -231,7 +231,10 @@ def _searched(seen: Look, change: Tap) -> Look:
         found = search(step, config.special.start, config.special.end, seen.options, seen.tree)
     except _NoChoice as stop:
         return _stopped(seen, change, stop.prefix)
-    return _concluded(_traced(seen, change, _taken(found[0], config)), found)
+    taken = _taken(found[0], config)
+    if not taken:
+        raise ConfigError("no token may be taken", found="every one is forbidden", do="suppress fewer tokens")
+    return _concluded(_traced(seen, change, taken), found)
 
 
 def _taken(found: Hypothesis, config: ModelConfig) -> Ids:

@@ -70,12 +70,12 @@ class Asked:
     sentence: int = 0
     changes: tuple[tuple[str, str], ...] = ()
     beam: int | None = None
-    numbers: str = ""  # what to compute in; empty: as translating does, eight bits where the fast engine has them
+    numbers: str = ""  # what to compute in; empty: as translating does
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model with its two engines; the fast one only where the model translates."""
+    """A model in the glass, and its translator where it translates."""
 
     name: str
     glass: LoadedModel
@@ -135,7 +135,7 @@ class Looking:
         return self.loaded(name).glass.in_floating_point()
 
     def translated(self, asked: Asked) -> Translation | None:
-        """By the fast engine; nothing for a model that does not translate."""
+        """By the engine; nothing for a model that does not translate."""
         translator = self.loaded(asked.model).translator
         if translator is None:
             return None

@@ -134,6 +134,17 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
   for (int32_t o = 0; o < out; o++) {
     int64_t first = layout == TABLE ? (int64_t)o * in : (int64_t)(o / head) * in * head + o % head;
     float scale = t->type == INT8 ? float_at(r, t->scale, o) : 0, most = 0;
+    if (fits && W.whole) { // as they are
+      if (!(fabsf(scale * MOST_WEIGHT) <= 3.4e38f)) refuse("a parameter is not a finite number");
+      int8_t *to = W.whole + ((size_t)(o / COLUMNS) * (size_t)W.depth) * COLUMNS + (size_t)(o % COLUMNS) * GROUP;
+      const int8_t *from = (const int8_t *)stored + first;
+      int32_t total = 0;
+      for (int32_t i = 0; i < in; to += COLUMNS * GROUP)
+        for (int k = 0; k < GROUP && i < in; k++, i++, from += across) total += *from, to[k] = (int8_t)(*from + SHIFT_WEIGHT);
+      W.scale[o] = scale;
+      W.sum[o] = total;
+      continue;
+    }
     for (int32_t i = 0; i < in; i++) {
       int64_t at = first + i * across;
       column[i] = t->type == INT8 ? (float)(int8_t)stored[at] * scale : float_at(r, t->offset, at);
