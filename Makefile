@@ -80,6 +80,7 @@ pins: python ## resolve the dependencies afresh into constraints.txt
 
 clean: ## remove what make has installed and what tools have cached
 	rm -rf "$(VENV)" "$(VENV_TEST)" .venv-pins build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src/vidrio/engine/built -type f ! -name '*.wasm' -delete
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:

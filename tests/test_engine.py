@@ -17,8 +17,9 @@ from engine_cases import random_asked, random_model
 from parity_models import make_parameters
 from small_models import random_sources, rewrite_config, write_model
 from vidrio.engine.batch import ROWS
-from vidrio.engine.engine import Engine
+from vidrio.engine.engine import Engine, Models
 from vidrio.engine.library import BUILT, CHOICES, MODULES, NATIVE, WISH, native_path, opener
+from vidrio.engine.wasm import Module, Wasm
 from vidrio.engine.weights import read_weights
 from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Options, Sampling
@@ -324,6 +325,28 @@ def test_a_damaged_model_is_refused_with_a_reason(wish: str, tmp_path: Path) -> 
         Engine.load(tmp_path, config)
 
 
+def test_a_model_that_is_too_large_for_webassembly_is_refused() -> None:
+    module = Module(BUILT / MODULES["wasm"])
+
+    def small() -> Wasm:
+        library = Wasm(module)
+        library._store.set_limits(memory_size=12 << 20)
+        return library
+
+    with pytest.raises(ModelError, match="no memory for"):
+        Models(find("en-es"), read_config(find("en-es"))[0], small)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 64])
+def test_no_result_depends_on_how_many_rows_share_a_step(
+    engine: Engine, folder: Path, config: ModelConfig, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    sources = random_sources(config, 30)
+    expected = bits(engine.search(sources, USUAL))
+    monkeypatch.setattr("vidrio.engine.batch.ROWS", rows)
+    assert bits(Engine.load(folder, config).search(sources, USUAL)) == expected
+
+
 def test_impossible_questions_are_refused_with_a_reason(engine: Engine, config: ModelConfig) -> None:
     with pytest.raises(InputError, match="longer than the model's positions"):
         engine.search([[5] * 49], USUAL)
@@ -356,7 +379,7 @@ def test_a_build_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
 IMPORTED = """
 import sys
 from pathlib import Path
-from vidrio.engine.engine import Engine
+from vidrio.engine.engine import Engine, Models
 from vidrio.hypothesis import Options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config

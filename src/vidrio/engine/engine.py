@@ -122,8 +122,11 @@ class Models:
     def _read(self) -> Model:
         library, weights = self._open(), read_weights(self._folder, self._config)
         with _loading:
-            address = library.load(*weights)
-            problem = "" if address else library.text(library.call("model_problem"))
+            try:
+                address = library.load(*weights)
+                problem = "" if address else library.text(library.call("model_problem"))
+            except MemoryError as error:
+                address, problem = 0, f"no memory for {len(weights.data):,} bytes: {error}"
         if not address:
             raise ModelError(f"the engine cannot use {self._folder}", found=problem, do="use an undamaged model folder")
         return Model(library, address)

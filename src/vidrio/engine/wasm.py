@@ -55,9 +55,12 @@ class Wasm:
         """The model of a file's bytes (writable memory, which it does not write to), or 0."""
         place = self.call("malloc", len(data))
         if not place:
-            raise MemoryError(f"WebAssembly has no room for a model of {len(data):,} bytes")
+            raise MemoryError("WebAssembly has at most 4 GB")
         ctypes.memmove(self._at(place), ctypes.addressof(ctypes.c_char.from_buffer(data)), len(data))
-        model = self.call("model_load", sizes, tensors, len(tensors) // 3, place, len(data))
+        try:
+            model = self.call("model_load", sizes, tensors, len(tensors) // 3, place, len(data))
+        except wasmtime.Trap:  # the only one in there: no memory is left
+            raise MemoryError("WebAssembly has at most 4 GB") from None
         self.call("free", place)
         return model
 
