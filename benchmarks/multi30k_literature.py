@@ -13,14 +13,11 @@ import argparse
 import logging
 import lzma
 import shlex
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from vidrio.fast.engine import Engine
-from vidrio.fast.export import export
-
 from vidrio.commands._lines import read_aligned
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
@@ -60,9 +57,7 @@ def main() -> None:
     source, target = read_tokenizers(folder, config)
     ids = [(*row, *config.source_close) for row in source.encode_batch(sources)]
     options = replace(default_options(config), beam=given.beam, length_penalty=given.length_penalty)
-    with tempfile.TemporaryDirectory() as exact:  # in float32, as it was learned
-        export(folder, Path(exact) / "fast", quantisation="float32")
-        found = Engine(Path(exact) / "fast", config, workers=given.threads).search(ids, options)
+    found = Engine.load(folder, config, workers=given.threads).search(ids, options)
     translations = target.decode_batch([hypotheses[0].ids for hypotheses in found])
     (bleu, *_), _ = corpus_scores(translations, [references], usual_metrics(tokenize="none"))
     print(f"{given.model.name}, beam {given.beam}, length penalty {given.length_penalty:g}, {len(sources):,} sentences")
