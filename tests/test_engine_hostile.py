@@ -21,11 +21,12 @@ FIRST = int(os.environ.get("VIDRIO_ENGINE_DAMAGED_FROM", "0"))
 AT_ONCE = 250
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["", "-march=native"])  # plain C, and what this processor has
+def driver(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The driver under the sanitizers of whichever compiler is here; the engine's own has one of the two."""
     path = tmp_path_factory.mktemp("driver") / "driver"
     flags = ["-std=gnu11", "-w", "-O1", "-g", "-ffp-contract=off", "-fno-math-errno", f"-I{build.SOURCE}"]
+    flags += request.param.split()
     both, own = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], [sys.executable, "-m", "ziglang", "cc"]
     candidates = [([name], both) for name in ("clang", "gcc", "cc") if shutil.which(name)]
     for compiler, sanitizers in [*candidates, (own, ["-fsanitize=undefined", "-fsanitize-trap=undefined"])]:
