@@ -33,7 +33,7 @@ import vidrio
 
 PACKAGE = Path(vidrio.__file__).parent
 ROOMS = ("commands", "data", "learn")
-ENGINE = ("fast/engine.py", "fast/batches.py")
+ENGINE = tuple(f"engine/{path.name}" for path in (PACKAGE / "engine").glob("*.py"))
 TEXTS = {
     "hello": "Hello world",
     "marks": '"The ticket costs €18.10 (with tax)," he said, "see www.example.com/shop."',

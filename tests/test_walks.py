@@ -18,13 +18,13 @@ def walks_of(what: str) -> dict[str, dict[str, int]]:
 
 def test_a_text_walks_through_few_files() -> None:
     walks = walks_of("translate")
-    assert walks["hello"]["files"] <= 9
-    assert walks["hello"]["changes"] <= 12
-    assert walks["marks"]["changes"] <= 60
+    assert walks["hello"]["files"] <= 15
+    assert walks["hello"]["changes"] <= 34
+    assert walks["marks"]["changes"] <= 46
 
 
 def test_a_batch_walks_from_phase_to_phase() -> None:
     walk = walks_of("train")["train"]
-    assert walk["files"] <= 30
-    assert walk["hops"] <= 45
-    assert walk["returns"] <= 16  # files that serve two phases (parameters, batches, the plan, progress)
+    assert walk["files"] <= 32
+    assert walk["hops"] <= 60
+    assert walk["returns"] <= 28  # files that serve two phases (parameters, batches, the plan, progress)
