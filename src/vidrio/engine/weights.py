@@ -17,9 +17,8 @@ from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, M
 from vidrio.model.folder import TENSORS, check_files
 from vidrio.model.header import Stored, read_header, shapes_of
 from vidrio.model.parameters import check_shapes, parameter_specs
-from vidrio.model.quantised import SCALE
+from vidrio.model.quantised import SCALE, goes_by_integers
 
-TINY = 1_000_000  # bytes of parameters; fewer floats stay floats: a lesson's numbers are to be seen as they are
 TYPES = {"F32": 0, "I8": 1}  # Tensor.type; other types are written out as float32
 
 
@@ -32,10 +31,9 @@ class Weights(NamedTuple):
 
 
 def in_whole_numbers(stored: Mapping[str, Stored]) -> bool:
-    """Whether matrices multiply in whole numbers: if they are stored so, and in every model that is not tiny. The glass
-    goes by the same rule (model/quantised.py)."""
+    """Whether matrices multiply in whole numbers."""
     n_bytes = sum(tensor.data_offsets[1] - tensor.data_offsets[0] for tensor in stored.values())
-    return n_bytes >= TINY or any(tensor.dtype == "I8" for tensor in stored.values())
+    return goes_by_integers(any(tensor.dtype == "I8" for tensor in stored.values()), n_bytes)
 
 
 def read_weights(folder: Path, config: ModelConfig) -> Weights:

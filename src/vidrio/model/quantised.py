@@ -34,9 +34,14 @@ class WholeNumbers(NamedTuple):
 
 def multiplies_in_whole_numbers(arrays: "Mapping[str, np.ndarray]") -> bool:
     """Whether the engine multiplies a model's matrices as integers: its file has them so, or it is large."""
-    return any(value.dtype.name == "int8" for value in arrays.values()) or (
-        sum(value.nbytes for value in arrays.values()) >= LARGE
-    )
+    integers = any(value.dtype.name == "int8" for value in arrays.values())
+    return goes_by_integers(integers, sum(value.nbytes for value in arrays.values()))
+
+
+def goes_by_integers(integers: bool, n_bytes: int) -> bool:
+    """The rule, of a file that holds integers or not, and of so many bytes of parameters: a tiny model keeps its floats,
+    for a lesson's numbers are to be seen as they are."""
+    return integers or n_bytes >= LARGE
 
 
 def whole_numbers(value: "np.ndarray", axis: int) -> WholeNumbers:

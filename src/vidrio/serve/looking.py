@@ -83,9 +83,7 @@ class Loaded:
 
     @property
     def engine(self) -> str:
-        if self.translator is None:
-            return "glass"
-        return "glass" if type(self.translator.engine).__name__ == "Glass" else "CTranslate2"
+        return "glass" if self.translator is None else "Vidrio"
 
 
 @dataclass(frozen=True)
