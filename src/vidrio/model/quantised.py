@@ -39,7 +39,7 @@ def multiplies_in_whole_numbers(arrays: "Mapping[str, np.ndarray]") -> bool:
 
 
 def goes_by_integers(integers: bool, n_bytes: int) -> bool:
-    """The rule, for a file with integers or without, and so many bytes of parameters: a tiny model keeps its floats, for
+    """The rule, for a file with integers or without, and so many bytes of parameters. A tiny model keeps its floats:
     a lesson's numbers are to be seen as they are."""
     return integers or n_bytes >= LARGE
 
