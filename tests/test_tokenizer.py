@@ -350,7 +350,8 @@ def test_capitals_are_tokens_of_their_own(cased: Tokenizer) -> None:
     assert cased.tokens("Hello world") == ["⇧", *small]
     assert cased.tokens("HELLO WORLD") == ["⇪", small[0], "⇪", *small[1:]]
     assert [piece.token for piece in cased.pieces("McDonald") if piece.start == piece.end] == ["⇧", "⇧"]
-    assert cased.has_case_tokens and not Tokenizer.learn(["Hello"], size=300).has_case_tokens
+    assert cased.has_case_tokens
+    assert not Tokenizer.learn(["Hello"], size=300).has_case_tokens
 
 
 ODD = st.text(alphabet=st.sampled_from("aAbBñÑéÉßẞİıΣσς'’ ⇧⇪▁<>s03ǅЖж" + ESCAPE + "\u0301"), max_size=30)

@@ -36,8 +36,8 @@ CORPORA = {
     "global-asp-stories",
     "talk": "cocoa-mt tico19-dev covid-datashare udhr mozilla-legal mozilla-www gov-identity-site",
     "help": "docs-libreoffice docs-freecodecamp docs-debian docs-kstars docs-lilypond docs-freedombox docs-gbif "
-    "docs-tensorflow docs-learning-bitcoin owasp-top10 cncf-glossary docs-carpentries game-freecol game-freeorion game-flare "
-    "game-singularity game-unknownhorizons game-hedgewars",
+    "docs-tensorflow docs-learning-bitcoin owasp-top10 cncf-glossary docs-carpentries game-freecol game-freeorion "
+    "game-flare game-singularity game-unknownhorizons game-hedgewars",
     "terms": "apertium-eng-spa osm-tags cldr cldr-emoji iso-codes covid-terms",
     "senses": "omw-mcr30",
     "voices": "globalvoices-pivot",

@@ -2,8 +2,8 @@
 
     python tokens.py TRAIN ALONE TO    # pairs and sentences of one language alone; a tokenizer.json
 
-What people write most (Tatoeba, the written pairs) counts twice. SYMBOLS and the tag of pairs that a model translated are
-written into the texts often enough to be tokens of their own.
+What people write most (Tatoeba, the written pairs) counts twice. SYMBOLS and the tag of pairs that a model translated
+are written into the texts often enough to be tokens of their own.
 """
 
 import random
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpora import SYMBOLS, TRANSLATED, read
-
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 SIZE = 8_000

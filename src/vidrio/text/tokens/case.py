@@ -1,7 +1,7 @@
 """Capital letters as tokens of their own, so that *Preheat*, *preheat* and *PREHEAT* are one word to a model.
 
-`⇧` says that the next letter is a capital, `⇪` that all letters of the next word are. Both stand before the space of the
-word that they are about, and everything after them is in small letters:
+`⇧` says that the next letter is a capital, `⇪` that all letters of the next word are. Both stand before the space of
+the word that they are about, and everything after them is in small letters:
 
     ▁Hello▁NATO▁McDonald  →  ⇧▁hello⇪▁nato⇧▁mc⇧donald
 

@@ -51,8 +51,8 @@ def valid(text: str) -> str:
 
 
 def normalizer(kind: str, names: Iterable[str], *, lowercase: bool, cased: str = "") -> normalizers.Normalizer:
-    """Steps 1 to 5 for one kind of tokenizer; `names` are the special tokens that no text may imitate, `cased` the small
-    letters whose capitals have marks."""
+    """Steps 1 to 5 for one kind of tokenizer; `names` are the special tokens that no text may imitate, `cased` the
+    small letters whose capitals have marks."""
     steps = [*_lossy(lowercase), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]
     if cased:
         steps += [normalizers.Replace(mark, f"{ESCAPE}{digit}") for mark, digit in MARKS.items()]

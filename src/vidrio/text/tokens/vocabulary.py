@@ -24,7 +24,7 @@ LARGEST_VOCABULARY = 1_000_000
 MOST_TEXTS = 2_000_000  # to learn from, held in memory; more are thinned out evenly
 _ROUND = 10_000
 
-# Signs and letters of European names that every vocabulary of this size or more holds, however rare they are in its texts.
+# Signs and letters of European names that every vocabulary of this size or more holds, however rare in its texts.
 ROOM_FOR_MORE = 4_000
 MORE_LETTERS = "€£¥‘’“”«»–—…•×°¿¡ªº§àâäåãæçèêëìîïñòôöõøœùûüýÿßčćđěłńřśšžźżőű"
 
