@@ -1,7 +1,7 @@
 """Capital letters as tokens of their own, so that *Preheat*, *preheat* and *PREHEAT* are one word to a model.
 
-`⇧` says that the next letter is a capital, `⇪` that all letters of the next word are. Both stand before the space of
-the word that they are about, and everything after them is in small letters:
+`⇧` says that the next letter is a capital, `⇪` that all letters up to the end of the word are. Both stand before the
+space of the word that they are about, and everything after them is in small letters:
 
     ▁Hello▁NATO▁McDonald  →  ⇧▁hello⇪▁nato⇧▁mc⇧donald
 
@@ -17,7 +17,6 @@ from tokenizers import Regex, normalizers
 
 CAPITAL, CAPITALS = "⇧", "⇪"
 LETTERS = r"\p{L}\p{M}'’"  # what words are made of
-LONGEST = 24  # letters of a word that ⇪ stands for; a longer one has ⇧ before every letter
 
 _MARKED = re.compile(
     rf"{CAPITAL}( ?)([^{CAPITAL}{CAPITALS}])|{CAPITALS}( ?)((?:[^\W\d_]|['’])+)|[{CAPITAL}{CAPITALS}]", re.DOTALL
@@ -44,11 +43,14 @@ def marking(letters: Iterable[str]) -> list[normalizers.Normalizer]:
     capitals = "".join(filter(None, map(capital_of, letters)))
     if not capitals:
         return []
-    word = rf"['’]*[{capitals}](?:['’]*[{capitals}]){{1,{LONGEST - 1}}}['’]*(?![{LETTERS}])"
-    in_marked = "|".join(rf"{CAPITALS}▁[{LETTERS}]{{{n}}}|{CAPITALS}[{LETTERS}]{{{n}}}" for n in range(2 * LONGEST))
+    capital, end = f"[{capitals}]", rf"['’]*(?![{LETTERS}])"
+    begins = rf"(?<!{capital}|{capital}['’])"  # not within a run of capitals
+    run = rf"{capital}(?:['’]?{capital})+{end}"
+    single = rf"{capital}{end}"
+    inner = rf"{capital}(?!(?:['’]?{capital})*{end})"  # small letters follow
     return [
-        normalizers.Replace(Regex(rf"(?=▁{word})|(?<![{LETTERS}▁])(?={word})"), CAPITALS),
-        normalizers.Replace(Regex(rf"(?=▁[{capitals}])(?<!{CAPITALS})|(?=[{capitals}])(?<!▁|{in_marked})"), CAPITAL),
+        normalizers.Replace(Regex(rf"(?=▁{run})|(?<!▁){begins}(?={run})"), CAPITALS),
+        normalizers.Replace(Regex(rf"(?=▁(?:{inner}|{single}))|(?<!▁)(?={inner})|(?<!▁){begins}(?={single})"), CAPITAL),
         *(normalizers.Replace(capital, capital.lower()) for capital in capitals),
     ]
 
