@@ -54,11 +54,8 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     state.ended = is_over(state, recipe)  # an ended run may have a later end now
     clock, longest = Clock(state.seconds), state.parameters.config.max_positions
     batches = stream(training.encodings, recipe.batch_tokens, longest, recipe.seed, state.position)
-    with (
-        closing(Halves(state.parameters.flat.device)) as halves,
-        closing(Keeper(training.run if processes.leads else None, state)) as keeper,
-        Interruption() as interruption,
-    ):
+    keeper = Keeper(training.run if processes.leads else None, state)
+    with closing(Halves(state.parameters.flat.device)) as halves, Interruption() as interruption:
         while not state.ended:
             before = state.share, state.epoch
             take_step(training, list(islice(batches, recipe.accumulate)), state, clock, halves)

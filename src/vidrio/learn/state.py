@@ -162,14 +162,13 @@ class Keeper:
         if run is not None:
             run.mkdir(parents=True, exist_ok=True)
             run_files.forget_metrics_after(run, state.step)
-        self.metrics = None if run is None else run_files.Metrics(run, state.step)
         if state.step == 0:
             self.snapshot()
 
     def add(self, record: dict[str, Any]) -> dict[str, Any]:
         """One more line of metrics."""
-        if self.metrics is not None:
-            self.metrics.add(record)
+        if self.run is not None:
+            run_files.add_metrics(self.run, record)
         return record
 
     def is_due(self) -> bool:
@@ -181,10 +180,6 @@ class Keeper:
         self.saved = time.monotonic()
 
     def snapshot(self) -> None:
-        """Keep the parameters as they are, at the ages of which snapshots are made."""
+        """Keep the parameters as they are, at the steps that are powers of 2."""
         if self.run is not None and run_files.is_due(self.state.step):
             run_files.keep_snapshot(self.run, self.state.step, self.state.parameters.to_arrays())
-
-    def close(self) -> None:
-        if self.metrics is not None:
-            self.metrics.close()
