@@ -87,16 +87,14 @@ def continued(before: Plan, choices: Choices, processes: int = 1) -> Plan:
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
     """What is asked for is done; the rest is chosen by the rules."""
     choices, start, pairs = request.choices, request.start, task.pairs["train"]
-    tokens = task.tokens  # in one pass
     precision, stop = choose_precision(device), choices.stop or Stop(seconds=60 * MINUTES)
     if start:
         config = start.config
     else:
         preset = choices.preset
         if not preset:
-            vocabulary = (task.source or task.target).size  # type: ignore[union-attr]
             speed = measure_speed(device, getattr(torch, precision))
-            preset = choose_preset(pairs, tokens, vocabulary, stop.seconds, speed)
+            preset = choose_preset(pairs, task.tokens, task.source.size, stop.seconds, speed)
         own = with_heads(choices.sizes, PRESETS[preset])
         config = sized(preset, 0, **{**decided_by(task), "decoding": DecodingDefaults(), **own})
     like = nearest_preset(config)
@@ -105,8 +103,8 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
         optimiser=OPTIMISER_FOR[like] if device.type == "cuda" else "adam",
         rate=RATE_FOR[like] * (SHARE_OF_RATE if start else 1),
         warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
-        batch_tokens=batch_for(like, tokens),
-        dropout=dropout_for(pairs, task.repeats),
+        batch_tokens=batch_for(like, task.tokens),
+        dropout=dropout_for(pairs, task.prepared.repeats if task.kind == "translate" else 0.0),
         schedule=schedule_for(stop),
         patience=10 if stop.converged else 0,
         metric=METRICS_OF[task.kind][0],
@@ -160,17 +158,15 @@ def sized(preset: str, vocabulary: int, special: SpecialIds, **changes: Any) -> 
 
 def decided_by(task: Task) -> dict[str, Any]:
     """What the data decides about the model's config."""
-    tokenizer = task.source or task.target
-    assert tokenizer is not None
     values: dict[str, Any] = {
-        "source_vocabulary": task.source.size if task.source else 0,
-        "target_vocabulary": task.target.size if task.target else 0,
-        "special": tokenizer.special,
+        "source_vocabulary": task.source.size,
+        "target_vocabulary": task.target.size,
+        "special": task.source.special,
     }
     if task.kind == "classify":
-        return values | {"shape": "encoder", "n_classes": len(task.labels), "tying": "none"}
+        return values | {"target_vocabulary": 0, "shape": "encoder", "n_classes": len(task.labels), "tying": "none"}
     if task.kind == "generate":
-        return values | {"shape": "decoder"}
+        return values | {"source_vocabulary": 0, "shape": "decoder"}
     return values | {"tying": "all" if task.source is task.target else "output"}
 
 

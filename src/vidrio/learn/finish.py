@@ -143,15 +143,13 @@ def interval(percent: float, count: int) -> tuple[float, float]:
 
 def write_model(learned: Learned) -> None:
     """What makes a folder a model, the config last."""
-    folder, (source, target) = learned.request.folder, (learned.task.source, learned.task.target)
+    folder, source, target = learned.request.folder, learned.task.source, learned.task.target
     write_parameters(folder, learned.parameters.to_arrays())
     copy_words(learned)
-    shared = source or target
-    if shared is not None:
-        shared.save(folder / "tokenizer.json")
+    source.save(folder / "tokenizer.json")
     separate = folder / "target-tokenizer.json"
     separate.unlink(missing_ok=True)
-    if source is not None and target not in (None, source):
+    if target is not source:
         target.save(separate)
     write_config(folder, learned.config, describe(learned, Judgement([])))
 
@@ -188,7 +186,7 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "data": [str(name) for name in request.material.names],
             "origins": origins(request.material),
             "pairs": task.pairs,
-            "left out": dict(task.tally.reasons()),
+            "left out": dict(task.prepared.tally.reasons()),
             "command": shlex.join(["vidrio", *request.command]),
             **({"from": start.name, "before": trainings(start.about)} if start else {}),
             "preset": plan.preset or OWN_SIZES,
