@@ -18,7 +18,7 @@ from vidrio.errors import DataError
 LONGEST_LINE = 1_000_000  # bytes
 _BUFFER = 1 << 20  # bytes
 _ROUND = 4096  # lines between two updates of the progress
-_OPENERS = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
+_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 
 
 class Line(NamedTuple):
