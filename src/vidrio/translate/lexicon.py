@@ -228,9 +228,7 @@ class UnknownWords:
                 best[n][gap.start] = likely, gap, word
         changes = [(gaps_of[n][0], [(gap, word) for _, gap, word in of.values()]) for n, of in best.items()]
         filled = self._hypotheses(changes)
-        pairs = [(sentence.source_ids, of.ids) for (sentence, _), of in zip(changes, filled, strict=True)]
-        seen = zip(filled, self.engine.attend(pairs), strict=True)
-        return dict(zip(best, (of._replace(attention=rows) for of, rows in seen), strict=True))
+        return dict(zip(best, filled, strict=True))
 
     def _hypotheses(self, changes: Sequence[tuple[Sentence, list[tuple[Gap, str]]]]) -> list[Hypothesis]:
         """What was written with its gaps filled, as likely as the model finds it; as it was, if that is too long."""
@@ -242,10 +240,12 @@ class UnknownWords:
             ids = tuple(self.target.encode(text))
             pairs.append((sentence.source_ids, ids if len(ids) < sentence.options.max_length else sentence.best.ids))
         hypotheses = []
-        for (_, ids), (sentence, _), log_probs in zip(pairs, changes, self.engine.score(pairs), strict=True):
+        for (_, ids), (sentence, _), (log_probs, attention) in zip(
+            pairs, changes, self.engine.forced(pairs), strict=True
+        ):
             log_prob = sum(log_probs)
             score = score_of(log_prob, len(log_probs), sentence.options)
-            hypotheses.append(Hypothesis(ids, log_prob, score, tuple(log_probs), ended=True))
+            hypotheses.append(Hypothesis(ids, log_prob, score, tuple(log_probs), True, attention))
         return hypotheses
 
     def _with(self, sentence: Sentence, hypothesis: Hypothesis) -> Sentence:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from vidrio.engine.engine import Engine
+from vidrio.engine.workers import Stopped
 from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll
 from vidrio.text.mask import Masked, Masker
 from vidrio.text.parts import CLOSING, Span, around, in_halves
@@ -43,7 +44,7 @@ class Rounds:
     close: Ids  # what closes a source
     engine: Engine
     options: Options
-    stopped: Callable[[], bool]  # nobody wants the result any more
+    stopped: Stopped = None  # nobody wants the result any more
     search: SearchAll | None = None  # in place of the engine's, for whole sentences
 
     def translate(self, sentences: Iterable[Protected], *, hide_names: bool = True) -> list[Pieces]:
@@ -100,7 +101,7 @@ class Rounds:
 
     def _searched(self, sentences: Sequence[Protected], options: Options, *, hide_names: bool) -> list[Found]:
         """What the search finds; a second search for what repeats itself, or is no text at all."""
-        if self.stopped():
+        if self.stopped and self.stopped():
             raise CancelledError
         if not sentences:
             return []

@@ -16,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-from vidrio.engine.engine import Engine, never
+from vidrio.engine.engine import Engine
+from vidrio.engine.workers import Stopped
 from vidrio.errors import InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll, default_options, diverging
 from vidrio.model.config import ModelConfig
@@ -105,7 +106,7 @@ class Translator:
     def translate(self, text: str | Sequence[str], options: Options | None = None) -> Translation | list[Translation]:
         """Translate a text, or each of several; the options are the model's own unless given."""
         texts = [text] if isinstance(text, str) else text
-        found = self._translate(texts, options or self.options, {}, never)
+        found = self._translate(texts, options or self.options, {})
         return found[0] if isinstance(text, str) else found
 
     async def translate_async(self, text: str, options: Options | None = None) -> Translation:
@@ -174,7 +175,7 @@ class Translator:
         ids = [self._pair_ids(*pair) for pair in pairs]
         return [
             Scored(self._names(target, ended=True), tuple(log_probs))
-            for (_, target), log_probs in zip(ids, self.engine.score(ids), strict=True)
+            for (_, target), (log_probs, _) in zip(ids, self.engine.forced(ids), strict=True)
         ]
 
     def fits(self, source: str, target: str) -> bool:
@@ -206,11 +207,11 @@ class Translator:
         return (*self._source.encode(source), *self._close), tuple(self._target.encode(target))
 
     def _translate(
-        self, texts: Sequence[str], options: Options, memory: Memory, stopped: Callable[[], bool]
+        self, texts: Sequence[str], options: Options, memory: Memory, stopped: Stopped = None
     ) -> list[Translation]:
         plans = []
         for text in texts:
-            if stopped():
+            if stopped and stopped():
                 raise CancelledError
             plans.append(self._sentences(text))
         wanted = {sentence.text: sentence for plan in plans for _, sentence in plan}
@@ -234,7 +235,7 @@ class Translator:
         source = protected(valid(text))
         return [(start, source.part(start, end)) for start, end in self._splitter.parts(source)]
 
-    def _rounds(self, options: Options, stopped: Callable[[], bool] = never, search: SearchAll | None = None) -> Rounds:
+    def _rounds(self, options: Options, stopped: Stopped = None, search: SearchAll | None = None) -> Rounds:
         room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
         nameless = range(self._target.size, self.config.target_vocabulary)  # embedding rows without a token
         return Rounds(
