@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from vidrio.engine.library import Library, opener
 from vidrio.engine.native import floats, matrix, whole
 from vidrio.engine.weights import read_weights
-from vidrio.engine.workers import Batch, Model, Sentence, Stopped, Workers
+from vidrio.engine.workers import Batch, Model, Search, Sentence, Stopped, Workers
 from vidrio.errors import InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
 from vidrio.model.config import ModelConfig
@@ -53,20 +53,7 @@ class Engine:
         """The greedy translation of one source; `tell` hears every token as it is chosen, and says whether to stop:
         then it ends in a CancelledError."""
         self._check_lengths([source], options.max_length)
-        sentence = Sentence(source, replace(options, beam=1, n_best=1), watched=True)
-        heard = len(options.prefix)
-
-        def tell_more() -> bool:
-            nonlocal heard
-            while heard < len(sentence.written):
-                heard += 1
-                if tell(sentence.written[heard - 1]):
-                    return True
-            return False
-
-        [[best]] = self._workers.run([sentence], tell_more)
-        sentence.written = list(best.ids)
-        tell_more()
+        [best] = self._workers.run([partial(_watch, source, replace(options, beam=1, n_best=1), tell)])
         return best
 
     def forced(self, pairs: Sequence[Pair]) -> list[Forced]:
@@ -135,6 +122,26 @@ def loader(folder: Path, config: ModelConfig, open_library: Callable[[], Library
         return lambda: first
     loaded = iter([first])
     return lambda: next(loaded, None) or load()
+
+
+def _watch(source: Ids, options: Options, tell: Callable[[int], bool], model: Model) -> Hypothesis | Exception:
+    from concurrent.futures import CancelledError
+
+    search, heard = Search(model), len(options.prefix)
+    sentence = Sentence(source, options)
+    address = search.add(sentence)
+    try:
+        while True:
+            search.run(1)
+            best = search.read(address, sentence)[0] if search.next() else None
+            for token in (best.ids if best else search.written(address, sentence))[heard:]:
+                heard += 1
+                if tell(token):
+                    return CancelledError()
+            if best:
+                return best
+    except Exception as error:  # of `tell`: it is raised where it was asked for
+        return error
 
 
 def _force(source: Sequence[int], target: Sequence[int], model: Model, record: int = 0) -> Forced:

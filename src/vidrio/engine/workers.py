@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -45,14 +45,11 @@ class Model:
         self.library.free("model_free", self.address)
 
 
-@dataclass
-class Sentence:
-    """What is searched for. Of one that is watched, `written` grows while the search goes on."""
+class Sentence(NamedTuple):
+    """What is searched for."""
 
     source: Sequence[int]
     options: Options
-    watched: bool = False
-    written: list[int] = field(default_factory=list)
 
 
 class Search:
@@ -180,8 +177,6 @@ class Batch:
         self._search: Search | None = None
         self._begun: dict[int, Job] = {}  # by where the sentences lie in the library's memory
         self._waiting = deque[Job]()
-        self._steps = 1
-        self.is_watched = False
 
     @property
     def jobs(self) -> list[Job]:
@@ -208,7 +203,7 @@ class Batch:
         """Do what fits into a turn; each job is delivered with its result, or with the exception that came of it."""
         search = self._search = self._search or Search(self._load())
         if not self._begun:
-            self._steps = 1
+            self._steps = 1  # of the search, in a turn
         end = perf_counter() + TURN
         while self._waiting and perf_counter() < end:
             job = self._waiting[0]
@@ -224,21 +219,16 @@ class Batch:
             self._go_on(search, deliver)
 
     def _go_on(self, search: Search, deliver: Callable[[Job, object], None]) -> None:
-        sentences = {address: job.request for address, job in self._begun.items() if isinstance(job.request, Sentence)}
-        watched = {address: sentence for address, sentence in sentences.items() if sentence.watched}
-        self.is_watched = bool(watched)
-        begin, steps = perf_counter(), 1 if watched else self._steps
-        search.run(steps)
-        self._steps = max(1, min(2 * steps, int(steps * TURN / (perf_counter() - begin))))
-        for address, sentence in watched.items():
-            sentence.written = search.written(address, sentence)
+        begin = perf_counter()
+        search.run(self._steps)
+        self._steps = max(1, min(2 * self._steps, int(self._steps * TURN / (perf_counter() - begin))))
         while address := search.next():
-            if address in self._begun:
+            if job := self._begun.get(address):
+                assert isinstance(job.request, Sentence)
                 try:
-                    result: object = search.read(address, sentences[address])
+                    deliver(job, search.read(address, job.request))
                 except VidrioError as error:
-                    result = error
-                deliver(self._begun[address], result)
+                    deliver(job, error)
                 del self._begun[address]
             search.drop(address)
 
@@ -329,9 +319,6 @@ class Workers:
             batch.give_up()
             for job in jobs:
                 self._deliver(job, error)
-        if batch.is_watched:
-            with self._changed:
-                self._changed.notify_all()
 
     def _deliver(self, job: Job, result: object) -> None:
         with self._changed:

@@ -2,13 +2,12 @@
 
 `split` gives places in the text, never copies of it: what lies between two sentences is white space only, so that a
 translation can be put together with every byte of it kept. A mark that ends a sentence (. ! ? …) does so unless a rule
-says that it does not: the next word is in lower case (where not all words are), an abbreviation or an initial stands
-before it, or the number of a list. A line break ends a sentence too, unless the line is long and unfinished, as in text
-wrapped at a fixed width.
+says that it does not: the next word is in lower case, an abbreviation or an initial stands before it, or the number of
+a list. A line break ends a sentence too, unless the line is long and unfinished, as in text wrapped at a fixed width.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -42,7 +41,6 @@ _MAY_END = word_set(
     ee.uu ee uu ss rr hh ss.mm rr.hh s.a s.l s.l.u a.c d.c d.e.p ud uds vd vds ib ibíd op cit cía
     """
 )
-_ABBREVIATIONS = (_BEFORE_WORDS | _BEFORE_NUMBERS | _MAY_END) - {"no"}
 # Words that begin a sentence far more often than they are a name after an abbreviation.
 _STARTERS = word_set(
     """
@@ -76,15 +74,10 @@ class Span(NamedTuple):
 
 
 def split(text: str, language: str = "") -> list[Span]:
-    """The sentences of a text, in order. `language`: the code of another one than those whose rules stand here."""
-    sentences = partial(_by_library, language) if language else _sentences
-    return [sentence for paragraph in _paragraphs(text) for sentence in sentences(text, paragraph)]
-
-
-def splitter(language: str) -> Callable[[str], list[Span]]:
-    """What splits texts of a language; that of a model that tells none is taken for one of ours."""
+    """The sentences of a text, in order; without a language, or with another code for one of ours, by our rules."""
     code = language.lower().replace("_", "-").partition("-")[0]
-    return split if code in ("", *OWN) else partial(split, language=code)
+    sentences = _sentences if code in ("", *OWN) else partial(_by_library, code)
+    return [sentence for paragraph in _paragraphs(text) for sentence in sentences(text, paragraph)]
 
 
 def _paragraphs(text: str) -> Iterator[Span]:
@@ -107,9 +100,8 @@ def _wrapped(text: str, start: int, space: re.Match[str]) -> bool:
 
 def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
     start = paragraph.start
-    small = text[paragraph.start : paragraph.end].islower()
     for end in _END.finditer(text, paragraph.start, paragraph.end):
-        if end.start() >= start and _ends(text, start, end, paragraph.end, small=small):
+        if end.start() >= start and _ends(text, start, end, paragraph.end):
             yield from trimmed(text, start, end.end())
             start = end.end()
     yield from trimmed(text, start, paragraph.end)
@@ -122,8 +114,8 @@ def _by_library(language: str, text: str, paragraph: Span) -> Iterator[Span]:
         yield from trimmed(text, paragraph.start + found["start_index"], paragraph.start + found["end_index"])
 
 
-def _ends(text: str, start: int, end: re.Match[str], limit: int, *, small: bool) -> bool:
-    """Does the sentence that began at `start` end with this mark? `small`: no sentence here begins with a capital."""
+def _ends(text: str, start: int, end: re.Match[str], limit: int) -> bool:
+    """Does the sentence that began at `start` end with this mark?"""
     after = _SPACE.match(text, end.end(), limit)
     if end["mark"][0] in "。！？":
         return True
@@ -137,28 +129,17 @@ def _ends(text: str, start: int, end: re.Match[str], limit: int, *, small: bool)
     following = text[at : at + 1]
     if following in "¿¡":
         return True
-    if following in ",;:)]}%/&+=" or not following:
+    if following in ",;:)]}%/&+=" or not following or following.islower():
         return False
-    if following.islower():
-        return small and _ends_small(text, start, end)
     return end["mark"] != "." or _full_stop_ends(text, start, end, _WORD_AFTER.match(text, at), following)
-
-
-def _ends_small(text: str, start: int, end: re.Match[str]) -> bool:
-    """Does the mark end the sentence, where all is typed in small letters, and a word follows?"""
-    if end["close"] or end["mark"] not in (".", "?", "!", "?!", "!?"):
-        return False
-    if end["mark"] != ".":
-        return True
-    word = _word_before(text, start, end.start())
-    return word[-1:].isalpha() and not (word in _ABBREVIATIONS or _INITIALS.fullmatch(word) or _LIST_MARK.match(word))
 
 
 def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[str] | None, following: str) -> bool:
     """Does one full stop end the sentence, though what follows could begin one?"""
     if end["close"]:
         return True
-    word = _word_before(text, start, end.start())
+    before = _WORD_BEFORE.search(text, max(start, end.start() - _LONGEST_ABBREVIATION), end.start())
+    word = before[0] if before else ""
     at = end.start() - len(word)
     if _LIST_MARK.match(word) and at - start < 5 and not text[start:at].strip(_OPENING + " \t¿¡"):
         return False  # "1. Open the door."
@@ -169,12 +150,6 @@ def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[s
     if lower in _MAY_END or _INITIALS.fullmatch(word):
         return begins
     return lower not in _BEFORE_WORDS
-
-
-def _word_before(text: str, start: int, end: int) -> str:
-    """What stands right before a mark."""
-    found = _WORD_BEFORE.search(text, max(start, end - _LONGEST_ABBREVIATION), end)
-    return found[0] if found else ""
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[Span]:

@@ -134,7 +134,7 @@ class Rounds:
         """The sentence with its translations; nothing, if what must come through did not."""
         masked, hypotheses = found.masked, found.hypotheses
         texts = [masked.restore(text) for text in found.texts]
-        if texts[0] is None or (check and not came_through(masked.source, texts[0])):
+        if texts[0] is None or (check and masked.source.spans and not came_through(masked.source, texts[0])):
             return ()
         distinct: dict[str, Hypothesis] = {}
         for text, hypothesis in zip(texts, hypotheses, strict=True):

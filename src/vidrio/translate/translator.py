@@ -26,7 +26,7 @@ from vidrio.model.folder import About, read_config
 from vidrio.text.mask import Masker
 from vidrio.text.parts import Splitter
 from vidrio.text.protect import Protected, protected
-from vidrio.text.sentences import splitter
+from vidrio.text.sentences import split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.lexicon import Lexicon, UnknownWords
@@ -58,10 +58,10 @@ class Translator:
         self._workers: int | None = None
         self._is_loaded = False  # by `load`
         self._source, self._target = tokenizers
-        self._masker = Masker(self._source, about.symbols, about.translated, about.source_language)
+        self._masker = Masker(self._source, about.symbols, about.translated)
         self._close = config.source_close
         longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
-        self._splitter = Splitter(self._source, longest, splitter(about.source_language))
+        self._splitter = Splitter(self._source, longest)
 
     @staticmethod
     def load(name: str | Path | None = None, workers: int | None = None) -> "Translator":
@@ -233,7 +233,8 @@ class Translator:
     def _sentences(self, text: str) -> list[tuple[int, Protected]]:
         """What of a text is translated, each with the place where it begins."""
         source = protected(valid(text))
-        return [(start, source.part(start, end)) for start, end in self._splitter.parts(source)]
+        sentences = split(text, self.about.source_language)
+        return [(start, source.part(start, end)) for start, end in self._splitter.parts(source, sentences)]
 
     def _rounds(self, options: Options, stopped: Stopped = None, search: SearchAll | None = None) -> Rounds:
         room = min(options.max_length, max(1, self.config.max_positions - 1))  # scoring adds the end token
