@@ -57,6 +57,12 @@ class Masked(NamedTuple):
         """Whether names are hidden, which can be read as they stand."""
         return any(place.kind == NAMED for place in self.places)
 
+    @property
+    def things(self) -> dict[str, str]:
+        """What each symbol stands for."""
+        text = self.source.text
+        return {symbol: text[at.start : at.end] for symbol, at in zip(self.symbols, self.places, strict=True)}
+
     def restore(self, translation: str) -> str | None:
         """The translation with what the symbols stand for, in the sentence's letters and money. None unless each
         symbol is in it once, and words where there were some."""
@@ -68,15 +74,14 @@ class Masked(NamedTuple):
 
     def unmasked(self, translation: str) -> str:
         """The same for as much of a translation as there is."""
-        sentence, money = self.source.text, self.money
+        money = self.money
         if money:
             translation = DOLLARS.sub(lambda dollars: in_money(dollars[0], money), translation)
         if self.closed and translation.endswith(".") and not translation.endswith(".."):
             translation = translation[:-1]
         if self.form is not Form.PLAIN:
-            translation = written(translation, sentence, self.form)
-        things = (sentence[place.start : place.end] for place in self.places)
-        return translation.translate(dict(zip(map(ord, self.symbols), things, strict=True)))
+            translation = written(translation, self.source.text, self.form)
+        return translation.translate(str.maketrans(self.things)) if self.symbols else translation
 
 
 class Masker:
