@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vidrio.engine.library import Library, opener
-from vidrio.engine.native import floats, matrix, whole
 from vidrio.engine.weights import read_weights
-from vidrio.engine.workers import Batch, Model, Search, Sentence, Stopped, Workers
+from vidrio.engine.workers import Batch, Model, Search, Sentence, Stopped, Workers, floats, matrix, whole
 from vidrio.errors import InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
 from vidrio.model.config import ModelConfig

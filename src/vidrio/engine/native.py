@@ -1,8 +1,6 @@
 """The engine as machine code in this process: an address is an address, and one model serves all threads."""
 
 import ctypes
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +42,3 @@ class Native:
     def at(self, address: int) -> int:
         """Where in this process an address is."""
         return address
-
-
-def whole(numbers: Sequence[int]) -> Any:
-    """An argument: int32_t."""
-    return (ctypes.c_int32 * len(numbers))(*numbers)
-
-
-def floats(count: int) -> Any:
-    """Room for so many float32."""
-    return (ctypes.c_float * count)()
-
-
-def matrix(values: Any, shape: tuple[int, ...]) -> "memoryview[float]":
-    """The first numbers as a matrix, without a copy; NumPy reads it as an array."""
-    raw = memoryview(values).cast("B")[: 4 * math.prod(shape)]
-    return raw.cast("f", shape) if len(raw) else raw.cast("f")

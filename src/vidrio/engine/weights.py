@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vidrio.engine.native import whole
 from vidrio.errors import ModelError
 from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
 from vidrio.model.folder import TENSORS, check_files
@@ -61,7 +60,7 @@ def read_weights(folder: Path, config: ModelConfig) -> Weights:
     for name in parameter_specs(config):
         is_whole = stored[name].dtype == "I8"
         tensors += (TYPES["I8" if is_whole else "F32"], places[name], places[name + SCALE] if is_whole else 0)
-    return Weights(whole(sizes), (ctypes.c_int64 * len(tensors))(*tensors), data)
+    return Weights((ctypes.c_int32 * len(sizes))(*sizes), (ctypes.c_int64 * len(tensors))(*tensors), data)
 
 
 def sizes_of(config: ModelConfig, *, whole_numbers: bool) -> list[int]:

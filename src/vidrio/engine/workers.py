@@ -8,6 +8,7 @@ nobody waits for all that others have asked: calls take turns.
 """
 
 import ctypes
+import math
 import os
 import struct
 import threading
@@ -19,7 +20,6 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from vidrio.engine.library import Library
-from vidrio.engine.native import floats, matrix, whole
 from vidrio.errors import ConfigError, VidrioError
 from vidrio.hypothesis import Hypothesis, Options, Sampling
 
@@ -119,6 +119,22 @@ def as_struct(o: Options) -> bytes:
     s = o.sampling or Sampling()
     numbers = (o.beam, o.n_best, o.min_length, o.max_length, min(o.no_repeat_ngram, LARGEST), min(s.top_k, LARGEST))
     return struct.pack("<7iI3f", *numbers, o.sampling is not None, s.seed, o.length_penalty, s.temperature, s.top_p)
+
+
+def whole(numbers: Sequence[int]) -> Any:
+    """An argument: int32_t."""
+    return (ctypes.c_int32 * len(numbers))(*numbers)
+
+
+def floats(count: int) -> Any:
+    """Room for so many float32."""
+    return (ctypes.c_float * count)()
+
+
+def matrix(values: Any, shape: tuple[int, ...]) -> "memoryview[float]":
+    """The first numbers as a matrix, without a copy; NumPy reads it as an array."""
+    raw = memoryview(values).cast("B")[: 4 * math.prod(shape)]
+    return raw.cast("f", shape) if len(raw) else raw.cast("f")
 
 
 # --- who waits for what ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from vidrio.text.casing import Form, Tokens, capital_first, read, written
 from vidrio.text.chars import MARKS_AS_LETTERS, knows, plain, similar_in
 from vidrio.text.pattern import pattern
-from vidrio.text.protect import Protected, Span, has_letters, is_free, touches
+from vidrio.text.protect import Protected, Span, is_free, touches
 from vidrio.text.tokens.normalise import SPACE
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -68,7 +68,7 @@ class Masked(NamedTuple):
         symbol is in it once, and words where there were some."""
         if any(translation.count(symbol) != 1 for symbol in self.symbols):
             return None
-        if self.symbols and has_letters(self.given) and not has_letters(translation):
+        if self.symbols and any(map(str.isalpha, self.given)) and not any(map(str.isalpha, translation)):
             return None  # only the symbols are left
         return self.unmasked(translation)
 
@@ -161,7 +161,7 @@ class Masker:
         for match in NAME.finditer(text):
             start, end = match.span()
             names = match[0].split()
-            if not has_letters(text[:start]) and self._fewest(names[0]) < rare_first:
+            if not any(map(str.isalpha, text[:start])) and self._fewest(names[0]) < rare_first:
                 start += len(names.pop(0)) + 1
             while names and start + len(names[0]) + 1 in addressed:
                 start += len(names.pop(0)) + 1

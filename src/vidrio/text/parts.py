@@ -8,7 +8,7 @@ from functools import lru_cache
 from vidrio.text import protect
 from vidrio.text.chars import INVISIBLE, is_copied
 from vidrio.text.pattern import pattern
-from vidrio.text.protect import Protected, has_letters, touches
+from vidrio.text.protect import Protected, touches
 from vidrio.text.sentences import trimmed
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -102,7 +102,7 @@ def within(protected: Sequence[protect.Span], start: int, end: int) -> Sequence[
 def around(text: str, start: int, end: int, taken: Sequence[protect.Span]) -> Iterator[Span]:
     """What of text[start:end] has words, but for the places that are taken and the quotes and brackets at them."""
     if not taken:
-        yield from [(start, end)] if has_letters(text[start:end]) else []
+        yield from [(start, end)] if any(map(str.isalpha, text[start:end])) else []
         return
     at = start
     for place in taken:
@@ -117,7 +117,7 @@ def clause(text: str, start: int, end: int, *, touches_next: bool = False) -> It
     `touches_next`: something copied follows, and the marks right before it go with it.
     """
     part = text[start:end]
-    if not has_letters(part):
+    if not any(map(str.isalpha, part)):
         return
     first = len(part) - len(CLOSED.sub("", part))
     last = len((OPENED.sub("", part) if touches_next else part).rstrip())

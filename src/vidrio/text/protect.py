@@ -139,7 +139,7 @@ class Protected(NamedTuple):
 
     def part(self, start: int, end: int) -> "Protected":
         """A part of it; what stands at its edges may then be read otherwise."""
-        return self if (start, end) == (0, len(self.text)) else protected(self.text[start:end])
+        return protected(self.text[start:end])
 
 
 def protected(text: str) -> Protected:
@@ -160,10 +160,6 @@ def _pattern(signs: str) -> re.Pattern[str]:
     """What finds all kinds that a text with these signs can hold."""
     kinds = [f"(?P<{kind}_{i}>{pattern})" for i, (kind, needs, pattern) in enumerate(_KINDS) if set(needs) & set(signs)]
     return re.compile(f"{_BEGINS}(?:{'|'.join(kinds) or '(?!)'})")
-
-
-def has_letters(text: str) -> bool:
-    return any(map(str.isalpha, text))
 
 
 def touches(text: str, span: Span) -> bool:
@@ -196,7 +192,7 @@ def came_through(source: Protected, translation: str) -> bool:
 
 def has_words(text: Protected) -> bool:
     """Whether anything but what is protected has letters."""
-    return has_letters(_unprotected(text))
+    return any(map(str.isalpha, _unprotected(text)))
 
 
 def _unprotected(text: Protected) -> str:

@@ -158,17 +158,16 @@ class UnknownWords:
 
     def put_right(self, found: list[Pieces]) -> list[Pieces]:
         """Those sentences of which the model is unsure in words that exist and translate theirs; others as they are."""
-        gaps_of: dict[int, list[Gap]] = {}
+        gaps_of: dict[int, tuple[Sentence, list[Gap]]] = {}
         for number, pieces in enumerate(found):
-            best = pieces[0].best if len(pieces) == 1 else None
+            best = pieces[0].hypotheses[0] if len(pieces) == 1 else None
             is_unsure = best and best.log_prob < SURE_ON_AVERAGE * len(best.token_log_probs)
             if is_unsure and (gaps := self._gaps(pieces[0])):
-                gaps_of[number] = gaps
-        filled = self._filled({number: (found[number][0], gaps) for number, gaps in gaps_of.items()})
-        return [
-            (self._with(pieces[0], filled[number]),) if number in filled else pieces
-            for number, pieces in enumerate(found)
-        ]
+                gaps_of[number] = pieces[0], gaps
+        changed = dict(enumerate(found))
+        for number, hypothesis in (self._filled(gaps_of) if gaps_of else {}).items():
+            changed[number] = (self._with(found[number][0], hypothesis),)
+        return list(changed.values())
 
     def _gaps(self, sentence: Sentence) -> list[Gap]:
         """The words of what the model wrote that are to go, of each source word the least likely one."""

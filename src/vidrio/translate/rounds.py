@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from string import ascii_letters
+from typing import NamedTuple
 
 from vidrio.engine.engine import Engine
 from vidrio.engine.workers import Stopped
 from vidrio.hypothesis import Hypothesis, Ids, Options, SearchAll
-from vidrio.model.config import ModelConfig
 from vidrio.text.mask import Masked, Masker
 from vidrio.text.parts import CLOSING, Span, around, in_halves
 from vidrio.text.pattern import pattern
@@ -27,6 +27,14 @@ AGAIN = pattern(r"(.{1,8}?)\1{3}", re.DOTALL)  # a few tokens four times, one af
 GARBLED = "\ufffd"  # what bytes that make no character are decoded to
 
 
+class Found(NamedTuple):
+    """What the search found for a source."""
+
+    source: Ids
+    hypotheses: list[Hypothesis]
+    texts: list[str]
+
+
 @dataclass(frozen=True)
 class Rounds:
     """Translates sentences, by a model and its options."""
@@ -34,7 +42,7 @@ class Rounds:
     masker: Masker
     source: Tokenizer
     target: Tokenizer
-    config: ModelConfig
+    close: Ids  # what closes a source
     engine: Engine
     options: Options
     stopped: Stopped = None  # nobody wants the result any more
@@ -99,45 +107,40 @@ class Rounds:
             raise CancelledError
         if not read:
             return []
-        close = self.config.source_close
-        ids = [(*given, *close) for given in self.source.encode_batch([masked.given for masked in read])]
-        found = self._found(ids, options, search)
-        bad = [n for n, (hypotheses, texts) in enumerate(found) if self._is_bad(ids[n], hypotheses[0].ids, texts[0])]
+        found = self._found(read, options, search)
+        bad = [n for n, (ids, hypotheses, texts) in enumerate(found) if self._is_bad(ids, hypotheses[0].ids, texts[0])]
         if bad and not search and not options.no_repeat_ngram:
             suppressed = (*options.suppressed, *self.target.byte_ids)
             stricter = replace(options, no_repeat_ngram=NO_REPEAT, suppressed=suppressed)
-            for n, better in zip(bad, self._found([ids[n] for n in bad], stricter), strict=True):
+            for n, better in zip(bad, self._found([read[n] for n in bad], stricter), strict=True):
                 found[n] = better
-        return [self._sentence(*one, options) for one in zip(read, ids, found, strict=True)]
+        return [self._sentence(*one, options) for one in zip(read, found, strict=True)]
 
-    def _found(
-        self, ids: Sequence[Ids], options: Options, search: SearchAll | None = None
-    ) -> list[tuple[list[Hypothesis], list[str]]]:
-        """The hypotheses for each source, and their texts."""
-        found = search(ids, options) if search else self.engine.search(ids, options, self.stopped)
+    def _found(self, read: Sequence[Masked], options: Options, search: SearchAll | None = None) -> list[Found]:
+        given = self.source.encode_batch([masked.given for masked in read])
+        sources = [(*ids, *self.close) for ids in given]
+        found = search(sources, options) if search else self.engine.search(sources, options, self.stopped)
         decoded = iter(self.target.decode_batch([one.ids for hypotheses in found for one in hypotheses]))
-        return [(hypotheses, [next(decoded) for _ in hypotheses]) for hypotheses in found]
+        return [Found(*one, [next(decoded) for _ in one[1]]) for one in zip(sources, found, strict=True)]
 
     def _is_bad(self, source: Ids, target: Ids, text: str) -> bool:
         """Whether a translation repeats itself, or has bytes that make no character."""
         return repeats(source, target) or (GARBLED in text and not self.target.byte_ids.isdisjoint(target))
 
-    def _sentence(
-        self, masked: Masked, ids: Ids, found: tuple[list[Hypothesis], list[str]], options: Options
-    ) -> Sentence | None:
+    def _sentence(self, masked: Masked, found: Found, options: Options) -> Sentence | None:
         """The sentence with its translations; None, if the best one has lost a symbol."""
         distinct: dict[str, Hypothesis] = {}
-        for hypothesis, written in zip(*found, strict=True):
+        for hypothesis, written in zip(found.hypotheses, found.texts, strict=True):
             text = masked.restore(written)
             if text is not None:
                 distinct.setdefault(text, hypothesis)
             elif not distinct:
                 return None
         unknown: tuple[str, ...] = ()
-        if self.source.special.unk in ids:
+        if self.source.special.unk in found.source:
             pieces = self.source.pieces(masked.given)
             unknown = tuple(masked.given[piece.start : piece.end] for piece in pieces if piece.unknown)
-        return Sentence(masked.source.text, (*distinct,), (*distinct.values(),), ids, masked, options, unknown)
+        return Sentence(masked.source.text, (*distinct,), (*distinct.values(),), found.source, masked, options, unknown)
 
 
 def _joined(

@@ -57,7 +57,8 @@ class Translator:
         self._workers: int | None = None
         self._source, self._target = tokenizers
         self._masker = Masker(self._source, about.symbols, about.translated)
-        longest = max(1, min(LONGEST, config.max_positions - len(config.source_close)))
+        self._close = config.source_close
+        longest = max(1, min(LONGEST, config.max_positions - len(self._close)))
         self._splitter = Splitter(self._source, longest)
 
     @staticmethod
@@ -170,7 +171,7 @@ class Translator:
         return tuple(map(self._target.token, (*ids, *[self.config.special.end] * ended)))
 
     def _pair_ids(self, source: str, target: str) -> tuple[Ids, Ids]:
-        return (*self._source.encode(source), *self.config.source_close), tuple(self._target.encode(target))
+        return (*self._source.encode(source), *self._close), tuple(self._target.encode(target))
 
     def _translate(
         self, texts: Sequence[str], options: Options, known: dict[str, Pieces], stopped: Stopped = None
@@ -200,11 +201,14 @@ class Translator:
         """What of a text is translated, each with the place where it begins."""
         source = protected(valid(text))
         sentences = split(text, self.about.source_language)
-        return [(start, source.part(start, end)) for start, end in self._splitter.parts(source, sentences)]
+        return [
+            (start, source if (start, end) == (0, len(text)) else source.part(start, end))
+            for start, end in self._splitter.parts(source, sentences)
+        ]
 
     def _rounds(self, options: Options, stopped: Stopped = None, search: SearchAll | None = None) -> Rounds:
         options = complete(options, self.config, self._target.size)
-        return Rounds(self._masker, self._source, self._target, self.config, self.engine, options, stopped, search)
+        return Rounds(self._masker, self._source, self._target, self._close, self.engine, options, stopped, search)
 
 
 @lru_cache
