@@ -2,8 +2,9 @@
 
 `split` gives places in the text, never copies of it: what lies between two sentences is white space only, so that a
 translation can be put together with every byte of it kept. A mark that ends a sentence (. ! ? …) does so unless a rule
-says that it does not: the next word is in lower case, an abbreviation or an initial stands before it, or the number of
-a list. A line break ends a sentence too, unless the line is long and unfinished, as in text wrapped at a fixed width.
+says that it does not: the next word is in lower case (where not all words are), an abbreviation or an initial stands
+before it, or the number of a list. A line break ends a sentence too, unless the line is long and unfinished, as in text
+wrapped at a fixed width.
 """
 
 import re
@@ -41,6 +42,7 @@ _MAY_END = word_set(
     ee.uu ee uu ss rr hh ss.mm rr.hh s.a s.l s.l.u a.c d.c d.e.p ud uds vd vds ib ibíd op cit cía
     """
 )
+_ABBREVIATIONS = (_BEFORE_WORDS | _BEFORE_NUMBERS | _MAY_END) - {"no"}
 # Words that begin a sentence far more often than they are a name after an abbreviation.
 _STARTERS = word_set(
     """
@@ -100,8 +102,9 @@ def _wrapped(text: str, start: int, space: re.Match[str]) -> bool:
 
 def _sentences(text: str, paragraph: Span) -> Iterator[Span]:
     start = paragraph.start
+    small = text[paragraph.start : paragraph.end].islower()
     for end in _END.finditer(text, paragraph.start, paragraph.end):
-        if end.start() >= start and _ends(text, start, end, paragraph.end):
+        if end.start() >= start and _ends(text, start, end, paragraph.end, small=small):
             yield from trimmed(text, start, end.end())
             start = end.end()
     yield from trimmed(text, start, paragraph.end)
@@ -114,8 +117,8 @@ def _by_library(language: str, text: str, paragraph: Span) -> Iterator[Span]:
         yield from trimmed(text, paragraph.start + found["start_index"], paragraph.start + found["end_index"])
 
 
-def _ends(text: str, start: int, end: re.Match[str], limit: int) -> bool:
-    """Does the sentence that began at `start` end with this mark?"""
+def _ends(text: str, start: int, end: re.Match[str], limit: int, *, small: bool) -> bool:
+    """Does the sentence that began at `start` end with this mark? `small`: no sentence here begins with a capital."""
     after = _SPACE.match(text, end.end(), limit)
     if end["mark"][0] in "。！？":
         return True
@@ -129,17 +132,27 @@ def _ends(text: str, start: int, end: re.Match[str], limit: int) -> bool:
     following = text[at : at + 1]
     if following in "¿¡":
         return True
-    if following in ",;:)]}%/&+=" or not following or following.islower():
+    if following in ",;:)]}%/&+=" or not following:
         return False
+    if following.islower():
+        return small and _ends_small(text, start, end)
     return end["mark"] != "." or _full_stop_ends(text, start, end, _WORD_AFTER.match(text, at), following)
+
+
+def _ends_small(text: str, start: int, end: re.Match[str]) -> bool:
+    """Does the mark end the sentence, where all is typed in small letters, and a word follows?"""
+    if end["close"] or end["mark"] not in (".", "?", "!", "?!", "!?"):
+        return False
+    word = _word_before(text, start, end.start())
+    is_whole = not (word in _ABBREVIATIONS or _INITIALS.fullmatch(word) or _LIST_MARK.match(word))
+    return end["mark"] != "." or (word[-1:].isalpha() and is_whole)
 
 
 def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[str] | None, following: str) -> bool:
     """Does one full stop end the sentence, though what follows could begin one?"""
     if end["close"]:
         return True
-    before = _WORD_BEFORE.search(text, max(start, end.start() - _LONGEST_ABBREVIATION), end.start())
-    word = before[0] if before else ""
+    word = _word_before(text, start, end.start())
     at = end.start() - len(word)
     if _LIST_MARK.match(word) and at - start < 5 and not text[start:at].strip(_OPENING + " \t¿¡"):
         return False  # "1. Open the door."
@@ -150,6 +163,12 @@ def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[s
     if lower in _MAY_END or _INITIALS.fullmatch(word):
         return begins
     return lower not in _BEFORE_WORDS
+
+
+def _word_before(text: str, start: int, end: int) -> str:
+    """What stands right before a mark."""
+    found = _WORD_BEFORE.search(text, max(start, end - _LONGEST_ABBREVIATION), end)
+    return found[0] if found else ""
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
