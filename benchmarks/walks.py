@@ -5,8 +5,8 @@
 Counted by `sys.setprofile`, in Vidrio's own functions (expressions like lambdas belong to the function they stand in).
 What a file does while it is imported is no step of a walk.
 
-`translate`: one text through `Translator.translate`, once the translator is loaded and has translated something. The
-engine is left out. `changes` are calls that go into another file than the call before them.
+`translate`: one text through `Translator.translate`, once the translator is loaded and has translated something, the
+engine's host included. `changes` are calls that go into another file than the call before them.
 
 `train`: some pairs through `vidrio train` to a model's folder, as far as they walk in these rooms. A hop is a call from
 one file into another, counted once for the two files, however often it happens; a return is a hop into a file that was
@@ -33,7 +33,6 @@ import vidrio
 
 PACKAGE = Path(vidrio.__file__).parent
 ROOMS = ("commands", "data", "learn")
-ENGINE = tuple(f"engine/{path.name}" for path in (PACKAGE / "engine").glob("*.py"))
 TEXTS = {
     "hello": "Hello world",
     "marks": '"The ticket costs €18.10 (with tax)," he said, "see www.example.com/shop."',
@@ -69,7 +68,7 @@ def walk_of(calls: list[Call]) -> Walk:
 
 
 @contextmanager
-def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
+def traced() -> Iterator[list[Call]]:
     """Every call of a function of the package, in order. A generator is called once, however often it goes on."""
     calls: list[Call] = []
     places: dict[str, str] = {}  # of each file of code its path in the package; nothing for others
@@ -78,8 +77,7 @@ def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
     def file_of(code: CodeType) -> str:
         if code.co_filename not in places:
             path = Path(code.co_filename)
-            inside = path.relative_to(PACKAGE).as_posix() if PACKAGE in path.parents else ""
-            places[code.co_filename] = "" if inside in ignored else inside
+            places[code.co_filename] = path.relative_to(PACKAGE).as_posix() if PACKAGE in path.parents else ""
         return places[code.co_filename]
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
@@ -116,7 +114,7 @@ def translating() -> dict[str, Walk]:
     translator.translate(['A first one, with €1 at example.com, a "quotation" (and brackets).', "Hello there"])
     walks = {}
     for name, text in TEXTS.items():
-        with traced(ENGINE) as calls:
+        with traced() as calls:
             translator.translate(text)
         walks[name] = walk_of(calls)
     return walks
