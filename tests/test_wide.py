@@ -72,7 +72,7 @@ def asked(tmp_path: Path, begin, **changes) -> Bulk:
 
 def upper(cores):
     """What a worker does where no model is needed."""
-    return lambda name, raw, first, objects: Answered([line.decode().upper() for line in raw], [], 0)
+    return lambda name, raw, first, objects: Answered([line.decode().upper() for line in raw], [])
 
 
 LINES = st.lists(st.binary(max_size=90).map(lambda line: line.replace(b"\n", b"")), max_size=30)
@@ -245,7 +245,7 @@ def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, t
 def test_who_loses_a_line_is_found_out(loop, tmp_path):
     (tmp_path / "in").write_text("one\ntwo\n")
     with pytest.raises(DataError, match="could not be done") as caught:
-        answer_files(asked(tmp_path, lambda cores: lambda *given: Answered(["ONE"], [], 0)), no_bar)
+        answer_files(asked(tmp_path, lambda cores: lambda *given: Answered(["ONE"], [])), no_bar)
     assert "lines 1 to 2: RuntimeError: 1 lines for 2" in caught.value.found
 
 
@@ -279,9 +279,9 @@ def test_half_a_file_is_none(tmp_path):
     ("arguments", "message"),
     [
         (["-i", "IN", "--ray"], "needs an --input and an --output"),
-        (["-i", "IN", "-o", "OUT", "--ray", "--temperature", "1"], "cannot draw tokens"),
-        (["-i", "IN", "-o", "OUT", "--ray", "--confidence"], "has no table"),
-        (["-i", "x.html", "-o", "OUT", "--ray"], "is for lines"),
+        (["-i", "IN", "-o", "OUT", "--ray", "--temperature", "1"], "cannot sample"),
+        (["-i", "IN", "-o", "OUT", "--ray", "--confidence"], "needs --json or --jsonl"),
+        (["-i", "x.html", "-o", "OUT", "--ray"], "translates lines, not documents"),
         (["-i", "IN", "-i", "IN", "-o", "OUT"], "Several inputs need --ray"),
         (["-i", "nowhere", "-o", "OUT"], "'nowhere' does not exist"),
     ],

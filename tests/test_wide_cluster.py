@@ -127,7 +127,7 @@ def deadly(cores):
         if b"death" in raw:
             os._exit(1)
         time.sleep(0.1)
-        return Answered([line.decode().upper() for line in raw], [], 0)
+        return Answered([line.decode().upper() for line in raw], [])
 
     return answer
 

@@ -34,7 +34,6 @@ class Answered(NamedTuple):
 
     lines: list[str]
     unknown: list[str]  # words that the vocabulary does not hold
-    replaced: int  # lines that were not UTF-8
 
 
 # The file's name, its lines, the number of the first, whether they are JSON → their answers.
@@ -62,7 +61,6 @@ class Summary:
     files: int = 0
     there: int = 0  # of them finished before
     lines: int = 0  # of the others
-    replaced: int = 0
     pool: Pool | None = None
     unknown: dict[str, None] = field(default_factory=dict)
 
@@ -133,7 +131,6 @@ def _answer(files: Sequence[File], bulk: Bulk, bar: Bar, threads: ThreadPoolExec
                 if isinstance(outcome, Failed):
                     failed[part] = outcome.why
                     continue
-                summary.replaced += outcome.replaced
                 if len(summary.unknown) < MOST_LISTED:
                     summary.unknown |= dict.fromkeys(outcome.unknown)
                 missing[part.file].remove(part)
