@@ -21,6 +21,7 @@ from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
 from vidrio.documents.terms import Terms, with_terms
 from vidrio.errors import VidrioError
 from vidrio.model.files import write_atomically
+from vidrio.serve.guards import while_connected
 from vidrio.serve.languages import Pair
 from vidrio.serve.libre import Parts
 from vidrio.serve.refusal import Refusal, bad
@@ -71,7 +72,7 @@ def files_router(parts: Parts) -> APIRouter:
             raise bad("source and target are the same language")
         terms = parts.terms_for(way, asked.terms)
         async with at_once:
-            data = await translated(service, name, data, way, terms)
+            data = await while_connected(request, translated(service, name, data, way, terms))
         job = token_hex(16)
         forget_old(place, 60 * parts.settings.file_minutes)
         await asyncio.to_thread(write_atomically, place / job, data)

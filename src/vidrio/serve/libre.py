@@ -21,11 +21,10 @@ from vidrio.errors import VidrioError
 from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
 from vidrio.serve.detect import Detected, Detector
-from vidrio.serve.guards import as_json
-from vidrio.serve.keys import Key, Keys
+from vidrio.serve.guards import as_json, while_connected
+from vidrio.serve.keys import Key, Keys, RequestLimits
 from vidrio.serve.languages import Pair
-from vidrio.serve.limits import RequestLimits
-from vidrio.serve.metrics import TYPE, Metrics
+from vidrio.serve.metrics import TYPE
 from vidrio.serve.refusal import Refusal, bad, refusal_of
 from vidrio.serve.requests import Asked, Detect, Suggest, Translate, check_length, described, read
 from vidrio.serve.service import Reply, Service
@@ -42,7 +41,6 @@ class Parts:
     settings: Settings
     service: Service
     detector: Detector
-    metrics: Metrics
     keys: Keys | None
     limits: RequestLimits
     terms: Terms = ()  # of the operator, from the first model's language to its other
@@ -79,7 +77,7 @@ def libre_router(parts: Parts) -> APIRouter:
     async def translate(request: Request) -> Response:
         ask = (await read(Translate, request)).check(settings)
         check_length(sum(map(len, ask.texts)), parts.admit(request, ask, len(ask.texts)))
-        return as_json(await _translated(parts, ask))
+        return as_json(await while_connected(request, _translated(parts, ask)))
 
     @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=described(Translate))
     async def stream(request: Request) -> Response:
@@ -89,8 +87,7 @@ def libre_router(parts: Parts) -> APIRouter:
         check_length(len(ask.q), parts.admit(request, ask))
         [found] = await _detected(parts.detector, ask)
         way = service.way(found.language, ask.target)
-        if service.gatherer.overloaded:
-            raise Refusal(503, "The server is busy, try again later", 5)
+        service.queue.refuse_if_full()
         terms = parts.terms_for(way, ask.terms)
         return StreamingResponse(_events(service, way, ask.q, terms), media_type="text/event-stream")
 
@@ -136,7 +133,7 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
         status = service.status
-        found = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
+        found = {"status": status, "models": service.models.states(), "waiting": service.queue.waiting}
         return JSONResponse(found, 200 if status == "ok" else 503)
 
     if settings.metrics:
@@ -146,8 +143,8 @@ def libre_router(parts: Parts) -> APIRouter:
             given = request.headers.get("authorization", "").removeprefix("Bearer ")
             if settings.metrics_token and not hmac.compare_digest(given.encode(), settings.metrics_token.encode()):
                 raise Refusal(401, "Unauthorized")
-            parts.metrics.waiting.set(service.gatherer.waiting)
-            return Response(parts.metrics.text(), media_type=TYPE)
+            service.metrics.waiting.set(service.queue.waiting)
+            return Response(service.metrics.text(), media_type=TYPE)
 
     return router
 

@@ -10,12 +10,12 @@ from vidrio.documents.aligned import Aligned, Ask, answer
 from vidrio.documents.markup import Plan
 from vidrio.documents.plain import pieces
 from vidrio.documents.terms import Terms, hide, reveal, with_terms
-from vidrio.serve.gather import Gatherer
 from vidrio.serve.languages import Pair, known, languages, route
-from vidrio.serve.pool import Pool
+from vidrio.serve.metrics import Metrics
+from vidrio.serve.models import Models
+from vidrio.serve.queue import Queue
 from vidrio.serve.refusal import Refusal, bad
 from vidrio.translate.translation import Translation
-from vidrio.translate.translator import Translator
 
 
 class Reply(NamedTuple):
@@ -28,17 +28,17 @@ class Reply(NamedTuple):
 class Service:
     """Translates for many at the same time."""
 
-    def __init__(self, pool: Pool, gatherer: Gatherer, wrote: Callable[[int], object] = lambda tokens: None) -> None:
-        self.pool, self.gatherer, self._wrote = pool, gatherer, wrote
-        self.pairs = list(pool.folders)
+    def __init__(self, models: Models, queue: Queue, metrics: Metrics) -> None:
+        self.models, self.queue, self.metrics = models, queue, metrics
+        self.pairs = list(models.folders)
         self.languages = {language.code: language for language in languages(self.pairs)}
 
     @property
     def status(self) -> str:
         """Whether it can take requests: ok, or why not."""
-        if self.gatherer.overloaded:
+        if self.queue.is_full:
             return "overloaded"
-        states = self.pool.states().values()
+        states = self.models.states().values()
         return "ok" if "ready" in states else next((why for why in ("loading", "failed") if why in states), "ok")
 
     def way(self, source: str, target: str) -> list[Pair]:
@@ -75,7 +75,7 @@ class Service:
             yield "text", text
 
     async def _live(self, pair: Pair, text: str) -> AsyncIterator[tuple[str, str]]:
-        translator = await self._translator(pair)
+        translator = await self.models.translator(pair)
         loop, events, left = asyncio.get_running_loop(), asyncio.Queue[str | None](), threading.Event()
 
         def tell(piece: str | None) -> bool:
@@ -85,10 +85,10 @@ class Service:
         sentences = translator.live(text, tell)
         try:
             while True:
-                sentence = self.gatherer.alone(lambda: next(sentences, None))
+                sentence = self.queue.in_thread(lambda: next(sentences, None))
                 sentence.add_done_callback(lambda done: events.put_nowait(None))
                 while piece := await events.get():
-                    self._wrote(1)
+                    self.metrics.tokens.inc()
                     yield "token", piece
                 if (found := await sentence) is None:
                     return
@@ -109,10 +109,6 @@ class Service:
         translations = await self.translations(pair, [ask.text for ask in asks])
         return await asyncio.to_thread(lambda: list(map(answer, translations, asks)))
 
-    async def _translator(self, pair: Pair) -> Translator:
-        translator = self.pool.at_hand(pair)
-        return await asyncio.to_thread(self.pool.translator, pair) if translator is None else translator
-
     async def _one(self, pair: Pair, text: str, alternatives: int) -> Reply:
         if alternatives:
             [found] = await self.translations(pair, [text], alternatives)
@@ -123,13 +119,10 @@ class Service:
 
     async def translations(self, pair: Pair, texts: Sequence[str], alternatives: int = 0) -> list[Translation]:
         """Each text by one model."""
-        translator = await self._translator(pair)
+        translator = await self.models.translator(pair)
         beam = max(translator.options.beam, alternatives + 1)
         options = replace(translator.options, beam=beam, n_best=alternatives + 1)
-
-        def work(some: list[str]) -> list[Translation]:
-            return translator.translate(some, options)
-
-        found: list[Translation] = await self.gatherer.translate((pair, alternatives), work, texts)
-        self._wrote(sum(len(sentence.best.ids) for translation in found for sentence in translation.sentences))
+        found = await self.queue.run(texts, lambda stopped: translator.translate(texts, options, stopped))
+        self.metrics.characters.inc(sum(map(len, texts)))
+        self.metrics.tokens.inc(sum(len(one.best.ids) for translation in found for one in translation.sentences))
         return found

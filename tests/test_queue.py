@@ -1,4 +1,4 @@
-"""Many clients at once: batches, turns, bounds; who leaves is forgotten, who is slow holds nobody up."""
+"""Many clients at once: turns, bounds; who leaves is forgotten, who is slow holds nobody up."""
 
 import asyncio
 import http.client
@@ -21,133 +21,83 @@ from fastapi.testclient import TestClient
 from serving import Server, server
 from vidrio.documents.plain import PIECE, pieces
 from vidrio.serve.app import create_app
-from vidrio.serve.gather import BATCH, FEWEST, Gatherer
+from vidrio.serve.queue import Queue
 from vidrio.serve.refusal import Refusal
 from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator
 
 
-def run(work: Callable[[Gatherer], Any], *, threads: int = 1, most: int = 100_000) -> Any:
+def run(work: Callable[[Queue], Any], *, threads: int = 2, most: int = 100_000) -> Any:
     async def main() -> Any:
-        gatherer = Gatherer(threads=threads, wait=0.002, most=most)
+        queue = Queue(threads=threads, most=most)
         try:
-            return await work(gatherer)
+            return await work(queue)
         finally:
-            gatherer.close()
+            queue.close()
 
     return asyncio.run(main())
 
 
-class Work:
-    """A translation that can be held up, and remembers its batches."""
+def held(go: threading.Event, texts: list[str]) -> Callable[[Callable[[], bool]], list[str]]:
+    """Work that waits until it may go on, or nobody wants it."""
 
-    def __init__(self) -> None:
-        self.batches: list[list[str]] = []
-        self.go = threading.Event()
-        self.go.set()
-
-    def __call__(self, texts: list[str]) -> list[str]:
-        self.go.wait(20)
-        self.batches.append(texts)
-        if any(text == "fails" for text in texts):
-            raise ValueError("fails")
+    def work(stopped: Callable[[], bool]) -> list[str]:
+        while not go.wait(0.01):
+            if stopped():
+                raise CancelledError
         return [text.upper() for text in texts]
 
-
-def test_what_comes_together_is_a_batch_and_everybody_gets_their_own() -> None:
-    work = Work()
-
-    async def ask(gatherer: Gatherer) -> Any:
-        return await asyncio.gather(*[gatherer.translate("k", work, [f"text {n}", "x"]) for n in range(20)])
-
-    assert run(ask) == [[f"TEXT {n}", "X"] for n in range(20)]
-    assert len(work.batches) == 1
+    return work
 
 
-def test_clients_take_turns() -> None:
-    work = Work()
+def test_a_full_queue_refuses_and_says_when_to_come_again() -> None:
+    go = threading.Event()
 
-    async def ask(gatherer: Gatherer) -> list[str]:
-        done: list[str] = []
-
-        async def client(name: str, texts: list[str]) -> None:
-            await gatherer.translate("k", work, texts)
-            done.append(name)
-
-        await asyncio.gather(client("book", ["b" * 1000] * 100), client("line", ["l"]))
-        return done
-
-    assert run(ask, most=200_000) == ["line", "book"]
-    assert max(sum(map(len, batch)) for batch in work.batches) <= BATCH + 1000
-
-
-def test_kinds_are_not_mixed() -> None:
-    one, other = Work(), Work()
-
-    async def ask(gatherer: Gatherer) -> Any:
-        return await asyncio.gather(
-            *[gatherer.translate(n % 2, (one, other)[n % 2], [str(n), "a", "b"]) for n in range(8)]
-        )
-
-    assert run(ask) == [[str(n), "A", "B"] for n in range(8)]
-    assert {text for batch in one.batches for text in batch} == {"0", "2", "4", "6", "a", "b"}
-
-
-def test_one_that_fails_fails_alone() -> None:
-    work = Work()
-
-    async def ask(gatherer: Gatherer) -> Any:
-        texts = ["a", "fails", "b"]
-        asked = [gatherer.translate("k", work, [text]) for text in texts]
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    first, failed, last = run(ask)
-    assert (first, last) == (["A"], ["B"])
-    assert isinstance(failed, ValueError)
-
-
-def test_a_full_queue_says_when_to_come_again() -> None:
-    work = Work()
-
-    async def ask(gatherer: Gatherer) -> Refusal:
-        work.go.clear()
-        at_work = asyncio.create_task(gatherer.translate("k", work, ["a" * 900]))
-        await asyncio.sleep(0.05)
-        waiting = [asyncio.create_task(gatherer.translate("k", work, ["b" * 900])) for _ in range(2)]
+    async def ask(queue: Queue) -> Refusal:
+        tasks = [asyncio.create_task(queue.run(["a" * 900], held(go, ["a"]))) for _ in range(2)]
         await asyncio.sleep(0)
-        assert gatherer.overloaded
+        assert (queue.waiting, queue.is_full) == (1800, True)
         with pytest.raises(Refusal) as refused:
-            await gatherer.translate("k", work, ["c" * 900])
-        work.go.set()
-        await asyncio.gather(at_work, *waiting)
-        assert gatherer.waiting == 0
-        assert not gatherer.overloaded
+            await queue.run(["b" * 900], held(go, ["b"]))
+        go.set()
+        assert await asyncio.gather(*tasks) == [["A"], ["A"]]
+        assert (queue.waiting, queue.is_full) == (0, False)
+        assert await queue.run(["c" * 9000], held(go, ["c"])) == ["C"]  # alone, however long it is
         return refused.value
 
     refused = run(ask, most=1800)
     assert refused.status_code == 503
-    assert refused.retry_after
+    assert int((refused.headers or {})["Retry-After"]) > 0
 
 
-def test_what_waits_of_a_client_that_leaves_is_not_begun() -> None:
-    work = Work()
+def test_who_leaves_ends_the_work_and_what_waited_is_not_begun() -> None:
+    go, begun = threading.Event(), list[str]()
 
-    async def ask(gatherer: Gatherer) -> None:
-        work.go.clear()
-        first = asyncio.create_task(gatherer.translate("k", work, ["first"]))
+    def work(name: str) -> Callable[[Callable[[], bool]], list[str]]:
+        inner = held(go, [name])
+        return lambda stopped: (begun.append(name), inner(stopped))[1]
+
+    async def ask(queue: Queue) -> None:
+        first, never = (asyncio.create_task(queue.run([name], work(name))) for name in ("first", "never"))
         await asyncio.sleep(0.05)
-        leaves = asyncio.create_task(gatherer.translate("k", work, ["never"] * 50))
-        stays = asyncio.create_task(gatherer.translate("k", work, ["stays"]))
-        await asyncio.sleep(0.01)
-        assert gatherer.waiting == 51 * FEWEST
-        leaves.cancel()
-        await asyncio.sleep(0)
-        work.go.set()
-        assert await asyncio.gather(first, stays) == [["FIRST"], ["STAYS"]]
-        assert gatherer.waiting == 0
+        never.cancel()
+        first.cancel()  # though it is at work: its thread is free again
+        go_on = asyncio.create_task(queue.run(["stays"], lambda stopped: begun.append("stays")))
+        await asyncio.wait_for(go_on, 10)
+        assert queue.waiting == 0
 
-    run(ask)
-    assert work.batches == [["first"], ["stays"]]
+    run(ask, threads=1)
+    assert begun == ["first", "stays"]
+
+
+def test_one_that_fails_fails_alone() -> None:
+    async def ask(queue: Queue) -> Any:
+        asked = [queue.run([text], lambda stopped, text=text: 1 / len(text)) for text in ("a", "", "bb")]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    first, failed, last = run(ask)
+    assert (first, last) == (1, 0.5)
+    assert isinstance(failed, ZeroDivisionError)
 
 
 def test_a_long_text_is_cut_at_empty_lines_and_comes_out_the_same() -> None:
@@ -278,13 +228,15 @@ def test_who_is_slow_or_leaves_holds_nobody_up(running: Server) -> None:
     slow = [socket.create_connection(place) for _ in range(50)]
     for client in slow:
         client.sendall(b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{")
-    body = json.dumps({"q": "\n\n".join(SENTENCES * 400), "source": "en", "target": "es"})
+    book = "\n\n".join(f"{SENTENCES[n % 5]} That was sentence {n}." for n in range(2000))
+    body = json.dumps({"q": book, "source": "en", "target": "es"})
     head = f"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
     leaves = socket.create_connection(place)
     leaves.sendall((head + body).encode())
     time.sleep(0.3)
     began = time.monotonic()
     assert post(running.address, "The house is red.")[1] == {"translatedText": "La casa es roja."}
+    assert json.loads(get(f"{running.address}health"))["waiting"], "the book is still at work: clients take turns"
     leaves.close()
     for _ in range(100):
         waiting = json.loads(get(f"{running.address}health"))["waiting"]
