@@ -203,7 +203,6 @@ def test_everything_works_on_it(usual: tuple[Path, Path], tmp_path: Path, capsys
         ["look", "-m", model, *short, "--without", "positions", text],
         ["why", "-m", model, *short, "dec.0.cross.scores.h1[1,0]", text],
         ["check", "-m", model, *short, text],
-        ["score", "-m", model, text, SPANISH[7]],
         ["evaluate", model, *short, "--src", str(source), "--ref", str(target)],
         ["train", str(pairs), "--from", model, "--to", tuned, "--steps", "2", "--threads", "1", "--languages", "en,es"],
         ["translate", "-m", tuned, *short, text],

@@ -123,7 +123,7 @@ def test_killed_workers_and_a_killed_node_leave_no_trace(nodes, tmp_path):
 def deadly(cores):
     """A worker that one line kills."""
 
-    def answer(name, raw, first, objects):
+    def answer(name, raw, first):
         if b"death" in raw:
             os._exit(1)
         time.sleep(0.1)

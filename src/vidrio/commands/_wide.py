@@ -23,8 +23,8 @@ def worker_start(load: Callable[[int | None], Work]) -> Callable[[int], Answer]:
             folder = work.model.folder
             raise ModelError(f"{folder} is another model here", do="give all machines the same model and Vidrio")
 
-        def answer(name: str, raw: Sequence[bytes], first: int, objects: bool) -> Answered:
-            mine = replace(work, unknown={}, jsonl=work.jsonl or objects, as_json=work.as_json and not objects)
+        def answer(name: str, raw: Sequence[bytes], first: int) -> Answered:
+            mine = replace(work, unknown={})
             lines = list(mine.on_lines(map(Decoder(name, first=first), raw), first))
             return Answered(lines, list(mine.unknown))
 
