@@ -350,8 +350,6 @@ def test_a_text_goes_through_a_language_between(tmp_path: Path) -> None:
     on = client_of(first, models=(second,))
     twice = Translator.load(second).translate(Translator.load(first).translate("hello world").text).text
     assert translated(on, target="xx")["translatedText"].casefold() == twice.casefold()
-    with on.stream("POST", "/stream", json={**HELLO, "target": "xx"}) as answer:
-        assert json.dumps(twice) in answer.read().decode()
 
 
 @pytest.mark.parametrize(

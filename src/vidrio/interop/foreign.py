@@ -1,5 +1,6 @@
 """What is known of another program's model once its files were opened, and the model folder that is made of it."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ T = TypeVar("T")
 LARGEST_SENTENCE_PIECES = 16 * 1024 * 1024  # bytes; those of OPUS-MT have 0.8 million
 LARGEST_CARD = 1 << 20
 UNKNOWN = "<unk>"
+CARD = "README.md"
 LICENCES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING")
 
 
@@ -114,7 +116,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
         target_language=languages[1],
         provenance={"imported": origin, "files": files, "licence": licence},
     )
-    write_atomically(to / "README.md", card.encode())
+    write_atomically(to / CARD, card.encode())
     write_config(to, config, about)
     return about
 
@@ -132,21 +134,20 @@ def sentence_piece_proto(proto: bytes, path: Path) -> Any:
 
 def opening_of(foreign: Foreign, target: str) -> str:
     """The token that says into which language to translate, for a model of several."""
-    tokens = [piece for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
-    languages = [token[2:-2] for token in tokens]
-    if target and tokens and target not in languages:
+    languages = [piece[2:-2] for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
+    if not languages:
+        return ""
+    if not target and len(languages) == 1:
+        [target] = languages
+    if target not in languages:
         raise ModelError(
-            f"this model does not translate into {shown(target)[1:-1]}",
-            found=f"nearest: {nearest(target, languages)}; {len(languages)} in all",
+            f"this model does not translate into {shown(target)[1:-1]}"
+            if target
+            else "it translates into several languages",
+            found=f"{len(languages)} languages, such as {nearest(target, languages, count=20)}",
             do="give one of them with --target",
         )
-    if not target and len(tokens) > 1:
-        raise ModelError(
-            "this model translates into several languages",
-            found=", ".join(languages[:40]) + (f" and {len(languages) - 40} more" if len(languages) > 40 else ""),
-            do="give one of them with --target",
-        )
-    return f">>{target}<<" if target and tokens else "".join(tokens)
+    return f">>{target}<<"
 
 
 def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
@@ -183,21 +184,13 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
     """The model's card, its own if it brings one, and the licence that it names."""
     folder = foreign.files[0].parent
-    own = folder / "README.md"
-    card = read_text(own) if own.is_file() else ""
-    named = next((line for line in card.splitlines()[:60] if line.startswith("license:")), "")
-    texts = [read_text(folder / file) for file in LICENCES if (folder / file).is_file()]
-    licence = named.partition(":")[2].strip()
-    licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not named; ask whoever made it")
-    note = f"Imported by vidrio from {origin}. Licence: {licence}\n"
-    if card.startswith("---\n") and "\n---\n" in card:  # its settings stay at the top
-        head, _, rest = card.partition("\n---\n")
-        card = f"{head}\n---\n\n{note}{rest}"
-    else:
-        card = f"{note}\n{card}" if card else f"# {name}\n\n{note}"
-    return "\n\n".join([card, *texts]), licence
-
-
-def read_text(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(LARGEST_CARD).decode("utf-8", "replace")
+    texts = {
+        file: (folder / file).read_bytes()[:LARGEST_CARD].decode("utf-8", "replace")
+        for file in (CARD, *LICENCES)
+        if (folder / file).is_file()
+    }
+    card = texts.pop(CARD, f"# {name}\n")
+    named = re.search(r"^license: *(.+)$", card, re.MULTILINE)
+    first = "".join(texts.values()).strip().partition("\n")[0]
+    licence = named[1].strip() if named else first or "not named; ask whoever made it"
+    return "\n\n".join([card, f"Imported by vidrio from {origin}. Licence: {licence}\n", *texts.values()]), licence

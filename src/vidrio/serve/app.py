@@ -53,8 +53,8 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        first = asyncio.ensure_future(models.translator(service.pairs[0]))  # so that nobody waits for it
-        first.add_done_callback(log_failure)
+        for pair in service.pairs[:1]:  # so that nobody waits for it
+            asyncio.ensure_future(models.translator(pair)).add_done_callback(log_failure)
         yield
         queue.close()
 

@@ -36,7 +36,7 @@ HEADERS = {
 }
 # LibreTranslate's routes, which scripts of other sites may use. There are no cookies, so nothing is done in anybody's
 # name.
-OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/stream", "/health")
+OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/health")
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -29,24 +29,17 @@ class Queue:
         """Whether a text of some length would be refused."""
         return self.waiting >= 0.9 * self._most
 
-    def refuse_if_full(self, characters: int = 0) -> None:
-        """One request is always let in, however long it is."""
-        if self.waiting and (self.is_full or self.waiting + characters > self._most):
-            raise busy(503, "The server is busy, try again later", RETRY_AFTER)
-
     async def run(self, texts: Sequence[str], work: Callable[[Stopped], Result]) -> Result:
         """What `work` makes of these texts."""
         characters, left = sum(map(len, texts)), threading.Event()
-        self.refuse_if_full(characters)
+        if self.waiting and self.waiting + characters > self._most:  # alone, a text may be as long as it likes
+            raise busy(503, "The server is busy, try again later", RETRY_AFTER)
         self.waiting += characters
         try:
-            return await self.in_thread(lambda: work(left.is_set))
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work, left.is_set)
         finally:
             left.set()
             self.waiting -= characters
-
-    def in_thread(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
-        return asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,8 +1,7 @@
 """What the routes ask for: a text in another language, through one model or several."""
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -61,41 +60,6 @@ class Service:
         for number, pair in enumerate(way):
             reply = await self._one(pair, reply.text, alternatives if number == len(way) - 1 else 0)
         return Reply(reveal(reply.text, hidden), tuple(reveal(other, hidden) for other in reply.alternatives))
-
-    async def stream(self, way: Sequence[Pair], text: str, terms: Terms = ()) -> AsyncIterator[tuple[str, str]]:
-        """The translation of a text as it is found: `token`, a piece of what is being written, and `text`, a sentence
-        that is done, with what follows it. It is searched greedily: what has been said cannot be taken back."""
-        hidden = hide(text, terms)
-        for part in pieces(hidden.text) if way else ():
-            for pair in way[:-1]:
-                part = (await self._one(pair, part, 0)).text
-            async for what, piece in self._live(way[-1], part):
-                yield what, reveal(piece, hidden)
-        if not way:
-            yield "text", text
-
-    async def _live(self, pair: Pair, text: str) -> AsyncIterator[tuple[str, str]]:
-        translator = await self.models.translator(pair)
-        loop, events, left = asyncio.get_running_loop(), asyncio.Queue[str | None](), threading.Event()
-
-        def tell(piece: str | None) -> bool:
-            loop.call_soon_threadsafe(events.put_nowait, piece)
-            return left.is_set()
-
-        sentences = translator.live(text, tell)
-        try:
-            while True:
-                sentence = self.queue.in_thread(lambda: next(sentences, None))
-                sentence.add_done_callback(lambda done: events.put_nowait(None))
-                while piece := await events.get():
-                    self.metrics.tokens.inc()
-                    yield "token", piece
-                if (found := await sentence) is None:
-                    return
-                yield "text", found
-        finally:
-            left.set()
-            sentence.cancel()
 
     async def document(self, way: Sequence[Pair], text: str, planned: Callable[[str], Plan], terms: Terms = ()) -> str:
         """A marked-up text through all models of the way; terms are put in by the last one."""
