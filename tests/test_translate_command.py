@@ -430,7 +430,6 @@ def test_ctrl_c_while_waiting_for_input_ends_at_once(model, lines):
         (("--n-best", "2"), "add --json"),
         (("bala", "-i", __file__), "not both"),
         (("bala", "-o", "out"), "the translation of TEXT goes to standard output"),
-        (("-i", "not-there"), "not-there"),
     ],
 )
 def test_contradictions_are_mistyped_commands(model, arguments, told):
@@ -443,6 +442,11 @@ def test_input_and_output_must_differ(model, tmp_path):
     (tmp_path / "same").write_text("bala\n")
     assert run(model, "-i", tmp_path / "same", "-o", tmp_path / "same").returncode == 2
     assert (tmp_path / "same").read_text() == "bala\n"
+
+
+def test_an_input_that_is_not_there_is_told(model):
+    done = run(model, "-i", "not-there")
+    assert (done.returncode, b"No such file or directory: 'not-there'" in done.stderr) == (1, True)
 
 
 def test_a_model_that_is_not_there_is_told_with_those_that_are(tmp_path):

@@ -248,7 +248,6 @@ def test_half_a_file_is_none(tmp_path):
         (["-i", "IN", "-o", "OUT", "--ray", "--confidence"], "needs --json or --jsonl"),
         (["-i", "x.html", "-o", "OUT", "--ray"], "translates lines, not documents"),
         (["-i", "IN", "-i", "IN", "-o", "OUT"], "Several inputs need --ray"),
-        (["-i", "nowhere", "-o", "OUT"], "'nowhere' does not exist"),
     ],
 )
 def test_what_contradicts_itself_is_refused(call_vidrio, model, tmp_path, arguments, message):

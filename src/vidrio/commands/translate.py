@@ -13,7 +13,6 @@ from vidrio.commands._options import (
     SAMPLING,
     SEARCH,
     THERE,
-    FileOrAddress,
     as_options,
     json_option,
     model_option,
@@ -48,14 +47,14 @@ Examples:
     "--input",
     "sources",
     multiple=True,
-    type=FileOrAddress(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Read lines from this file. With --ray: files, folders, patterns.",
 )
 @click.option(
     "-o",
     "--output",
     "target",
-    type=FileOrAddress(dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Write to this file, which appears when all is done. With --ray: a folder.",
 )
 @ray_option
@@ -78,7 +77,7 @@ Examples:
 )
 @click.option("--glossary", type=THERE, help="Lines of term<TAB>translation; a term alone stays as it is.")
 @click.option("--workers", type=click.IntRange(1), help="Batches at a time. [one for each core]")
-def translate(words: tuple[str, ...], sources: tuple[Any, ...], ray: str | None, **given: Any) -> None:
+def translate(words: tuple[str, ...], sources: tuple[str, ...], ray: str | None, **given: Any) -> None:
     """Translate TEXT, or the lines of a file or of standard input. A classifier names their classes, and a language
     model continues them.
 
@@ -100,8 +99,8 @@ class Request:
 
     text: str | None  # None: lines, of a file or of standard input
     model_name: str | None
-    sources: tuple[Any, ...]
-    target: Path | None
+    sources: tuple[str, ...]
+    target: str | None
     resume: bool
     n_best: int
     start: str
@@ -116,13 +115,13 @@ class Request:
     def run(self) -> None:
         if len(self.sources) > 1:
             raise click.UsageError("Several inputs need --ray.")
-        source = next(iter(self.sources), None)
+        source = Path(self.sources[0]) if self.sources else None
         self.refuse_contradictions(source)
         if self.is_document(source):
             from vidrio.commands._documents import translate_document
 
             name = NAMES.get(self.form or "", str(source))
-            translate_document(self.load(), name, source or self.text, self.target, self.glossary)
+            translate_document(self.load(), name, source or self.text, self.output, self.glossary)
             return
         from vidrio.commands._work import warn_of_unknown
 
@@ -148,8 +147,7 @@ class Request:
         if self.confidence and not (self.as_json or self.jsonl):
             raise click.UsageError("--confidence with --ray needs --json or --jsonl.")
         begin = worker_start(lambda cores: replace(self, workers=cores).work())
-        inputs, output = [str(source) for source in self.sources], str(self.target)
-        answer_on_cluster(Bulk(inputs, output, address, self.resume, self.workers, begin))
+        answer_on_cluster(Bulk(self.sources, self.target, address, self.resume, self.workers, begin))
 
     def work(self) -> "Work":
         """The model, and what is asked of it."""
@@ -195,10 +193,10 @@ class Request:
     def on_lines(self, work: "Work", source: Path | None) -> None:
         from vidrio.commands._lines import part_of, reading, writing
 
-        if self.resume and self.target and self.target.is_file() and not part_of(self.target).exists():
-            click.echo(f"vidrio: {self.target} is complete", err=True)
+        if self.resume and self.output and self.output.is_file() and not part_of(self.output).exists():
+            click.echo(f"vidrio: {self.output} is complete", err=True)
             return
-        with writing(self.target, resume=self.resume) as output, reading(source) as groups:
+        with writing(self.output, resume=self.resume) as output, reading(source) as groups:
             at, left = output.done + 1, output.done
             for group in groups:
                 lines = iter(group)
@@ -221,6 +219,10 @@ class Request:
         return source is not None and source.suffix.lower() in DOCUMENTS | OTHERS
 
     @property
+    def output(self) -> Path | None:
+        return None if self.target is None else Path(self.target)
+
+    @property
     def samples(self) -> bool:
         """Whether tokens are drawn at random."""
         return any(self.search[name] is not None for name in SAMPLING)
@@ -237,7 +239,7 @@ class Request:
             "--glossary cannot be combined with --json or --jsonl.": self.glossary and (self.as_json or self.jsonl),
             "--resume needs the --output that it continues.": self.resume and self.target is None,
             "--input and --output are the same file.": (
-                source and self.target and self.target.exists() and source.samefile(self.target)
+                source and self.output and self.output.exists() and source.samefile(self.output)
             ),
             "--n-best gives several translations per line; add --json.": (
                 self.n_best > 1 and not self.as_json and (of_lines or self.jsonl)
