@@ -29,7 +29,7 @@ from vidrio.serve.requests import Asked, Detect, Suggest, Translate, check_lengt
 from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
 
-PLANS = {"html": plan_html, "markdown": plan_markdown}
+PLANS = {"html": lambda text, target: plan_html(text), "markdown": lambda text, target: plan_markdown(text)}
 LARGEST_SUGGESTIONS = 10 << 20  # bytes of the file of suggestions
 
 

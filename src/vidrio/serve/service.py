@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from vidrio.documents.aligned import Aligned, Ask, answer
-from vidrio.documents.markup import Plan
+from vidrio.documents.aligned import Aligned, answer
+from vidrio.documents.markup import Planned, T
 from vidrio.documents.plain import pieces
 from vidrio.documents.terms import Terms, hide, reveal, with_terms
 from vidrio.serve.languages import Pair, known, languages, route
@@ -15,6 +15,8 @@ from vidrio.serve.models import Models
 from vidrio.serve.queue import Queue
 from vidrio.serve.refusal import Refusal, bad
 from vidrio.translate.translation import Translation
+
+AT_ONCE = 40  # texts of a document that are asked for together, so that a book does not fill the queue
 
 
 class Reply(NamedTuple):
@@ -61,17 +63,19 @@ class Service:
             reply = await self._one(pair, reply.text, alternatives if number == len(way) - 1 else 0)
         return Reply(reveal(reply.text, hidden), tuple(reveal(other, hidden) for other in reply.alternatives))
 
-    async def document(self, way: Sequence[Pair], text: str, planned: Callable[[str], Plan], terms: Terms = ()) -> str:
-        """A marked-up text through all models of the way; terms are put in by the last one."""
+    async def document(
+        self, way: Sequence[Pair], document: T, planned: Callable[[T, str], Planned[T]], terms: Terms = ()
+    ) -> T:
+        """A marked-up text or a file through all models of the way; terms are put in by the last one."""
         for pair in way:
-            plan = with_terms(planned(text), terms if pair == way[-1] else ())
-            text = plan.render(await self.answers(pair, plan.asks))
-        return text
-
-    async def answers(self, pair: Pair, asks: Sequence[Ask]) -> list[Aligned]:
-        """The texts of a document."""
-        translations = await self.translations(pair, [ask.text for ask in asks])
-        return await asyncio.to_thread(lambda: list(map(answer, translations, asks)))
+            plan = with_terms(await asyncio.to_thread(planned, document, pair[1]), terms if pair == way[-1] else ())
+            found: list[Aligned] = []
+            for start in range(0, len(plan.asks), AT_ONCE):
+                asks = plan.asks[start : start + AT_ONCE]
+                translations = await self.translations(pair, [ask.text for ask in asks])
+                found += await asyncio.to_thread(list, map(answer, translations, asks))
+            document = await asyncio.to_thread(plan.render, found)
+        return document
 
     async def _one(self, pair: Pair, text: str, alternatives: int) -> Reply:
         if alternatives:
