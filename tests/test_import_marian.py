@@ -255,7 +255,7 @@ def test_no_code_of_a_pickle_runs(usual: tuple[Path, Path], tmp_path: Path) -> N
 
 def test_several_target_languages(tmp_path: Path) -> None:
     write_marian(tmp_path / "hf", languages=("spa", "fra", "ita"))
-    with pytest.raises(ModelError, match="several languages"):
+    with pytest.raises(ModelError, match="several target languages"):
         import_model(str(tmp_path / "hf"), tmp_path / "ours")
     with pytest.raises(ModelError, match="such as spa"):
         import_model(str(tmp_path / "hf"), tmp_path / "ours", target="sp")

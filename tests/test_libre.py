@@ -412,4 +412,4 @@ def test_options_are_environment_variables_too(run_vidrio: Callable[..., Any], m
     monkeypatch.setenv("LT_KEY_REQUIRED", "true")
     done = run_vidrio("serve", "--model", "lesson")
     assert done.returncode == 2
-    assert "--key-required needs the file of --keys" in done.stderr
+    assert "--key-required needs --keys" in done.stderr

@@ -192,7 +192,7 @@ def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, t
 
         return answer
 
-    with pytest.raises(DataError, match="2 of 14 parts could not be done") as caught:
+    with pytest.raises(DataError, match="2 of 14 parts failed") as caught:
         answer_files(asked(tmp_path, begin), no_bar)
     assert "bad, lines 50 to 57: OSError: no space left" in caught.value.found
     assert "bad, lines 90 to 97: DataError: not a line found: this" in caught.value.found
@@ -209,7 +209,7 @@ def test_what_cannot_be_done_is_told_with_its_lines_and_the_rest_is_done(loop, t
 
 def test_who_loses_a_line_is_found_out(loop, tmp_path):
     (tmp_path / "in").write_text("one\ntwo\n")
-    with pytest.raises(DataError, match="could not be done") as caught:
+    with pytest.raises(DataError, match="parts failed") as caught:
         answer_files(asked(tmp_path, lambda cores: lambda *given: Answered(["ONE"], [])), no_bar)
     assert "lines 1 to 2: RuntimeError: 1 lines for 2" in caught.value.found
 

@@ -68,7 +68,7 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
 
     open_browser = given.pop("open_browser")
     if given["key_required"] and given["keys"] is None:
-        raise click.UsageError("--key-required needs the file of --keys.")
+        raise click.UsageError("--key-required needs --keys.")
 
     def ready(address: str) -> None:
         click.echo(f"Vidrio is ready: {address}")

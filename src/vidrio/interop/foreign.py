@@ -66,7 +66,9 @@ def check_pieces(data: object, path: Path) -> dict[str, int]:
     try:
         return fitted(dict[str, int], data)
     except TypeError as error:
-        raise ModelError(f"{path} is no list of pieces with their ids", found=f"{error!s:.200}") from None
+        raise ModelError(
+            f"{path} is not a list of pieces with their ids", found=f"{error!s:.200}", do="copy it again"
+        ) from None
 
 
 def read_limited(path: Path, most: int) -> bytes:
@@ -98,7 +100,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
     ]
     config = replace(config, special=replace(config.special, unk=foreign.source.pieces[UNKNOWN]))
     if foreign.target.pieces.get(UNKNOWN) != config.special.unk:
-        raise ModelError("the two vocabularies do not agree", found=f"{UNKNOWN} has another id in each")
+        raise ModelError("the vocabularies differ", found=f"{UNKNOWN} has two ids", do="use an undamaged model")
     if problems := list(config._problems_of_special()):
         raise ModelError(f"{name} cannot be imported", found="; ".join(problems), do="use an undamaged model")
     parameters = {name: foreign.parameter(name, spec) for name, spec in parameter_specs(config).items()}
@@ -141,9 +143,7 @@ def opening_of(foreign: Foreign, target: str) -> str:
         [target] = languages
     if target not in languages:
         raise ModelError(
-            f"this model does not translate into {shown(target)[1:-1]}"
-            if target
-            else "it translates into several languages",
+            f"the target language {shown(target)} is unknown" if target else "this model has several target languages",
             found=f"{len(languages)} languages, such as {nearest(target, languages, count=20)}",
             do="give one of them with --target",
         )
@@ -159,21 +159,21 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
         raise ModelError(
             f"{side.spm} is missing",
             found=f"{merges}: subword-nmt's merges are not supported" if merges else "no SentencePiece model",
-            do="use a model that splits texts by SentencePiece",
+            do="use a model with a SentencePiece tokenizer",
         ) from None
     trainer = sentence_piece_proto(proto, side.spm).trainer_spec
     if trainer.model_type != trainer.UNIGRAM:
         kind = trainer.ModelType.Name(trainer.model_type)
         raise ModelError(
-            f"{side.spm} is of a kind that is not supported",
+            f"this kind of tokenizer is not supported: {side.spm}",
             found=f"SentencePiece by {kind}",
-            do="only unigram models are supported",
+            do="use a model with a unigram tokenizer",
         )
     ids = sorted(side.pieces.values())
     if ids != list(range(len(ids))) or len(ids) > rows or UNKNOWN not in side.pieces:
         unknown = "with" if UNKNOWN in side.pieces else "without"
         raise ModelError(
-            f"the list of pieces beside {side.spm} does not fit the model",
+            f"the vocabulary of {side.spm} does not fit the model",
             found=f"{len(ids):,} ids, {unknown} {UNKNOWN}, for {rows:,} rows",
             do="copy it again",
         )

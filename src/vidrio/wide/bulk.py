@@ -167,7 +167,7 @@ def _failure(files: Sequence[File], parts: Sequence[Part], failed: dict[Part, st
     ]
     more = [f"and {len(which) - MOST_LISTED:,} more"] if len(which) > MOST_LISTED else []
     return DataError(
-        f"{len(which):,} of {len(parts):,} parts could not be done",
+        f"{len(which):,} of {len(parts):,} parts failed",
         found="\n    ".join([*lines, *more]),
-        do="the same command with --resume tries these again; what is done stays",
+        do="run the same command with --resume to try these again; the others are kept",
     )
