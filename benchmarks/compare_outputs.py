@@ -158,7 +158,7 @@ def runs() -> Iterator[Run]:
             texts = [text for text in _topic(direction, topic) if "\n" not in text]
             options = (("--json",), ())[n]
             yield Run(("evaluate", direction, *options), "\n".join(texts) + "\n")
-    for verb in ("translate", "look", "why", "check", "lesson", "evaluate", "score"):
+    for verb in ("translate", "look", "why", "check", "lesson", "evaluate"):
         yield Run((verb, "--help"))
 
 

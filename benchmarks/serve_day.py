@@ -3,7 +3,7 @@
     python benchmarks/serve_day.py --requests 20000
 
 The day of a small organisation, drawn from a seed: texts of a sentence or several, nearly half of them in a language
-that the server has to find, lists, pages of HTML, Markdown, long texts, streams, alternatives, terms, files, and what
+that the server has to find, lists, pages of HTML, Markdown, long texts, alternatives, terms, files, and what
 clients ask around it. No answer may be an error; the memory is told after every tenth of the day.
 """
 
@@ -22,7 +22,7 @@ from served import SENTENCES, Client, Server, quantile, report, server, texts
 CLIENTS = 16
 TENTHS = 10
 DAY = {  # requests in a thousand
-    **{"text": 400, "found": 300, "list": 30, "html": 60, "markdown": 20, "long": 10, "stream": 10},
+    **{"text": 400, "found": 300, "list": 30, "html": 60, "markdown": 20, "long": 20},
     **{"alternatives": 20, "terms": 20, "file": 10, "detect": 40, "languages": 30, "settings": 20, "health": 30},
 }
 
@@ -68,7 +68,7 @@ def ask(client: Client, what: str, draw: random.Random, lines: list[str]) -> flo
     """One request; the seconds that its answer took."""
     text, other = draw.sample(lines, 2)
     asked: dict[str, Any] = {"q": text, "source": "en", "target": "es"}
-    path = "/stream" if what == "stream" else "/detect" if what == "detect" else "/translate"
+    path = "/detect" if what == "detect" else "/translate"
     if what == "found":
         asked["source"] = "auto"
     elif what == "list":

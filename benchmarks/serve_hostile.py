@@ -28,7 +28,7 @@ from served import Server, report, server
 CLIENTS = 16
 GOOD_EVERY = 50
 PATHS = (
-    *(*["/translate"] * 6, *["/translate_file"] * 4, "/detect", "/detect", "/stream", "/stream"),
+    *(*["/translate"] * 6, *["/translate_file"] * 4, "/detect", "/detect"),
     *("/suggest", "/languages", "/download_file/x", "/health"),
 )
 KINDS = (

@@ -137,11 +137,10 @@ CALLS = {
     "check": ["-m", "lesson", "hello world"],
     "lesson": ["sizes"],
     "train": ["pairs.tsv", "--to", "model"],
-    "data": ["inspect", "pairs.tsv"],
+    "data": ["clean", "pairs.tsv"],
     "evaluate": ["lesson", "--src", "text.txt", "--ref", "text.txt"],
     "import": [".", "--to", "model"],
     "export": ["lesson", "--to", "ctranslate2", "there"],
-    "score": ["-m", "lesson", "hello world", "hola mundo"],
     "serve": ["-m", "nothing-of-that-name", "--port", "0"],
     "keys": ["list", "--keys", "keys.db"],
 }
@@ -167,8 +166,6 @@ def test_no_verb_minds_a_closed_stream(closed: str, tmp_path: Path) -> None:
         assert code in (0, 1), (verb, said)  # not 120: Python's own complaint at exit
         assert "Traceback" not in said, (verb, said)
         assert "Error:" not in said, (verb, said)
-        if closed == ">&-" and verb in ("look", "why", "check", "lesson"):
-            assert (code, "Bad file descriptor" in said) == (1, True), f"{verb}: what was lost is told"
 
 
 def test_a_write_that_fails_names_its_file(tmp_path: Path) -> None:
