@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from served import LENGTHS, SENTENCES, Server, quantile, report, server, texts, until
+from served import LENGTHS, Server, quantile, report, server, texts, until
+from shared import TATOEBA
 from vidrio.documents.polish import as_source
 from vidrio.translate.translator import Translator
 
@@ -34,7 +35,7 @@ class Measured(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--file", type=Path, default=SENTENCES, help="English sentences, one a line")
+    parser.add_argument("--file", type=Path, default=TATOEBA, help="English sentences, one a line")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--texts", type=int, default=3000, help="different ones")
@@ -43,7 +44,7 @@ def main() -> None:
     given = parser.parse_args()
     asked = texts(given.file, given.texts, lengths=given.sentences)
     wanted = offline(asked)
-    with server(*(("--threads", str(given.threads)) if given.threads else ())) as there:
+    with server("--no-page", *(("--threads", str(given.threads)) if given.threads else ())) as there:
         report(**figures(there, asked, wanted, given.seconds, given.clients))
 
 

@@ -11,17 +11,15 @@ time.
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+from shared import SENTENCE, Cost, cost_of
 from vidrio.interop.to_ctranslate2 import write_engine
 from vidrio.model import find
 from vidrio.translate.translator import Translator
 
-SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."
 SCRIPT = """
 import sys, ctranslate2, tokenizers
 folder, fast, beam = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -70,30 +68,19 @@ def measured(commands: dict[str, list[str]], rounds: int, bytecode: str) -> list
     """The medians of rounds in which the commands take turns, after one that does not count."""
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    taken: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(rounds + 1):
         for name, command in commands.items():
-            taken[name].append(cost(command, environment))
+            taken[name].append(cost_of(command, environment))
     medians = []
     for name, costs in taken.items():
-        seconds, processor = (sorted(column) for column in zip(*costs[1:], strict=True))
+        seconds = sorted(cost.seconds for cost in costs[1:])
         quarter = len(seconds) // 4
         medians.append(statistics.median(seconds))
         middle = f"half of them {seconds[quarter]:.3f}–{seconds[-1 - quarter]:.3f}"
-        print(f"{name:<24} {medians[-1]:.3f} s   {middle}   processor {statistics.median(processor):.3f} s", flush=True)
+        processor = statistics.median(cost.processor for cost in costs[1:])
+        print(f"{name:<24} {medians[-1]:.3f} s   {middle}   processor {processor:.3f} s", flush=True)
     return medians
-
-
-def cost(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Seconds, and the processor's seconds."""
-    quiet = subprocess.DEVNULL
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - began
-    if status:
-        raise SystemExit(f"{' '.join(command)} failed")
-    return seconds, usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

@@ -13,13 +13,12 @@ sacreBLEU call on the text. At the end the best model of each on the validation 
 beam 4: BLEU 13a, cased, detokenised.
 
 What is done is kept in --to (each by itself) and not done again: a stopped Vidrio goes on, a stopped JoeyNMT begins
-again. Written there: vidrio.json and joeynmt.json (the curves and test scores), quality.svg. JoeyNMT is installed into
+again. Written there: vidrio.json and joeynmt.json (the curves and test scores). JoeyNMT is installed into
 an environment of its own, which stays in --work.
 """
 
 import argparse
 import json
-import math
 import os
 import shutil
 import signal
@@ -27,13 +26,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
 import joeynmt_peer as peer
-from train_speed import cpu, sentences
+from shared import MULTI30K, processor
+from train_speed import sentences
 from vidrio.commands._lines import read_lines
 from vidrio.learn.plan import Plan, read_plan
 from vidrio.learn.validate import JUDGED, translated
@@ -47,8 +46,6 @@ from vidrio.text.tokens.tokenizer import Tokenizer
 GOAL = 30.0  # BLEU
 TEST = "test_2016_flickr"
 PROBE = 40  # steps from which JoeyNMT's speed is told, before its time begins
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 320, 46, 70, 34, 40
-COLOURS = {"vidrio": "#0b66c3", "joeynmt": "#b3541e"}
 NAMES = {"vidrio": "Vidrio", "joeynmt": "JoeyNMT 2.3.0"}
 
 
@@ -65,7 +62,7 @@ class Found:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/multi30k"), help="with raw/train.en.xz")
+    parser.add_argument("--data", type=Path, default=MULTI30K, help="with raw/train.en.xz")
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--to", type=Path, help="where results and runs are kept [a temporary folder]")
@@ -89,7 +86,6 @@ def main() -> None:
         if is_done(path, given.minutes):
             found[name] = Found(**json.loads(path.read_text(encoding="utf-8")))
     print("\n".join(table(found)))
-    (home / "quality.svg").write_text(picture(found), encoding="utf-8")
     print(f"\nkept in {home}")
 
 
@@ -241,7 +237,7 @@ def validated(log: str) -> list[float]:
 
 def table(found: dict[str, Found]) -> list[str]:
     """The two curves minute by minute, and the scores at the end."""
-    lines = [f"Multi30k English to German, {cpu()}"]
+    lines = [f"Multi30k English to German, {processor()}"]
     for name, one in found.items():
         lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.told}"]
         lines += [
@@ -259,54 +255,6 @@ def table(found: dict[str, Found]) -> list[str]:
 
 def rows(curve: list[tuple[float, float]]) -> list[list[tuple[float, float]]]:
     return [curve[i : i + 10] for i in range(0, len(curve), 10)]
-
-
-def ticks(low: float, high: float, most: int = 5) -> Iterator[float]:
-    """Round numbers from below `low` to above `high`, at equal distances of 1, 2 or 5 · 10ⁿ."""
-    if high - low <= 1e-12 * max(abs(low), abs(high), 1e-12):
-        low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
-    distance = next(power * n for n in (1, 2, 5, 10) if (high - low) / (power * n) <= most)
-    first, last = math.floor(low / distance + 1e-9), math.ceil(high / distance - 1e-9)
-    yield from (n * distance for n in range(first, last + 1))
-
-
-def picture(found: dict[str, Found]) -> str:
-    """Both curves in one picture."""
-    last = max((one.minutes for one in found.values()), default=1.0)
-    marks = list(ticks(0.0, max([GOAL, *(bleu for one in found.values() for _, bleu in one.curve)])))
-
-    def x(minute: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * minute / last
-
-    def y(bleu: float) -> float:
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * bleu / marks[-1]
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-        f'font-size="11" fill="#333"><rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-        f'<text x="{LEFT}" y="18" font-weight="bold">BLEU of {JUDGED} validation sentences, greedy, by minutes</text>',
-    ]
-    for mark in marks:
-        parts.append(f'<path d="M{LEFT} {y(mark):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y(mark) + 4:.1f}" text-anchor="end">{mark:g}</text>')
-    parts += [
-        f'<text x="{x(minute):.1f}" y="{HEIGHT - 22}" text-anchor="middle">{minute:g}</text>'
-        for minute in ticks(0.0, last)
-        if minute <= last
-    ]
-    parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" text-anchor="end">minutes of training</text>')
-    for name, one in found.items():
-        if one.curve:
-            places = [(f"{x(minute):.1f}", f"{y(bleu):.1f}") for minute, bleu in one.curve]
-            line = "L".join(" ".join(place) for place in places)
-            parts.append(f'<path d="M{line}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
-            parts += [f'<circle cx="{a}" cy="{b}" r="2.5" fill="{COLOURS[name]}"/>' for a, b in places]
-            label = NAMES[name].partition(" ")[0]
-            parts.append(
-                f'<text x="{places[-1][0]}" y="{places[-1][1]}" dx="7" dy="4" fill="{COLOURS[name]}">{label}</text>'
-            )
-    return "\n".join([*parts, "</svg>\n"])
 
 
 if __name__ == "__main__":
