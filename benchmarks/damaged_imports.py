@@ -52,8 +52,7 @@ def main() -> None:
 
             def say(said: io.StringIO = said) -> str:
                 text = said.getvalue()
-                said.seek(0)
-                said.truncate()
+                said.seek(said.truncate(0))
                 return text
 
             start = time.perf_counter()

@@ -1,7 +1,7 @@
 """An imported model of the usual size: 6 + 6 layers, width 512, 32,000 pieces and more, random numbers. How long every
 command takes on it, whole processes: by the clock, of the processor (which other work hardly changes), and memory.
 
-    python benchmarks/imported_size.py [--layers 6] [--width 512] [--pieces 32000]
+    python benchmarks/imported_size.py
 """
 
 import argparse
@@ -22,13 +22,10 @@ SENTENCE = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--pieces", type=int, default=32_000)
-    given = parser.parse_args()
+    parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
-        make(home / "hf", given.layers, given.width, given.pieces)
+        make(home / "hf", layers=6, width=512, pieces=32_000)
         ours, bounded = str(home / "ours"), ["-m", str(home / "ours"), "--max-length", "25"]
         lines, references = home / "lines.txt", home / "references.txt"
         lines.write_text(f"{SENTENCE}\n" * 20)

@@ -1,16 +1,18 @@
-"""What looking costs: a full trace, and recomputing every number of it, at the paper's base size.
+"""What looking costs: a full trace and its check at the paper's base size, and the commands as whole processes.
 
     python benchmarks/inside.py [--rounds 5]
 
-Random parameters, float32, 20 source and 20 target tokens, a vocabulary of 8,000.
+The trace: random parameters, float32, 20 source and 20 target tokens, a vocabulary of 8,000. The commands: the packaged
+model, a sentence of 20 words.
 """
 
 import argparse
 import statistics
+import sys
 
 import numpy as np
 
-from shared import processor, timed
+from shared import SENTENCE, cost_of, processor, timed
 from vidrio.glass.numbers.trace import Trace
 from vidrio.glass.paper.transformer import build, translate_forced
 from vidrio.glass.proof.checking import check
@@ -18,6 +20,7 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
 LENGTH, VOCABULARY = 20, 8000
+COMMANDS = (["translate"], ["look"], ["look", "--json"], ["look", "--html", "-"], ["check"])
 
 
 def main() -> None:
@@ -36,10 +39,17 @@ def main() -> None:
         assert not check(traces[0]).wrong
 
     print(processor())
-    for name, run in (("a full trace", traced), ("its check", checked)):
-        times = [timed(run) for _ in range(given.rounds)]
-        print(f"{name}: median {statistics.median(times):.3f} s, from {min(times):.3f} to {max(times):.3f}")
-    print(f"{check(traces[0]).count:,} numbers")
+    show("a full trace", [timed(traced) for _ in range(given.rounds)])
+    show(f"its check, {check(traces[0]).count:,} numbers", [timed(checked) for _ in range(given.rounds)])
+    for words in COMMANDS:
+        command = [sys.executable, "-m", "vidrio", *words, SENTENCE]
+        show(" ".join(["vidrio", *words]), [cost_of(command).seconds for _ in range(given.rounds)])
+
+
+def show(what: str, seconds: list[float]) -> None:
+    print(
+        f"{what}: median {statistics.median(seconds):.3f} s, from {min(seconds):.3f} to {max(seconds):.3f}", flush=True
+    )
 
 
 if __name__ == "__main__":

@@ -40,11 +40,10 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--texts", type=int, default=3000, help="different ones")
     parser.add_argument("--sentences", type=int, nargs="+", default=LENGTHS, help="of a text, one of these")
-    parser.add_argument("--threads", type=int, help="of vidrio serve")
     given = parser.parse_args()
     asked = texts(given.file, given.texts, lengths=given.sentences)
     wanted = offline(asked)
-    with server("--no-page", *(("--threads", str(given.threads)) if given.threads else ())) as there:
+    with server("--no-page") as there:
         report(**figures(there, asked, wanted, given.seconds, given.clients))
 
 

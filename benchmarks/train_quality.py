@@ -1,10 +1,10 @@
 """How good a translator is after so many minutes, beside JoeyNMT 2.3.0: Multi30k English to German on two cores.
 
     python benchmarks/train_quality.py [--minutes 20] [--data ../shared/data/multi30k] [--to FOLDER] [--threads 2]
-        [--only vidrio|joeynmt] [--preset small --vocabulary 8000]
+        [--only vidrio|joeynmt]
 
 First `vidrio train` on the raw files, with nothing told but the time, then JoeyNMT, never both at once. JoeyNMT gets
-the model that Vidrio has chosen (or --preset's): its sizes, its tokens, and its recipe: batches, highest rate, dropout,
+the model that Vidrio has chosen: its sizes, its tokens, and its recipe: batches, highest rate, dropout,
 label smoothing, and its warm-up, but no more than a tenth of the steps. It has neither a rate that falls to 0 in a
 given time nor a running mean of the parameters, and computes in float32; its rate falls with one over the square root
 of the step. Vidrio's time is that of training and validating, JoeyNMT's that of training alone, since it validates more
@@ -43,7 +43,6 @@ from vidrio.model.parameters import count
 from vidrio.score.metrics import corpus_scores, quick_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 
-GOAL = 30.0  # BLEU
 TEST = "test_2016_flickr"
 PROBE = 40  # steps from which JoeyNMT's speed is told, before its time begins
 NAMES = {"vidrio": "Vidrio", "joeynmt": "JoeyNMT 2.3.0"}
@@ -57,7 +56,7 @@ class Found:
     curve: list[tuple[float, float]]  # (minutes, BLEU of the validation sentences)
     test: float  # BLEU
     signature: str
-    told: str  # the model and how it was trained, in words
+    model: str  # and how it was trained, in words
 
 
 def main() -> None:
@@ -67,8 +66,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--to", type=Path, help="where results and runs are kept [a temporary folder]")
     parser.add_argument("--only", choices=list(NAMES), help="do one of them, and tell what there is")
-    parser.add_argument("--preset", help="sizes for both [what Vidrio chooses]")
-    parser.add_argument("--vocabulary", type=int, help="tokens for both [what Vidrio chooses]")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "vidrio-benchmarks")
     given = parser.parse_args()
     home = (given.to or Path(tempfile.mkdtemp(prefix="vidrio-quality-"))).absolute()
@@ -111,8 +108,6 @@ def ours(home: Path, given: argparse.Namespace) -> Found:
         command += [word for side in ("en", "de") for word in (option, str(raw / f"{part}.{side}"))]
     command += ["--to", str(folder), "--time", f"{round(60 * given.minutes)}s", "--languages", "en,de"]
     command += ["--threads", str(given.threads)]
-    command += ["--preset", given.preset] if given.preset else []
-    command += ["--vocabulary", str(given.vocabulary)] if given.vocabulary else []
     subprocess.run(command, check=True)
     records, plan = metrics(folder / "run"), plan_of(home)
     minutes = when([record for record in records if record["kind"] == "step"])
@@ -236,25 +231,13 @@ def validated(log: str) -> list[float]:
 
 
 def table(found: dict[str, Found]) -> list[str]:
-    """The two curves minute by minute, and the scores at the end."""
+    """The curve minute by minute, and the score at the end, of each."""
     lines = [f"Multi30k English to German, {processor()}"]
     for name, one in found.items():
-        lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.told}"]
-        lines += [
-            "  minute  "
-            + "".join(f"{minute:7.1f}" for minute, _ in row)
-            + "\n  BLEU    "
-            + "".join(f"{bleu:7.1f}" for _, bleu in row)
-            for row in rows(one.curve)
-        ]
+        lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.model}"]
+        lines += [f"  minute {minute:5.1f}  BLEU {bleu:5.1f}" for minute, bleu in one.curve]
         lines += [f"  {TEST}: BLEU {one.test:.2f}   {one.signature}"]
-    if "vidrio" in found:
-        lines += ["", f"goal: {GOAL:g} BLEU; {'reached' if found['vidrio'].test >= GOAL else 'not reached'}"]
     return lines
-
-
-def rows(curve: list[tuple[float, float]]) -> list[list[tuple[float, float]]]:
-    return [curve[i : i + 10] for i in range(0, len(curve), 10)]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ JoeyNMT is installed into an environment of its own, which stays in --work for t
 """
 
 import argparse
-import json
 import lzma
 import shutil
 import statistics
@@ -151,7 +150,6 @@ def main() -> None:
     for name, told in speeds.items():
         print(f"{name:32} {middle[name]:8,.0f} tokens/s   (turns: {min(told):,.0f} to {max(told):,.0f})")
     print(f"ratio: {middle['vidrio'] / middle['joeynmt']:.1f}")
-    print(json.dumps({"speeds": speeds, "ratio": middle["vidrio"] / middle["joeynmt"]}))
 
 
 if __name__ == "__main__":
