@@ -22,7 +22,9 @@ def main() -> None:
     parser.add_argument("--english", type=Path, default=TATOEBA)
     parser.add_argument("--spanish", type=Path, default=TATOEBA.with_suffix(".es"))
     given = parser.parse_args()
-    pairs = [(text, code) for code, file in (("en", given.english), ("es", given.spanish)) for text in first(file)]
+    pairs = [
+        (text, code) for code, file in (("en", given.english), ("es", given.spanish)) for text in lines_of(file)[:FIRST]
+    ]
     short = sum(len(text) < SHORT for text, _ in pairs)
     for name, make in (("py3langid", py3langid), ("lingua", lingua), ("langdetect", langdetect)):
         try:
@@ -38,10 +40,6 @@ def main() -> None:
         print(
             f"{name}: {len(wrong)} of {len(pairs)} wrong, {wrong_short} of the {short} short ones; {each:.2f} ms each"
         )
-
-
-def first(file: Path) -> list[str]:
-    return lines_of(file)[:FIRST]
 
 
 def py3langid() -> Callable[[str], str]:

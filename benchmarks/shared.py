@@ -11,13 +11,12 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
-DATA = Path("../shared/data")  # where the data sets are, unless an option says otherwise
-ENGLISH_SPANISH, MULTI30K = DATA / "en-es", DATA / "multi30k"
+# Where the data sets are, unless an option says otherwise.
+ENGLISH_SPANISH, MULTI30K = Path("../shared/data/en-es"), Path("../shared/data/multi30k")
 TATOEBA = ENGLISH_SPANISH / "test/tatoeba-test-v2020-07-28.en"
 # 20 words, 25 tokens: long enough for a sentence, short enough for a screen.
 SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."
 
-# A small process starts the command, because a child's peak of memory counts its parent's.
 MEASURED = """
 import os, subprocess, sys, time
 began = time.perf_counter()
@@ -36,7 +35,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(command: Sequence[str], environment: dict[str, str] | None = None) -> Cost:
-    """Run a command to its end; it must succeed."""
+    """Run a command, which must succeed, from a small process: a child's peak of memory counts its parent's."""
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *command], capture_output=True, text=True, check=True, env=environment
     )
