@@ -82,14 +82,21 @@ class Translator:
         return _reopened, (self.folder.absolute(), self._workers, self.options, self.look)
 
     @overload
-    def translate(self, text: str, options: Options | None = None) -> Translation: ...  # type: ignore[overload-overlap]
+    def translate(  # type: ignore[overload-overlap]
+        self, text: str, options: Options | None = None, stopped: Stopped = None
+    ) -> Translation: ...
     @overload
-    def translate(self, text: Sequence[str], options: Options | None = None) -> list[Translation]: ...
+    def translate(
+        self, text: Sequence[str], options: Options | None = None, stopped: Stopped = None
+    ) -> list[Translation]: ...
 
-    def translate(self, text: str | Sequence[str], options: Options | None = None) -> Translation | list[Translation]:
-        """Translate a text, or each of several; the options are the model's own unless given."""
+    def translate(
+        self, text: str | Sequence[str], options: Options | None = None, stopped: Stopped = None
+    ) -> Translation | list[Translation]:
+        """Translate a text, or each of several; the options are the model's own unless given. When `stopped` says that
+        nobody wants them any more, it ends in a CancelledError."""
         texts = [text] if isinstance(text, str) else text
-        found = self._translate(texts, options or self.options, {})
+        found = self._translate(texts, options or self.options, {}, stopped)
         return found[0] if isinstance(text, str) else found
 
     def stream(self, texts: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
