@@ -1,18 +1,15 @@
-"""A lexicon that lies with a model: how it is learned, how it is looked into, and what it helps with."""
+"""A lexicon that lies with a model: how it is looked into, and what it helps with."""
 
 import random
 from dataclasses import replace
 from pathlib import Path
-from string import ascii_lowercase
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.errors import ModelError
 from vidrio.hypothesis import Sampling
-from vidrio.learn.lexicon import lexicon
 from vidrio.model.find import find
 from vidrio.translate import lexicon as module
 from vidrio.translate.lexicon import (
@@ -106,49 +103,6 @@ def test_the_packaged_lists_are_sorted_and_whole(model: str) -> None:
     for line in random.Random(1).sample(words, 500):
         assert words_of(line.decode()) == {line.decode()}
         assert there.invented("", line.decode()) == set()
-
-
-# --- learning it ------------------------------------------------------------------------------------------------------
-
-
-def test_words_that_translate_each_other_are_found_among_their_neighbours() -> None:
-    """A sentence has six of 676 words, in any order; one word seldom stands without another."""
-    chance = random.Random(3)
-    words = {f"wo{a}{b}": f"pa{a}{b}" for a in ascii_lowercase for b in ascii_lowercase}
-    pairs = []
-    for _ in range(1000):
-        some = chance.sample(sorted(words), 6)
-        some += ["stone", "rolling"] if chance.random() < 0.01 else ["stone"] if chance.random() < 0.005 else []
-        there = [{**words, "stone": "Piedra", "rolling": "rodante"}[word] for word in some]
-        chance.shuffle(there)
-        pairs.append((" ".join(["The", *some]), " ".join(["El", *there]) + "."))
-    found = lexicon(pairs)
-    best: dict[str, str] = {}
-    for word, translation, probability in sorted(found, key=lambda entry: entry[2]):
-        assert 0 < probability <= 1
-        best[word] = translation
-    assert best.pop("stone") == "Piedra"  # as it is mostly written
-    assert best.pop("rolling") == "rodante"
-    assert best == {word: words[word] for word in best}
-    assert len(best) > 600  # the others were seen too seldom
-    assert {"the", "el"}.isdisjoint(best)
-
-
-def test_what_was_seen_in_one_pair_is_no_entry() -> None:
-    assert lexicon([("one stone", "una piedra"), ("two birds", "dos pájaros")]) == []
-    assert lexicon([]) == lexicon([("", "")]) == lexicon([("1 + 1", "2")]) == []
-
-
-def test_it_does_not_depend_on_how_many_pairs_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    chance = random.Random(5)
-    words = [f"w{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
-    pairs = [(" ".join(some), " ".join(w[::-1] for w in some)) for some in (chance.sample(words, 4) for _ in range(90))]
-    whole = lexicon(pairs)
-    assert whole
-    monkeypatch.setattr("vidrio.learn.lexicon.AT_ONCE", 7)
-    parts = lexicon(pairs)
-    assert [entry[:2] for entry in parts] == [entry[:2] for entry in whole]
-    np.testing.assert_allclose([entry[2] for entry in parts], [entry[2] for entry in whole])
 
 
 # --- what it helps with -----------------------------------------------------------------------------------------------
