@@ -26,7 +26,7 @@ SENTENCES = ["The house is red.", "I bought a new car.", "Where is my book?", "W
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     files = tmp_path_factory.mktemp("files")
-    with server("--model", "en-es", "--metrics", "--files", str(files)) as there:
+    with server("--no-page", "--model", "en-es", "--metrics", "--files", str(files)) as there:
         yield there
 
 
@@ -69,7 +69,6 @@ def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() 
     [
         ("serve_load.py", "--seconds", "8", "--texts", "20"),
         ("serve_hostile.py", "--requests", "2000"),
-        ("serve_day.py", "--requests", "1000"),
     ],
     ids=lambda arguments: arguments[0],
 )
