@@ -254,7 +254,7 @@ def test_opus(
     assert "2 pairs in opus.Books.en-es.tsv" in capsys.readouterr().out
     opus(server, **{**files, "Books.en-es.es": "Uno.\n"})
     assert run("get", "opus:Books:en-es", "--to", "other.tsv") == 1
-    assert "part after 1 lines" in capsys.readouterr().err
+    assert "one ends after 1 lines" in capsys.readouterr().err
     opus(server, **{"Books.en-es.en": "One.\n"})
     assert run("get", "opus:Books:en-es", "--to", "other.tsv") == 1
     assert "does not hold one file that ends in .es" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from vidrio.commands._progress import Console
 def command(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
     """Fetch the pairs NAME: tatoeba:eng-spa, or opus:CORPUS:en-es.
 
-    Beside FILE.tsv, FILE.tsv.origin.json tells licence and attribution; both go into the card of a model that learns
+    Beside FILE.tsv, FILE.tsv.origin.json has licence and attribution; both go into the card of a model that learns
     from it.
     """
     from vidrio.data.sources import get

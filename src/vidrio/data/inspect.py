@@ -18,7 +18,7 @@ _SAMPLES = 5
 
 @dataclass
 class Side:
-    """The sentences of one language that are kept."""
+    """The clean sentences of one language."""
 
     words: int = 0
     characters: int = 0
@@ -40,7 +40,7 @@ class Side:
 
 @dataclass
 class Survey:
-    """All that `vidrio data inspect` tells."""
+    """All that `vidrio data inspect` shows."""
 
     corpora: Sequence[Corpus]
     tally: Tally = field(default_factory=Tally)

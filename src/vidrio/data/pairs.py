@@ -331,7 +331,7 @@ def _layout_of_cells(
 
 
 def _layout_of_record(record: Mapping[str, Any], columns: Names | None, languages: Names) -> Layout | None:
-    """The layout of named fields, from the first record; None if it cannot be told."""
+    """The layout of named fields, from the first record; None if it is not clear."""
     if columns:
         there = all(value_of(record, name) is not None for name in columns)
         return Layout(*columns, True, f"source {columns[0]!r}, target {columns[1]!r}") if there else None

@@ -45,7 +45,7 @@ class Training:
     encodings: Sequence[Examples]  # the same pairs in one encoding or several; each pass takes the next
     recipe: Recipe
     validate: Validate
-    run: Path | None = None  # where everything is kept that is needed to go on after a kill
+    run: Path | None = None  # the folder with all that is needed to continue after a kill
     processes: Processes = ALONE
 
 

@@ -77,7 +77,7 @@ class Task:
 
 
 def make_task(request: Request, before: Plan | None, progress: Progress) -> Task:
-    """What the request asks for, found made or made now; a run that goes on refuses anything else untouched."""
+    """What the request asks for, made now or earlier; a run that goes on refuses anything else, untouched."""
     material, kind = request.material, request.choices.task
     dev, test, files = (_corpora(request, names) for names in (material.dev, material.test, material.names))
     wishes = replace(

@@ -69,7 +69,7 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
 
 
 def planned(request: Request, device: torch.device, processes: Processes, reporter: Reporter) -> tuple[Task, Plan]:
-    """The data, made or found made, and the plan: the run's, or a new one."""
+    """The data, prepared now or earlier, and the plan: the run's, or a new one."""
     before = read_plan(request.run)
     choose.refuse_nonsense(request, before)
     plan = None if before is None else choose.continued(before, request.choices, processes.size)
