@@ -8,7 +8,6 @@ import pytest
 
 from vidrio.learn.machine import settle
 
-
 # What a long training leaves behind: among many blocks that are free, here and there one that is still in use.
 SCATTERED = """
 import numpy as np

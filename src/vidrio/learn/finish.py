@@ -212,7 +212,7 @@ def trainings(about: About) -> list[dict[str, Any]]:
 
 def versions() -> dict[str, str]:
     """Of everything that has a say in what comes out."""
-    libraries = ("numpy", "torch", "tokenizers", "sacrebleu", "ctranslate2")
+    libraries = ("numpy", "torch", "tokenizers", "sacrebleu")
     return {"vidrio": __version__, "python": platform.python_version()} | {name: version(name) for name in libraries}
 
 
