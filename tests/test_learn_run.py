@@ -35,8 +35,7 @@ from vidrio.learn.choose import (
     new_plan,
 )
 from vidrio.learn.finish import Learned, write_model
-from vidrio.learn.plan import Plan, Recipe, Stop, duration
-from vidrio.learn.request import Choices, Material, Reporter, Request
+from vidrio.learn.plan import Choices, Material, Plan, Recipe, Reporter, Request, Stop, duration
 from vidrio.learn.task import VOCABULARY_FOR, make_task
 from vidrio.learn.validate import translate
 from vidrio.model.folder import read_config, read_parameters

@@ -13,8 +13,7 @@ import torch
 
 from vidrio.errors import RunError
 from vidrio.learn.machine import find_device
-from vidrio.learn.plan import Plan, Recipe, Stop, cannot_change
-from vidrio.learn.request import Choices, Request
+from vidrio.learn.plan import Choices, Plan, Recipe, Request, Stop, cannot_change
 from vidrio.learn.task import Task
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.parameters import count

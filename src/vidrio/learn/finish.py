@@ -19,8 +19,7 @@ from vidrio.learn import model, run_files
 from vidrio.learn.choose import METRICS_OF, OWN_SIZES
 from vidrio.learn.loop import rank
 from vidrio.learn.parameters import Parameters
-from vidrio.learn.plan import METRICS, Plan
-from vidrio.learn.request import Material, Request
+from vidrio.learn.plan import METRICS, Material, Plan, Request
 from vidrio.learn.state import State
 from vidrio.learn.task import Task
 from vidrio.learn.validate import validation
