@@ -1,6 +1,7 @@
 """A lexicon that lies with a model: how it is looked into, and what it helps with."""
 
 import random
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,7 +140,7 @@ def test_a_word_that_it_knows_stays_though_no_list_has_it(translator: Translator
 
 
 def test_several_words_of_a_sentence(translator: Translator) -> None:
-    without = translator.__copy__()
+    without = copy(translator)
     without.lexicon = None
     text = "The stove and the surname are unbearable."
     assert translator.lexicon
@@ -151,7 +152,7 @@ def test_several_words_of_a_sentence(translator: Translator) -> None:
 
 
 def test_nothing_is_put_in_place_without_a_lexicon_or_a_beam_or_where_one_has_drawn(translator: Translator) -> None:
-    without = translator.__copy__()
+    without = copy(translator)
     without.lexicon = None
     assert without.translate(SURNAME).text == "¿Cómo se pronuncia tu momento?"
     for options in (
@@ -192,8 +193,8 @@ def test_a_translation_does_not_depend_on_those_beside_it(translator: Translator
 
 def test_the_model_is_asked_only_where_there_is_doubt(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    score = translator.engine.score
-    monkeypatch.setattr(translator.engine, "score", lambda pairs: asked.append(len(pairs)) or score(pairs))
+    forced = translator.engine.forced
+    monkeypatch.setattr(translator.engine, "forced", lambda pairs: asked.append(len(pairs)) or forced(pairs))
     translator.translate(["Good morning.", "The cat sleeps.", "I have two dogs.", SURNAME])
     assert [count for count in asked if count] == [1, 1]  # what was written, and what it became
 

@@ -209,7 +209,7 @@ def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
         raise RunError(
             "the loss does not move: nothing is being learned",
             found=f"{state.first_loss:.3f} at the start, {loss:.3f} after {state.step:,} steps",
-            do="look at the data (vidrio data inspect), or try another --rate",
+            do="look at the data (vidrio data clean), or try another --rate",
         )
     rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(state.step, state.share)
     record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss, "rate": rate}
