@@ -105,12 +105,9 @@ MOST_PARAMETERS = 6
 # Functions that take more, and still have to take fewer, or one request object. Exact, like STILL_WRONG.
 MANY_PARAMETERS: set[str] = set()
 
-# JSON is written by one function, which knows what to do with NaN. The others still write it themselves; exact too.
+# JSON is written by one function, which knows what to do with NaN. Who still writes it otherwise; exact too.
 JSON_WRITER = "model.json_text"
-JSON_WRITERS = {
-    "lessons.values_file",
-    "lessons.values_reader",
-}
+JSON_WRITERS: set[str] = set()
 
 
 # --- rooms ------------------------------------------------------------------------------------------------------------

@@ -17,19 +17,14 @@ import numpy as np
 from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.glass.numbers.trace import Trace
 from vidrio.hypothesis import Options, default_options
-from vidrio.lessons import values_file
-from vidrio.lessons.runs import MOST_WORDS, Lesson
 from vidrio.look.changed import BeforeAfter, with_changes
 from vidrio.look.run import LoadedModel, Look, Printed, look, open_model
 from vidrio.model import find as models
-from vidrio.model.config import DecodingDefaults
-from vidrio.model.folder import About
 from vidrio.search import Tree
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 
 RUNS = 6  # kept, the last ones asked for; a long sentence of the packaged model has 100 MB of numbers
-EXAMPLES = {"worked-example": "corrected", "worked-example-printed": "printed"}  # the lesson's machine, and its modes
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
 K = TypeVar("K")
@@ -113,7 +108,7 @@ class Looking:
         known = next((name for name, path in packaged.items() if path == first), first.name)
         self.folders: dict[str, Path] = {known: first, **{n: p for n, p in packaged.items() if n != known}}
         self.default = known
-        self.models = [*self.folders, *(name for name in EXAMPLES if name not in self.folders)]
+        self.models = list(self.folders)
         self._loaded: Recent[tuple[str, str], Loaded] = Recent(2 * len(self.models))
         self._translated: Recent[Asked, Translation] = Recent(64)
         self._searched: Recent[Asked, Look] = Recent(RUNS)
@@ -124,8 +119,6 @@ class Looking:
             raise ModelError(f"this server has no model {name!r}", found=", ".join(self.models), do="name one of them")
         if numbers not in NUMBERS:
             raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
-        if name not in self.folders:
-            return self._loaded.get((name, ""), lambda: _example(name))
         return self._loaded.get((name, numbers), lambda: _load(name, self.folders[name], NUMBERS[numbers]))
 
     def learned(self, name: str) -> LoadedModel:
@@ -185,18 +178,6 @@ class Looking:
 
 def _load(name: str, folder: Path, dtype: type | None) -> Loaded:
     glass = open_model(folder, dtype)
-    translator = Translator.load(folder) if glass.config.shape == "encoder-decoder" else None
+    translates = glass.config.shape == "encoder-decoder" and name not in models.WORKED_EXAMPLES
+    translator = Translator.load(folder) if translates else None
     return Loaded(name, glass, translator)
-
-
-def _example(name: str) -> Loaded:
-    """The first document's worked example: its matrices, computed right or as it prints."""
-    lesson = Lesson(EXAMPLES[name], values_file.of_the_post())
-    values = lesson.values
-    decoding = DecodingDefaults(beam=1, max_length=MOST_WORDS)
-    config = replace(values.config, decoding=decoding)
-    machine = replace(lesson.machine, config=config)
-    about = About(name=name, source_language="en", target_language="es", provenance={"about": values.about})
-    nowhere = Path(values_file.__file__).parent  # no folder holds its numbers
-    glass = LoadedModel(config, about, machine, values.tokenizer, values.tokenizer, nowhere)
-    return Loaded(name, glass, None)
