@@ -9,7 +9,8 @@
     ```text, ```mermaid and other prose    are read by people only
 
 Words after the language say more: `output` on a text block: exactly what the block before it printed, in the same
-notation. `more` on a script: it goes on from those before it, back to one without. `slow`: run by `make slow`. `network`, `gpu`: not run. What is not run must still name real verbs and options.
+notation. `more` on a script: it goes on from those before it, back to one without. `slow`: run by `make slow`.
+`network`, `gpu`: not run. What is not run must still name real verbs and options.
 
 Five commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
 `make hello` installs nothing anew, other make goals are looked up and not run, `pip install` must

@@ -1,4 +1,4 @@
-"""Every code block of README.md, the other pages at the root, docs/ and the lessons is run; their links lead somewhere."""
+"""Every code block of README.md, the other pages at the root, docs/ and the lessons is run; links lead somewhere."""
 
 import re
 from pathlib import Path

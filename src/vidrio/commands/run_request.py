@@ -61,7 +61,7 @@ _WHATIF = (
         "--set",
         metavar="ADDRESS=X",
         multiple=True,
-        help="A parameter or a number on the way; [2,*] is a row, no index at all is all of it. X: 1, or [[1,0],[0,1]].",
+        help="A parameter or a number on the way; [2,*] is a row, no index at all is all of it. X: 1 or [[1,0],[0,1]].",
     ),
     click.option("--scale", metavar="ADDRESS=X", multiple=True, help="The same, times X."),
     click.option(
@@ -164,9 +164,8 @@ class RunRequest:
         told = [(name.replace("_", "-"), str(value)) for name, value in again.items() if value is not None]
         words = [part for option, value in told for part in (f"--{option}", value)]
         own = values_of(self.values)
-        whatif = [
-            part for option, change in self.whatif if (option, change) not in own for part in (f"--{option}", change)
-        ]
+        asked = [pair for pair in self.whatif if pair not in own]
+        whatif = [part for option, change in asked for part in (f"--{option}", change)]
         return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *whatif))
 
 

@@ -84,7 +84,7 @@ def sections(name: str) -> list[Section]:
         elif line.startswith(("# ", "## ")) and not fence:
             if text.strip():
                 found[-1].parts.append(text.strip("\n"))
-            found.append(Section(line.lstrip("#").strip()))
+            found.append(Section(re.sub(r"^#+ *(?:\d+\. )?", "", line).strip()))
             prose = [line]
         else:
             prose.append(line)

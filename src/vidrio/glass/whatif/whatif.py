@@ -227,10 +227,8 @@ def _edit(option: str, words: str, before: Trace) -> Change:
         return True
 
     if address.name in before and not fits(before.array(address.name)):
-        shape = " × ".join(map(str, value.shape)) or "1"
-        raise AddressError(
-            f"{shape} numbers do not fit", found=f"{address.name} has {before.array(address.name).shape}"
-        )
+        given, has = (" × ".join(map(str, array.shape)) for array in (value, before.array(address.name)))
+        raise AddressError(f"{given} numbers do not fit", found=f"{address.name} has {has}")
 
     def altered(array: Array) -> Array:
         if not fits(array):
