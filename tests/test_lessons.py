@@ -17,6 +17,7 @@ from vidrio.cli import vidrio
 from vidrio.errors import ConfigError, LessonError
 from vidrio.glass.numbers.trace import Trace
 from vidrio.lessons import run
+from vidrio.lessons.html import contents, fragment_of, section_html
 from vidrio.look.changed import look_changed
 from vidrio.look.run import open_model
 from vidrio.model.find import WORKED_EXAMPLES, find
@@ -289,3 +290,29 @@ def test_the_command() -> None:
 
 def test_every_lesson_is_listed() -> None:
     assert sorted(run.NAMES) == sorted(page.stem for page in run.FOLDER.glob("*.md"))
+
+
+# --- as the page shows it ---------------------------------------------------------------------------------------------
+
+
+def test_a_command_is_a_link_to_what_it_shows() -> None:
+    command = (
+        'vidrio look "hello world" --model lesson --precision 8 --divisor 30 --at enc.0.self.WO --at enc.0.self.out'
+    )
+    view = "#lesson=nan%2F1&text=hello+world&model=lesson&open=enc.0&if=divisor%3A30"
+    assert fragment_of(command, "nan/1") == view
+    why = fragment_of('vidrio why "out.logits[0,hola]" "hello world" --model lesson', "nan/1")
+    assert why == "#lesson=nan%2F1&text=hello+world&model=lesson&at=out.logits%5B0%2Chola%5D&open=out"
+    for elsewhere in ("vidrio look a --values my.toml", "vidrio --version", "vidrio lesson nan"):
+        assert fragment_of(elsewhere, "nan/1") == ""
+
+
+def test_every_section_becomes_html() -> None:
+    for lesson in contents():
+        for section in run.sections(str(lesson["name"])):
+            told = section_html(str(lesson["name"]), section)
+            assert "```" not in told
+            assert ".md" not in told
+            assert section.title.split()[0] in told
+    told = section_html("nan", run.sections("nan")[4])
+    assert 'href="#lesson=errata%2F10"' in told

@@ -93,7 +93,7 @@ LIBRARIES = {
     "prometheus_client": ("serve",),
     "py3langid": ("serve",),
     "justhtml": ("documents",),
-    "markdown_it": ("documents",),
+    "markdown_it": ("documents", "lessons"),
     "polib": ("documents",),
 }
 

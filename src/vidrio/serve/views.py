@@ -1,6 +1,7 @@
 """What the page asks for, as a router: one sentence looked into, its numbers by address, the receipt of one of them.
 
     GET  /api/models     what may be looked into
+    GET  /api/lessons    the lessons and their sections; /api/lessons/NAME/NUMBER: one of them as HTML
     POST /api/machine    a model's quantities, along the way of the data
     POST /api/translate  only the translation, at once
     POST /api/run        one sentence looked into: tokens, steps with the likeliest next words, what changes did
@@ -30,6 +31,8 @@ from safetensors.numpy import save
 from vidrio.errors import InputError
 from vidrio.glass.numbers.stages import stages_of
 from vidrio.hypothesis import Sampling
+from vidrio.lessons.html import contents, section_html
+from vidrio.lessons.run import chosen
 from vidrio.look import history, run_data
 from vidrio.look.blocks_data import as_data
 from vidrio.look.curves import metrics, panels
@@ -107,6 +110,15 @@ def router(looking: Looking) -> APIRouter:
     @api.get("/models")
     def models() -> Any:
         return {"default": looking.default, "models": looking.models}
+
+    @api.get("/lessons")
+    def lessons() -> Any:
+        return contents()
+
+    @api.get("/lessons/{name}/{number}")
+    def lesson(name: str, number: int) -> Any:
+        (section,) = chosen(name, str(number))
+        return {"title": section.title, "html": section_html(name, section)}
 
     @api.post("/machine")
     def machine(look: Look) -> Any:
