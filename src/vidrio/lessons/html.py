@@ -38,10 +38,10 @@ def _linked(line: str, place: str) -> str:
 def fragment_of(command: str, place: str) -> str:
     """The page's address of what `vidrio look` or `vidrio why` shows; nothing where the page cannot."""
     _, verb, *words = shlex.split(command)
-    given, changes = {"look": [], "why": []}.get(verb), list[tuple[str, str]]()
-    view = {"lesson": place, "text": "", "model": "", "at": "", "open": ""}
-    if given is None:
+    if verb not in ("look", "why"):
         return ""
+    given, changes = list[str](), list[tuple[str, str]]()
+    view = {"lesson": place, "text": "", "model": "", "at": "", "open": ""}
     rest = iter(words)
     for word in rest:
         option = word.removeprefix("--")
