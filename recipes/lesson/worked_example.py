@@ -1,10 +1,10 @@
-"""How the worked example's model folders were made: the post's numbers, and in the place of those that it drew, one draw.
+"""How the worked example's model folders were made: the post's numbers, and one draw for those that it drew.
 
     python recipes/lesson/worked_example.py [FOLDER]
 
-The post gives no seed, so what it drew is lost: from N(0, 1), parameter after parameter in the order of
-`parameter_specs`, layer norms with γ 1 and β 0. `worked-example` computes the paper's positions; `worked-example-printed`
-holds the post's own table of them, which no formula gives.
+The post gives no seed, so what it drew is lost. Here it is drawn from N(0, 1), parameter after parameter in the order
+of `parameter_specs`; layer norms have γ 1 and β 0. `worked-example` computes the paper's positions;
+`worked-example-printed` holds the post's own table of them, which no formula gives.
 """
 
 import sys
@@ -24,10 +24,10 @@ FOLDER = Path(__file__).parents[2] / "src/vidrio/lessons"
 SEED = 2017
 LONGEST = 3  # words; the post's program stops there
 ABOUT = (
-    "The embeddings, the matrices WQ, WK, WV, WO of enc.0.self and the vocabulary are the post's. Every other number was "
-    f"drawn once, from N(0, 1), with numpy.random.Generator(numpy.random.PCG64({SEED})).standard_normal."
+    "The embeddings, the matrices WQ, WK, WV, WO of enc.0.self and the vocabulary are the post's. Every other number "
+    f"was drawn once, from N(0, 1), with numpy.random.Generator(numpy.random.PCG64({SEED})).standard_normal."
 )
-# The post gives hello, world and SOS at its beginning, and draws a table for all words at its end: the others are from there.
+# The post gives hello, world and SOS at its beginning; the others are from the table that it draws at its end.
 EMBEDDINGS = {
     "hello": [1, 2, 3, 4],
     "mundo": [-0.59563791, -0.63389256, 1.70663692, -0.99495115],
