@@ -7,9 +7,10 @@ import time
 
 import numpy as np
 
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.transformer import build, translate_forced
-from vidrio.glass.proof.checking import check
+from vidrio.glass.checking import check
+from vidrio.glass.machine import build
+from vidrio.glass.trace import Trace
+from vidrio.glass.walk import translate_forced
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 
@@ -18,7 +19,7 @@ def main() -> None:
     config = ModelConfig(source_vocabulary=8000, target_vocabulary=8000)
     generator = np.random.default_rng(0)
     trace = Trace(build(config, random_parameters(config, generator), np.float32))
-    translate_forced(trace.machine, range(20), range(20), trace.tap)
+    translate_forced(trace.machine.tapped(trace.tap), range(20), range(20))
     began = time.perf_counter()
     checked = check(trace)
     seconds = time.perf_counter() - began

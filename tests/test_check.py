@@ -2,6 +2,7 @@
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +13,15 @@ from small_models import write_model
 from traced import CHOICES, make_machine, make_trace
 from vidrio import cli
 from vidrio.errors import AddressError, ModelError
-from vidrio.glass.numbers.trace import parse_address
-from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic
-from vidrio.glass.paper.engine import IN_ORDER, WHOLE_NUMBERS
-from vidrio.glass.proof.arrays import recomputed
-from vidrio.glass.proof.cells import Cells
-from vidrio.glass.proof.checking import check, check_following, check_steps, chosen, recomputed_names
-from vidrio.glass.proof.expressions import bounded
-from vidrio.glass.proof.operations import expression
-from vidrio.glass.proof.receipts import At
-from vidrio.glass.proof.stored import check_file, stored
+from vidrio.glass.arrays import recomputed
+from vidrio.glass.cells import Cells
+from vidrio.glass.checking import check, check_following, check_steps, chosen, recomputed_names
+from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.expressions import bounded
+from vidrio.glass.operations import OPERATIONS
+from vidrio.glass.receipts import At, expression
+from vidrio.glass.stored import check_file, stored
+from vidrio.glass.trace import parse_address
 from vidrio.look import checked as report
 from vidrio.look.changed import look_changed
 from vidrio.look.run import open_model
@@ -235,13 +235,11 @@ def test_checks_agree_in_words(capsys: pytest.CaptureFixture[str], options: list
 def test_a_check_that_fails_says_where_and_exits_with_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vidrio.glass.paper.arithmetic import FLOAT
-
     def slipped(x: np.ndarray) -> np.ndarray:
         exps = np.exp(x - x.max())
         return exps / exps.sum(axis=(-1, -2), keepdims=True) * x.shape[-2]
 
-    monkeypatch.setitem(vars(FLOAT), "softmax", slipped)
+    monkeypatch.setitem(OPERATIONS, "softmax", replace(OPERATIONS["softmax"], run=slipped))
     code, out, _ = vidrio(capsys, "check", "hello world", "--model", "lesson")
     assert code == 1
     assert "NOT everything agrees" in out

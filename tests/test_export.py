@@ -23,8 +23,8 @@ from marian_models import ENGLISH, SPANISH, searched, sentences, write_marian
 from small_models import write_model
 from vidrio.cli import main
 from vidrio.errors import ModelError
-from vidrio.glass.paper.decoding import encode
-from vidrio.glass.paper.transformer import build, decode, logits
+from vidrio.glass.machine import build
+from vidrio.glass.walk import decode, encode, logits
 from vidrio.hypothesis import default_options
 from vidrio.interop import to_ctranslate2
 from vidrio.interop.exporting import export_model

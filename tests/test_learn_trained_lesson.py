@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from vidrio.glass.paper.transformer import Machine, build
+
 from vidrio.hypothesis import default_options
 from vidrio.learn.run_files import kept_steps, snapshots
 from vidrio.look.history import history

@@ -8,12 +8,12 @@ import pytest
 
 from small_models import write_model
 from vidrio.errors import AddressError, ConfigError, InputError, ModelError
-from vidrio.glass.numbers.stages import stages
-from vidrio.glass.numbers.trace import parse_address
-from vidrio.glass.paper.decoding import Kept, decode_step
-from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
-from vidrio.glass.paper.transformer import encode, translate_forced
-from vidrio.glass.whatif import changes
+from vidrio.glass import changes
+from vidrio.glass.declaration import stages
+from vidrio.glass.machine import Kept
+from vidrio.glass.positions import TABLES, WAVELENGTHS
+from vidrio.glass.trace import parse_address
+from vidrio.glass.walk import decode_step, encode, translate_forced
 from vidrio.hypothesis import Options, Sampling, default_options
 from vidrio.look.measures import cosines, entropy, likeliest, neighbours
 from vidrio.look.quantities import at

@@ -11,26 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from traced import CHOICES, cells, make_machine, make_trace, run
-from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.paper.engine import IN_ORDER, WHOLE_NUMBERS
-from vidrio.glass.paper.maths import relu, softmax
-from vidrio.glass.proof.cells import Cells
-from vidrio.glass.proof.expressions import (
-    FLOAT64,
-    PRECISIONS,
-    Apply,
-    Long,
-    Number,
-    Row,
-    apply,
-    bounded,
-    evaluate,
-    leaves,
-)
-from vidrio.glass.proof.notations import COPIES, copy_of
-from vidrio.glass.proof.operations import expression
-from vidrio.glass.proof.receipts import At, Compared, compared, locate, made_from, receipt, used_by, walk
-from vidrio.glass.whatif.changes import with_mask
+from vidrio.glass.cells import Cells
+from vidrio.glass.changes import with_mask
+from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
+from vidrio.glass.expressions import FLOAT64, PRECISIONS, Apply, Long, Number, Row, apply, bounded, evaluate, leaves
+from vidrio.glass.maths import softmax
+from vidrio.glass.notations import COPIES, copy_of
+from vidrio.glass.receipts import At, Compared, compared, expression, locate, made_from, receipt, used_by, walk
+from vidrio.glass.trace import Trace, parse_address
 from vidrio.look.receipt import digits
 from vidrio.look.writing import number
 
@@ -471,7 +459,7 @@ def test_at_a_step_the_inputs_are_of_that_step() -> None:
 def test_relu_and_copies_have_receipts_too() -> None:
     trace = make_trace()
     own = bill(trace, "enc.0.ffn.active[0,0]")
-    assert own.value == relu(np.array([own.inputs[0][1]]))[0]
+    assert own.value == max(0.0, own.inputs[0][1])
     assert bill(trace, "enc.0.self.concat[1,7]").inputs[0][0] == At("enc.0.self.head.h1", (1, 2))
     assert bill(trace, "src.embedding[4,1]").inputs[0][0] == At("embed", (7, 1))
     assert bill(trace, "memory[0,0]").facts == ()

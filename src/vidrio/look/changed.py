@@ -1,6 +1,6 @@
 """A run with something changed beside the run before: what became of the text and of the numbers.
 
-Changes of the machine and its numbers are in `glass/whatif/`. Three are about the search:
+Changes of the machine and its numbers are in `glass/whatif.py`. Three are about the search:
 
     ("prefix", "Ayer he")                  the translation begins with these words
     ("pin", "▁Ayer ▁compr é")              with these tokens; it is whole if the end token is among them
@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ConfigError, nearest
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.whatif.comparison import Comparison, compare
-from vidrio.glass.whatif.whatif import Change, WhatIf, parse
+from vidrio.glass.comparison import Comparison, compare
+from vidrio.glass.whatif import Change, WhatIf, parse
 from vidrio.hypothesis import Options, Sampling
 from vidrio.look.blocks import Block, Note, Table
 from vidrio.look.overview import TOLERANCE, other_probabilities
@@ -139,7 +138,7 @@ def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
         if seen.stopped:
             text += " … then no word could be chosen: the numbers were NaN or infinite"
         yield Note(f"{word:6}  {text}", indent=2, hang=10)
-        if seen.model.machine.mask is causal and seen.disagreement > TOLERANCE:
+        if seen.model.machine.causal and seen.disagreement > TOLERANCE:
             yield Note(f"! {other_probabilities(seen)}", indent=8, hang=10)
     for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
         if address is not None:

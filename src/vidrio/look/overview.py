@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.paper.engine import WHOLE_NUMBERS
-from vidrio.glass.whatif.comparison import first
+from vidrio.glass.comparison import first
+from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.look.blocks import Bar, Block, Note, Prediction, Predictions, Rows, Table, Title, Value, Words, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.layout import wrap
@@ -71,7 +70,7 @@ def headline(seen: Look) -> Iterator[Block]:
         yield Note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
     for change in seen.changes:
         yield warning(f"Changed: {change}")
-    if seen.model.machine.mask is not causal and seen.target_ids:
+    if not seen.model.machine.causal and seen.target_ids:
         yield warning(
             "Without the mask earlier rows see later words; the decoder's numbers are those of the last step."
         )
@@ -228,7 +227,7 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
         indent=2,
     )
-    if seen.model.machine.mask is not causal:
+    if not seen.model.machine.causal:
         return
     if seen.disagreement <= TOLERANCE:
         yield Note(

@@ -13,9 +13,9 @@ import numpy as np
 from safetensors.numpy import save
 
 from vidrio._version import __version__
-from vidrio.glass.numbers.stages import without_head
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.maths import Array
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Trace
+from vidrio.glass.words import without_head
 from vidrio.hypothesis import Sampling
 from vidrio.look import blocks as b
 from vidrio.look import run_data

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from vidrio.errors import InputError
-from vidrio.glass.numbers.stages import without_head
-from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.proof.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
-from vidrio.glass.proof.notations import COPIES
-from vidrio.glass.proof.receipts import At, Compared, Receipt, locate, made_from, receipt, walk
-from vidrio.glass.proof.stored import stored
+from vidrio.glass.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
+from vidrio.glass.notations import COPIES
+from vidrio.glass.receipts import Compared, Receipt, locate, made_from, receipt, walk
+from vidrio.glass.stored import stored
+from vidrio.glass.trace import Trace, parse_address
+from vidrio.glass.words import without_head
 from vidrio.look.blocks import Block, Note, Table
-from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.run import Look
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width, visible
 
@@ -233,11 +232,11 @@ def compared_data(result: Compared) -> dict[str, float]:
 # --- as data: for the page, and `vidrio why --json` -------------------------------------------------------------------
 
 
-def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Receipt] = receipt) -> dict[str, Any]:
+def receipt_data(seen: Look, address: str) -> dict[str, Any]:
     """Everything about one number: the arithmetic with its terms, where it comes from, where it goes."""
     if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
-    bill = receipt_of(seen.trace, locate(seen.trace, parse_address(address)))
+    bill = receipt(seen.trace, locate(seen.trace, parse_address(address)))
     stage = bill.stage
     return {
         "address": str(bill.at),
@@ -256,7 +255,7 @@ def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Rec
         "used_by": list(bill.used_by),
         "quantity": stage.address,
         "index": list(bill.at.place),
-        "code": numpy_line(stage, seen.trace.machine) if stage == seen.trace.stage(stage.address) else "",
+        "code": stage.code,
         "computed": bill.compared.model,
         "terms": _terms(bill),
         "slips": list(_slips(bill)),

@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vidrio.errors import ConfigError, InputError
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.arithmetic import FLOAT
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.paper.decoding import stepper
-from vidrio.glass.paper.engine import WHOLE_NUMBERS
-from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits, translate_forced
+from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
+from vidrio.glass.machine import Machine, build
+from vidrio.glass.maths import Array, Tap, no_tap
+from vidrio.glass.trace import Trace
+from vidrio.glass.walk import classify, decode, encode, logits, stepper, translate_forced
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
@@ -53,7 +51,7 @@ class LoadedModel:
     @property
     def dtype(self) -> np.dtype[Any]:
         """What its numbers are kept in."""
-        return next(iter(self.machine.parameters.values())).dtype
+        return self.machine.dtype
 
     @cached_property
     def source_vocabulary(self) -> list[str]:
@@ -208,7 +206,7 @@ def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
     trace, config = seen.trace, seen.model.config
     ids = [*ids, *config.source_close]
     trace.source_tokens = [trace.source_vocabulary[i] for i in ids]
-    prob_C = classify(seen.model.machine, ids, trace.tap_through(change))
+    prob_C = classify(_tapped(seen, change), ids)
     if np.isnan(prob_C).any():
         return replace(seen, source_ids=ids, stopped=True)
     best = int(np.argmax(prob_C))
@@ -246,7 +244,7 @@ def _stopped(seen: Look, change: Tap, prefix: Ids) -> Look:
     """What was computed up to the step that came to NaN."""
     seen = replace(seen, stopped=True)
     _name_tokens(seen, prefix[1:], prefix)
-    translate_forced(seen.model.machine, seen.source_ids, prefix, seen.trace.tap_through(change))
+    translate_forced(_tapped(seen, change), seen.source_ids, prefix)
     return replace(seen, target_ids=prefix, translation=seen.model.target_tokenizer.decode(prefix[1:]))
 
 
@@ -258,9 +256,14 @@ def _traced(seen: Look, change: Tap, taken: Ids) -> Look:
     """One pass over the tokens taken, which keeps every number."""
     target_ids = (seen.model.config.special.start, *taken[:-1])
     _name_tokens(seen, taken, target_ids)
-    translate_forced(seen.model.machine, seen.source_ids, target_ids, seen.trace.tap_through(change))
+    translate_forced(_tapped(seen, change), seen.source_ids, target_ids)
     seen.trace.take(taken)
     return replace(seen, target_ids=target_ids)
+
+
+def _tapped(seen: Look, change: Tap) -> Machine:
+    """The machine whose every number is kept in the trace."""
+    return seen.model.machine.tapped(seen.trace.tap_through(change))
 
 
 def _name_tokens(seen: Look, taken: Ids, target_ids: Ids) -> None:
@@ -280,13 +283,14 @@ class _NoChoice(Exception):
 def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
     """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
     change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
-    if change is no_tap and machine.mask is causal:
+    if change is no_tap and machine.causal:
         go_on = stepper(machine, source_ids)
     else:
-        memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
+        machine = machine.tapped(change)
+        memory_SD = encode(machine, source_ids) if machine.config.has_encoder else None
 
         def go_on(prefixes: Sequence[Ids]) -> Array:
-            return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
+            return np.stack([logits(machine, decode(machine, ids, memory_SD))[-1] for ids in prefixes])
 
     def step(prefixes: Sequence[Ids]) -> Array:
         logits_NV = go_on(prefixes)

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from vidrio.errors import ConfigError, InputError, ModelError
-from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Options, default_options
 from vidrio.lessons import values_file
 from vidrio.lessons.runs import MOST_WORDS, Lesson

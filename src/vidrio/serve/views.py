@@ -28,9 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from safetensors.numpy import save
 
 from vidrio.errors import InputError
-from vidrio.glass.numbers.stages import stages_of
 from vidrio.hypothesis import Sampling
-from vidrio.lessons import printed
 from vidrio.look import history, run_data
 from vidrio.look.blocks_data import as_data
 from vidrio.look.curves import metrics, panels
@@ -113,8 +111,7 @@ def router(looking: Looking) -> APIRouter:
     def machine(look: Look) -> Any:
         loaded = looking.loaded(asked(look).model, look.numbers)
         glass = run(look).look.model if look.changes else loaded.glass
-        table = [printed.as_told(stage, glass.machine) for stage in stages_of(glass.machine).values()]
-        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine, table))
+        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine))
 
     @api.post("/translate")
     def translate(look: Look) -> Any:
@@ -167,7 +164,7 @@ def router(looking: Looking) -> APIRouter:
 
     @api.post("/receipt")
     def receipt(look: LookAt) -> Any:
-        return as_json(receipt_data(run(look).look, look.address, printed.receipt_of))
+        return as_json(receipt_data(run(look).look, look.address))
 
     @api.post("/copy")
     def copy(look: Copy) -> Any:

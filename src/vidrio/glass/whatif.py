@@ -16,12 +16,11 @@ from functools import partial
 import numpy as np
 
 from vidrio.errors import AddressError, ConfigError, VidrioError, nearest
-from vidrio.glass.numbers.stages import Stage
-from vidrio.glass.numbers.trace import Address, Trace, parse_address
-from vidrio.glass.paper import variants
-from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine
-from vidrio.glass.whatif import changes
+from vidrio.glass import changes
+from vidrio.glass.cells import Stage
+from vidrio.glass.machine import Machine
+from vidrio.glass.maths import Array, Tap, no_tap, zero_after, zero_after_renormalised
+from vidrio.glass.trace import Address, Trace, parse_address
 
 
 @dataclass(frozen=True)
@@ -99,9 +98,9 @@ MASKS = {
     "causal": Change("later words are hidden by −∞ before the softmax", _CAUSAL),
     "off": Change("no mask: while decoding, every row is computed afresh at each step and sees all words so far", _OFF),
     "zeros": Change("scores of later words are set to 0, which hides nothing", _ZEROS),
-    "zero-after": Change(_ZERO_AFTER, _OFF, _after_softmax(variants.zero_after)),
+    "zero-after": Change(_ZERO_AFTER, _OFF, _after_softmax(zero_after)),
     "zero-after-renormalised": Change(
-        f"{_ZERO_AFTER}, and each row divided by its sum", _OFF, _after_softmax(variants.zero_after_renormalised)
+        f"{_ZERO_AFTER}, and each row divided by its sum", _OFF, _after_softmax(zero_after_renormalised)
     ),
 }
 _POSITIONS = {

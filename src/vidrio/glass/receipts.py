@@ -14,13 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
-from vidrio.glass.numbers.stages import Stage, without_head
-from vidrio.glass.numbers.trace import Address, Trace
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.proof import expressions, notations
-from vidrio.glass.proof.cells import Cells, Making, Place, inputs_of
-from vidrio.glass.proof.expressions import Expression, Number, Precision, bounded, evaluate, leaves, replaced
-from vidrio.glass.proof.operations import OPERATIONS, expression, needs_of, uses_of
+from vidrio.glass import expressions, notations
+from vidrio.glass.cells import Cells, Making, Place, Stage, inputs_of, letters
+from vidrio.glass.expressions import Expression, Number, Precision, bounded, evaluate, leaves, replaced
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Address, Trace
+from vidrio.glass.words import without_head
 
 ANY = ":"  # in an address: every index of that axis
 
@@ -65,6 +64,12 @@ class Compared:
     @property
     def agrees(self) -> bool:
         return self.difference == 0.0 or self.difference <= self.tolerance
+
+
+def expression(cells: Cells, stage: Stage, place: Place) -> Expression:
+    """How one number is made."""
+    cell, m = cells.trace.operation(stage).cell, Making(cells, stage, place)
+    return cell.make(m, *inputs_of(m, cell.indices))
 
 
 def compared(cells: Cells, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
@@ -141,11 +146,11 @@ class Receipt:
 def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
     """The receipt of one number. `cells`, of this trace, saves fetching the same rows again for the next one."""
     cells, stage = cells or Cells(trace), trace.stages[at.name]
-    operation, making = OPERATIONS[stage.operation], Making(cells, stage, at.place)
-    made_of = inputs_of(making, operation.indices)
-    node = operation.express(making, *made_of)
+    cell, making = trace.operation(stage).cell, Making(cells, stage, at.place)
+    made_of = inputs_of(making, cell.indices)
+    node = cell.make(making, *made_of)
     sources = dict.fromkeys(n.cell for n in leaves(node) if n.cell is not None)
-    if operation.picks:
+    if cell.picks:
         sources[stage.inputs[1], at.place[:1]] = None
     sources.pop((at.name, at.place), None)
     return Receipt(
@@ -158,7 +163,7 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
         expression=node,
         inputs=tuple((At(*cell), cells.number(*cell).value) for cell in sources),
         used_by=tuple(used_by(trace, at)),
-        facts=tuple(operation.facts(making, *made_of)),
+        facts=tuple(cell.facts(making, *made_of)),
     )
 
 
@@ -169,6 +174,51 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
         tokens = trace.axis_tokens(at.name, axis)
         found.append(tokens[i] if i < len(tokens) else "")
     return tuple(found)
+
+
+# --- which numbers meet which -----------------------------------------------------------------------------------------
+
+
+def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
+    """Which numbers of a stage are made from number `place` of its input `slot`; None: every index of that axis."""
+    cell = trace.operation(stage).cell
+    if stage.operation == "concat":
+        yield place[0], slot * trace.machine.config.d_head + place[1]
+    elif stage.operation == "choice":
+        yield place[:1]
+    elif cell.indices and not (cell.causal and place[1] > place[0]):
+        inputs, made = letters(cell.indices, len(stage.axes))
+        bound = dict(zip(inputs[slot], place, strict=True))
+        ways = [bound]
+        if "p" in bound:  # every row that picks this number
+            rows = np.flatnonzero(trace.array(stage.inputs[1]) == bound["p"]).tolist()
+            ways = [{**bound, "i": row} for row in rows if bound.get("i", row) == row]
+        shape = trace.array(stage.address).shape  # may be shorter than its input: a table of positions
+        for way in ways:
+            index = tuple(way.get(axis) for axis in made)
+            if all(i is None or i < length for i, length in zip(index, shape, strict=True)):
+                yield index
+
+
+def needs_of(trace: Trace, stage: Stage, wanted: Array) -> Iterator[tuple[str, Array]]:
+    """For the wanted numbers of a stage: which numbers of its inputs they need."""
+    cell = trace.operation(stage).cell
+    if stage.operation == "concat":
+        yield from zip(stage.inputs, np.split(wanted, len(stage.inputs), axis=1), strict=True)
+    elif cell.indices:
+        inputs, made = letters(cell.indices, wanted.ndim)
+        wanted = np.tril(wanted) if cell.causal else wanted
+        for name, axes in zip(stage.inputs, inputs, strict=False):
+            shape = trace.array(name).shape
+            free = {axis: np.ones(length, bool) for axis, length in zip(axes, shape, strict=True) if axis not in made}
+            if "p" in axes:  # of each row that number which it picks
+                free = {"ip": trace.array(stage.inputs[1])[:, None] == np.arange(shape[axes.index("p")])}
+            kept = "".join(axis for axis in made if axis in axes or axis in "".join(free))
+            rows = np.einsum(f"{made}->{kept}", wanted)  # of true and false: whether any is true
+            found = np.einsum(f"{','.join([kept, *free])}->{axes}", rows, *free.values())
+            needed = np.zeros(shape, dtype=bool)  # may be longer than what is made of it: a table of positions
+            needed[tuple(map(slice, found.shape))] = found
+            yield name, needed
 
 
 # --- where it goes ----------------------------------------------------------------------------------------------------

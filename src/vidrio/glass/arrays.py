@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vidrio.glass.numbers.stages import Stage
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.proof.expressions import FUNCTION, PRECISIONS, Precision
+from vidrio.glass.cells import Cells, Stage
+from vidrio.glass.expressions import FUNCTION, PRECISIONS, Apply, Number, Precision
+from vidrio.glass.maths import Array
+from vidrio.glass.receipts import expression
+from vidrio.glass.trace import Trace
 
 EXACT_IN_FLOAT32 = 2**24
 
@@ -46,8 +47,10 @@ def _made(stage: Stage, trace: Trace, inputs: Sequence[Array], precision: Precis
     x = inputs[0] if inputs else np.zeros(0, wide)
     more = inputs[1:]
     match stage.operation:
-        case "copy" | "relu":
-            return (x if stage.operation == "copy" else np.maximum(x, 0)), 0.0
+        case "copy" | "unscaled":
+            return x, 0.0
+        case "relu":
+            return np.maximum(x, 0), 0.0
         case "concat":
             return np.concatenate(inputs, axis=-1), 0.0
         case "add":
@@ -57,8 +60,6 @@ def _made(stage: Stage, trace: Trace, inputs: Sequence[Array], precision: Precis
         case "lookup_whole":
             return _rounded(x[more[0]] * more[1][more[0], None], eps, tiny)
         case "scale":
-            if not config.scale_embeddings:
-                return x, 0.0
             return _rounded(x * np.sqrt(wide(config.d_model)), 3 * eps, tiny)
         case "learned_positions" | "none_positions":
             length = trace.sizes[stage.axes[0]]
@@ -74,7 +75,7 @@ def _made(stage: Stage, trace: Trace, inputs: Sequence[Array], precision: Precis
         case "divide":
             return _rounded(x / np.sqrt(wide(config.d_head)), 3 * eps, tiny)
         case "divide_by":
-            return _rounded(x / wide(trace.machine.score_divisor), 3 * eps, tiny)
+            return _rounded(x / wide(_divisor(trace, stage)), 3 * eps, tiny)
         case "mask" | "zero_scores":
             below = np.tri(*x.shape) == 1
             return np.where(below, x, -np.inf if stage.operation == "mask" else 0.0), 0.0
@@ -120,6 +121,14 @@ def _made(stage: Stage, trace: Trace, inputs: Sequence[Array], precision: Precis
             return _whole(x / more[0][:, None], 2 * eps)
     if stage.operation.endswith("_positions"):
         return _waves(stage, trace, precision)
+    raise NotImplementedError(stage.operation)
+
+
+def _divisor(trace: Trace, stage: Stage) -> float:
+    """Of the scores, in a what-if."""
+    match expression(Cells(trace), stage, (0, 0)):
+        case Apply("/", (_, Number(divisor))):
+            return divisor
     raise NotImplementedError(stage.operation)
 
 

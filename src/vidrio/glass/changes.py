@@ -1,0 +1,141 @@
+"""A machine with something changed: other operations in the place of the table's, or other parameters."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from vidrio.errors import ConfigError
+from vidrio.glass import cells
+from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.expressions import Number
+from vidrio.glass.machine import Machine
+from vidrio.glass.maths import Array, allowed, naive_softmax
+from vidrio.glass.operations import OPERATIONS, WHAT_IF, Cell, Formula, Operation
+from vidrio.glass.positions import slipped_sinusoidal
+from vidrio.glass.words import without_head
+from vidrio.model.parameters import parameter_specs
+from vidrio.model.quantised import SUMMED, in_whole_numbers, whole_numbers
+
+# --- operations that the paper does not have --------------------------------------------------------------------------
+
+NAIVE_SOFTMAX = Operation(
+    "naive_softmax",
+    naive_softmax,
+    Formula("exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}"),
+    Cell("ik->ij", partial(cells.share, shifted=False), partial(cells.facts_of_softmax, shifted=False)),
+)
+UNMASKED = replace(OPERATIONS["copy"], formula=Formula("scaled: nothing is hidden", "s_{ij}", WHAT_IF))
+ZERO_SCORES = Operation(
+    "zero_scores",
+    lambda scaled: np.where(allowed(*scaled.shape), scaled, scaled.dtype.type(0)),
+    Formula("scaled where column ≤ row, else 0", r"\begin{cases}s_{ij}&j\le i\\0&j>i\end{cases}", WHAT_IF),
+    Cell("ij->ij", partial(cells.hidden, by=Number(0.0)), causal=True),
+)
+SLIPPED_POSITIONS = Operation(
+    "slipped_positions",
+    lambda first, n, d_model, dtype: slipped_sinusoidal(first + n, d_model)[first:].astype(dtype),
+    Formula(
+        "sin(p / 10000^(2j/D)) in an even column j, cos in an odd one",
+        r"PE_{p,j}=\sin(p/10000^{2j/d}),\ j\text{ even};\ \cos(p/10000^{2j/d}),\ j\text{ odd}",
+        WHAT_IF,
+    ),
+    Cell(make=lambda m: cells.interleaved(m, m.place[1])),
+)
+
+
+def divide_by(divisor: float) -> Operation:
+    """Scores divided by another number than √K."""
+    return Operation(
+        "divide_by",
+        lambda scores, d_head: scores / divisor,
+        Formula(f"scores / {divisor:g}", rf"\frac{{QK^\top}}{{{divisor:g}}}", WHAT_IF),
+        Cell("ij->ij", lambda m, x: x / Number(divisor, rounded=True)),
+    )
+
+
+# --- machines with something changed ----------------------------------------------------------------------------------
+
+
+def with_softmax(machine: Machine, kind: str) -> Machine:
+    return _with(machine, "softmax", {"naive": NAIVE_SOFTMAX}.get(kind))
+
+
+def with_mask(machine: Machine, kind: str) -> Machine:
+    """Those that work after the softmax let everything through here; `whatif.py` changes the weights."""
+    return _with(machine, "mask", {"causal": None, "zeros": ZERO_SCORES}.get(kind, UNMASKED))
+
+
+def _with(machine: Machine, name: str, row: Operation | None) -> Machine:
+    """Another operation in the place of one; None: the table's own."""
+    others = {key: other for key, other in machine.changes.items() if key != name}
+    return replace(machine, changes=others if row is None else {**others, name: row})
+
+
+def without_layer_norm(machine: Machine) -> Machine:
+    return replace(machine, without=machine.without | {"layer-norm"})
+
+
+def without_residual(machine: Machine) -> Machine:
+    return replace(machine, without=machine.without | {"residual"})
+
+
+def with_divisor(machine: Machine, divisor: float) -> Machine:
+    return _with(machine, "divide", divide_by(float(divisor)))
+
+
+def without_embedding_scale(machine: Machine) -> Machine:
+    return replace(machine, config=replace(machine.config, scale_embeddings=False))
+
+
+def with_norm_epsilon(machine: Machine, epsilon: float) -> Machine:
+    """ConfigError if no model may have it."""
+    return replace(machine, config=replace(machine.config, norm_epsilon=epsilon))
+
+
+def with_positions(machine: Machine, kind: str) -> Machine:
+    """One of config.POSITIONS, or `seed`: the worked example's slip."""
+    if kind == machine.config.positions:
+        return machine
+    if kind == "learned":
+        raise ConfigError(
+            "this model has no learned positions", found=machine.config.positions, do="train one that has"
+        )
+    config = replace(machine.config, positions="sinusoidal" if kind == "seed" else kind)
+    parameters = {name: p for name, p in machine.parameters.items() if not name.endswith(".pos")}
+    changed = replace(machine, config=config, parameters=parameters)
+    return _with(changed, "sinusoidal_positions", SLIPPED_POSITIONS if kind == "seed" else None)
+
+
+def with_whole_numbers(machine: Machine) -> Machine:
+    """Parameters multiply as the engine multiplies them in a large model."""
+    machine = with_arithmetic(machine, WHOLE_NUMBERS, np.float32)
+    return replace(machine, whole_parameters=in_whole_numbers(machine.parameters, machine.config))
+
+
+def with_dtype(machine: Machine, dtype: type) -> Machine:
+    """Everything in NumPy's floating point of this kind."""
+    return with_arithmetic(machine, FLOAT, dtype)
+
+
+def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Machine:
+    """What another what-if has put in the place of an operation stays there."""
+    with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
+        parameters = {name: p.astype(dtype) for name, p in machine.parameters.items()}
+    return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters={})
+
+
+def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]) -> Machine:
+    """One parameter (one head of it, where its address says so) altered in a copy."""
+    whole, head = without_head(name)
+    if whole not in machine.parameters:
+        return machine  # learned positions, in whose place another what-if has put others
+    array = machine.parameters[whole].copy()
+    part = int(head.removeprefix(".h")) if head else ...
+    array[part] = change(array[part])
+    whole_parameters = machine.whole_parameters
+    if whole in whole_parameters:
+        changed = whole_numbers(array, SUMMED[parameter_specs(machine.config)[whole].axes])
+        whole_parameters = {**whole_parameters, whole: changed}
+    return replace(machine, parameters={**machine.parameters, whole: array}, whole_parameters=whole_parameters)
