@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
 
-from vidrio.glass.expressions import PRECISIONS, Expression, Long, Number, Row, apply, evaluate, exponential
+import numpy as np
+
+from vidrio.glass.expressions import PRECISIONS, Expression, Long, Number, Row, apply, evaluate, exponential, where
 from vidrio.glass.maths import Array
 
 Place = tuple[int, ...]
@@ -160,23 +162,24 @@ def scale(m: Making, x: Number) -> Expression:
     return Number(math.sqrt(m.config.d_model), symbol="√D", rounded=True) * x
 
 
-def wave(m: Making, pair: int, function: str, columns: Expression) -> Expression:
+def wave(m: Making, pair: Any, sine: Any, columns: Expression) -> Expression:
     """sin or cos of position / 10000^(2 pair / columns); §3.5."""
     scale = apply("^", Number(10000.0), Number(2.0 * pair) / columns)
-    return apply("float64", apply(function, Number(float(m.place[0])) / scale))
+    angle = Number(1.0 * m.place[0]) / scale
+    return apply("float64", where(sine, apply("sin", angle), apply("cos", angle)))
 
 
 def width(m: Making) -> Number:
     return Number(float(m.config.d_model), symbol="D")
 
 
-def interleaved(m: Making, pair: int) -> Expression:
-    return wave(m, pair, "cos" if m.place[1] % 2 else "sin", width(m))
+def interleaved(m: Making, pair: Any) -> Expression:
+    return wave(m, pair, m.place[1] % 2 == 0, width(m))
 
 
 def in_halves(m: Making, columns: Expression) -> Expression:
     column, half = m.place[1], m.config.d_model // 2
-    return wave(m, column % half, "sin" if column < half else "cos", columns)
+    return wave(m, column % half, column < half, columns)
 
 
 def dot(m: Making, a: Row, b: Row) -> Expression:
@@ -194,14 +197,14 @@ def divide(m: Making, x: Number) -> Expression:
 def hidden(m: Making, x: Number, *, by: Number) -> Expression:
     """Right of the diagonal another number stands in the place."""
     row, column = m.place
-    return x if column <= row else by
+    return where(column <= row, x, by)
 
 
 def share(m: Making, row: Row, *, shifted: bool) -> Expression:
     """Of a softmax: exp(x) / Σ exp(x)."""
     exps = m.cells.exps(row, shifted=shifted)
     shift = exps.other if isinstance(exps.other, Number) else None
-    return exponential(row[m.place[-1]], shift) / exps
+    return exponential(row.pick(m.place[-1]), shift) / exps
 
 
 def divided_by_length(row: Row, sum_: Expression) -> Expression:
@@ -229,7 +232,7 @@ def gelu(m: Making, x: Number) -> Expression:
 def swish(m: Making, x: Number) -> Expression:
     """x / (1 + exp(−x)), written so that exp never overflows."""
     e = apply("exp", Number(0.0) - apply("abs", x))
-    return x * ((Number(1.0) if x.value >= 0 else e) / (Number(1.0) + e))
+    return x * (where(x.value >= 0, Number(1.0), e) / (Number(1.0) + e))
 
 
 def concat(m: Making) -> Expression:
@@ -240,17 +243,17 @@ def concat(m: Making) -> Expression:
 def scale_of_rows(m: Making, row: Row) -> Expression:
     """max |x| / 127; 1 for a row of next to nothing."""
     largest = largest_of(row)
-    return apply("abs", largest) / Number(127.0) if abs(largest.value) >= 2.0**-100 else Number(1.0)
+    return where(abs(largest.value) >= 2.0**-100, apply("abs", largest) / Number(127.0), Number(1.0))
 
 
 def scale_of_weights(m: Making, row: Row) -> Expression:
     """max |W| / 63; 1 / 63 where all are 0."""
     largest = largest_of(row)
-    return (apply("abs", largest) if largest.value else Number(1.0)) / Number(63.0)
+    return where(largest.value != 0, apply("abs", largest), Number(1.0)) / Number(63.0)
 
 
 def largest_of(row: Row) -> Number:
-    return max(row.numbers(), key=lambda number: abs(number.value))
+    return row.pick(np.abs(row.values).argmax(-1))
 
 
 def whole_row(m: Making, x: Number, scale: Number) -> Expression:
@@ -268,7 +271,7 @@ def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, b: Num
 
 def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
     """log of exp(x) / Σ exp(x), without the quotient."""
-    chosen, largest = row[int(token.value)], Number(row.maximum, symbol="max")
+    chosen, largest = row.pick(token.value), Number(row.maximum, symbol="max")
     return chosen - largest - apply("log", m.cells.exps(row, shifted=True))
 
 
