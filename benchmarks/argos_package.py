@@ -2,7 +2,7 @@
 
     python benchmarks/argos_package.py en-es.argosmodel en
 
-Run it with the Python of an environment that has argostranslate and spaCy (docs/benchmarks.md tells how to make one).
+Run it with the Python of an environment that has argostranslate and spaCy (see libretranslate_agreement.py).
 Argos splits texts into sentences by models that it downloads. The package gets spaCy's splitter by rules, which needs
 none, and `environment` makes Argos use that.
 """

@@ -15,7 +15,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from shared import TESTS
+
+sys.path.insert(0, str(TESTS))
 from marian_models import import_damaged, write_marian
 from test_import_release import write_release
 
@@ -50,8 +52,7 @@ def main() -> None:
 
             def say(said: io.StringIO = said) -> str:
                 text = said.getvalue()
-                said.seek(0)
-                said.truncate()
+                said.seek(said.truncate(0))
                 return text
 
             start = time.perf_counter()

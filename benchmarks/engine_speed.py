@@ -12,7 +12,6 @@ scores in greedy search; it also runs as on a processor with AVX2 alone (CT2_FOR
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from shared import ENGLISH_SPANISH, processor
 from vidrio.engine.library import CHOICES, WISH, native_path, supports
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
@@ -184,19 +184,10 @@ def measure(competitors: Sequence[Competitor], lines: Sequence[str], beam: int, 
         )
 
 
-def processor() -> str:
-    """Its name."""
-    try:
-        told = Path("/proc/cpuinfo").read_text("utf-8").split("\n")
-        return next(line.partition(":")[2].strip() for line in told if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", help="a model folder or name")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/en-es"))
+    parser.add_argument("--data", type=Path, default=ENGLISH_SPANISH)
     parser.add_argument("--files", nargs="+", default=FILES, help="in that folder, a sentence a line")
     parser.add_argument("--lines", type=int, default=2000, help="so many of a file, spread over it")
     parser.add_argument("--sentences", type=int, default=40, help=f"so many of {WORDS} words")
@@ -214,7 +205,7 @@ def main() -> None:
     from vidrio.interop.to_ctranslate2 import write_engine
 
     folder = find(given.model)
-    print(f"{processor()}, {os.cpu_count()} cores; {folder.name}; ratios: to {', to '.join(RIVALS)}")
+    print(f"{processor()}; {folder.name}; ratios: to {', to '.join(RIVALS)}")
     with tempfile.TemporaryDirectory() as home:
         exported = Path(home) / "ctranslate2"
         write_engine(folder, exported)

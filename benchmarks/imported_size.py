@@ -1,45 +1,31 @@
 """An imported model of the usual size: 6 + 6 layers, width 512, 32,000 pieces and more, random numbers. How long every
 command takes on it, whole processes: by the clock, of the processor (which other work hardly changes), and memory.
 
-    python benchmarks/imported_size.py [--layers 6] [--width 512] [--pieces 32000]
+    python benchmarks/imported_size.py
 """
 
 import argparse
 import itertools
 import string
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from shared import TESTS, cost_of
+
+sys.path.insert(0, str(TESTS))
 
 SENTENCE = (
     "The old teacher finds the quiet city by the green river, and the young people follow the train to the tall house."
 )
-MEASURED = "import resource, sys; from vidrio.cli import main; code = main(sys.argv[1:]); \
-own, begun = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)); \
-spent = own.ru_utime + own.ru_stime + begun.ru_utime + begun.ru_stime; \
-print(own.ru_maxrss, spent, file=sys.stderr); sys.exit(code)"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--pieces", type=int, default=32_000)
-    parser.add_argument("--make", type=Path, help="only make the MarianMT folder")
-    given = parser.parse_args()
-    if given.make:
-        make(given.make, given.layers, given.width, given.pieces)
-        return
+    parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(temporary)
-        # In a process of its own: what this one holds would count as that of its children.
-        subprocess.run(
-            [sys.executable, __file__, *sys.argv[1:], "--make", home / "hf"], check=True, capture_output=True
-        )
+        make(home / "hf", layers=6, width=512, pieces=32_000)
         ours, bounded = str(home / "ours"), ["-m", str(home / "ours"), "--max-length", "25"]
         lines, references = home / "lines.txt", home / "references.txt"
         lines.write_text(f"{SENTENCE}\n" * 20)
@@ -57,15 +43,10 @@ def main() -> None:
             "export --to hf": ["export", ours, "--to", "hf", str(home / "back")],
             "export --to ctranslate2": ["export", ours, "--to", "ctranslate2", str(home / "ct2")],
         }.items():
-            began = time.perf_counter()
-            done = subprocess.run([sys.executable, "-c", MEASURED, *command], capture_output=True, text=True)
-            seconds = time.perf_counter() - began
-            most, spent = done.stderr.split()[-2:] if done.returncode == 0 else ("0", "0")
-            took = f"{seconds:7.2f} s, {float(spent):7.2f} s of the processor"
-            print(f"{name:32} {took}, {int(most) / 1024:7.0f} MB at most", flush=True)
-            if done.returncode:
-                print(done.stderr[-2000:])
-        for path in ("hf", "ours", "ours/fast", "back", "ct2", "look.html"):
+            cost = cost_of([sys.executable, "-m", "vidrio", *command])
+            took = f"{cost.seconds:7.2f} s, {cost.processor:7.2f} s of the processor"
+            print(f"{name:32} {took}, {cost.megabytes:7.0f} MB at most", flush=True)
+        for path in ("hf", "ours", "back", "ct2", "look.html"):
             size = sum(file.stat().st_size for file in [home / path, *(home / path).rglob("*")] if file.is_file())
             print(f"{path:32} {size / 1e6:9.1f} MB")
 

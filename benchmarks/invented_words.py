@@ -2,17 +2,12 @@
 
     python benchmarks/invented_words.py --model en-es [--data FOLDER] [--test newstest2012] [--counts FILE]
 
-The texts of the target language are the training pairs (all of them, also those that may not be shipped), the sentences
-of that language alone, and the dictionaries: test and dev sets are not among them. Case does not matter. A real word
-that none of them has counts as invented, too: what is told is too high by these, and the references' own share, told
-beside it, says by how much, names that the source has left out there as well.
+Known words of the target language are those of all training pairs, of the sentences of that language alone, and of the
+dictionaries, regardless of case; test and dev sets are not among them. A real word that none of them has counts as
+invented, too. The share of such words in the references, printed beside, says by how much the figure is too high.
 
-What cures them: of the translations that the beam finds, one in words that the model's `words.txt` has; and words of
-its `lexicon.tsv`. `--without words` and `--without lexicon` tell how many there are without the one or the other, what
-it does to BLEU and chrF, of all and of the sentences that change, and to the time.
-
-What makes them: beside each sentence with an invented word stands how often its rarest source word was seen. `--counts`
-keeps the counted words between two runs.
+Sentences with an invented word are counted by how often their rarest source word occurs. `--counts` keeps the counted
+words between two runs.
 """
 
 import argparse
@@ -21,14 +16,10 @@ import lzma
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from copy import copy
+from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
 
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-
+from shared import ENGLISH_SPANISH
 from vidrio.translate.translator import Translator
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -76,21 +67,6 @@ def share(sources: Sequence[str], texts: Sequence[str], known: Counter[str]) -> 
     return sum(map(len, found)), sum(len(words(text)) for text in texts), found
 
 
-def scores(texts: Sequence[str], references: Sequence[str]) -> str:
-    bleu, chrf = (metric.corpus_score(texts, [references]).score for metric in (BLEU(), CHRF()))
-    return f"BLEU {bleu:.2f}, chrF2 {chrf:.2f}"
-
-
-def compared(before: Sequence[str], after: Sequence[str], references: Sequence[str]) -> Iterator[str]:
-    """What a change does to the scores."""
-    changed = [place for place, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
-    for what, places in (("all", range(len(before))), (f"the {len(changed):,} that change", changed)):
-        of_these = [references[place] for place in places]
-        both = (scores([texts[place] for place in places], of_these) for texts in (before, after))
-        if of_these:
-            yield f"{what}: {' → '.join(both)}"
-
-
 def span(least: int, below: int) -> str:
     if below - least == 1:
         return "never"
@@ -100,12 +76,10 @@ def span(least: int, below: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="How many words of a model's translations are invented.")
     parser.add_argument("--model", default="en-es", help="a model folder or name")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/en-es"), help="the folder of the pairs")
+    parser.add_argument("--data", type=Path, default=ENGLISH_SPANISH, help="the folder of the pairs")
     parser.add_argument("--test", action="append", choices=SETS, help="only this set (may be given again)")
-    parser.add_argument("--first", type=int, help="only so many sentences of each set")
     parser.add_argument("--counts", type=Path, help="where the counted words are kept")
     parser.add_argument("--examples", type=int, default=12)
-    parser.add_argument("--without", choices=("words", "lexicon"), help="compare with translations without that file")
     given = parser.parse_args()
     translator = Translator.load(given.model)
     source_language, target_language = translator.about.source_language, translator.about.target_language
@@ -114,13 +88,11 @@ def main() -> int:
     print(f"{translator.about.name}: {len(known):,} words are known of language {target_language}")
     for test in given.test or ("tatoeba-test-v2020-07-28", "newstest2012"):
         sides = [
-            (given.data / SETS[test] / f"{test}.{language}").read_text("utf-8").splitlines()[: given.first]
+            (given.data / SETS[test] / f"{test}.{language}").read_text("utf-8").splitlines()
             for language in (source_language, target_language)
         ]
         sources, references = sides
-        began = perf_counter()
         translations = [one.text for one in translator.translate(sources)]
-        seconds = perf_counter() - began
         new, total, found = share(sources, translations, known)
         right, in_all, _ = share(sources, references, known)
         with_one = sum(map(bool, found))
@@ -134,17 +106,6 @@ def main() -> int:
             if here:
                 part = f"{sum(here):,} of {len(here):,}, {sum(here) / len(here):.1%}"
                 print(f"  rarest source word seen {span(least, below)}: {part}")
-        if given.without:
-            plainer = copy(translator)
-            setattr(plainer, given.without, None)
-            began = perf_counter()
-            plain = [one.text for one in plainer.translate(sources)]
-            ratio = seconds / (perf_counter() - began)
-            new, total, _ = share(sources, plain, known)
-            told = f"{new:,} of {total:,} words are invented, {new / total:.2%}"
-            print(f"  without: {told}; with it {ratio:.2f} of the time")
-            for line in compared(plain, translations, references):
-                print(f"  {line}")
         shown = [(some, source, text) for some, source, text in zip(found, sources, translations, strict=True) if some]
         for some, source, text in shown[:: max(1, len(shown) // max(1, given.examples))][: given.examples]:
             print(f"  {', '.join(some)}: {source} → {text}")

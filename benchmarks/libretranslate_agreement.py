@@ -11,26 +11,30 @@ not in a package. What differs is listed.
 
 import argparse
 import re
+import subprocess
+import sys
 import tempfile
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 from argos_package import environment
-from serve_peers import MODELS, install
-from served import SENTENCES, peer
+from served import peer
+from shared import TATOEBA
 from vidrio.engine.engine import Engine
 from vidrio.hypothesis import default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
+MODELS = {"en-es": "en", "es-en": "es"}
 SEVERAL = re.compile(r"[.?!…]\W* ")  # sentences, which LibreTranslate would translate one by one
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--libretranslate", type=Path, required=True, help="the environment in which it is")
-    parser.add_argument("--file", type=Path, default=SENTENCES, help="English sentences; FILE's .es beside it: Spanish")
+    parser.add_argument("--file", type=Path, default=TATOEBA, help="English sentences; FILE's .es beside it: Spanish")
     parser.add_argument("--texts", type=int, default=200)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -55,6 +59,18 @@ def main() -> None:
                     if theirs != mine:
                         print(f"  {text!r}: LibreTranslate {theirs!r}, ours {mine!r}")
                 print(f"{model}: {same} of {len(texts)} translations are the same", flush=True)
+
+
+def install(python: Path, packages: Path) -> None:
+    """Our models, as Argos has them when it has installed them."""
+    packages.mkdir(parents=True)
+    for model, language in MODELS.items():
+        package = packages.parent / f"{model}.argosmodel"
+        subprocess.run([sys.executable, "-m", "vidrio", "export", model, str(package), "--to", "argos"], check=True)
+        add_splitter = str(Path(__file__).with_name("argos_package.py"))
+        subprocess.run([str(python), add_splitter, str(package), language], check=True)
+        with zipfile.ZipFile(package) as archive:
+            archive.extractall(packages)
 
 
 def ours(model: str, texts: list[str]) -> list[str]:

@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from shared import TESTS
 from vidrio.engine.engine import Engine
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
@@ -35,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--marian", required=True, help="a Python that has pymarian")
     given = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    sys.path.insert(0, str(TESTS))
     from marian_models import sentences
     from test_import_release import write_release
 

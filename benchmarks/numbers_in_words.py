@@ -1,18 +1,15 @@
 """How many numbers written as words come through: 0 to 9,999 in three frames, judged by num2words.
 
-    python benchmarks/numbers_in_words.py --model en-es [--every 37] [--json FILE]
+    python benchmarks/numbers_in_words.py --model en-es [--every 37]
 
 A translation is right if what it says of the number is the number: hyphens, commas, "and" and capitals do not matter,
 and digits are as good. The recipe of the packaged models learns from other frames (recipes/en-es/counting.tsv).
 """
 
 import argparse
-import json
 import re
 import sys
-from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 from num2words import num2words
 
@@ -77,7 +74,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Numbers written as words, 0 to 9,999, in three frames.")
     parser.add_argument("--model", default="en-es", help="a model folder or name")
     parser.add_argument("--every", type=int, default=1, help="all of the first hundred, then every so many")
-    parser.add_argument("--json", type=Path, help="every sentence and its translation")
     given = parser.parse_args()
     translator = Translator.load(given.model)
     source, target = translator.about.source_language, translator.about.target_language
@@ -88,24 +84,10 @@ def main() -> int:
     texts = [sentence(number, frame, source) for number, frame in asked]
     translations = [one.text for one in translator.translate(texts)]
     results = [right(number, frame, target, text) for (number, frame), text in zip(asked, translations, strict=True)]
-    print(
-        f"{'':<10}{'frame':<10}" + "".join(f"{f'{a:,} to {b - 1:,}':>16}" for a, b in pairwise(BANDS)) + f"{'all':>16}"
-    )
-    for name in (*FRAMES, "together"):
-        counts: Counter[tuple[int, bool]] = Counter()
-        for (number, frame), good in zip(asked, results, strict=True):
-            if name in (frame, "together"):
-                counts[max(b for b in BANDS if b <= number), good] += 1
-                counts[-1, good] += 1
-        cells = [f"{counts[b, True]} of {counts[b, True] + counts[b, False]}" for b in (*BANDS[:-1], -1)]
-        print(f"{'':<10}{name:<10}" + "".join(f"{cell:>16}" for cell in cells))
+    for least, below in pairwise(BANDS):
+        band = [good for (number, _), good in zip(asked, results, strict=True) if least <= number < below]
+        print(f"{least:,} to {below - 1:,}: {sum(band)} of {len(band)}")
     print(f"{translator.about.name}: {sum(results) / len(results):.1%} of {len(results):,} are right")
-    if given.json:
-        rows = [
-            {"number": number, "frame": frame, "source": text, "translation": translation, "right": good}
-            for (number, frame), text, translation, good in zip(asked, texts, translations, results, strict=True)
-        ]
-        given.json.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -1,8 +1,6 @@
 """The pictures of the page in docs/images, taken anew in a real Chromium.
 
-    python benchmarks/page_pictures.py [--to docs/images] [--only layer] [--dark] [--width 360]
-
-With --dark or --width they are for looking at: give another folder then.
+python benchmarks/page_pictures.py [--to docs/images] [--only layer]
 """
 
 import argparse
@@ -13,7 +11,7 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, Locator, Page
 
-from in_chromium import served_page
+from page_speed import served_page
 
 CAR = {"text": "I bought a new car yesterday."}
 SEED = {"text": "hello world", "model": "lesson"}
@@ -102,21 +100,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--to", type=Path, default=Path("docs/images"))
     parser.add_argument("--only", default=None, help="page, layer, number, …")
-    parser.add_argument("--dark", action="store_true")
-    parser.add_argument("--width", type=int, default=0)
     given = parser.parse_args()
     given.to.mkdir(parents=True, exist_ok=True)
     with served_page() as (browser, url):
         for name in PICTURES:
             if given.only in (None, name.removeprefix("-") or "page"):
-                take(browser, url, name, given)
+                take(browser, url, name, given.to)
 
 
-def take(browser: Browser, url: str, name: str, given: argparse.Namespace) -> None:
+def take(browser: Browser, url: str, name: str, to: Path) -> None:
     view, (width, height), make = PICTURES[name]
-    light = "dark" if given.dark else "light"
-    size = {"width": given.width or width, "height": height}
-    page = browser.new_context(viewport=size, color_scheme=light, reduced_motion="reduce").new_page()  # type: ignore[arg-type]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="light", reduced_motion="reduce"
+    )
+    page = context.new_page()
     page.set_default_timeout(120_000)
     page.goto(f"{url}#{urlencode(view)}")
     page.locator(".towers canvas").first.wait_for(state="attached")
@@ -125,10 +122,10 @@ def take(browser: Browser, url: str, name: str, given: argparse.Namespace) -> No
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1500)
     page.mouse.move(0, 0)
-    path = given.to / f"page{name}.png"
+    path = to / f"page{name}.png"
     shown.screenshot(path=path)
     print(path, flush=True)
-    page.context.close()
+    context.close()
 
 
 if __name__ == "__main__":

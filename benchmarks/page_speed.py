@@ -4,26 +4,22 @@
 
 First paint and bytes are those of a browser that has never been here. A key press is timed from the browser's own event
 to the changed text, and to the last picture drawn. Frames are read from the browser's tracing while blocks open: how
-many were drawn a second (60 are all), and the longest time between two. Also `vidrio look --html` of 20 words.
+many were drawn a second (60 are all), and the longest time between two.
 """
 
 import argparse
+import shutil
 import statistics
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, CDPSession, Page
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
-from in_chromium import served_page
+from served import server
 
-SENTENCE = "The old man gave Tom three books yesterday, but he did not read them because he had no time at all."
 TYPED = "I bought a new car yesterday and"
 BLOCKS = ("enc.0", "enc.3", "dec.0", "dec.1", "src", "out")
 WATCH = """() => {
@@ -53,6 +49,16 @@ move();
 }"""
 
 
+@contextmanager
+def served_page() -> Iterator[tuple[Browser, str]]:
+    """A browser, and where the page is."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    with server() as there, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser, f"http://{there.host}:{there.port}"
+        browser.close()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
@@ -70,7 +76,6 @@ def main() -> None:
         tell("frames a second while expanding", rates, "", 60)
         tell("longest time without a frame", longest, "ms", 17)
         tell("longest task, processor time", tasks, "ms", 17)
-    whole_file(given.rounds)
 
 
 def tell(what: str, values: list[float], unit: str, goal: float) -> None:
@@ -196,20 +201,6 @@ def traced(session: CDPSession, what: Callable[[], None]) -> list[dict[str, Any]
     while not done:
         session.send("Runtime.evaluate", {"expression": "0"})  # lets the events in
     return events
-
-
-def whole_file(rounds: int) -> None:
-    times = []
-    with tempfile.TemporaryDirectory() as folder:
-        for _ in range(min(3, rounds)):
-            path = Path(folder, "page.html")
-            path.unlink(missing_ok=True)
-            start = time.perf_counter()
-            command = [sys.executable, "-m", "vidrio", "look", SENTENCE, "--html", str(path)]
-            subprocess.run(command, check=True, capture_output=True)
-            times.append(time.perf_counter() - start)
-        tell("look --html, 20 words", times, "s", 2)
-        tell("its size", [path.stat().st_size / 1e6], "MB", 6)
 
 
 if __name__ == "__main__":

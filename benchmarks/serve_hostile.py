@@ -28,7 +28,7 @@ from served import Server, report, server
 CLIENTS = 16
 GOOD_EVERY = 50
 PATHS = (
-    *(*["/translate"] * 6, *["/translate_file"] * 4, "/detect", "/detect", "/stream", "/stream"),
+    *(*["/translate"] * 6, *["/translate_file"] * 4, "/detect", "/detect"),
     *("/suggest", "/languages", "/download_file/x", "/health"),
 )
 KINDS = (
@@ -56,7 +56,10 @@ def main() -> None:
     parser.add_argument("--schemathesis", metavar="COMMAND", help="where it is installed")
     parser.add_argument("--examples", type=int, default=300, help="of schemathesis, for each route")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, server("--model", "en-es", "--metrics", "--files", folder) as there:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        server("--no-page", "--model", "en-es", "--metrics", "--files", folder) as there,
+    ):
         send(there, range(-max(1000, given.requests // 5), 0))  # so that what is loaded and kept is there
         before, began = there.memory(), time.perf_counter()
         by_schema = schemathesis(there, given.schemathesis, given.examples) if given.schemathesis else Counter()

@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from served import LENGTHS, SENTENCES, Server, quantile, report, server, texts, until
+from served import LENGTHS, Server, quantile, report, server, texts, until
+from shared import TATOEBA
 from vidrio.documents.polish import as_source
 from vidrio.translate.translator import Translator
 
@@ -34,16 +35,15 @@ class Measured(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--file", type=Path, default=SENTENCES, help="English sentences, one a line")
+    parser.add_argument("--file", type=Path, default=TATOEBA, help="English sentences, one a line")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--texts", type=int, default=3000, help="different ones")
     parser.add_argument("--sentences", type=int, nargs="+", default=LENGTHS, help="of a text, one of these")
-    parser.add_argument("--threads", type=int, help="of vidrio serve")
     given = parser.parse_args()
     asked = texts(given.file, given.texts, lengths=given.sentences)
     wanted = offline(asked)
-    with server(*(("--threads", str(given.threads)) if given.threads else ())) as there:
+    with server("--no-page") as there:
         report(**figures(there, asked, wanted, given.seconds, given.clients))
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-BOUNDARY = "--vidrio"
+from shared import memory
+
 LENGTHS = (1, 1, 1, 2, 3, 5, 12)  # sentences of a text
-SENTENCES = Path("../shared/data/en-es/test/tatoeba-test-v2020-07-28.en")
 
 
 class Server(NamedTuple):
@@ -26,8 +26,7 @@ class Server(NamedTuple):
 
     def memory(self) -> float:
         """Megabytes, on Linux."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-        return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+        return memory("VmRSS", self.process.pid) / 2**20
 
     def processor_seconds(self) -> float:
         """Of all its threads, on Linux."""
@@ -46,35 +45,18 @@ class Client:
 
     def ask(self, path: str, fields: dict[str, Any] | None = None) -> tuple[int, Any]:
         """The status and the answer; without fields it is a GET."""
-        if fields is None:
-            return self._exchange("GET", path)
-        return self._exchange("POST", path, "application/json", json.dumps(fields).encode())
-
-    def upload(self, path: str, text: str, **fields: str) -> tuple[int, Any]:
-        return self._exchange("POST", path, *form(text, **fields))
-
-    def _exchange(self, method: str, path: str, kind: str = "", body: bytes | None = None) -> tuple[int, Any]:
-        self._connection.request(method, path, body, {"Content-Type": kind} if kind else {})
+        method, body = ("GET", None) if fields is None else ("POST", json.dumps(fields))
+        self._connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
         answer = self._connection.getresponse()
         data = answer.read()
         return answer.status, json.loads(data) if answer.headers.get_content_subtype() == "json" else data
-
-
-def form(text: str, **fields: str) -> tuple[str, bytes]:
-    """A form with a file of this text, from English to Spanish: its kind and its bytes."""
-    parts = {'file"; filename="a.txt': text, "source": "en", "target": "es", **fields}
-    lines = (
-        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{part}\r\n'
-        for name, part in parts.items()
-    )
-    return f"multipart/form-data; boundary={BOUNDARY}", f"{''.join(lines)}--{BOUNDARY}--\r\n".encode()
 
 
 @contextmanager
 def server(*options: str) -> Iterator[Server]:
     """`vidrio serve`, on a free port if none is told; it ends with the block."""
     port = () if "--port" in options else ("--port", "0")
-    command = [sys.executable, "-m", "vidrio", "serve", "--no-page", *port, *options]
+    command = [sys.executable, "-m", "vidrio", "serve", *port, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout

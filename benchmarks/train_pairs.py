@@ -24,6 +24,7 @@ settle()  # before PyTorch is imported
 
 import numpy as np  # noqa: E402
 
+from shared import forget_peak, memory  # noqa: E402
 from vidrio.data.progress import Progress, Work  # noqa: E402
 from vidrio.learn import train as training  # noqa: E402
 from vidrio.learn.plan import Stop  # noqa: E402
@@ -67,7 +68,7 @@ class Stages(Progress):
 
     def begin(self, name: str) -> None:
         self.name, self.seconds, self.cpu = name, time.perf_counter(), time.process_time()
-        Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew
+        forget_peak()
 
     def end(self, following: str) -> None:
         seconds, cpu = time.perf_counter() - self.seconds, time.process_time() - self.cpu
@@ -152,12 +153,6 @@ def made_up(random: np.random.Generator) -> list[str]:
         length = 1 + min(4, int(np.log10(len(found) + 1)))
         found["".join(random.choice(SYLLABLES, length))] = None
     return list(found)
-
-
-def memory(what: str) -> int:
-    """Bytes: VmHWM, the most that the process has had since it was last cleared; RssFile, what is mapped from files."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
 
 
 def told(cost: Cost) -> str:

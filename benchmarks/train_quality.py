@@ -1,10 +1,10 @@
 """How good a translator is after so many minutes, beside JoeyNMT 2.3.0: Multi30k English to German on two cores.
 
     python benchmarks/train_quality.py [--minutes 20] [--data ../shared/data/multi30k] [--to FOLDER] [--threads 2]
-        [--only vidrio|joeynmt] [--preset small --vocabulary 8000]
+        [--only vidrio|joeynmt]
 
 First `vidrio train` on the raw files, with nothing told but the time, then JoeyNMT, never both at once. JoeyNMT gets
-the model that Vidrio has chosen (or --preset's): its sizes, its tokens, and its recipe: batches, highest rate, dropout,
+the model that Vidrio has chosen: its sizes, its tokens, and its recipe: batches, highest rate, dropout,
 label smoothing, and its warm-up, but no more than a tenth of the steps. It has neither a rate that falls to 0 in a
 given time nor a running mean of the parameters, and computes in float32; its rate falls with one over the square root
 of the step. Vidrio's time is that of training and validating, JoeyNMT's that of training alone, since it validates more
@@ -13,13 +13,12 @@ sacreBLEU call on the text. At the end the best model of each on the validation 
 beam 4: BLEU 13a, cased, detokenised.
 
 What is done is kept in --to (each by itself) and not done again: a stopped Vidrio goes on, a stopped JoeyNMT begins
-again. Written there: vidrio.json and joeynmt.json (the curves and test scores), quality.svg. JoeyNMT is installed into
+again. Written there: vidrio.json and joeynmt.json (the curves and test scores). JoeyNMT is installed into
 an environment of its own, which stays in --work.
 """
 
 import argparse
 import json
-import math
 import os
 import shutil
 import signal
@@ -27,13 +26,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
 import joeynmt_peer as peer
-from train_speed import cpu, sentences
+from shared import MULTI30K, processor
+from train_speed import sentences
 from vidrio.commands._lines import read_lines
 from vidrio.learn.plan import Plan, read_plan
 from vidrio.learn.validate import JUDGED, translated
@@ -44,11 +43,8 @@ from vidrio.model.parameters import count
 from vidrio.score.metrics import corpus_scores, quick_scores, usual_metrics
 from vidrio.text.tokens.tokenizer import Tokenizer
 
-GOAL = 30.0  # BLEU
 TEST = "test_2016_flickr"
 PROBE = 40  # steps from which JoeyNMT's speed is told, before its time begins
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 320, 46, 70, 34, 40
-COLOURS = {"vidrio": "#0b66c3", "joeynmt": "#b3541e"}
 NAMES = {"vidrio": "Vidrio", "joeynmt": "JoeyNMT 2.3.0"}
 
 
@@ -60,18 +56,16 @@ class Found:
     curve: list[tuple[float, float]]  # (minutes, BLEU of the validation sentences)
     test: float  # BLEU
     signature: str
-    told: str  # the model and how it was trained, in words
+    model: str  # and how it was trained, in words
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/multi30k"), help="with raw/train.en.xz")
+    parser.add_argument("--data", type=Path, default=MULTI30K, help="with raw/train.en.xz")
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--to", type=Path, help="where results and runs are kept [a temporary folder]")
     parser.add_argument("--only", choices=list(NAMES), help="do one of them, and tell what there is")
-    parser.add_argument("--preset", help="sizes for both [what Vidrio chooses]")
-    parser.add_argument("--vocabulary", type=int, help="tokens for both [what Vidrio chooses]")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "vidrio-benchmarks")
     given = parser.parse_args()
     home = (given.to or Path(tempfile.mkdtemp(prefix="vidrio-quality-"))).absolute()
@@ -89,7 +83,6 @@ def main() -> None:
         if is_done(path, given.minutes):
             found[name] = Found(**json.loads(path.read_text(encoding="utf-8")))
     print("\n".join(table(found)))
-    (home / "quality.svg").write_text(picture(found), encoding="utf-8")
     print(f"\nkept in {home}")
 
 
@@ -115,8 +108,6 @@ def ours(home: Path, given: argparse.Namespace) -> Found:
         command += [word for side in ("en", "de") for word in (option, str(raw / f"{part}.{side}"))]
     command += ["--to", str(folder), "--time", f"{round(60 * given.minutes)}s", "--languages", "en,de"]
     command += ["--threads", str(given.threads)]
-    command += ["--preset", given.preset] if given.preset else []
-    command += ["--vocabulary", str(given.vocabulary)] if given.vocabulary else []
     subprocess.run(command, check=True)
     records, plan = metrics(folder / "run"), plan_of(home)
     minutes = when([record for record in records if record["kind"] == "step"])
@@ -240,73 +231,13 @@ def validated(log: str) -> list[float]:
 
 
 def table(found: dict[str, Found]) -> list[str]:
-    """The two curves minute by minute, and the scores at the end."""
-    lines = [f"Multi30k English to German, {cpu()}"]
+    """The curve minute by minute, and the score at the end, of each."""
+    lines = [f"Multi30k English to German, {processor()}"]
     for name, one in found.items():
-        lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.told}"]
-        lines += [
-            "  minute  "
-            + "".join(f"{minute:7.1f}" for minute, _ in row)
-            + "\n  BLEU    "
-            + "".join(f"{bleu:7.1f}" for _, bleu in row)
-            for row in rows(one.curve)
-        ]
+        lines += ["", f"{NAMES[name]}, {one.minutes:g} minutes: {one.model}"]
+        lines += [f"  minute {minute:5.1f}  BLEU {bleu:5.1f}" for minute, bleu in one.curve]
         lines += [f"  {TEST}: BLEU {one.test:.2f}   {one.signature}"]
-    if "vidrio" in found:
-        lines += ["", f"goal: {GOAL:g} BLEU; {'reached' if found['vidrio'].test >= GOAL else 'not reached'}"]
     return lines
-
-
-def rows(curve: list[tuple[float, float]]) -> list[list[tuple[float, float]]]:
-    return [curve[i : i + 10] for i in range(0, len(curve), 10)]
-
-
-def ticks(low: float, high: float, most: int = 5) -> Iterator[float]:
-    """Round numbers from below `low` to above `high`, at equal distances of 1, 2 or 5 · 10ⁿ."""
-    if high - low <= 1e-12 * max(abs(low), abs(high), 1e-12):
-        low, high = low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
-    distance = next(power * n for n in (1, 2, 5, 10) if (high - low) / (power * n) <= most)
-    first, last = math.floor(low / distance + 1e-9), math.ceil(high / distance - 1e-9)
-    yield from (n * distance for n in range(first, last + 1))
-
-
-def picture(found: dict[str, Found]) -> str:
-    """Both curves in one picture."""
-    last = max((one.minutes for one in found.values()), default=1.0)
-    marks = list(ticks(0.0, max([GOAL, *(bleu for one in found.values() for _, bleu in one.curve)])))
-
-    def x(minute: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * minute / last
-
-    def y(bleu: float) -> float:
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * bleu / marks[-1]
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
-        f'font-size="11" fill="#333"><rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-        f'<text x="{LEFT}" y="18" font-weight="bold">BLEU of {JUDGED} validation sentences, greedy, by minutes</text>',
-    ]
-    for mark in marks:
-        parts.append(f'<path d="M{LEFT} {y(mark):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y(mark) + 4:.1f}" text-anchor="end">{mark:g}</text>')
-    parts += [
-        f'<text x="{x(minute):.1f}" y="{HEIGHT - 22}" text-anchor="middle">{minute:g}</text>'
-        for minute in ticks(0.0, last)
-        if minute <= last
-    ]
-    parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" text-anchor="end">minutes of training</text>')
-    for name, one in found.items():
-        if one.curve:
-            places = [(f"{x(minute):.1f}", f"{y(bleu):.1f}") for minute, bleu in one.curve]
-            line = "L".join(" ".join(place) for place in places)
-            parts.append(f'<path d="M{line}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
-            parts += [f'<circle cx="{a}" cy="{b}" r="2.5" fill="{COLOURS[name]}"/>' for a, b in places]
-            label = NAMES[name].partition(" ")[0]
-            parts.append(
-                f'<text x="{places[-1][0]}" y="{places[-1][1]}" dx="7" dy="4" fill="{COLOURS[name]}">{label}</text>'
-            )
-    return "\n".join([*parts, "</svg>\n"])
 
 
 if __name__ == "__main__":

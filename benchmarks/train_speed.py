@@ -13,10 +13,7 @@ JoeyNMT is installed into an environment of its own, which stays in --work for t
 """
 
 import argparse
-import json
 import lzma
-import math
-import platform
 import shutil
 import statistics
 import subprocess
@@ -35,6 +32,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 import joeynmt_peer as peer  # noqa: E402
+from shared import MULTI30K, processor  # noqa: E402
 from vidrio.data.store import Examples, in_memory  # noqa: E402
 from vidrio.learn.choose import choose_precision, sized  # noqa: E402
 from vidrio.learn.loop import Training, loop  # noqa: E402
@@ -42,7 +40,7 @@ from vidrio.learn.parameters import Parameters  # noqa: E402
 from vidrio.learn.plan import Recipe, Stop  # noqa: E402
 from vidrio.learn.state import State  # noqa: E402
 from vidrio.model.config import ModelConfig  # noqa: E402
-from vidrio.model.parameters import count, parameter_specs, random_parameters  # noqa: E402
+from vidrio.model.parameters import count, random_parameters  # noqa: E402
 from vidrio.text.tokens.tokenizer import Tokenizer  # noqa: E402
 
 VOCABULARY, BATCH, DROPOUT = 8000, 4096, 0.1
@@ -112,7 +110,7 @@ def theirs(python: Path, folder: Path, seconds: float, threads: int, both_sides:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data/multi30k"), help="with raw/train.en.xz")
+    parser.add_argument("--data", type=Path, default=MULTI30K, help="with raw/train.en.xz")
     parser.add_argument("--seconds", type=float, default=60, help="of each turn, besides warming up")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=2)
@@ -137,68 +135,21 @@ def main() -> None:
         peer.write_tokens(folder / f"dev.{language}", tokenizer, side[:10])
     (folder / "vocabulary.txt").write_text("\n".join(tokenizer.vocabulary()) + "\n", encoding="utf-8")
 
-    dtype = getattr(torch, choose_precision(torch.device("cpu")))
-    most = [peak(config, dtype)]
     speeds: dict[str, list[float]] = {"vidrio": [], "joeynmt": []}
     for turn in range(given.rounds):
         speeds["vidrio"].append(ours(examples, config, given.seconds))
         speeds["joeynmt"].append(theirs(python, folder, given.seconds, given.threads, sum(counts) / counts[1], config))
-        most.append(peak(config, dtype))
         print(
             f"turn {turn + 1}: " + ", ".join(f"{name} {told[-1]:,.0f}" for name, told in speeds.items()),
             file=sys.stderr,
         )
 
-    print(f"model: {count(config):,} parameters; {sum(counts):,} tokens a pass; {given.threads} threads; {cpu()}")
+    print(f"model: {count(config):,} parameters; {sum(counts):,} tokens a pass; {given.threads} threads; {processor()}")
     print(f"vidrio computes in {choose_precision(torch.device('cpu'))}, torch {torch.__version__}")
     middle = {name: statistics.median(told) for name, told in speeds.items()}
     for name, told in speeds.items():
         print(f"{name:32} {middle[name]:8,.0f} tokens/s   (turns: {min(told):,.0f} to {max(told):,.0f})")
     print(f"ratio: {middle['vidrio'] / middle['joeynmt']:.1f}")
-    each = operations(config, *counts) / sum(counts)
-    reached, most_of_it = middle["vidrio"] * each, statistics.median(most)
-    print(
-        f"{each / 1e6:.1f} million operations a token: {reached / 1e12:.2f} TFLOP/s, {reached / most_of_it:.0%} of the "
-        f"{most_of_it / 1e12:.2f} that products alone reach (turns: {min(most) / 1e12:.2f} to {max(most) / 1e12:.2f})"
-    )
-    share = reached / most_of_it
-    print(json.dumps({"speeds": speeds, "ratio": middle["vidrio"] / middle["joeynmt"], "share_of_peak": share}))
-
-
-def operations(config: ModelConfig, sources: int, targets: int) -> int:
-    """Multiplications and additions of learning from so many tokens: two for each number of a matrix, and four back."""
-    each = config.target_vocabulary * config.d_model * targets  # from rows to logits
-    for name, (_, shape) in parameter_specs(config).items():
-        if name.startswith(("enc.", "dec.")) and len(shape) > 1 and ".W" in name:
-            of_source = name.startswith("enc.") or name.endswith((".cross.WK", ".cross.WV"))
-            each += math.prod(shape) * (sources if of_source else targets)
-    return 6 * each
-
-
-def peak(config: ModelConfig, dtype: torch.dtype) -> float:
-    """Operations in a second of this model's largest products, the fastest of them."""
-    D, F, rows = config.d_model, config.d_ff, BATCH
-    return max(product_speed(rows, *inner, dtype) for inner in ((D, D), (D, F), (F, D)))
-
-
-def product_speed(rows: int, inner: int, columns: int, dtype: torch.dtype, times: int = 30) -> float:
-    """Operations in a second of one product, the median of some turns."""
-    x, y = torch.randn(rows, inner).to(dtype), torch.randn(inner, columns).to(dtype)
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        torch.mm(x, y)
-        seconds.append(time.perf_counter() - start)
-    return 2 * rows * inner * columns / statistics.median(seconds)
-
-
-def cpu() -> str:
-    """The processor's name, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

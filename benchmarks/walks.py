@@ -1,14 +1,14 @@
 """How far a text walks through the code to its translation, and a batch of pairs to a model: files, calls, hops.
 
-    python benchmarks/walks.py [--json] [--what translate,train] [--rooms commands,data,learn]
+    python benchmarks/walks.py [--json] [--what translate,train]
 
 Counted by `sys.setprofile`, in Vidrio's own functions (expressions like lambdas belong to the function they stand in).
 What a file does while it is imported is no step of a walk.
 
-`translate`: one text through `Translator.translate`, once the translator is loaded and has translated something. The
-engine is left out. `changes` are calls that go into another file than the call before them.
+`translate`: one text through `Translator.translate`, once the translator is loaded and has translated something, the
+engine's host included. `changes` are calls that go into another file than the call before them.
 
-`train`: some pairs through `vidrio train` to a model's folder, as far as they walk in these rooms. A hop is a call from
+`train`: some pairs through `vidrio train` to a model's folder, as far as they walk in `ROOMS`. A hop is a call from
 one file into another, counted once for the two files, however often it happens; a return is a hop into a file that was
 entered before.
 """
@@ -20,7 +20,7 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from inspect import CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
@@ -33,7 +33,6 @@ import vidrio
 
 PACKAGE = Path(vidrio.__file__).parent
 ROOMS = ("commands", "data", "learn")
-ENGINE = tuple(f"engine/{path.name}" for path in (PACKAGE / "engine").glob("*.py"))
 TEXTS = {
     "hello": "Hello world",
     "marks": '"The ticket costs €18.10 (with tax)," he said, "see www.example.com/shop."',
@@ -69,7 +68,7 @@ def walk_of(calls: list[Call]) -> Walk:
 
 
 @contextmanager
-def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
+def traced() -> Iterator[list[Call]]:
     """Every call of a function of the package, in order. A generator is called once, however often it goes on."""
     calls: list[Call] = []
     places: dict[str, str] = {}  # of each file of code its path in the package; nothing for others
@@ -78,8 +77,7 @@ def traced(ignored: Sequence[str] = ()) -> Iterator[list[Call]]:
     def file_of(code: CodeType) -> str:
         if code.co_filename not in places:
             path = Path(code.co_filename)
-            inside = path.relative_to(PACKAGE).as_posix() if PACKAGE in path.parents else ""
-            places[code.co_filename] = "" if inside in ignored else inside
+            places[code.co_filename] = path.relative_to(PACKAGE).as_posix() if PACKAGE in path.parents else ""
         return places[code.co_filename]
 
     def note(frame: FrameType, event: str, argument: Any) -> None:
@@ -116,13 +114,13 @@ def translating() -> dict[str, Walk]:
     translator.translate(['A first one, with €1 at example.com, a "quotation" (and brackets).', "Hello there"])
     walks = {}
     for name, text in TEXTS.items():
-        with traced(ENGINE) as calls:
+        with traced() as calls:
             translator.translate(text)
         walks[name] = walk_of(calls)
     return walks
 
 
-def training(rooms: Sequence[str]) -> dict[str, int]:
+def training() -> dict[str, int]:
     """The walk of some pairs through `vidrio train`, of file to file."""
     from vidrio.cli import main
 
@@ -143,7 +141,7 @@ def training(rooms: Sequence[str]) -> dict[str, int]:
             code = main(command)
         if code:
             raise SystemExit(f"vidrio {' '.join(command)} ended with {code}")
-    inside = [call for call in calls if call.file.split("/")[0] in rooms]
+    inside = [call for call in calls if call.file.split("/")[0] in ROOMS]
     hops = {(call.caller, call.file) for call in inside if call.caller != call.file}
     files = {call.file for call in inside}
     return {"files": len(files), "hops": len(hops), "returns": len(hops) - len(files)}
@@ -153,13 +151,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--what", default="translate,train", help="which walks")
-    parser.add_argument("--rooms", default=",".join(ROOMS), help="that are counted in training")
     given = parser.parse_args()
     walks: dict[str, dict[str, int]] = {}
     if "translate" in given.what:
         walks |= {name: asdict(walk) for name, walk in translating().items()}
     if "train" in given.what:
-        walks["train"] = training(given.rooms.split(","))
+        walks["train"] = training()
     if given.json:
         print(json.dumps(walks, indent=2))
     for name, walk in {} if given.json else walks.items():

@@ -3,10 +3,10 @@
     python -m venv ENVIRONMENT && ENVIRONMENT/bin/pip install 'moto[server]'
     python benchmarks/wide_store.py --moto ENVIRONMENT --source FILE [--lines 2000]
 
-Lines of the file, as text, JSON lines and Parquet, are put into a bucket and translated into another folder of it by a
+Lines of the file, as text and JSON lines, are put into a bucket and translated into another folder of it by a
 cluster of this machine, in parts of some 4 KB. In the middle a worker is killed, then the command itself; the same
-command with --resume goes on. What comes out must be what the plain command writes (for Parquet, what comes out into a
-local folder). In the end all that lies in the store is listed.
+command with --resume goes on. What comes out must be what the plain command writes. In the end all that lies in the
+store is listed.
 """
 
 import argparse
@@ -65,13 +65,9 @@ def wait_for(what: Callable[[], bool], process: "subprocess.Popen[str] | subproc
 
 
 def write_inputs(folder: Path, lines: list[str]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     folder.mkdir()
     (folder / "a.txt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     (folder / "b.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines[:200]), "utf-8")
-    pq.write_table(pa.table({"text": lines[:200]}), folder / "c.parquet", row_group_size=90)
 
 
 def main() -> None:
@@ -127,11 +123,6 @@ def main() -> None:
         print(ends(command("txt", f"{BASE}/out", "--resume")))
         print(ends(command("jsonl", f"{BASE}/out")))
         equal("b.jsonl", ["--jsonl"])
-        print(ends(command("parquet", str(home / "local"))), "(to a folder of this machine)")
-        print(ends(command("parquet", f"{BASE}/out")))
-        if Place.of(f"{BASE}/out/c.parquet").read() != (home / "local" / "c.parquet").read_bytes():
-            raise SystemExit("c.parquet differs")
-        print("c.parquet: the bytes that are written to a local folder")
         print("left in the store:", ", ".join(place.name for place in Place.of(f"{BASE}/out").files()))
 
 

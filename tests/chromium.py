@@ -14,6 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
+AXE = Path(__file__).parent / "data" / "axe.min.js"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -46,6 +47,14 @@ def open_page(path: Path, *, width: int = 1280, height: int = 900) -> Opened:
         done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     return Opened(done.stdout, re.findall(r"CONSOLE[^\]]*\] (.*)", done.stderr))
+
+
+def violations(page: "Page", *rules: str) -> list[tuple[str, str, str]]:
+    """What axe finds wrong with a page: the rule, the first element, and why."""
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("rules => axe.run(rules.length ? { runOnly: rules } : {})", list(rules))
+    firsts = [(problem["id"], problem["nodes"][0]) for problem in found["violations"]]
+    return [(rule, node["html"][:160], node["failureSummary"]) for rule, node in firsts]
 
 
 def stay_at(address: str, page: "Page", refused: list[str]) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from parity_models import make_config, make_parameters
-from vidrio.engine.searching import as_struct
 from vidrio.engine.weights import Weights, read_weights
+from vidrio.engine.workers import as_struct
 from vidrio.hypothesis import Options, Sampling
 from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
 from vidrio.model.folder import About, write_config, write_parameters
@@ -101,8 +101,8 @@ def case(weights: Weights, asked: Sequence[Asked], *, rows: int = 8, steps: int 
         as_struct(a.options) + numbers(a.source) + numbers(a.options.prefix) + numbers(a.options.suppressed)
         for a in asked
     )
-    model = struct.pack("<i", 1) + weights.sizes.tobytes() + struct.pack("<i", len(weights.tensors) // 3)
-    model += weights.tensors.tobytes() + struct.pack("<i", len(weights.data)) + bytes(weights.data)
+    model = struct.pack("<i", 1) + bytes(weights.sizes) + struct.pack("<i", len(weights.tensors) // 3)
+    model += bytes(weights.tensors) + struct.pack("<i", len(weights.data)) + bytes(weights.data)
     return model + struct.pack("<iii", rows, steps, len(asked)) + b"".join(searches)
 
 

@@ -19,16 +19,16 @@ static int32_t get_number(void) {
 static void put(const void *from, size_t bytes) { fwrite(from, 1, bytes, stdout); }
 static void put_number(int32_t n) { put(&n, sizeof n); }
 
-static void put_found(Search *search, int32_t ticket, int32_t n_source) {
-  int32_t count = search_count(search, ticket);
+static void put_found(const Sentence *sentence, int32_t n_source) {
+  int32_t count = sentence_count(sentence);
   put_number(count);
   for (int32_t nth = 0; nth < count; nth++) {
-    int32_t length = search_length(search, ticket, nth);
+    int32_t length = sentence_length(sentence, nth);
     size_t numbers = (size_t)length * (size_t)n_source;
     int32_t *ids = malloc((size_t)length * 4 + 1);
     float *log_probs = malloc((size_t)length * 4 + 1), *looked = malloc(numbers * 4 + 1);
     double total[2];
-    put_number(search_read(search, ticket, nth, ids, log_probs, looked, total));
+    put_number(sentence_read(sentence, nth, ids, log_probs, looked, total));
     put_number(length);
     put(ids, (size_t)length * 4), put(log_probs, (size_t)length * 4), put(looked, numbers * 4), put(total, sizeof total);
     free(ids), free(log_probs), free(looked);
@@ -49,14 +49,15 @@ static void put_record(Record *record) {
 // All sentences of a case side by side, at most so many steps; then each by itself as a forced pass.
 static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
   Search *search = search_new(model, rows);
-  int32_t *tickets = malloc((size_t)n * 4 + 1), *lengths = malloc((size_t)n * 4 + 1);
+  Sentence **sentences = malloc((size_t)n * sizeof *sentences + 1);
+  int32_t *lengths = malloc((size_t)n * 4 + 1);
   for (int32_t i = 0; i < n; i++) {
     Options *options = get(sizeof *options);
     int32_t *ids[3], count[3];
     for (int k = 0; k < 3; k++) count[k] = get_number(), ids[k] = get((size_t)count[k] * 4);
-    tickets[i] = search_add(search, options, ids[0], count[0], ids[1], count[1], ids[2], count[2]);
+    sentences[i] = search_add(search, options, ids[0], count[0], ids[1], count[1], ids[2], count[2]);
     lengths[i] = count[0];
-    put_number(tickets[i]);
+    put_number(sentences[i] != NULL);
     Record *record = record_new();
     float *log_probs = malloc((size_t)(count[1] + 1) * 4), *looked = malloc((size_t)(count[1] + 1) * (size_t)count[0] * 4 + 1);
     int32_t found = forced(model, record, ids[0], count[0], ids[1], count[1], log_probs, looked);
@@ -78,14 +79,15 @@ static void run(const Model *model, int32_t rows, int32_t steps, int32_t n) {
   for (int32_t left = n; left && steps > 0; steps -= 3) {
     left = search_run(search, 3);
     int32_t some[4];
-    if (n) search_written(search, tickets[0], some, 4);
+    if (n && sentences[0]) sentence_written(sentences[0], some, 4);
   }
   for (int32_t i = 0; i < n; i++) {
-    if (tickets[i] >= 0) put_found(search, tickets[i], lengths[i]);
-    if (i % 2) search_cancel(search, tickets[i]), search_drop(search, tickets[i]);
+    if (sentences[i]) put_found(sentences[i], lengths[i]);
+    if (i % 2 && sentences[i]) search_drop(search, sentences[i]);
   }
+  if (search_next(search)) search_drop(search, search_next(search));
   search_free(search);
-  free(tickets), free(lengths);
+  free(sentences), free(lengths);
 }
 
 int main(void) {

@@ -17,13 +17,13 @@ async function translate(given, module) {
   const model = engine.model_load(put(bytes(given.sizes)), put(tensors), tensors.length / 24, put(data), BigInt(data.length));
   const search = engine.search_new(model, 32);
   const options = put(bytes(given.options));
-  const tickets = given.sentences.map((ids) => engine.search_add(search, options, whole(ids), ids.length, 0, 0, 0, 0));
+  const sentences = given.sentences.map((ids) => engine.search_add(search, options, whole(ids), ids.length, 0, 0, 0, 0));
   while (engine.search_run(search, 100));
-  return tickets.map((ticket) => {
-    const length = engine.search_length(search, ticket, 0);
+  return sentences.map((sentence) => {
+    const length = engine.sentence_length(sentence, 0);
     const ids = whole(Array(length).fill(0));
     const logProbs = whole(Array(length).fill(0));
-    engine.search_read(search, ticket, 0, ids, logProbs, 0, 0);
+    engine.sentence_read(sentence, 0, ids, logProbs, 0, 0);
     return [ids, logProbs].map((place) => [...new Int32Array(engine.memory.buffer, place, length)]);
   });
 }

@@ -131,20 +131,6 @@ def test_words_and_identifiers_stay_as_they_are(text):
     assert mask(protected(text), "", tokens).given == text
 
 
-@pytest.mark.parametrize(
-    ("text", "given"),
-    [
-        ("It is VERY important.", "It is very important."),
-        ("PLEASE wait", "Please wait"),
-        ("The NATO and the SEAS of FOOD", "The NATO and the SEAS of FOOD"),  # abbreviations, or they may be
-        ("It is VERY-OLD {VERY} /VERY/", "It is VERY-OLD {VERY} /VERY/"),
-        ("Open Mary's VERY old garden", "Open Mary's very old garden"),
-    ],
-)
-def test_one_word_in_capitals_is_read_in_small_letters_if_it_is_common(text, given):
-    assert mask(protected(text), "", tokens).given == given
-
-
 def test_names_keep_their_capital_letter_among_capitals():
     masked = mask(protected("THE SEA IN LONDON"), "", tokens)
     assert masked.given == "The sea in London"
@@ -172,60 +158,9 @@ def test_a_word_or_two_with_a_capital_letter_are_read_as_an_entry_(text, given, 
 @pytest.mark.parametrize(
     "text",
     [
-        "Recipe.",
-        "Stop!",
-        "Sea: recipe",
-        "PDF",
-        "PDF files",
-        "McCoy",
-        "Sea of books",
-        "Room 5",
-        "It",
-        "Sea-books",
-        "{Name}",
-        "",
+        *("Recipe.", "Stop!", "Sea: recipe", "PDF", "PDF files", "McCoy", "Sea of books", "Room 5", "It", "Sea-books"),
+        *("{Name}", ""),
     ],
 )
 def test_other_texts_are_no_entries(text):
     assert read(protected(text), tokens)[1] is not Form.ENTRY
-
-
-@pytest.mark.parametrize(
-    ("text", "given", "translation", "back"),
-    [
-        ("what is it", "What is it?", "¿Qué es eso?", "qué es eso"),
-        ("What's new in London", "What's new in London?", "¿Qué hay?", "Qué hay"),
-        ("do i know", "Do I know?", "¿Lo sé?", "lo sé"),
-        ("can't she see", "Can't she see?", "¡No!", "¡no!"),  # no question mark: no mark goes
-        ("so what do you want", "So what do you want?", "Entonces, ¿qué?", "entonces, qué"),
-        ("how much is this", "How much is this?", "¿Cuánto?", "cuánto"),
-        ("How do I get to {place} now", "How do I get to {place} now?", "¿{place}?", "{place}"),
-    ],
-)
-def test_what_is_surely_a_question_is_read_as_one(text, given, translation, back):
-    masked = mask(protected(text), "", tokens)
-    assert (masked.given, masked.form) == (given, Form.QUESTION)
-    assert masked.restore(translation) == back
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("what i know", "what i mean is this", "is Tom here", "when you come"),
-        *("should you need it", "were i you", "have it now", "do the dishes", "what a day it is"),
-    ],
-)
-def test_what_may_be_a_question_is_none_for_sure(text):
-    assert read(protected(text), tokens)[1] is not Form.QUESTION
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("what", "what is it?", "what is it.", "WHAT IS IT", "What Is a Sea", "whatever it is", "we do it now"),
-        *("when you come back", "what a good day", "Will Smith is old"),
-        *("que es:", "porque no vienes ya", "comodo es el mar", "", "for the sea", "{what} is it"),
-    ],
-)
-def test_other_texts_are_no_questions(text):
-    assert read(protected(text), tokens)[1] is not Form.QUESTION

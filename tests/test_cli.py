@@ -55,16 +55,6 @@ def test_help_lists_every_verb_on_one_line(run_vidrio: Run) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_no_verb_is_a_mistyped_command_that_gets_the_help(run_vidrio: Run) -> None:
-    done = run_vidrio()
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "Commands:" in done.stderr
-
-
-def test_version(run_vidrio: Run) -> None:
-    assert run_vidrio("--version").stdout == f"vidrio, version {__version__}\n"
-
-
 @pytest.mark.parametrize("verb", cli.VERBS)
 def test_every_verb_has_its_module_and_its_help(verb: str, run_vidrio: Run) -> None:
     module, _ = cli.VERBS[verb]
@@ -90,7 +80,7 @@ def test_a_mistyped_verb_gets_the_nearest_one(typed: str, meant: str, run_vidrio
     assert f"There is no verb '{typed}'. Did you mean '{meant}'?" in done.stderr
 
 
-@pytest.mark.parametrize("typed", ["xyzzy", "", "¿qué?", "translate "])
+@pytest.mark.parametrize("typed", ["xyzzy", "", "¿qué?"])
 def test_nonsense_is_a_mistyped_command(typed: str, run_vidrio: Run) -> None:
     done = run_vidrio(typed)
     assert (done.returncode, done.stdout) == (2, "")
@@ -98,10 +88,11 @@ def test_nonsense_is_a_mistyped_command(typed: str, run_vidrio: Run) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_an_unknown_option_is_a_mistyped_command(run_vidrio: Run) -> None:
-    done = run_vidrio("--hlep")
+@pytest.mark.parametrize(("arguments", "said"), [(["--hlep"], "--hlep"), ([], "Commands:")])
+def test_a_command_without_a_verb_is_mistyped(arguments: list[str], said: str, run_vidrio: Run) -> None:
+    done = run_vidrio(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--hlep" in done.stderr
+    assert said in done.stderr
 
 
 def test_a_vidrio_error_becomes_its_message_and_exit_code_1() -> None:
@@ -137,11 +128,10 @@ CALLS = {
     "check": ["-m", "lesson", "hello world"],
     "lesson": ["sizes"],
     "train": ["pairs.tsv", "--to", "model"],
-    "data": ["inspect", "pairs.tsv"],
+    "data": ["clean", "pairs.tsv"],
     "evaluate": ["lesson", "--src", "text.txt", "--ref", "text.txt"],
     "import": [".", "--to", "model"],
     "export": ["lesson", "--to", "ctranslate2", "there"],
-    "score": ["-m", "lesson", "hello world", "hola mundo"],
     "serve": ["-m", "nothing-of-that-name", "--port", "0"],
     "keys": ["list", "--keys", "keys.db"],
 }
@@ -167,8 +157,6 @@ def test_no_verb_minds_a_closed_stream(closed: str, tmp_path: Path) -> None:
         assert code in (0, 1), (verb, said)  # not 120: Python's own complaint at exit
         assert "Traceback" not in said, (verb, said)
         assert "Error:" not in said, (verb, said)
-        if closed == ">&-" and verb in ("look", "why", "check", "lesson"):
-            assert (code, "Bad file descriptor" in said) == (1, True), f"{verb}: what was lost is told"
 
 
 def test_a_write_that_fails_names_its_file(tmp_path: Path) -> None:
@@ -189,11 +177,6 @@ def test_a_programming_mistake_stays_a_python_error() -> None:
     done = run_act("import no_such_module_anywhere")
     assert done.returncode == 1
     assert "Traceback" in done.stderr
-
-
-def test_a_verbs_own_exit_code_is_the_commands() -> None:
-    assert run_act("return 1").returncode == 1
-    assert run_act("return None").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -253,12 +236,4 @@ def test_commands_can_be_interrupted_whoever_starts_the_tests() -> None:
 def test_main_returns_the_exit_code_and_leaves_python_running(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
     assert cli.main(["no-such-verb"]) == 2
-    assert __version__ in capsys.readouterr().out
-
-
-def test_every_error_says_what_was_found_and_what_to_do() -> None:
-    error = errors.VidrioError("it is wrong", found="this", do="that")
-    assert str(error) == "it is wrong\n  found: this\n  do: that"
-    assert str(errors.VidrioError("it is wrong")) == "it is wrong"
-    assert issubclass(errors.AddressError, errors.VidrioError)
-    assert not issubclass(errors.VidrioError, click.ClickException)
+    assert capsys.readouterr().out == f"vidrio, version {__version__}\n"

@@ -44,68 +44,43 @@ def run(*arguments: object) -> int:
     return main(["data", *map(str, arguments)])
 
 
-# --- inspect ----------------------------------------------------------------------------------------------------------
-
-
-def test_inspect_tells_all_in_eighty_columns(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("inspect", pairs) == 0
-    text = capsys.readouterr().out
-    assert max(map(len, text.splitlines())) <= 80
-    assert "recognised as: source, target" in text
-    assert "6 pairs read, 3 kept (50.0%)" in text
-    for told in ("1 duplicate:", "1 numbers differ:", "1 control characters:", "Letters of the target: Latin 100.0%"):
-        assert told in text
-    assert "\x1b" not in text, "nothing that moves a terminal's cursor"
-    assert "\n  1 to 2       2  " in text, "the histogram"
-
-
-def test_inspect_as_json(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("inspect", pairs, "--json", "--languages", "en,es") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["skipped"] == {"control characters": 1, "numbers differ": 1, "duplicate": 1}
-    assert (told["read"], told["kept"], sum(told["source"]["lengths"])) == (6, 3, 3)
-    assert told["source"]["words"] == 7
-    assert told["samples"]["duplicate"][0]["place"] == f"{pairs}:2"
-
-
-def test_inspect_obeys_the_options(pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    apart = tmp_path / "test.tsv"
-    apart.write_text("good morning\tx\n", encoding="utf-8")
-    options = ("--keep-duplicates", "--keep-numbers", "--longest", "13", "--apart", apart, "--columns", "1,2")
-    assert run("inspect", pairs, "--json", *options) == 0
-    skipped = json.loads(capsys.readouterr().out)["skipped"]
-    assert skipped == {"too long": 2, "stands in a held-out set": 1}
-
-
-def test_identical_sides_stay_if_that_is_wished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "p.tsv"
-    path.write_text("ceci est une phrase\tceci est une phrase\n", encoding="utf-8")
-    assert run("inspect", path, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["skipped"] == {"identical sides": 1}
-    assert run("inspect", path, "--json", "--keep-identical") == 0
-    assert json.loads(capsys.readouterr().out)["skipped"] == {}
-
-
-def test_inspect_of_nothing_good_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "p.tsv"
-    path.write_text("a\t\n\tb\n", encoding="utf-8")
-    assert run("inspect", path) == 0
-    assert "2 pairs read, 0 kept (0.0%)" in capsys.readouterr().out
-    assert run("inspect", tmp_path / "missing.tsv") == 1
-    assert "there is no file" in capsys.readouterr().err
-    assert run("inspect", path, "--columns", "one") == 2
-    assert run("inspect") == 2
-
-
 # --- clean ------------------------------------------------------------------------------------------------------------
 
 
-def test_clean_writes_what_is_worth_it(pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    to = tmp_path / "clean.tsv"
-    assert run("clean", pairs, "--to", to) == 0
-    assert to.read_text(encoding="utf-8").splitlines() == [f"{s}\t{t}" for s, t in (PAIRS[0], PAIRS[3], PAIRS[5])]
-    assert f"3 pairs in {to}\n1 left out: control characters" in capsys.readouterr().out
+def test_clean_shows_what_is_left_out_and_writes_the_rest(
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("clean", pairs) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= max(80, len(str(pairs)) + 2)
+    assert "source, target\n6 pairs read, 3 kept\n" in text
+    for told in ("1 left out: duplicate (", "1 left out: numbers differ (", "1 left out: control characters ("):
+        assert told in text
+    assert "      It costs 25 dollars.\n    → Cuesta 52 dólares.\n" in text
+    assert "\x1b" not in text, "nothing that moves a terminal's cursor"
+    assert list(tmp_path.iterdir()) == [pairs]
+    assert run("clean", pairs, "--to", tmp_path / "clean.tsv") == 0
+    written = (tmp_path / "clean.tsv").read_text(encoding="utf-8")
+    assert written.splitlines() == [f"{s}\t{t}" for s, t in (PAIRS[0], PAIRS[3], PAIRS[5])]
+    assert f"3 pairs in {tmp_path / 'clean.tsv'}\n" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clean.tsv", "pairs.tsv"]
+
+
+def test_clean_obeys_the_options(pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "test.tsv").write_text("good morning\tx\n", encoding="utf-8")
+    (tmp_path / "same.tsv").write_text("ceci est une phrase\tceci est une phrase\n", encoding="utf-8")
+
+    def skipped(*arguments: object) -> Any:
+        assert run("clean", "--json", *arguments) == 0
+        return json.loads(capsys.readouterr().out)["skipped"]
+
+    assert skipped(pairs, "--languages", "en,es") == {"control characters": 1, "numbers differ": 1, "duplicate": 1}
+    options = ("--keep-duplicates", "--keep-numbers", "--longest", "13", "--columns", "1,2")
+    assert skipped(pairs, *options, "--apart", tmp_path / "test.tsv") == {"too long": 2, "stands in a held-out set": 1}
+    assert skipped(tmp_path / "same.tsv") == {"identical sides": 1}
+    assert skipped(tmp_path / "same.tsv", "--keep-identical") == {}
+    for wrong, code in (([tmp_path / "missing.tsv"], 1), ([pairs, "--columns", "one"], 2), ([], 2)):
+        assert run("clean", *wrong) == code
 
 
 def test_clean_holds_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +98,7 @@ def test_clean_refuses_what_would_lose_data(
     before = pairs.read_bytes()
     monkeypatch.chdir(tmp_path)
     assert run("clean", pairs, "--to", "pairs.tsv") == 2
-    assert "must not be what is read" in capsys.readouterr().err
+    assert "are the same file" in capsys.readouterr().err
     assert run("clean", pairs, "--to", "c.tsv", "--held-out", 5) == 2
     assert run("clean", pairs, "--to", tmp_path / "no" / "c.tsv") == 1
     assert "cannot be written" in capsys.readouterr().err
@@ -227,7 +202,7 @@ def test_tatoeba(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (origin.pairs, origin.languages) == (2, ["spa", "eng"])
     assert origin.addresses == ["https://www.manythings.org/anki/spa-eng.zip"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["t.tsv", "t.tsv.origin.json"]
-    assert run("inspect", to) == 0
+    assert run("clean", to) == 0
     assert "ManyThings" in capsys.readouterr().out
 
 
@@ -331,15 +306,15 @@ def test_origins_that_are_none(tmp_path: Path) -> None:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    code = "import sys; from vidrio.cli import main; main(['data', 'inspect', '--help'])\n"
+    code = "import sys; from vidrio.cli import main; main(['data', 'clean', '--help'])\n"
     code += "sys.exit(bool({'numpy', 'torch', 'tokenizers', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "--columns" in done.stdout
 
 
-def test_inspect_works_without_torch(pairs: Path) -> None:
+def test_clean_works_without_torch(pairs: Path) -> None:
     code = "import sys; sys.modules['torch'] = None\nfrom vidrio.cli import main\n"
-    code += f"sys.exit(main(['data', 'inspect', {str(pairs)!r}]))"
+    code += f"sys.exit(main(['data', 'clean', {str(pairs)!r}]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

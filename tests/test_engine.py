@@ -16,11 +16,11 @@ import pytest
 from engine_cases import random_asked, random_model
 from parity_models import make_parameters
 from small_models import random_sources, rewrite_config, write_model
-from vidrio.engine.batch import ROWS
-from vidrio.engine.engine import Engine, Models
+from vidrio.engine.engine import Engine, loader
 from vidrio.engine.library import BUILT, CHOICES, MODULES, NATIVE, WISH, native_path, opener
 from vidrio.engine.wasm import Module, Wasm
 from vidrio.engine.weights import read_weights
+from vidrio.engine.workers import ROWS
 from vidrio.errors import ConfigError, InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Options, Sampling
 from vidrio.model.config import ModelConfig
@@ -78,9 +78,7 @@ def test_a_search_agrees_with_its_score_its_attention_and_its_quantities(engine:
     sources += sources
     pairs = [(source, best.ids) for source, [best, _] in zip(sources, found, strict=True)]
     assert {best.ended for best, _ in found} == {True, False}
-    for (source, ids), (best, second), scores, looked in zip(
-        pairs, found, engine.score(pairs), engine.attend(pairs), strict=True
-    ):
+    for (source, ids), (best, second), (scores, looked) in zip(pairs, found, engine.forced(pairs), strict=True):
         assert best.score >= second.score
         assert best.log_prob == sum(best.token_log_probs)
         assert best.score in (best.log_prob, best.log_prob / len(best.token_log_probs))
@@ -334,7 +332,7 @@ def test_a_model_that_is_too_large_for_webassembly_is_refused() -> None:
         return library
 
     with pytest.raises(ModelError, match="no memory for"):
-        Models(find("en-es"), read_config(find("en-es"))[0], small)
+        loader(find("en-es"), read_config(find("en-es"))[0], small)
 
 
 @pytest.mark.parametrize("rows", [1, 5, 64])
@@ -343,7 +341,7 @@ def test_no_result_depends_on_how_many_rows_share_a_step(
 ) -> None:
     sources = random_sources(config, 30)
     expected = bits(engine.search(sources, USUAL))
-    monkeypatch.setattr("vidrio.engine.batch.ROWS", rows)
+    monkeypatch.setattr("vidrio.engine.workers.ROWS", rows)
     assert bits(Engine.load(folder, config).search(sources, USUAL)) == expected
 
 
@@ -353,7 +351,7 @@ def test_impossible_questions_are_refused_with_a_reason(engine: Engine, config: 
     with pytest.raises(ConfigError, match="this search cannot be done"):
         engine.search([[5, 1000, 3]], USUAL)
     with pytest.raises(InputError, match="none of this model's"):
-        engine.score([([5, 3], [1000])])
+        engine.forced([([5, 3], [1000])])
     everything = Options(max_length=5, suppressed=tuple(range(config.target_vocabulary)))
     with pytest.raises(ConfigError, match="no token is left"):
         engine.search([[5, 3]], everything)
@@ -379,7 +377,7 @@ def test_a_build_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
 IMPORTED = """
 import sys
 from pathlib import Path
-from vidrio.engine.engine import Engine, Models
+from vidrio.engine.engine import Engine
 from vidrio.hypothesis import Options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
@@ -417,7 +415,7 @@ def test_callers_may_come_from_anywhere_while_others_leave(large: Engine) -> Non
                 return True
             return False
         if kind == 1:
-            return len(large.score([(source, source[:3])])[0]) == 4
+            return len(large.forced([(source, source[:3])])[0].log_probs) == 4
         if kind == 2:
             return tuple(large.watch(source, options, lambda token: False)) != ()
         return bits(large.search([source], options)) == expected[n % 4]

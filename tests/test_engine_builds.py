@@ -15,12 +15,12 @@ import pytest
 import chromium
 from engine_cases import Asked, case, random_asked, random_case, random_model
 from vidrio.engine import build
-from vidrio.engine.engine import Engine, Models
+from vidrio.engine.engine import Engine, loader
 from vidrio.engine.library import BUILT, Library, supports
 from vidrio.engine.native import Native
-from vidrio.engine.searching import as_struct
 from vidrio.engine.wasm import Module, Wasm
 from vidrio.engine.weights import read_weights
+from vidrio.engine.workers import as_struct
 from vidrio.hypothesis import Hypothesis, Options, default_options
 from vidrio.model.find import find
 from vidrio.model.folder import read_config
@@ -70,7 +70,7 @@ def results(engine: Engine, has_decoder: bool, asked: list[Asked]) -> list[objec
     for a in asked:
         found += bits(engine.search([a.source], a.options))
         pair = (a.source, a.options.prefix)
-        found += [*engine.score([pair]), *(looked.tobytes() for looked in engine.attend([pair]))]
+        found += [(scores, looked.tobytes()) for scores, looked in engine.forced([pair])]
         found.append({k: v.tobytes() for k, v in engine.quantities(*pair).items()})
     return found
 
@@ -83,7 +83,7 @@ def test_all_builds_compute_the_same_bits_with_models_of_all_kinds(
         asked = random_asked(config, seed, 3)
         found = {}
         for name, open_library in builds.items():
-            engine = Engine(Models(tmp_path / str(seed), config, open_library).load, config, 1)
+            engine = Engine(loader(tmp_path / str(seed), config, open_library), config, 1)
             found[name] = results(engine, config.has_decoder, asked)
         first, *others = found
         assert found[first], seed
@@ -101,7 +101,7 @@ def test_all_builds_translate_the_same_with_the_packaged_models(
     sources = [(*tokenizer.encode(sentence), config.special.end) for sentence in SENTENCES]
     found = {}
     for name, open_library in builds.items():
-        engine = Engine(Models(folder, config, open_library).load, config, 1)
+        engine = Engine(loader(folder, config, open_library), config, 1)
         usual = default_options(config)
         found[name] = [*bits(engine.search(sources, usual)), *bits(engine.search(sources[:3], Options(beam=1)))]
     first, *others = found.values()
@@ -168,7 +168,7 @@ def test_chromium_computes_the_same_bits(builds: dict[str, Callable[[], Library]
     names = list(build.WEBASSEMBLY)
     given = {
         "modules": [(BUILT / name).read_bytes() for name in names],
-        **{"sizes": weights.sizes.tobytes(), "tensors": weights.tensors.tobytes(), "data": bytes(weights.data)},
+        **{"sizes": bytes(weights.sizes), "tensors": bytes(weights.tensors), "data": bytes(weights.data)},
         **{"options": as_struct(options), "sentences": sources},
     }
     text = json.dumps(given, default=lambda data: base64.b64encode(data).decode())
@@ -177,7 +177,7 @@ def test_chromium_computes_the_same_bits(builds: dict[str, Callable[[], Library]
     page.write_text(f"<body></body><script>const given = {text};\n{script}</script>", encoding="utf-8")
     opened = chromium.open_page(page)
     found = json.loads(opened.dom.partition("<body>")[2].partition("</body>")[0])
-    engine = Engine(Models(folder, config, builds[names[0]]).load, config, 1)
+    engine = Engine(loader(folder, config, builds[names[0]]), config, 1)
     for module in found:
         assert len(module) == len(sources) == 60
         for (ids, log_probs), [best] in zip(module, engine.search(sources, options), strict=True):

@@ -167,7 +167,7 @@ def test_scores_and_attention_are_those_of_the_search(packaged: tuple[Both, list
     pairs = [(source, best.ids) for source, (best, *_) in zip(sources, found, strict=True)]
     suppressed = default_options(both.config).suppressed
     assert suppressed  # their share of the probability is missing in the search
-    for (best, *_), scores, looked in zip(found, both.engine.score(pairs), both.engine.attend(pairs), strict=True):
+    for (best, *_), (scores, looked) in zip(found, both.engine.forced(pairs), strict=True):
         assert bits(looked) == bits(best.attention)
         assert np.allclose(scores, best.token_log_probs, atol=1e-3)
 

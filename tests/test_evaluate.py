@@ -160,31 +160,14 @@ def test_evaluate_says_kindly_that_sacrebleu_is_missing(folder, files):
     assert "Traceback" not in done.stderr
 
 
-def test_score_tells_how_likely_given_translations_are(run_vidrio, folder, files, translator):
-    told = translator.score([("Bala core.", "cola hola")])[0]
+def test_given_translations_are_scored(translator):
+    """One that is longer than the model's positions, or empty, does not fit."""
+    [told] = translator.score([("Bala core.", "cola hola")])
     assert told.tokens == ("cola", "hola", "</s>")
-    done = run_vidrio("score", "-m", str(folder), "Bala core.", "cola hola")
-    rows = [line.split() for line in done.stdout.splitlines()]
-    assert [row[0] for row in rows] == ["token", *told.tokens, "all"]
-    assert float(rows[-1][1]) == pytest.approx(told.log_prob, abs=1e-4)
-    assert float(rows[1][2]) == pytest.approx(math.exp(told.log_probs[0]), abs=1e-4)
-    arguments = ("score", "-m", str(folder), "--src", str(files / "src"), "--tgt", str(files / "ref"))
-    lines = [line.split("\t") for line in run_vidrio(*arguments).stdout.splitlines()]
-    records = [json.loads(line) for line in run_vidrio(*arguments, "--json").stdout.splitlines()]
-    assert len(lines) == len(records) == 40
-    for (total, mean), record in zip(lines, records, strict=True):
-        assert float(total) == pytest.approx(record["log_prob"], abs=1e-4)
-        assert float(mean) == pytest.approx(record["log_prob"] / len(record["tokens"]), abs=1e-4)
-        assert record["log_prob"] == pytest.approx(sum(token["log_prob"] for token in record["tokens"]))
-
-
-def test_score_refuses_what_it_cannot_score_before_it_prints(run_vidrio, folder, files):
-    (files / "long").write_text("bala\n" * 39 + "bala " * 60 + "\n")
-    done = run_vidrio("score", "-m", str(folder), "--src", str(files / "long"), "--tgt", str(files / "ref"))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "lines 40" in done.stderr
-    assert run_vidrio("score", "-m", str(folder), "alone").returncode == 2
-    assert run_vidrio("score", "-m", str(folder), "a", "b", "--src", str(files / "src")).returncode == 2
+    assert told.log_prob == pytest.approx(sum(told.log_probs)) < 0
+    assert translator.fits("Bala core.", "cola hola")
+    assert not translator.fits("", "cola")
+    assert not translator.fits("bala " * 60, "cola")
 
 
 @pytest.mark.parametrize("model", ["lesson", "en-es"])
@@ -196,9 +179,7 @@ def test_lines_without_words_are_scored_like_others(model, lines, tmp_path, caps
     assert json.loads(capsys.readouterr().out)["lines"] == lines.count("\n")
 
 
-def test_a_source_of_no_tokens_is_not_scored(tmp_path, capsys):
-    assert main(["score", "--model", "lesson", "", "hola"]) == 1
-    assert "some are empty" in capsys.readouterr().err
+def test_an_empty_test_set_is_not_scored(tmp_path, capsys):
     (tmp_path / "empty").touch()
     empty = str(tmp_path / "empty")
     assert main(["evaluate", "lesson", "--src", empty, "--ref", empty]) == 1

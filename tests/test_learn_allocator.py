@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from vidrio.learn.allocator import give_back
 
 HELD = """

@@ -1,18 +1,16 @@
-"""A lexicon that lies with a model: how it is learned, how it is looked into, and what it helps with."""
+"""A lexicon that lies with a model: how it is looked into, and what it helps with."""
 
 import random
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from string import ascii_lowercase
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.errors import ModelError
 from vidrio.hypothesis import Sampling
-from vidrio.learn.lexicon import lexicon
 from vidrio.model.find import find
 from vidrio.translate import lexicon as module
 from vidrio.translate.lexicon import (
@@ -108,49 +106,6 @@ def test_the_packaged_lists_are_sorted_and_whole(model: str) -> None:
         assert there.invented("", line.decode()) == set()
 
 
-# --- learning it ------------------------------------------------------------------------------------------------------
-
-
-def test_words_that_translate_each_other_are_found_among_their_neighbours() -> None:
-    """A sentence has six of 676 words, in any order; one word seldom stands without another."""
-    chance = random.Random(3)
-    words = {f"wo{a}{b}": f"pa{a}{b}" for a in ascii_lowercase for b in ascii_lowercase}
-    pairs = []
-    for _ in range(1000):
-        some = chance.sample(sorted(words), 6)
-        some += ["stone", "rolling"] if chance.random() < 0.01 else ["stone"] if chance.random() < 0.005 else []
-        there = [{**words, "stone": "Piedra", "rolling": "rodante"}[word] for word in some]
-        chance.shuffle(there)
-        pairs.append((" ".join(["The", *some]), " ".join(["El", *there]) + "."))
-    found = lexicon(pairs)
-    best: dict[str, str] = {}
-    for word, translation, probability in sorted(found, key=lambda entry: entry[2]):
-        assert 0 < probability <= 1
-        best[word] = translation
-    assert best.pop("stone") == "Piedra"  # as it is mostly written
-    assert best.pop("rolling") == "rodante"
-    assert best == {word: words[word] for word in best}
-    assert len(best) > 600  # the others were seen too seldom
-    assert {"the", "el"}.isdisjoint(best)
-
-
-def test_what_was_seen_in_one_pair_is_no_entry() -> None:
-    assert lexicon([("one stone", "una piedra"), ("two birds", "dos pájaros")]) == []
-    assert lexicon([]) == lexicon([("", "")]) == lexicon([("1 + 1", "2")]) == []
-
-
-def test_it_does_not_depend_on_how_many_pairs_are_counted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    chance = random.Random(5)
-    words = [f"w{a}{b}" for a in "abcdefghij" for b in "klmnopqrst"]
-    pairs = [(" ".join(some), " ".join(w[::-1] for w in some)) for some in (chance.sample(words, 4) for _ in range(90))]
-    whole = lexicon(pairs)
-    assert whole
-    monkeypatch.setattr("vidrio.learn.lexicon.AT_ONCE", 7)
-    parts = lexicon(pairs)
-    assert [entry[:2] for entry in parts] == [entry[:2] for entry in whole]
-    np.testing.assert_allclose([entry[2] for entry in parts], [entry[2] for entry in whole])
-
-
 # --- what it helps with -----------------------------------------------------------------------------------------------
 
 SURNAME = "How is your surname pronounced?"
@@ -185,7 +140,7 @@ def test_a_word_that_it_knows_stays_though_no_list_has_it(translator: Translator
 
 
 def test_several_words_of_a_sentence(translator: Translator) -> None:
-    without = translator.__copy__()
+    without = copy(translator)
     without.lexicon = None
     text = "The stove and the surname are unbearable."
     assert translator.lexicon
@@ -197,7 +152,7 @@ def test_several_words_of_a_sentence(translator: Translator) -> None:
 
 
 def test_nothing_is_put_in_place_without_a_lexicon_or_a_beam_or_where_one_has_drawn(translator: Translator) -> None:
-    without = translator.__copy__()
+    without = copy(translator)
     without.lexicon = None
     assert without.translate(SURNAME).text == "¿Cómo se pronuncia tu momento?"
     for options in (
@@ -238,8 +193,8 @@ def test_a_translation_does_not_depend_on_those_beside_it(translator: Translator
 
 def test_the_model_is_asked_only_where_there_is_doubt(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    score = translator.engine.score
-    monkeypatch.setattr(translator.engine, "score", lambda pairs: asked.append(len(pairs)) or score(pairs))
+    forced = translator.engine.forced
+    monkeypatch.setattr(translator.engine, "forced", lambda pairs: asked.append(len(pairs)) or forced(pairs))
     translator.translate(["Good morning.", "The cat sleeps.", "I have two dogs.", SURNAME])
     assert [count for count in asked if count] == [1, 1]  # what was written, and what it became
 

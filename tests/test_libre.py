@@ -22,9 +22,8 @@ from vidrio.errors import ConfigError
 from vidrio.model.find import packaged
 from vidrio.serve.app import create_app
 from vidrio.serve.detect import Detector
-from vidrio.serve.keys import Key, Keys
+from vidrio.serve.keys import Key, Keys, RequestLimits
 from vidrio.serve.languages import languages, route
-from vidrio.serve.limits import RequestLimits
 from vidrio.serve.refusal import Refusal
 from vidrio.serve.settings import Settings
 from vidrio.translate.translator import Translator
@@ -323,7 +322,7 @@ def test_a_minute_later_there_is_room_again() -> None:
     limits.take("a", 2, 2)
     with pytest.raises(Refusal) as refused:
         limits.take("a", 1, 2)
-    assert refused.value.retry_after == 30
+    assert refused.value.headers == {"Retry-After": "30"}
     limits.take("b", 2, 2)
     now = 61.0
     limits.take("a", 2, 2)
@@ -351,8 +350,6 @@ def test_a_text_goes_through_a_language_between(tmp_path: Path) -> None:
     on = client_of(first, models=(second,))
     twice = Translator.load(second).translate(Translator.load(first).translate("hello world").text).text
     assert translated(on, target="xx")["translatedText"].casefold() == twice.casefold()
-    with on.stream("POST", "/stream", json={**HELLO, "target": "xx"}) as answer:
-        assert json.dumps(twice) in answer.read().decode()
 
 
 @pytest.mark.parametrize(
@@ -415,4 +412,4 @@ def test_options_are_environment_variables_too(run_vidrio: Callable[..., Any], m
     monkeypatch.setenv("LT_KEY_REQUIRED", "true")
     done = run_vidrio("serve", "--model", "lesson")
     assert done.returncode == 2
-    assert "--key-required needs the file of --keys" in done.stderr
+    assert "--key-required needs --keys" in done.stderr

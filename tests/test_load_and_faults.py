@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from starlette.responses import Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Message
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import serve_hostile  # noqa: E402
 from served import Server, server  # noqa: E402
-from vidrio.serve.guards import bodies  # noqa: E402
+from vidrio.serve.app import create_app  # noqa: E402
 from vidrio.serve.running import listening  # noqa: E402
 from vidrio.serve.settings import Settings  # noqa: E402
 
@@ -27,7 +26,7 @@ SENTENCES = ["The house is red.", "I bought a new car.", "Where is my book?", "W
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     files = tmp_path_factory.mktemp("files")
-    with server("--model", "en-es", "--metrics", "--files", str(files)) as there:
+    with server("--no-page", "--model", "en-es", "--metrics", "--files", str(files)) as there:
         yield there
 
 
@@ -43,9 +42,6 @@ def test_hostile_requests_are_refused_and_nothing_else_suffers(running: Server) 
 def test_a_body_that_comes_too_slowly_is_refused() -> None:
     sent: list[Message] = []
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await Response()(scope, receive, send)
-
     async def receive() -> Message:
         await asyncio.sleep(0.02)
         return {"type": "http.request", "body": b"{", "more_body": True}
@@ -53,8 +49,10 @@ def test_a_body_that_comes_too_slowly_is_refused() -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "path": "/translate", "method": "POST", "headers": []}
-    asyncio.run(bodies(app, Settings(body_seconds=0.1))(scope, receive, send))
+    scope = {"type": "http", "path": "/translate", "method": "POST", "query_string": b""}
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    app = create_app("lesson", Settings(page=False, body_seconds=0.1))
+    asyncio.run(app({**scope, "headers": headers}, receive, send))
     assert sent[0]["status"] == 408
 
 
@@ -71,7 +69,6 @@ def test_the_end_of_an_answer_does_not_wait_for_its_beginning_to_be_confirmed() 
     [
         ("serve_load.py", "--seconds", "8", "--texts", "20"),
         ("serve_hostile.py", "--requests", "2000"),
-        ("serve_day.py", "--requests", "1000"),
     ],
     ids=lambda arguments: arguments[0],
 )

@@ -314,7 +314,7 @@ def test_a_file_of_terms(tmp_path: Any) -> None:
     path.write_text("# terms\ndashboard\tpanel\n\nVidrio\n")
     assert read_terms(path) == (("dashboard", "panel"), ("Vidrio", "Vidrio"))
     path.write_text("a\tb\tc\n")
-    with pytest.raises(DataError, match="line 1 is no term"):
+    with pytest.raises(DataError, match="line 1 is not a term"):
         read_terms(path)
     path.write_bytes(b"\xff")
     with pytest.raises(DataError, match="is not UTF-8"):

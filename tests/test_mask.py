@@ -178,19 +178,3 @@ def test_what_is_hidden_comes_back(sentence: str) -> None:
     assert masked.restore(masked.given) == plain(sentence, similar_in(TOKENIZER))
     assert len(masked.symbols) == len(masked.places) <= len(SYMBOLS)
     assert all(masked.given.count(symbol) == 1 for symbol in masked.symbols)
-
-
-def test_a_spanish_question_gets_the_mark_at_its_beginning() -> None:
-    tokenizer = read_tokenizers(find("es-en"), read_config(find("es-en"))[0])[0]
-    english, spanish = (Masker(tokenizer, SYMBOLS, language=language) for language in ("en", "es"))
-    for text, read in (
-        ("Cómo estás?", "¿Cómo estás?"),
-        ("Y Przybylski viene?", "¿Y ① viene?"),
-        ("¿Cómo estás?", "¿Cómo estás?"),
-        ("Y tú, ¿cómo estás?", "Y tú, ¿cómo estás?"),
-        ("Estás.", "Estás."),
-    ):
-        assert spanish.mask(protected(text)).given == read
-    assert english.mask(protected("Cómo estás?")).given == "Cómo estás?"
-    small = spanish.mask(protected("cómo estás hoy?"))
-    assert (small.given, small.restore("How are you?")) == ("¿Cómo estás hoy?", "how are you?")

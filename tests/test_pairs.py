@@ -124,10 +124,10 @@ def test_parquet(tmp_path: Path) -> None:
     ("row", "told"),
     [
         ("{s}\t{t}", "source, target"),
-        ("{s}\t{t}\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)", "ManyThings"),
-        ("1276\t{s}\t2481\t{t}", "Tatoeba's export"),
-        ("eng\tspa\t{s}\t{t}", "Tatoeba Challenge"),
-        ("europarl\t{s}\t{t}", "a label"),
+        ("{s}\t{t}\tCC-BY 2.0 (France) Attribution: tatoeba.org #1 (a) & #2 (b)", "of 3 columns 1 as source, 2"),
+        ("1276\t{s}\t2481\t{t}", "2 as source, 4"),
+        ("eng\tspa\t{s}\t{t}", "3 as source, 4"),
+        ("europarl\t{s}\t{t}", "2 as source, 3"),
     ],
 )
 def test_known_layouts_are_recognised(tmp_path: Path, row: str, told: str) -> None:
@@ -292,7 +292,7 @@ def test_rows_that_are_no_records_are_counted(tmp_path: Path) -> None:
 
 def test_csv_that_is_none(tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", 'en,es\na,b\nc,"' + "x,y\n" * 100_000)
-    with pytest.raises(DataError, match="quotation mark without its partner"):
+    with pytest.raises(DataError, match="unpaired quotation mark"):
         pairs_of(path)
     bad = write(tmp_path / "q.csv", b'en,es\na,b\nc\xff,d\n"e\nf\0",g\nh,i\n')
     pairs, tally = pairs_of(bad)

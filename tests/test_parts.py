@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from growth import takes_at_most
 from vidrio.text import protect
 from vidrio.text.parts import Splitter, around, in_halves, in_parts
+from vidrio.text.sentences import split
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.translate.rounds import fitted
+from vidrio.translate.rounds import fitted, repeats
 
 LETTERS = "abcdefghij áéñ,;:—()¿中😀\u0301\n\t"
 TOKENIZER = Tokenizer.learn(["abc defg hij, the fade; a bad cafe: a big cab"] * 3, "bpe", 330)
@@ -57,7 +58,7 @@ def test_halves_meet_at_the_white_space_nearest_to_the_middle():
 
 
 def parts_in(text, tokenizer=TOKENIZER, longest=128):
-    return list(Splitter(tokenizer, longest).parts(protect.protected(text)))
+    return list(Splitter(tokenizer, longest).parts(protect.protected(text), split(text)))
 
 
 def translated(text, longest=128):
@@ -76,8 +77,8 @@ def test_what_has_no_words_of_its_own_is_not_translated():
         "🙂",
         "%1$s",
         "https://example.org/a/b",
-        "a.b@example.com",
-        "* * *",
+        "a.b@c.com",
+        "* *",
     ):
         assert translated(text) == []
     assert translated("* Hello 7!") == ["Hello 7!"]
@@ -170,3 +171,34 @@ def test_a_part_has_nothing_that_only_a_whole_sentence_has(part, translation, fi
 )
 def test_words_around_what_is_copied(text, parts):
     assert [text[a:b] for a, b in around(text, 0, len(text), protect.spans(text))] == parts
+
+
+# --- what repeats itself ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "found"),
+    [
+        ("dog", "the dog the dog the dog the dog", True),
+        ("ha ha ha ha ha", "ja ja ja ja ja", False),  # the source says it again and again, too
+        ("no no", "no no no", False),
+        ("that that", "que que", False),
+        ("hello", "hola hola hola hola hola", True),
+        ("hello", "", False),
+    ],
+)
+def test_the_source_may_say_it_again_and_again(source: str, target: str, found: bool) -> None:
+    words = {word: n for n, word in enumerate({*source.split(), *target.split()})}
+    assert repeats([words[w] for w in source.split()], [words[w] for w in target.split()]) is found
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.integers(4, 9), st.lists(st.integers(4, 9)))
+def test_what_is_said_four_times_is_found(some: list[int], times: int, before: list[int]) -> None:
+    assert repeats([], [*before, *some * times])
+
+
+@given(st.lists(st.integers(0, 2), max_size=30))
+def test_it_is_found_by_the_plain_way(ids: list[int]) -> None:
+    assert repeats([], ids) == any(
+        ids[at : at + n] * 4 == ids[at : at + 4 * n] for n in range(1, 9) for at in range(len(ids) - 4 * n + 1)
+    )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from string import ascii_lowercase
 from types import SimpleNamespace
 
 import pytest
@@ -318,6 +319,7 @@ def test_a_word_is_invented_if_no_text_has_it_and_it_is_not_copied():
 
 
 def test_regular_forms_of_verbs_are_made_and_no_others():
+    imported("word_translations")  # as a script of the same folder finds it
     lists = imported("word_lists")
     forms = set(
         lists.conjugated({"hablar", "habló", "comer", "comía", "comió", "tener", "tenía", "mujer", "mar", "altar"})
@@ -433,3 +435,28 @@ def test_the_recipe_from_data_to_a_packaged_model(data, tmp_path, direction, sta
     assert "tatoeba.tsv@3 renamed.tsv general.tsv@1.5" in (folder / "README.md").read_text(encoding="utf-8")
     assert str(tmp_path) not in (folder / "config.json").read_text(encoding="utf-8")
     assert Translator.load(folder).translate("{x}").text == "{x}"
+
+
+def test_words_that_translate_each_other_are_found_among_their_neighbours(monkeypatch):
+    """A sentence has six of 676 words, in any order; one word seldom stands without another."""
+    module = imported("word_translations")
+    chance = random.Random(3)
+    words = {f"wo{a}{b}": f"pa{a}{b}" for a in ascii_lowercase for b in ascii_lowercase}
+    pairs = []
+    for _ in range(1000):
+        some = chance.sample(sorted(words), 6)
+        some += ["stone", "rolling"] if chance.random() < 0.01 else ["stone"] if chance.random() < 0.005 else []
+        there = [{**words, "stone": "Piedra", "rolling": "rodante"}[word] for word in some]
+        chance.shuffle(there)
+        pairs.append((" ".join(["The", *some]), " ".join(["El", *there]) + "."))
+    found = module.lexicon(pairs)
+    assert all(0 < probability <= 1 for *_, probability in found)
+    best = {word: translation for word, translation, _ in sorted(found, key=lambda entry: entry[2])}
+    assert best.pop("stone") == "Piedra"  # as it is mostly written
+    assert best.pop("rolling") == "rodante"
+    assert best == {word: words[word] for word in best}
+    assert len(best) > 600  # the others were seen too seldom
+    monkeypatch.setattr(module, "AT_ONCE", 7)
+    assert module.lexicon(pairs[:90])
+    assert module.lexicon([("one stone", "una piedra"), ("two birds", "dos pájaros")]) == []
+    assert module.lexicon([]) == module.lexicon([("1 + 1", "2")]) == []

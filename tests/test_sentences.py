@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from growth import takes_at_most
-from vidrio.text.sentences import split, splitter
+from vidrio.text.sentences import split
 
 
 def sentences(text: str, **options: int) -> list[str]:
@@ -23,8 +23,8 @@ def sentences(text: str, **options: int) -> list[str]:
 )
 def test_sentences_of_other_languages_are_found_by_their_own_rules(language: str, marked: str) -> None:
     text = marked.replace("|", "")
-    assert [text[start:end] for start, end in splitter(language)(text)] == [part.strip() for part in marked.split("|")]
-    assert splitter("es_MX")(text) == splitter("")(text) == split(text)
+    assert [text[start:end] for start, end in split(text, language)] == [part.strip() for part in marked.split("|")]
+    assert split(text, "es_MX") == split(text, "en") == split(text)
 
 
 # "|" is where a sentence ends and the next begins.

@@ -337,3 +337,42 @@ def test_tokens_of_a_file_that_counts_wrongly_are_within_the_text():
     for spans in ([(0, 3), (9, 12), (12, 15)], [(3, 6), (6, 9), (0, 3)], [(7, 2), (2, 7), (4, 4)]):
         for text in ("abc", "a b c d", ""):
             assert all(0 <= start <= len(text) >= end for start, end in exact_spans(text, ["a", "b", "c"], spans))
+
+
+@pytest.fixture(scope="module")
+def cased() -> Tokenizer:
+    texts = ["Hello world, hello Madrid", "HELLO WORLD of the NATO", "¡Ñandú! the preheated McDonald"] * 50
+    return Tokenizer.learn(texts, size=600, case_tokens=True)
+
+
+def test_capitals_are_tokens_of_their_own(cased: Tokenizer) -> None:
+    small = cased.tokens("hello world")
+    assert cased.tokens("Hello world") == ["⇧", *small]
+    assert cased.tokens("HELLO WORLD") == ["⇪", small[0], "⇪", *small[1:]]
+    assert [piece.token for piece in cased.pieces("McDonald") if piece.start == piece.end] == ["⇧", "⇧"]
+    assert cased.has_case_tokens
+    assert not Tokenizer.learn(["Hello"], size=300).has_case_tokens
+
+
+ODD = st.text(alphabet=st.sampled_from("aAbBñÑéÉßẞİıΣσς'’ ⇧⇪▁<>s03ǅЖж" + ESCAPE + "\u0301"), max_size=30)
+
+
+@settings(max_examples=300)
+@given(st.one_of(ODD, st.text(max_size=30)))
+@example("DON'T JOHN's EE. UU. iPhone  Hi")
+def test_no_capital_is_lost(cased: Tokenizer, text: str) -> None:
+    assert cased.decode(cased.encode(text)) == cased.decode_batch([cased.encode(text)])[0] == normalise(text)
+    assert cased.count(text) == len(cased.encode(text))
+    assert [piece.token for piece in explain(cased, text).pieces] == cased.tokens(text)
+
+
+def test_case_tokens_are_saved_and_read_back(cased: Tokenizer, tmp_path: Path) -> None:
+    cased.save(tmp_path / "tokenizer.json")
+    again = Tokenizer.load(tmp_path / "tokenizer.json", cased.special)
+    assert again.has_case_tokens
+    assert again.decode(again.encode("Hello WORLD")) == "Hello WORLD"
+
+
+def test_marks_that_stand_alone_are_left_out(cased: Tokenizer) -> None:
+    cap, caps, space, hello = (cased.id(token) for token in ("⇧", "⇪", "▁", cased.tokens("hello")[0]))
+    assert cased.decode([hello, cap, space, caps]) == "hello "

@@ -138,12 +138,6 @@ def test_resume_with_standard_input_and_from_nothing(model, lines, expected, tmp
     assert (tmp_path / "out").read_bytes() == text_of(expected)
 
 
-def test_without_resume_an_old_part_is_forgotten(model, lines, expected, tmp_path):
-    (tmp_path / "out.part").write_bytes(b"something else\n")
-    assert run(model, "-o", tmp_path / "out", stdin=text_of(lines[:3])).returncode == 0
-    assert (tmp_path / "out").read_bytes() == text_of(expected[:3])
-
-
 def test_an_output_keeps_the_mode_of_the_file_that_it_replaces(model, lines, tmp_path):
     (tmp_path / "out").write_bytes(b"before\n")
     (tmp_path / "out").chmod(0o640)
@@ -201,28 +195,10 @@ def test_json_lines_pass_unknown_fields_through(model, lines, expected):
     stdin = text_of(json.dumps(record) for record in records)
     found = [json.loads(line) for line in run(model, "--jsonl", stdin=stdin).stdout.splitlines()]
     assert found == [{**record, "translation": text} for record, text in zip(records, expected, strict=False)]
-    full = [json.loads(line) for line in run(model, "--jsonl", "--json", stdin=stdin).stdout.splitlines()]
-    assert [(f["id"], f["tags"], f["translation"]) for f in full] == [
-        (f["id"], f["tags"], f["translation"]) for f in found
-    ]
-
-
-def test_json_lines_keep_numbers_as_they_were_written(model, lines, expected):
-    line = f'{{"price": 2.50, "big": 12345678901234567890.10, "text": "{lines[0]}" }}'
-    done = run(model, "--jsonl", stdin=f"{line}\n".encode())
-    assert done.stdout.decode() == f'{line[:-2]}, "translation": "{expected[0]}"}}\n'
-    again = run(model, "--jsonl", stdin=done.stdout)  # which has a translation already
-    assert json.loads(again.stdout)["translation"] == expected[0]
-
-
-def test_json_lines_of_one_text_and_of_several_alternatives(model, lines, expected):
-    done = run(model, "--jsonl", lines[0])
-    assert json.loads(done.stdout) == {"text": lines[0], "translation": expected[0]}
-    found = json.loads(
-        run(model, "--jsonl", "--json", "--n-best", "3", stdin=text_of([json.dumps({"text": lines[0]})])).stdout
-    )
-    assert found["alternatives"][0] == found["translation"]
-    assert len(set(found["alternatives"])) == len(found["alternatives"]) > 1
+    assert json.loads(run(model, "--jsonl", lines[0]).stdout) == {"text": lines[0], "translation": expected[0]}
+    full = json.loads(run(model, "--jsonl", "--json", "--n-best", "3", stdin=stdin.partition(b"\n")[0]).stdout)
+    assert (full["id"], full["tags"], full["translation"]) == (0, ["ñ", None], full["alternatives"][0])
+    assert len(set(full["alternatives"])) == len(full["alternatives"]) > 1
 
 
 @pytest.mark.parametrize(
@@ -231,10 +207,8 @@ def test_json_lines_of_one_text_and_of_several_alternatives(model, lines, expect
         ("nonsense", "line 2 is not JSON"),
         ("[1]", 'line 2 has no "text"'),
         ('{"text": 5}', 'line 2 has no "text"'),
-        (r'{"text": "a\ud83d"}', "the text of line 2 holds half a character"),
-        ("", "not JSON"),
-        ('{"text": "bala", "a": NaN}', "NaN is not JSON"),
-        ('{"text": "bala", "a": [-Infinity]}', "-Infinity is not JSON"),
+        (r'{"text": "a\ud83d"}', 'line 2 has no "text"'),
+        ("", "line 2 is not JSON"),
     ],
 )
 def test_json_lines_that_are_not_are_told_by_number(model, line, told):
@@ -242,12 +216,6 @@ def test_json_lines_that_are_not_are_told_by_number(model, line, told):
     assert done.returncode == 1
     assert told in done.stderr.decode()
     assert json.loads(done.stdout).keys() == {"text", "translation"}  # the line before it has its answer
-
-
-def test_half_characters_in_other_fields_come_through(model):
-    line = r'{"text": "bala", "odd": "\ud83d ñ"}'
-    done = run(model, "--jsonl", stdin=f"{line}\n".encode())
-    assert json.loads(done.stdout)["odd"] == "\ud83d ñ"
 
 
 def test_a_text_that_is_no_text_is_told(model):
@@ -281,12 +249,6 @@ def test_repetition_and_length_can_be_controlled(model, lines):
     assert len(words) == len(set(words))
     short, long = (run(model, "--min-length", n, lines[0]).stdout.split() for n in ("1", "20"))
     assert len(long) > len(short)
-
-
-def test_n_best_of_a_text_is_a_line_each(model, lines, expected):
-    done = run(model, "--n-best", "3", lines[0])
-    found = done.stdout.decode().splitlines()
-    assert len(set(found)) == 3
 
 
 def test_no_text_comes_twice(model, lines):
@@ -327,20 +289,14 @@ def test_numbers_at_the_edge_end_in_no_traceback(model, lines, arguments, code):
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
-def test_bytes_that_are_not_utf8_are_told_by_line_or_replaced(model, lines, expected, tmp_path):
+def test_bytes_that_are_not_utf8_are_told_by_line(model, lines, expected, tmp_path):
     stdin = text_of(lines[:2]) + b"bala \xff\xfe core\n" + text_of(lines[2:3])
     done = run(model, stdin=stdin)
     assert done.returncode == 1
     assert b"line 3 of standard input is not UTF-8\n  found: byte 0xFF at place 6 of the line" in done.stderr
-    assert b"--errors replace" in done.stderr
     assert done.stdout == text_of(expected[:2])
     (tmp_path / "in").write_bytes(stdin)
     assert run(model, "-i", tmp_path / "in").stdout == done.stdout
-    done = run(model, "--errors", "replace", stdin=stdin)
-    assert done.returncode == 0
-    assert done.stdout.count(b"\n") == 4
-    assert done.stdout.startswith(text_of(expected[:2]))
-    assert b"1 lines were not UTF-8" in done.stderr
 
 
 def test_a_reader_who_leaves_ends_it_quietly(model, lines, tmp_path):
@@ -366,27 +322,6 @@ def test_a_full_disk_is_told(model, lines):
     assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device: 'stdout'\n")
 
 
-def test_what_stood_before_on_standard_output_stays_when_the_disk_is_full(model, lines, tmp_path):
-    (tmp_path / "log").write_bytes(b"precious\n")
-
-    def small_disk():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))
-
-    with (tmp_path / "log").open("ab") as log:
-        done = subprocess.run(
-            command(model),
-            input=text_of(lines[:50]),
-            stdout=log,
-            stderr=subprocess.PIPE,
-            timeout=60,
-            check=False,
-            preexec_fn=small_disk,
-        )
-    assert done.returncode == 1
-    assert b"File too large" in done.stderr
-    assert (tmp_path / "log").read_bytes().startswith(b"precious\n")
-
-
 def test_a_disk_that_fills_leaves_lines_to_continue(model, lines, expected, tmp_path):
     size = len(text_of(expected)) // 2
 
@@ -398,7 +333,7 @@ def test_a_disk_that_fills_leaves_lines_to_continue(model, lines, expected, tmp_
     done = run_limited(small_disk, model, *arguments)
     assert done.returncode == 1
     assert b"File too large" in done.stderr
-    assert b"--resume goes on" in done.stderr
+    assert b"--resume to continue" in done.stderr
     part = (tmp_path / "out.part").read_bytes()
     assert 0 < len(part) <= size
     assert text_of(expected).startswith(part)
@@ -419,7 +354,7 @@ def test_ctrl_c_leaves_lines_and_resume_goes_on(model, lines, tmp_path):
         assert process.wait(timeout=60) == 130
         told = process.stderr.read().decode()
     assert "interrupted" in told
-    assert "--resume goes on" in told
+    assert "--resume to continue" in told
     assert "Traceback" not in told
     done = part.read_bytes()
     assert whole.startswith(done)
@@ -438,8 +373,7 @@ def seconds_used_by(process):
 
 
 @pytest.mark.parametrize("line", [b"The cat sat on 3 mats. " * 100_000, b"w" * 2_000_000], ids=["sentences", "a word"])
-@pytest.mark.parametrize("after", [0.7, 3])
-def test_ctrl_c_in_a_line_of_megabytes_ends_soon(line, after):
+def test_ctrl_c_in_a_line_of_megabytes_ends_soon(line):
     with subprocess.Popen(
         [sys.executable, "-m", "vidrio", "translate"],
         stdin=subprocess.PIPE,
@@ -449,7 +383,7 @@ def test_ctrl_c_in_a_line_of_megabytes_ends_soon(line, after):
         began = seconds_used_by(process)
         process.stdin.write(line + b"\n")
         process.stdin.close()
-        while seconds_used_by(process) < began + after:
+        while seconds_used_by(process) < began + 2:
             time.sleep(0.01)
         interrupted, deadline = seconds_used_by(process), time.monotonic() + 60
         process.send_signal(signal.SIGINT)
@@ -462,23 +396,15 @@ def test_ctrl_c_in_a_line_of_megabytes_ends_soon(line, after):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="another system shows no threads")
-@pytest.mark.parametrize("waits", [True, False], ids=["for input", "for the engine"])
-def test_ctrl_c_that_reaches_another_thread_ends_it_too(model, lines, tmp_path, waits):
-    """The system may choose any thread of a process; this one is woken by it in none of its waits."""
+def test_ctrl_c_that_reaches_another_thread_ends_it_too(model, lines, tmp_path):
+    """The system may choose any thread of a process, while the main one waits for the engine."""
     (tmp_path / "in").write_bytes(text_of(lines) * 50)
     part = tmp_path / "out.part"
-    arguments = [] if waits else ["-i", tmp_path / "in", "--beam", "8", "--workers", "1", "-o", tmp_path / "out"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command(model, *arguments), stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        if waits:
-            process.stdin.write(text_of(lines[:1]))
-            process.stdin.flush()
-            assert process.stdout.readline()
-        else:
-            while not (part.exists() and part.stat().st_size):
-                assert process.poll() is None
-                time.sleep(0.01)
-        time.sleep(0.2)
+    arguments = ["-i", tmp_path / "in", "--beam", "8", "--workers", "1", "-o", tmp_path / "out"]
+    with subprocess.Popen(command(model, *arguments), stderr=subprocess.PIPE) as process:
+        while not (part.exists() and part.stat().st_size):
+            assert process.poll() is None
+            time.sleep(0.01)
         threads = {int(name) for name in os.listdir(f"/proc/{process.pid}/task")} - {process.pid}
         os.kill(min(threads), signal.SIGINT)
         assert process.wait(timeout=30) == 130
@@ -500,11 +426,10 @@ def test_ctrl_c_while_waiting_for_input_ends_at_once(model, lines):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--resume",), "--resume continues an --output"),
+        (("--resume",), "--resume needs the --output"),
         (("--n-best", "2"), "add --json"),
         (("bala", "-i", __file__), "not both"),
-        (("bala", "-o", "out"), "TEXT goes to standard output"),
-        (("-i", "not-there"), "not-there"),
+        (("bala", "-o", "out"), "the translation of TEXT goes to standard output"),
     ],
 )
 def test_contradictions_are_mistyped_commands(model, arguments, told):
@@ -517,6 +442,11 @@ def test_input_and_output_must_differ(model, tmp_path):
     (tmp_path / "same").write_text("bala\n")
     assert run(model, "-i", tmp_path / "same", "-o", tmp_path / "same").returncode == 2
     assert (tmp_path / "same").read_text() == "bala\n"
+
+
+def test_an_input_that_is_not_there_is_told(model):
+    done = run(model, "-i", "not-there")
+    assert (done.returncode, b"No such file or directory: 'not-there'" in done.stderr) == (1, True)
 
 
 def test_a_model_that_is_not_there_is_told_with_those_that_are(tmp_path):

@@ -26,9 +26,9 @@ from vidrio.hypothesis import Sampling
 from vidrio.model import find as models
 from vidrio.model.folder import read_config, read_parameters, write_parameters
 from vidrio.text import protect
-from vidrio.text.repetition import repeats
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
-from vidrio.translate.stream import SLOW
+from vidrio.translate.rounds import repeats
+from vidrio.translate.stream import SLOW, in_chunks, in_order
 from vidrio.translate.translator import NoTranslator, Translator
 
 
@@ -169,8 +169,7 @@ def test_duplicates_are_translated_once(folder):
     assert [found.text for found in translator.translate(texts)] == [alone[text] for text in texts]
     assert set(translator.engine.asked.values()) == {1}
     translator.engine.asked.clear()
-    chunks = [texts, [], texts, []]  # the first ones are done before the second ones come
-    assert sum(map(len, translator.stream_chunks(chunks))) == 2 * len(texts)
+    assert [found.text for found in translator.stream(texts)] == [alone[text] for text in texts]
     assert set(translator.engine.asked.values()) == {1}
 
 
@@ -193,21 +192,27 @@ def test_a_stream_is_in_order_reads_as_it_needs_and_equals_one_by_one(translator
         assert translator.translate(translation.source) == translation
 
 
-def test_an_empty_chunk_asks_for_what_is_there(translator):
+def test_chunks_hold_all_texts_in_order_and_follow_the_size():
+    texts = ["a", "b", "cc", "", "d" * 30, "e", "f"]
+    assert list(in_chunks(iter(texts), 5)) == [["a", "b", "cc"], ["", "d" * 30], ["e", "f"]]
+    assert list(in_chunks(iter([]), 1)) == []
+
+
+def test_what_comes_of_chunks_is_in_order_and_an_error_or_an_empty_chunk_asks_for_what_is_there():
     answered = []
 
     def chunks():
-        yield ["bala."]
-        yield []
+        yield from (["a"], ["b"], [])
         answered.append(len(found))
-        yield ["core.", "dila."]
-        yield []
-        answered.append(len(found))
+        yield ["c"]
+        raise ValueError("no more")
 
     found = []
-    for translations in translator.stream_chunks(chunks()):
-        found += translations
-    assert answered == [1, 3]
+    with pytest.raises(ValueError, match="no more"):
+        found.extend(in_order(chunks(), lambda texts, stopped: texts[0]))
+    assert (found, answered) == (["a", "b", "c"], [2])
+    with pytest.raises(ZeroDivisionError):
+        list(in_order([["a"]], lambda texts, stopped: 1 // 0))
 
 
 def test_a_stream_that_is_left_or_fails_ends(translator):
@@ -252,7 +257,7 @@ def test_many_threads_and_an_event_loop_may_share_a_translator(translator):
     assert [found[n] for n in range(4)] == [expected[n::4] for n in range(4)]
 
     async def all_at_once():
-        return await asyncio.gather(*(translator.translate_async(text) for text in texts[:10]))
+        return await asyncio.gather(*(asyncio.to_thread(translator.translate, text) for text in texts[:10]))
 
     assert [translation.text for translation in asyncio.run(all_at_once())] == expected[:10]
 
@@ -333,23 +338,16 @@ def test_a_translator_works_in_the_children_of_a_fork(folder):
 SAMPLES = ["bala core. fula gaso!", "mila", "noso bare disa."]
 
 
-def test_a_translator_is_pickled_as_its_folder_and_options_and_copied_with_its_engine(folder):
+def test_a_translator_is_pickled_and_copied_as_its_folder_and_options(folder):
     translator = vidrio.load(folder)
     translator.options = replace(translator.options, beam=3)
-    read = pickle.loads(pickle.dumps(translator))
-    assert read.options == translator.options
-    assert [one.text for one in read.translate(SAMPLES)] == [one.text for one in translator.translate(SAMPLES)]
+    expected = [one.text for one in translator.translate(SAMPLES)]
+    for read in (pickle.loads(pickle.dumps(translator)), copy.copy(translator)):
+        assert read.options == translator.options
+        assert [one.text for one in read.translate(SAMPLES)] == expected
     assert read.translate(SAMPLES[0]).look().translation == translator.translate(SAMPLES[0]).look().translation
-    for other in (copy.copy(translator), copy.deepcopy(translator)):
-        assert other.engine is translator.engine
-        other.options = replace(translator.options, beam=1)
-        assert translator.options.beam == 3
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(translator.translate, (SAMPLES[0],)).text == translator.translate(SAMPLES[0]).text
-    config, about = read_config(folder)
-    made = Translator(folder, config, about, read_tokenizers(folder, config), translator.engine)
-    with pytest.raises(InputError, match="cannot be pickled"):
-        pickle.dumps(made)
+        assert pool.apply(translator.translate, (SAMPLES[0],)).text == expected[0]
 
 
 def test_a_slow_source_is_answered_text_by_text(translator):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.text.words import before_edits, token_places, word_of_each, worded, words
+from vidrio.text.words import token_places, word_of_each, worded, words
 
 TEXTS = ["hola mundo", "¡Qué día! ¿No?", "un perro — dijo — y 18.10 €", "emoji 🙂🇪🇸 y ñandú", "el niño, ella"]
 TOKENIZER = Tokenizer.learn(TEXTS * 3, "bpe", 300)
@@ -67,17 +67,6 @@ def test_a_token_of_space_belongs_to_the_word_after_it() -> None:
     assert word_of_each([(0, 1), (1, 2), (2, 3), (3, 4)], [(1, 2), (3, 4)]) == [0, 0, 1, 1]
     assert word_of_each([(0, 1), (1, 2)], [(0, 1)]) == [0, -1]
     assert word_of_each([(0, 1)], []) == [-1]
-
-
-def test_places_before_an_edit() -> None:
-    original, edits = "see {name} and\n  {x}", [(4, 10, 1), (14, 17, 1), (17, 20, 1)]
-    edited = "see ① and ②"
-    back = before_edits(edits, len(original))
-    assert len(back) == len(edited) + 1
-    assert [original[back[i] : back[i + 1]] for i in range(len(edited))][4] == "{name}"
-    assert original[back[5] : back[9]] == " and"
-    assert original[back[10] : back[11]] == "{x}"
-    assert before_edits([], 3) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("text", "is_one"), [("a", True), ("€1", True), ("—", False), ("", False), ("🙂", False)])

@@ -36,10 +36,13 @@ CORPORA = {
     "global-asp-stories",
     "talk": "cocoa-mt tico19-dev covid-datashare udhr mozilla-legal mozilla-www gov-identity-site",
     "help": "docs-libreoffice docs-freecodecamp docs-debian docs-kstars docs-lilypond docs-freedombox docs-gbif "
-    "docs-learning-bitcoin owasp-top10 cncf-glossary docs-carpentries game-freecol game-freeorion game-flare "
-    "game-singularity game-unknownhorizons game-hedgewars",
+    "docs-tensorflow docs-learning-bitcoin owasp-top10 cncf-glossary docs-carpentries game-freecol game-freeorion "
+    "game-flare game-singularity game-unknownhorizons game-hedgewars",
     "terms": "apertium-eng-spa osm-tags cldr cldr-emoji iso-codes covid-terms",
     "senses": "omw-mcr30",
+    "voices": "globalvoices-pivot",
+    "written": "written-words written-senses written-constructions written-kinds-of-text written-encyclopedic "
+    "written-news written-prose written-dialogue written-short",
 }
 WORDS = {"dictionary", "terms", "senses"}  # words and short phrases, not sentences
 FILES = ("train.tsv.xz", "train-more.tsv.xz", "dictionary.tsv.xz", "train-3.tsv.xz", "dictionary-2.tsv.xz")
@@ -49,6 +52,7 @@ MOST = {  # of a corpus, or of a source that says the same again and again
     "docs-libreoffice": 8_000,
     "docs-freecodecamp": 6_000,
     "docs-debian": 6_000,
+    "docs-tensorflow": 5_000,
 }
 
 ALL = sys.maxsize
@@ -59,6 +63,9 @@ ALONE = {  # of each so many at most
 LONGEST_ALONE = 200  # characters; the model that translates them does not do well on longer ones
 
 SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/mask.py puts them in when it translates
+TRANSLATED = (
+    "⟲"  # stands before a source that a model translated (Caswell, Chelba and Grangier 2019, "Tagged back-translation")
+)
 COPIED = {"url", "email", "tag", "placeholder", "code", "path", "domain"}
 NAME = re.compile(r"\b[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
 VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
@@ -67,16 +74,30 @@ VOWELS, CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
 def sources(data: Path, to: Path) -> None:
     corpus_of = {source: corpus for corpus, names in CORPORA.items() for source in names.split()}
     pairs: dict[str, dict[str, list[str]]] = {corpus: {} for corpus in CORPORA}
-    for file in FILES:
-        with lzma.open(data / file, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                source, _, pair = line.partition("\t")
-                if corpus := corpus_of.get(source):
-                    pairs[corpus].setdefault(source, []).append(pair)
+    for source, pair in sourced(data):
+        if corpus := corpus_of.get(source):
+            pairs[corpus].setdefault(source, []).append(pair)
     to.mkdir(parents=True, exist_ok=True)
     for corpus, by_source in pairs.items():
         all_of_it = [pair for source, of_it in by_source.items() for pair in at_most(source, of_it)]
         (to / f"{corpus}.tsv").write_text("".join(at_most(corpus, all_of_it)), encoding="utf-8")
+
+
+def sourced(data: Path) -> Iterable[tuple[str, str]]:
+    """Every pair, a line, with the source that it comes from."""
+    for file in FILES:
+        with lzma.open(data / file, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                source, _, pair = line.partition("\t")
+                yield source, pair
+    with lzma.open(data / "train-4.tsv.xz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            pair, _, source = line.rstrip("\n").rpartition("\t")
+            yield source, f"{pair}\n"
+    for path in sorted((Path(__file__).parent / "written").glob("*.tsv")):
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+            source, _, pair = line.partition("\t")
+            yield source, pair
 
 
 def at_most(name: str, pairs: list[str]) -> list[str]:
@@ -115,14 +136,14 @@ def vary(clean: Path, to: Path) -> None:
 def varied_pair(chance: random.Random, pair: Pair) -> Pair:
     pair = masked(chance, pair)
     draw, hidden = chance.random(), any(symbol in pair[0] for symbol in SYMBOLS)
-    if not hidden and draw < 0.010:
+    if not hidden and draw < 0.015:
         return pair[0].upper(), pair[1].upper()
-    if not hidden and draw < 0.016:
+    if not hidden and draw < 0.025:
         return title(pair[0]), title(pair[1])
-    if draw < 0.036 and pair[0][-1:] == pair[1][-1:] == ".":
+    if draw < 0.050 and pair[0][-1:] == pair[1][-1:] == ".":
         return pair[0][:-1], pair[1][:-1]
-    if not hidden and draw < 0.050 and pair[0][1:2].islower() and pair[0].count(".") < 2:
-        return both(pair, lambda text: (text[0].lower() + text[1:]).rstrip("."))
+    if not hidden and draw < 0.070 and pair[0].count(".") < 2:
+        return both(pair, lambda text: text.lower().rstrip("."))
     return pair
 
 

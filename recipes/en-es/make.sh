@@ -20,7 +20,7 @@ if [ ! -d "$WORK/train" ]; then
   set -- --languages en,es --apart "$WORK/newstest2012.tsv" --apart "$WORK/flores200-dev.tsv" \
     --apart "$WORK/tatoeba-test-v2020-07-28.tsv"
   "$PYTHON" -m vidrio data clean "$WORK/all.tsv" --to "$WORK/all-clean.tsv" --held-out 3000 --held-out-to "$WORK/dev.tsv" "$@"
-  for corpus in tatoeba general light tech more dictionary books stories talk help terms senses; do
+  for corpus in tatoeba general light tech more dictionary books stories talk help terms senses voices written; do
     "$PYTHON" -m vidrio data clean "$WORK/sources/$corpus.tsv" --to "$WORK/clean/$corpus.tsv" --apart "$WORK/dev.tsv" "$@"
   done
   "$PYTHON" -m vidrio data clean "$HERE/phrases.tsv" --to "$WORK/clean/phrases.tsv" --apart "$WORK/dev.tsv" "$@"

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corpora import read
-from vidrio.learn.lexicon import lexicon as translations
 from vidrio.translate.lexicon import WORDS, words_of, write, write_sorted
+from word_translations import lexicon as translations
 
 LANGUAGES = ("en", "es")
 WORD = re.compile(r"[a-zß-öø-ÿœ]{2,24}")  # longer ones are names of programs, and words run together

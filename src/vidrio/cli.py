@@ -26,13 +26,12 @@ VERBS = {
     "check": ("vidrio.commands.check", "Recompute numbers of a trace independently; the exit code tells."),
     "lesson": ("vidrio.commands.lesson", "Lessons: the worked example, the NaN laboratory, exercises."),
     "train": ("vidrio.commands.train", "Learn to translate from a file of sentence pairs."),
-    "data": ("vidrio.commands.data", "Look at, clean and fetch sentence pairs."),
+    "data": ("vidrio.commands.data", "Clean and fetch sentence pairs."),
     "evaluate": ("vidrio.commands.evaluate", "Score a model on a test set: BLEU, chrF, TER."),
     "serve": ("vidrio.commands.serve", "Serve the page, and translations for programs."),
     "keys": ("vidrio.commands.keys", "Make and remove API keys of a server."),
     "import": ("vidrio.commands.import_", "Make a model folder of another program's model."),
     "export": ("vidrio.commands.export", "Make of a model what another program loads."),
-    "score": ("vidrio.commands.score", "The model's log-probability of given translations."),
 }
 
 # New objects after which Python looks for those that only hold each other. Its own 700 cost a tenth of the time of
@@ -146,15 +145,8 @@ def _drop_what_is_left() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Put something in the place of streams that were closed before the start (`>&-`), which Python leaves as None.
-
-    Else the next file that is opened would get their number, and whatever a library prints would end up in that file.
-    A closed stdin is empty; whoever writes to a closed stdout is told; nobody is there to read a closed stderr.
-    """
-    for name, mode, flags in (
-        ("stdin", "r", os.O_RDONLY),
-        ("stdout", "w", os.O_RDONLY),  # so that writing fails, as it does for every other program
-        ("stderr", "w", os.O_WRONLY),
-    ):
+    """Put the empty device in the place of streams that were closed before the start (`>&-`), which Python leaves as
+    None: else the next file that is opened would get their number, and what a library prints."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 AT_ONCE = 200  # texts, between two steps of the progress bar
 
 
-def translate_whole(
+def translate_document(
     translator: "Translator", name: str, source: Path | str | None, target: Path | None, glossary: Path | None
 ) -> None:
-    """A file, a text, or standard input, into a file, which appears when all of it is there, or to standard output.
-    The name says the format."""
+    """A file, a text or standard input → a file or standard output. The name's suffix says which format it is."""
     if target is None and suffix_of(name) in (".docx", ".odt", ".epub"):
         raise click.UsageError(f"A {suffix_of(name)} file needs an --output.")
     if isinstance(source, Path):
@@ -32,13 +31,10 @@ def translate_whole(
     terms = () if glossary is None else read_terms(glossary)
     plan = with_terms(plan_file(name, data, translator.about.target_language), terms)
     found: list[Aligned] = []
-    with bar("translating", sum(len(ask.text) for ask in plan.asks)) as show:
-        done = 0
+    with bar("translating", len(plan.asks)) as show:
         for start in range(0, len(plan.asks), AT_ONCE):
-            some = plan.asks[start : start + AT_ONCE]
-            found += answers(translator, some)
-            done += sum(len(ask.text) for ask in some)
-            show(done)
+            found += answers(translator, plan.asks[start : start + AT_ONCE])
+            show(len(found))
     written = plan.render(found)
     if target is None:
         sys.stdout.buffer.write(written)

@@ -1,31 +1,31 @@
-"""Lines in: from files and pipes of any size, in constant memory."""
+"""Lines in and lines out: files, pipes and terminals of any size, in constant memory."""
 
 import os
 import stat
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from queue import Empty, Queue
+from typing import BinaryIO
 
 import click
 
 from vidrio.commands._progress import bar
-from vidrio.errors import DataError
+from vidrio.errors import DataError, about_file
+from vidrio.model.files import is_plain_file, keep_access, real_place
 from vidrio.text.utf8 import Decoder
 
 READ_AT_ONCE = 64 * 1024  # bytes
-AWAKE = 0.2  # seconds after which who waits looks up: Ctrl-C may have reached another thread
-DO = "convert it to UTF-8, or add --errors replace"
+
+# --- in ---------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def reading(source: Path | None, errors: str = "strict") -> Iterator[Iterator[Iterable[str]]]:
-    """The lines of a file or of standard input, in groups: of a file all together, read as they are needed; of a pipe
-    or a terminal those that are there at a time, so that each gets its answer before the next one is waited for."""
-    decode = Decoder("standard input" if source is None else str(source), errors, DO)
+def reading(source: Path | None) -> Iterator[Iterator[Iterable[str]]]:
+    """The lines of a file or of standard input, in groups: a file is one group, read as it is needed; a pipe or a
+    terminal gives the lines that have arrived, so that each is answered before the next one is waited for."""
+    decode = Decoder("standard input" if source is None else str(source))
     if source is None:
         if sys.stdin.isatty():
             click.echo("vidrio: type a line and press Enter; Ctrl-D ends", err=True)
@@ -37,13 +37,7 @@ def reading(source: Path | None, errors: str = "strict") -> Iterator[Iterator[It
             with bar("translating", os.fstat(file.fileno()).st_size) as show:
                 yield iter([_lines_of(file, decode, show)])
         else:
-            yield (map(decode, lines) for lines in _as_they_come(file.fileno()))
-    warn_replaced(decode.replaced)
-
-
-def warn_replaced(lines: int) -> None:
-    if lines:
-        click.echo(f"vidrio: {lines} lines were not UTF-8; what could not be read is now �", err=True)
+            yield ([decode(line) for line in lines] for lines in _arriving(file.fileno()))
 
 
 def _lines_of(file: BufferedReader, decode: Callable[[bytes], str], show: Callable[[int], object]) -> Iterator[str]:
@@ -54,55 +48,17 @@ def _lines_of(file: BufferedReader, decode: Callable[[bytes], str], show: Callab
         show(done)
 
 
-def _as_they_come(descriptor: int) -> Iterator[list[bytes]]:
-    queue: Queue[list[bytes] | OSError | None] = Queue(maxsize=4)
-    threading.Thread(target=_read, args=(descriptor, queue), daemon=True).start()
-    while True:
-        blocks = [_next(queue)]
-        while not queue.empty():
-            blocks.append(queue.get())
-        yield [line for block in blocks if isinstance(block, list) for line in block]
-        if isinstance(end := blocks[-1], OSError):
-            raise end
-        if end is None:
-            return
-
-
-def _next(queue: "Queue[list[bytes] | OSError | None]") -> list[bytes] | OSError | None:
-    while True:
-        with suppress(Empty):
-            return queue.get(timeout=AWAKE)
-
-
-def _read(descriptor: int, queue: "Queue[list[bytes] | OSError | None]") -> None:
-    """In its own thread. Not through sys.stdin, whose lock would not let the program end while a read is waiting."""
+def _arriving(descriptor: int) -> Iterator[list[bytes]]:
+    """Whole lines as they arrive; the last one may lack its end."""
     rest: list[bytes] = []
-    try:
-        while data := os.read(descriptor, READ_AT_ONCE):
-            *lines, last = data.split(b"\n")
-            if lines:
-                queue.put([b"".join([*rest, lines[0]]), *lines[1:]])
-                rest = []
-            rest.append(last)
-    except OSError as error:
-        queue.put(error)
-        return
+    while data := os.read(descriptor, READ_AT_ONCE):
+        *lines, last = data.split(b"\n")
+        if lines:
+            yield [b"".join([*rest, lines[0]]), *lines[1:]]
+            rest = []
+        rest.append(last)
     if any(rest):
-        queue.put([b"".join(rest)])
-    queue.put(None)
-
-
-def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
-    """Files whose lines belong together, such as those of a test set."""
-    files = [read_lines(path) for path in paths]
-    if not any(files):
-        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="give a line for each sentence")
-    if len({len(lines) for lines in files}) > 1:
-        counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
-        raise DataError(
-            "the lines of these files do not belong together", found=counts, do="give as many lines in each"
-        )
-    return files
+        yield [b"".join(rest)]
 
 
 def read_lines(path: Path) -> list[str]:
@@ -110,3 +66,84 @@ def read_lines(path: Path) -> list[str]:
     decode = Decoder(str(path))
     with path.open("rb") as file:
         return [decode(line.removesuffix(b"\n")).removesuffix("\r") for line in file]
+
+
+def read_aligned(paths: Sequence[Path]) -> list[list[str]]:
+    """Files whose lines belong together, such as those of a test set."""
+    files = [read_lines(path) for path in paths]
+    if not any(files):
+        raise DataError("there is nothing to score", found=f"{paths[0]} is empty", do="give files with a text per line")
+    if len({len(lines) for lines in files}) > 1:
+        counts = ", ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, files, strict=True))
+        raise DataError("these files do not have the same number of lines", found=counts, do="align them line by line")
+    return files
+
+
+# --- out --------------------------------------------------------------------------------------------------------------
+
+
+class Output:
+    """Where lines go. `done` lines of it were written by an earlier command."""
+
+    def __init__(self, file: BinaryIO, name: Path | str, done: int = 0) -> None:
+        self.done = done
+        self._file, self._name = file, name
+
+    def write(self, line: str) -> None:
+        with about_file(self._name):  # the error of a full disk does not name the file
+            self._file.write(f"{line}\n".encode())
+
+    def flush(self) -> None:
+        with about_file(self._name):
+            self._file.flush()
+
+
+@contextmanager
+def writing(target: Path | None, *, resume: bool = False) -> Iterator[Output]:
+    """Standard output, a device or a pipe get lines as they come. A file gets its name when all of it is there; until
+    then it grows as FILE.part, and `resume` continues after the lines of that."""
+    if target is None:
+        output = Output(sys.stdout.buffer, "stdout")
+        yield output
+        output.flush()
+    elif is_plain_file(target):
+        with _growing(real_place(target), resume=resume) as output:
+            yield output
+    elif resume:
+        raise DataError(f"{target} cannot be resumed", found="a device or a pipe", do="leave out --resume")
+    else:
+        with about_file(target), target.open("wb") as file:
+            yield Output(file, target)
+
+
+@contextmanager
+def _growing(target: Path, *, resume: bool) -> Iterator[Output]:
+    part = part_of(target)
+    done = _drop_half_line(part) if resume and part.exists() else 0
+    try:
+        with about_file(part), part.open("ab" if done else "wb") as file:
+            keep_access(target, part)
+            yield Output(file, part, done)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        click.echo(f"vidrio: finished lines are in {part}; run the same command with --resume to continue", err=True)
+        raise
+    os.replace(part, target)
+
+
+def part_of(target: Path) -> Path:
+    """Where an output grows until all of it is there."""
+    place = real_place(target)
+    return place.with_name(f"{place.name}.part")
+
+
+def _drop_half_line(part: Path) -> int:
+    """Remove what stands after the last line end; the number of lines that are left."""
+    count = length = 0
+    with part.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                count, length = count + 1, length + len(line)
+    os.truncate(part, length)
+    return count

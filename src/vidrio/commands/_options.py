@@ -59,18 +59,8 @@ ray_option = click.option(
     metavar="[ADDRESS]",
     is_flag=False,
     flag_value="",
-    is_eager=True,  # what files are depends on it
     help="On a Ray cluster; without ADDRESS this machine's, or all of its cores.",
 )
-
-
-class FileOrAddress(click.Path):
-    """A file; with --ray whatever the cluster can read: it is looked at later."""
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        if context is not None and isinstance(context.params.get("ray"), str):
-            return value
-        return super().convert(value, parameter, context)
 
 
 _BEAM = (

@@ -1,27 +1,116 @@
-"""`vidrio data inspect|clean|get`: sentence pairs, before a model learns from them."""
+"""`vidrio data clean|get`: sentence pairs, before a model learns from them."""
 
-from typing import ClassVar
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from vidrio.commands._lazy import Lazy
+from vidrio.commands._options import FILE, cleaning_options, json_option, mirror_option, print_json, read_options
+from vidrio.commands._progress import Console
+
+if TYPE_CHECKING:
+    from vidrio.data.clean import Tally
 
 
-class Data(Lazy):
-    """The commands about data."""
-
-    attribute = "command"
-    table: ClassVar = {
-        "inspect": ("vidrio.commands.data_inspect", "Count, measure, and show what cleaning would leave out."),
-        "clean": ("vidrio.commands.data_clean", "Write the pairs worth learning from to one file."),
-        "get": ("vidrio.commands.data_get", "Fetch pairs by name, with their licence."),
-    }
-
-
-@click.command(cls=Data)
+@click.group()
 def data() -> None:
-    """Look at, clean and fetch sentence pairs.
+    """Clean and fetch sentence pairs.
 
     Pairs are read from tables (.tsv .csv .jsonl .parquet, or a .txt with tabs), from two files with aligned lines, all
     of them also as .gz .xz, or from Hugging Face as hf:NAME.
     """
+
+
+@data.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("--to", type=FILE, help="A .tsv file to write. [only look]")
+@click.option("--held-out", type=click.IntRange(0), default=0, help="Hold out this many pairs, a tenth at most.")
+@click.option("--held-out-to", type=FILE, help="Where to write the held-out pairs.")
+@cleaning_options
+@click.option("--samples", type=click.IntRange(0, 5), default=1, show_default=True, help="Of what is left out.")
+@json_option
+def clean(
+    files: tuple[str, ...], to: Path | None, held_out_to: Path | None, samples: int, as_json: bool, **given: Any
+) -> None:
+    """Count the pairs worth learning from, show what is left out and why, and write the rest with --to.
+
+    Each line written has a source, a tab and a target. Held-out pairs share no source and no target with the others.
+    """
+    from tempfile import TemporaryDirectory
+
+    from vidrio.data.clean import Tally
+    from vidrio.data.lock import locked
+    from vidrio.data.prepare import select, write_pairs
+    from vidrio.model.files import is_plain_file, real_place
+
+    held_out = given.pop("held_out")
+    if bool(held_out) != (held_out_to is not None) or (held_out_to and to is None):
+        raise click.UsageError("--held-out and --held-out-to go together, and with --to.")
+    corpora, wishes = read_options(files, given, least=1 if to else 0)
+    paths = [path for path in (to, held_out_to) if path is not None]
+    inputs = {path.resolve() for corpus in (*corpora, *wishes.apart) for path in corpus.paths}
+    if len({path.resolve() for path in paths} | inputs) < len(paths) + len(inputs):
+        raise click.UsageError("An input and an output are the same file.")
+    tally, counts = Tally(), list[int]()
+    wishes = replace(wishes, held_out=(held_out,) if held_out else ())
+    with ExitStack() as stack:
+        beside = None if to is None or not is_plain_file(real_place(to)) else real_place(to)
+        work = beside or Path(stack.enter_context(TemporaryDirectory())) / "pairs"
+        if beside:
+            stack.enter_context(locked(Path(f"{beside}.lock"), f"on {to}"))
+        progress = stack.enter_context(Console()).progress
+        pairs = select(corpora, wishes, tally, Path(f"{work}.pairs.part"), progress)
+        counts = write_pairs(paths, pairs) if paths else [sum(1 for _ in pairs)]
+    written = dict(zip(map(str, paths), counts, strict=False))
+    layouts = {corpus.name: corpus.layout.words for corpus in corpora}
+    if as_json:
+        print_json({"layouts": layouts, **({"written": written} if paths else {}), **tally.to_json()})
+    else:
+        click.echo("\n".join(_report(layouts, tally, samples, written)))
+
+
+def _report(layouts: dict[str, str], tally: "Tally", samples: int, written: dict[str, int]) -> Iterator[str]:
+    """What was read, left out and written, in lines of at most 80 columns."""
+    from vidrio.data.clean import REASONS
+    from vidrio.look.layout import wrap
+    from vidrio.look.writing import cut, visible
+
+    for name, words in layouts.items():
+        yield from wrap(f"{visible(name)}: {words}", hang="  ").splitlines()
+    yield f"{tally.read:,} pairs read, {tally.kept:,} kept"
+    for reason, count in tally.reasons():
+        yield from wrap(f"{count:,} left out: {reason} ({REASONS[reason]})", hang="  ").splitlines()
+        for sample in tally.samples[reason][:samples]:
+            yield cut(f"    {sample.place}", 80)
+            yield cut(f"      {visible(sample.source)}", 80)
+            if sample.target:
+                yield cut(f"    → {visible(sample.target)}", 80)
+    for path, count in written.items():
+        yield f"{count:,} pairs in {path}"
+
+
+@data.command()
+@click.argument("name")
+@click.option("--to", type=FILE, help="The file to write. [by the name, here]")
+@mirror_option
+@json_option
+def get(name: str, to: Path | None, mirror: str, as_json: bool) -> None:
+    """Fetch the pairs NAME: tatoeba:eng-spa, or opus:CORPUS:en-es.
+
+    FILE.tsv.origin.json, beside FILE.tsv, has licence and attribution; both go into the card of a model that learns
+    from it.
+    """
+    from vidrio.data.sources import get as fetch_pairs
+
+    with Console() as console:
+        path, origin = fetch_pairs(name, to, console.progress, mirror=mirror)
+    if as_json:
+        print_json({"file": str(path), **asdict(origin)})
+        return
+    click.echo(f"{origin.pairs:,} pairs in {path}")
+    click.echo(f"sha256 {origin.checksum}")
+    click.echo(f"licence: {origin.licence.splitlines()[0]}")
+    click.echo(f"attribution: {origin.attribution}")

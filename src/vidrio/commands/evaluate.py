@@ -32,8 +32,7 @@ def evaluate(
     MODEL is a folder or the name of a packaged model. Scores are sacreBLEU's, with signatures to quote and 95 %
     confidence by bootstrap; --against says whether another system differs, or whether that may be chance.
     """
-    from vidrio.commands._lines import read_aligned
-    from vidrio.commands._output import writing
+    from vidrio.commands._lines import read_aligned, writing
     from vidrio.score import evaluate as evaluation
     from vidrio.score.metrics import usual_metrics
     from vidrio.translate.translator import Translator

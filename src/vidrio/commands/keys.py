@@ -1,31 +1,21 @@
 """`vidrio keys`: the API keys of a server."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from vidrio.commands._options import FILE
 from vidrio.errors import ConfigError
 
-if TYPE_CHECKING:
-    from vidrio.serve.keys import Keys
-
 LIMIT = click.IntRange(-1, 10**9)  # -1: any
-
 file_option = click.option(
-    "--keys",
-    "file",
-    type=FILE,
-    envvar="VIDRIO_KEYS",
-    required=True,
-    help="The file of keys, as in vidrio serve --keys.",
+    *("--keys", "file"), type=FILE, envvar="VIDRIO_KEYS", required=True, help="The file of vidrio serve --keys."
 )
 
 
 @click.group()
 def keys() -> None:
-    """The API keys of `vidrio serve --keys FILE`. The file holds their hashes only: a key is shown once.
+    """The API keys of `vidrio serve --keys FILE`. The file holds only their hashes: a key is shown once.
 
     \b
     vidrio keys add --keys keys.txt --req-limit 60 alice
@@ -41,16 +31,18 @@ def keys() -> None:
 @click.argument("name")
 def add(file: Path, req_limit: int, char_limit: int | None, name: str) -> None:
     """Make a key called NAME and print it."""
-    from vidrio.serve.keys import Key
+    from vidrio.serve.keys import Key, Keys
 
-    click.echo(_keys(file).add(Key(name, req_limit, char_limit)))
+    click.echo(Keys(file).add(Key(name, req_limit, char_limit)))
 
 
 @keys.command("list")
 @file_option
 def list_keys(file: Path) -> None:
     """Print a line for each key: name, requests a minute, characters a request."""
-    for key in _keys(file, there=True).listed():
+    from vidrio.serve.keys import Keys
+
+    for key in Keys(existing(file)).listed():
         click.echo(f"{key.name}\t{key.req_limit}\t{'' if key.char_limit is None else key.char_limit}")
 
 
@@ -59,14 +51,12 @@ def list_keys(file: Path) -> None:
 @click.argument("name")
 def remove(file: Path, name: str) -> None:
     """Remove the key called NAME; it is refused from now on."""
-    _keys(file, there=True).remove(name)
-
-
-def _keys(file: Path, *, there: bool = False) -> "Keys":
-    """The keys of a file; with `there` it is not made."""
     from vidrio.serve.keys import Keys
 
-    if there and not file.exists():
-        raise ConfigError(f"there is no {file}", do="give the file of keys; vidrio keys add makes it")
+    Keys(existing(file)).remove(name)
 
-    return Keys(file)
+
+def existing(file: Path) -> Path:
+    if not file.exists():
+        raise ConfigError(f"there is no {file}", do="make it with vidrio keys add, or give another file with --keys")
+    return file

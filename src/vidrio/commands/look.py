@@ -43,10 +43,10 @@ def look(text: str, precision: int, **given: Any) -> None:
 
     request = RunRequest.take(text, given)
     views = Views(**given, precision=precision)
-    views.refuse_what_cannot_be_combined(request)
+    views.refuse_contradictions(request)
     model = request.open()
     if views.history:
-        click.echo(ages(views, request, model))
+        click.echo(history(views, request, model))
         return
     options = request.options(model)
     show(views, request, request.run(model, Tree() if views.html and options.sampling is None else None))
@@ -62,61 +62,57 @@ class Views:
     html: str | None
     precision: int
 
-    def refuse_what_cannot_be_combined(self, request: RunRequest) -> None:
+    def refuse_contradictions(self, request: RunRequest) -> None:
         """Standard output holds one thing: text, JSON or a page."""
-        taken = ["--at"] * bool(self.addresses and not self.as_json) + ["--json"] * self.as_json
-        taken += ["--html -"] * (self.html == "-")
-        if len(taken) > 1:
-            raise click.UsageError(f"{' and '.join(taken)} would all go to standard output: ask for one at a time")
-        if self.history and (self.html or request.whatif):
-            raise click.UsageError("--history: not together with what-ifs or --html")
-        if self.history and len(self.addresses) > 1:
-            raise click.UsageError("--history tells one attention: give --at once")
+        outputs = ["--at"] * bool(self.addresses and not self.as_json) + ["--json"] * self.as_json
+        outputs += ["--html -"] * (self.html == "-")
+        if len(outputs) > 1:
+            raise click.UsageError(f"{' and '.join(outputs)} would all go to standard output: ask for one at a time")
+        if self.history and (self.html or request.whatif or len(self.addresses) > 1):
+            raise click.UsageError("--history cannot be combined with what-ifs, --html, or --at given twice.")
 
 
-def show(asked: Views, request: RunRequest, tried: "BeforeAfter") -> None:
+def show(views: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print what was asked for, and write the page."""
     from vidrio.glass.trace import parse_address
     from vidrio.look import changed, overview, quantities, run_data
     from vidrio.look.terminal import text
 
-    if asked.addresses:
+    if views.addresses:
         refuse_copied(tried.after)
-    lead_on, precision = request.command_line(), asked.precision
+    lead_on, precision = request.command_line(), views.precision
     run = replace(tried.after, changes=[f"{change.asked}: {change.says}" for change in tried.whatif.changes])
-    if asked.html is not None:
+    if views.html is not None:
         from vidrio.look.page import run_page
 
-        write(asked.html, run_page(replace(tried, after=run), lead_on))
-    if asked.as_json and asked.addresses:
-        names = dict.fromkeys(n for a in asked.addresses for n in quantities.under(run.trace, parse_address(a).name))
+        write(views.html, run_page(replace(tried, after=run), lead_on))
+    if views.as_json and views.addresses:
+        names = dict.fromkeys(n for a in views.addresses for n in quantities.under(run.trace, parse_address(a).name))
         print_json([run_data.quantity_data(run.trace, name) for name in names])
-    elif asked.as_json:
+    elif views.as_json:
         print_json(run_data.answer(tried, request.text))
-    elif asked.addresses:
-        views = (quantities.at(run.trace, address, lead_on, precision) for address in asked.addresses)
-        click.echo("\n\n".join(text(view, precision) for view in views))
-    elif asked.html is None:
+    elif views.addresses:
+        found = (quantities.at(run.trace, address, lead_on, precision) for address in views.addresses)
+        click.echo("\n\n".join(text(view, precision) for view in found))
+    elif views.html is None:
         whole = changed.tell(tried, precision) if tried.whatif else overview.overview(run, lead_on, precision)
         click.echo(text(whole, precision))
 
 
-def ages(asked: Views, request: RunRequest, model: "LoadedModel") -> str:
+def history(views: Views, request: RunRequest, model: "LoadedModel") -> str:
     """The same text from random to trained."""
-    from vidrio.look import history
+    from vidrio.look import history as ages
     from vidrio.look.run import target_ids
     from vidrio.look.terminal import text
     from vidrio.model.json_text import json_text
 
-    forced = None
-    if request.target is not None and model.config.has_decoder:
-        forced = target_ids(model, request.target)
-    where = "".join(asked.addresses)
-    told = history.history(model, request.read(model).text, request.options(model), where, forced)
+    forced = target_ids(model, request.target) if request.target is not None and model.config.has_decoder else None
+    where = "".join(views.addresses)
+    told = ages.history(model, request.read(model).text, request.options(model), where, forced)
     return (
         json_text(told.to_json(), indent=1)
-        if asked.as_json
-        else text(history.tell(told, asked.precision), asked.precision)
+        if views.as_json
+        else text(ages.tell(told, views.precision), views.precision)
     )
 
 

@@ -28,58 +28,32 @@ gc.set_threshold(100_000)
 
 Asked = list[tuple[str, str]]  # what if …? ("without", "layer-norm")
 
-# `glass/whatif` says which words are valid; help pages must not import it.
-_WHATIF = (
-    click.option(
-        "--without",
-        metavar="WHAT",
-        multiple=True,
-        help="Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, or a layer: enc.1.ffn.",
+# `glass/whatif` says which values are valid; help pages must not import it. In this order changes are made.
+_WHATIF = {
+    "change-dtype": ("TYPE", "Compute in int8 (as the engine), float16, float32 or float64."),
+    "without": (
+        "WHAT",
+        "Leave out layer-norm, residual, positions, scaling, embedding-scale, cross, ffn, or enc.1.ffn.",
     ),
-    click.option("--softmax", metavar="KIND", help="naive (exp of the scores as they are) or stable."),
-    click.option(
-        "--mask",
-        metavar="KIND",
-        help="off, zeros, zero-after, zero-after-renormalised or causal: decoder self-attention.",
-    ),
-    click.option("--heads-off", metavar="HEAD,…", multiple=True, help="Heads that give out zeros: enc.1.self.h0."),
-    click.option(
-        "--positions",
-        metavar="KIND",
-        help="sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair).",
-    ),
-    click.option("--divisor", metavar="X", help="Divide scores by X instead of √K."),
-    click.option("--norm-epsilon", metavar="X", help="ε of layer norm."),
-    click.option(
-        "--change-dtype", metavar="TYPE", help="Compute in int8 (as the engine), float16, float32 or float64."
-    ),
-    click.option(
-        "--set",
-        metavar="ADDRESS=X",
-        multiple=True,
-        help="A parameter or a number on the way; [2,*] is a row, no index at all is all of it.",
-    ),
-    click.option("--scale", metavar="ADDRESS=X", multiple=True, help="The same, times X."),
-)
-# In this order changes are made.
-_CHANGES = (
-    "change-dtype",
-    "without",
-    "softmax",
-    "mask",
-    "positions",
-    "divisor",
-    "norm-epsilon",
-    "heads-off",
-    "set",
-    "scale",
-)
+    "softmax": ("KIND", "naive (exp of the scores as they are) or stable."),
+    "mask": ("KIND", "off, zeros, zero-after, zero-after-renormalised or causal: decoder self-attention."),
+    "positions": ("KIND", "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair)."),
+    "divisor": ("X", "Divide scores by X instead of √K."),
+    "norm-epsilon": ("X", "ε of layer norm."),
+    "heads-off": ("HEAD,…", "Heads that give out zeros: enc.1.self.h0."),
+    "set": ("ADDRESS=X", "A parameter or a number on the way; [2,*] is a row, no index at all is all of it."),
+    "scale": ("ADDRESS=X", "The same, times X."),
+}
+_REPEATED = ("without", "heads-off", "set", "scale")
 # Target, search, reading and what-ifs; with --model and --dtype they are what `RunRequest.take` takes.
 run_options = together(
     click.option("--target", metavar="TEXT", help="Force this translation instead of searching for one."),
     search_options,
     click.option("--as-typed", "typed", is_flag=True, help="Read TEXT itself, not what translating reads."),
-    *_WHATIF,
+    *(
+        click.option(f"--{name}", metavar=metavar, help=text, multiple=name in _REPEATED)
+        for name, (metavar, text) in _WHATIF.items()
+    ),
 )
 
 
@@ -100,7 +74,7 @@ class RunRequest:
         """What a command was given, which loses the options of this request."""
         search = {name: given.pop(name) for name in SEARCH}
         whatif: Asked = []
-        for option in _CHANGES:
+        for option in _WHATIF:
             words = given.pop(option.replace("-", "_"))
             changes = words if isinstance(words, tuple) else (words,)
             whatif += [(option, change) for change in changes if change is not None]

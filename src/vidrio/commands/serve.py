@@ -31,14 +31,13 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 @option("--page/--no-page", help="Whether the page is served, too.")
 @option("--name", "hosts", multiple=True, metavar="HOST", help="Another name of this server, as clients call it.")
 @option("--cors", show_default=True, metavar="ORIGIN", help='Which sites\' scripts may ask; "": none.')
-@option("--threads", type=click.IntRange(1), default=None, help="Batches at a time. [two for each core]")
+@option("--threads", type=click.IntRange(1), show_default=True, help="Requests translated at the same time.")
 @option("--char-limit", type=click.IntRange(-1), show_default=True, help="Characters a request; -1: any.")
 @option("--req-limit", type=click.IntRange(-1), show_default=True, help="Requests a minute of a client.")
 @option("--batch-limit", type=click.IntRange(-1), show_default=True, help="Texts a request.")
 @option("--alternatives-limit", type=click.IntRange(0, 64), show_default=True, help="Alternatives a text.")
 @option("--body-limit", type=click.IntRange(1), show_default=True, help="Bytes a request.")
 @option("--queue", type=click.IntRange(1), show_default=True, help="Characters that may wait.")
-@option("--batch-wait", type=click.FloatRange(0), show_default=True, help="Milliseconds to gather requests.")
 @option("--keys", type=FILE, help="The file of API keys (vidrio keys).")
 @option("--key-required", is_flag=True, help="Nobody is served without a key.")
 @option("--files", type=FOLDER, help="Files are translated, too; they lie here for a while.")
@@ -67,9 +66,9 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vidrio.serve.running import serve as run
 
-    open_browser, threads = given.pop("open_browser"), given.pop("threads")
+    open_browser = given.pop("open_browser")
     if given["key_required"] and given["keys"] is None:
-        raise click.UsageError("--key-required needs the file of --keys.")
+        raise click.UsageError("--key-required needs --keys.")
 
     def ready(address: str) -> None:
         click.echo(f"Vidrio is ready: {address}")
@@ -78,6 +77,5 @@ def serve(models: tuple[str, ...], host: str, port: int, **given: Any) -> None:
 
             webbrowser.open(address)
 
-    threads = threads or max(1, 2 * (os.cpu_count() or 1))  # while one is searched the next one is prepared
-    settings = Settings(models=models[1:], threads=threads, **given)
+    settings = Settings(models=models[1:], **given)
     run(models[0] if models else None, host, port, ready, settings)

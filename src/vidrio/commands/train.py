@@ -100,9 +100,9 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
     ends = {name: given[name] for name in STOPS if given[name]}
     if len(ends) > 1:
-        raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other")
+        raise click.UsageError("--time, --epochs, --steps and --until-converged exclude each other.")
     if given["start"] is not None and (given["vocabulary"] or given["separate"]):
-        raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one")
+        raise click.UsageError("--from takes the tokenizer of that model: leave out the options for another one.")
     material = Material(
         clean=Wishes(limits=Limits(**{name: given[name] for name in LIMITS_OF}), duplicates=given["keep_duplicates"]),
         names=pairs,

@@ -13,7 +13,6 @@ from vidrio.commands._options import (
     SAMPLING,
     SEARCH,
     THERE,
-    FileOrAddress,
     as_options,
     json_option,
     model_option,
@@ -48,14 +47,14 @@ Examples:
     "--input",
     "sources",
     multiple=True,
-    type=FileOrAddress(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Read lines from this file. With --ray: files, folders, patterns.",
 )
 @click.option(
     "-o",
     "--output",
     "target",
-    type=FileOrAddress(dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Write to this file, which appears when all is done. With --ray: a folder.",
 )
 @ray_option
@@ -78,14 +77,7 @@ Examples:
 )
 @click.option("--glossary", type=THERE, help="Lines of term<TAB>translation; a term alone stays as it is.")
 @click.option("--workers", type=click.IntRange(1), help="Batches at a time. [one for each core]")
-@click.option(
-    "--errors",
-    type=click.Choice(["strict", "replace"]),
-    default="strict",
-    show_default=True,
-    help="What to do with bytes that are not UTF-8.",
-)
-def translate(words: tuple[str, ...], sources: tuple[Any, ...], ray: str | None, **given: Any) -> None:
+def translate(words: tuple[str, ...], sources: tuple[str, ...], ray: str | None, **given: Any) -> None:
     """Translate TEXT, or the lines of a file or of standard input. A classifier names their classes, and a language
     model continues them.
 
@@ -103,12 +95,12 @@ def translate(words: tuple[str, ...], sources: tuple[Any, ...], ray: str | None,
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What is asked on the command line."""
+    """What the command line asks for."""
 
     text: str | None  # None: lines, of a file or of standard input
     model_name: str | None
-    sources: tuple[Any, ...]
-    target: Path | None
+    sources: tuple[str, ...]
+    target: str | None
     resume: bool
     n_best: int
     start: str
@@ -116,7 +108,6 @@ class Request:
     as_json: bool
     jsonl: bool
     workers: int | None
-    errors: str
     form: str | None
     glossary: Path | None
     search: Mapping[str, Any]
@@ -124,14 +115,13 @@ class Request:
     def run(self) -> None:
         if len(self.sources) > 1:
             raise click.UsageError("Several inputs need --ray.")
-        source = next(iter(self.sources), None)
+        source = Path(self.sources[0]) if self.sources else None
         self.refuse_contradictions(source)
-        if self.marked(source):
-            from vidrio.commands._documents import translate_whole
+        if self.is_document(source):
+            from vidrio.commands._documents import translate_document
 
-            translate_whole(
-                self.load(), NAMES.get(self.form or "", str(source)), source or self.text, self.target, self.glossary
-            )
+            name = NAMES.get(self.form or "", str(source))
+            translate_document(self.load(), name, source or self.text, self.output, self.glossary)
             return
         from vidrio.commands._work import warn_of_unknown
 
@@ -144,21 +134,20 @@ class Request:
 
     def run_on_cluster(self, address: str | None) -> None:
         """The lines of many files, on a Ray cluster."""
-        from vidrio.commands._wide import answer_on_cluster, beginning
+        from vidrio.commands._wide import answer_on_cluster, worker_start
         from vidrio.wide.bulk import Bulk
 
         if not self.sources or self.target is None:
             raise click.UsageError("--ray needs an --input and an --output.")
         self.refuse_contradictions(None)
-        if self.form not in (None, "text") or any(map(self.marked, map(Path, self.sources))):
-            raise click.UsageError("--ray is for lines, not for files that are translated as a whole.")
-        if self.draws:
-            raise click.UsageError("--ray cannot draw tokens: what is drawn depends on what else is translated.")
+        if self.form not in (None, "text") or any(map(self.is_document, map(Path, self.sources))):
+            raise click.UsageError("--ray translates lines, not documents.")
+        if self.samples:
+            raise click.UsageError("--ray cannot sample: the tokens drawn depend on what else is translated.")
         if self.confidence and not (self.as_json or self.jsonl):
-            raise click.UsageError("--confidence on a cluster has no table: add --json or --jsonl.")
-        begin = beginning(lambda cores: replace(self, workers=cores).work(), self.errors)
-        inputs, output = [str(source) for source in self.sources], str(self.target)
-        answer_on_cluster(Bulk(inputs, output, address, self.resume, self.workers, begin))
+            raise click.UsageError("--confidence with --ray needs --json or --jsonl.")
+        begin = worker_start(lambda cores: replace(self, workers=cores).work())
+        answer_on_cluster(Bulk(self.sources, self.target, address, self.resume, self.workers, begin))
 
     def work(self) -> "Work":
         """The model, and what is asked of it."""
@@ -171,7 +160,7 @@ class Request:
         except NoTranslator:
             model = self.load_other()
         options = dict(self.search)
-        if self.n_best > 1 and not self.draws:
+        if self.n_best > 1 and not self.samples:
             options["beam"] = max(self.n_best, options["beam"] or model.options.beam)
         return Work(
             model=model,
@@ -197,23 +186,17 @@ class Request:
 
         model = Answers.load(self.model_name)
         asked = {"--confidence": self.confidence, "--start": self.start, "--glossary": self.glossary}
-        classifies = model.config.has_encoder
-        if classifies:
-            asked["--n-best"] = self.n_best > 1
-            asked |= {f"--{name.replace('_', '-')}": value is not None for name, value in self.search.items()}
         if unfit := [option for option, is_asked in asked.items() if is_asked]:
-            does = "is a classifier" if classifies else "is a language model"
-            raise click.UsageError(f"{model.folder} {does}: it takes no {', '.join(unfit)}.")
+            raise click.UsageError(f"{model.folder} does not translate: it takes no {', '.join(unfit)}.")
         return model
 
     def on_lines(self, work: "Work", source: Path | None) -> None:
-        from vidrio.commands._lines import reading
-        from vidrio.commands._output import part_of, writing
+        from vidrio.commands._lines import part_of, reading, writing
 
-        if self.resume and self.target and self.target.is_file() and not part_of(self.target).exists():
-            click.echo(f"vidrio: {self.target} is complete", err=True)
+        if self.resume and self.output and self.output.is_file() and not part_of(self.output).exists():
+            click.echo(f"vidrio: {self.output} is complete", err=True)
             return
-        with writing(self.target, resume=self.resume) as output, reading(source, self.errors) as groups:
+        with writing(self.output, resume=self.resume) as output, reading(source) as groups:
             at, left = output.done + 1, output.done
             for group in groups:
                 lines = iter(group)
@@ -229,37 +212,42 @@ class Request:
                     do="give the same input as before, or leave out --resume to start afresh",
                 )
 
-    def marked(self, source: Path | None) -> bool:
-        """Whether it is marked-up text, or a file that is translated as a whole."""
+    def is_document(self, source: Path | None) -> bool:
+        """Whether marked-up text or a file is translated as a whole."""
         if self.form is not None:
             return self.form != "text"
         return source is not None and source.suffix.lower() in DOCUMENTS | OTHERS
 
     @property
-    def draws(self) -> bool:
-        """Whether tokens are drawn."""
+    def output(self) -> Path | None:
+        return None if self.target is None else Path(self.target)
+
+    @property
+    def samples(self) -> bool:
+        """Whether tokens are drawn at random."""
         return any(self.search[name] is not None for name in SAMPLING)
 
     def refuse_contradictions(self, source: Path | None) -> None:
-        of_lines = self.text is None
-        if not of_lines and self.sources:
-            raise click.UsageError("Give TEXT or --input, not both.")
-        if not of_lines and self.target is not None:
-            raise click.UsageError(
-                "--output is for the lines of a file or of standard input; TEXT goes to standard output."
-            )
+        of_lines, document = self.text is None, self.is_document(source)
         lines_only = self.as_json or self.jsonl or self.n_best > 1 or self.resume or self.start
-        if self.marked(source) and lines_only:
-            raise click.UsageError("Marked-up text and whole files come out as they are: without --json, --resume, …")
-        if self.marked(source) and source is None and self.target is not None:
-            raise click.UsageError("--output of marked-up text needs a file as --input.")
-        if self.glossary and (self.as_json or self.jsonl):
-            raise click.UsageError("--glossary is for text: its places in --json would be those of placeholders.")
-        if self.resume and self.target is None:
-            raise click.UsageError("--resume continues an --output, so it needs one.")
-        if source and self.target and self.target.exists() and source.samefile(self.target):
-            raise click.UsageError("--input and --output are the same file.")
-        if self.n_best > 1 and not self.as_json and (of_lines or self.jsonl):
-            raise click.UsageError("--n-best would break the rule of one line out for each line in; add --json.")
-        if self.start and (of_lines or self.jsonl or self.draws):
-            raise click.UsageError("--start is for TEXT, without --jsonl and drawing.")
+        wrong = {
+            "Give TEXT or --input, not both.": not of_lines and self.sources,
+            "--output is for files and standard input; the translation of TEXT goes to standard output.": (
+                self.target and (not of_lines or (document and source is None))
+            ),
+            "Documents take no --json, --jsonl, --n-best, --resume or --start.": document and lines_only,
+            "--glossary cannot be combined with --json or --jsonl.": self.glossary and (self.as_json or self.jsonl),
+            "--resume needs the --output that it continues.": self.resume and self.target is None,
+            "--input and --output are the same file.": (
+                source and self.output and self.output.exists() and source.samefile(self.output)
+            ),
+            "--n-best gives several translations per line; add --json.": (
+                self.n_best > 1 and not self.as_json and (of_lines or self.jsonl)
+            ),
+            "--start is for TEXT, without --jsonl and sampling.": (
+                self.start and (of_lines or self.jsonl or self.samples)
+            ),
+        }
+        for message, is_wrong in wrong.items():
+            if is_wrong:
+                raise click.UsageError(message)

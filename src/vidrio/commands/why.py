@@ -51,9 +51,9 @@ def why(address: str, text: str, precision: int, **given: Any) -> None:
     request = RunRequest.take(text, given)
     deep, limit, kind, as_json = (given.pop(name) for name in ("deep", "limit", "kind", "as_json"))
     if kind and (as_json or deep):
-        raise click.UsageError("--as prints one line of arithmetic: leave out --json and --deep")
+        raise click.UsageError("--as cannot be combined with --json or --deep.")
     if as_json and deep:
-        raise click.UsageError("--json tells of one number: leave out --deep")
+        raise click.UsageError("--json cannot be combined with --deep.")
     model = request.open()
     tried = request.run(model)
     tell_unknown(tried.after)

@@ -13,26 +13,26 @@ from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError
 
 _BLOCK = 1 << 18  # bytes
-_TRIES = 4
-_PATIENCE = 30  # seconds without an answer
+_WAITS = (1, 2, 4)  # seconds before each further try
+_TIMEOUT = 30  # seconds without an answer
+_NETWORK = (URLError, HTTPException, TimeoutError, ConnectionError)  # HTTPError is a URLError
 
 
-def fetch(url: str, path: Path, progress: Progress, *, mirror: str = "", wait: float = 1.0) -> None:
+def fetch(url: str, path: Path, progress: Progress, *, mirror: str = "") -> None:
     """Fetch `url` into `path`. With a mirror, `https://host/file` is fetched from `MIRROR/host/file`."""
     part = path.with_name(f"{path.name}.part")
     try:
-        for attempt in range(1, _TRIES + 1):
+        for wait in (*_WAITS, None):
             try:
                 _fetch(url, mirror, part, progress)
                 part.replace(path)
                 return
-            except (URLError, HTTPException, TimeoutError, ConnectionError) as error:  # HTTPError is a URLError
-                status = error.code if isinstance(error, HTTPError) else 500
-                if attempt == _TRIES or status < 500:
-                    raise _unreachable(f"{url} cannot be fetched", error) from None
-            except OSError as error:
-                raise DataError(f"{path} cannot be written", found=str(error.strerror), do="make room") from None
-            time.sleep(wait * 2 ** (attempt - 1))
+            except _NETWORK as error:
+                if wait is None or (isinstance(error, HTTPError) and error.code < 500):
+                    raise _unreachable(url, error) from None
+                time.sleep(wait)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written", found=str(error.strerror), do="make room") from None
     finally:
         part.unlink(missing_ok=True)
 
@@ -43,37 +43,36 @@ def get_json(url: str, *, mirror: str = "") -> object:
         with _open(url, mirror) as answer:
             return json.loads(answer.read(1 << 20))
     except (OSError, HTTPException, ValueError) as error:
-        raise _unreachable(f"{url} cannot be asked", error) from None
+        raise _unreachable(url, error) from None
 
 
-def _unreachable(what: str, error: Exception) -> DataError:
+def _unreachable(url: str, error: Exception) -> DataError:
     if isinstance(error, HTTPError):
-        found = f"{error.code} {error.reason}"
-        return DataError(what, found=found, do="check the name, or try again later")
-    reason = error.reason if isinstance(error, URLError) else error
-    return DataError(what, found=str(reason), do="check the network, and try again")
+        found, do = f"{error.code} {error.reason}", "check the name, or try again later"
+    else:
+        found, do = str(getattr(error, "reason", error)), "check the network, and try again"
+    return DataError(f"{url} cannot be fetched", found=found, do=do)
 
 
 def _open(url: str, mirror: str) -> HTTPResponse:
-    if urlsplit(mirror or url).scheme not in ("http", "https"):
-        what = f"{mirror} is no address of a mirror" if mirror else f"{url} is no web address"
-        raise DataError(what, do="give one that begins with http:// or https://")
+    for address, what in ((mirror or url, "a mirror"), (url, "a web page")):
+        if urlsplit(address).scheme not in ("http", "https"):
+            do = "give one that begins with http:// or https://"
+            raise DataError(f"{address} is no address of {what}", do=do)
     if mirror:
-        parts = urlsplit(url)
-        url = f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}" + (f"?{parts.query}" if parts.query else "")
+        url = f"{mirror.rstrip('/')}/{url.partition('://')[2]}"
     request = Request(url, headers={"User-Agent": f"vidrio/{__version__}", "Accept-Encoding": "identity"})
-    answer: HTTPResponse = urlopen(request, timeout=_PATIENCE)
+    answer: HTTPResponse = urlopen(request, timeout=_TIMEOUT)
     return answer
 
 
 def _fetch(url: str, mirror: str, part: Path, progress: Progress) -> None:
     with _open(url, mirror) as answer, part.open("wb") as file:
         length = answer.headers.get("Content-Length")
-        total = int(length) if length and length.isdecimal() else 0
-        fetching = progress.work = Work(f"fetching {part.stem}", total)
+        work = progress.work = Work(f"fetching {part.stem}", int(length) if length and length.isdecimal() else 0)
         while block := answer.read(_BLOCK):
             file.write(block)
-            fetching.done += len(block)
+            work.done += len(block)
         progress.work = None
-    if total and fetching.done != total:
-        raise ConnectionError(f"{fetching.done:,} of {total:,} bytes came")
+    if work.total and work.done != work.total:
+        raise ConnectionError(f"{work.done:,} of {work.total:,} bytes came")

@@ -1,12 +1,14 @@
 """Sentence pairs from files: two aligned texts, TSV, CSV, JSON lines, Parquet, or a Hugging Face data set. And plain
 texts, each as a pair with itself.
 
-`corpora` recognises what the given names are; `read` streams one of them, pair by pair, in bounded memory. What cannot
-be a pair is counted with its reason in the tally and skipped; what makes a whole file useless is a DataError.
+`corpora` recognises what the given names are; `read` streams one of them, pair by pair, in bounded memory. A row that
+is not a pair is counted with its reason and skipped; a file that cannot be used at all is a DataError.
 """
 
+import csv
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -15,28 +17,16 @@ from typing import Any, NamedTuple
 from vidrio.data.clean import Tally
 from vidrio.data.lines import Line, plain_name, problem, read_lines
 from vidrio.data.progress import Work
-from vidrio.data.records import csv_rows, dataset_rows, json_lines, parquet_rows
 from vidrio.errors import DataError
 from vidrio.model.json_text import json_text
 
-_TABLES = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
-_READERS = {"jsonl": json_lines, "parquet": parquet_rows}
-_SAMPLE = 300  # lines to recognise a layout from
+_FORMS = {".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+_SAMPLE = 300  # rows to recognise a layout from
 _WEIGHT = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
 Column = int | str  # a number from 0, or a name; a name with a dot goes into a nested record: translation.en
-
-_ATTRIBUTION = re.compile(r"CC[ -]BY|CC0|tatoeba\.org|attribution", re.IGNORECASE)
-_ID = re.compile(r"\d+")
-_LANGUAGE = re.compile(r"[a-z]{2,3}([_-][A-Za-z]{2,4})?")
-_LABEL = re.compile(r"[\w.:/-]{1,60}")
-_MOST_LABELS = 50
-# Names of columns that no sentence would be.
-_USUAL = (
-    "id line source target src tgt trg source_text target_text input output text texts label labels class sentence "
-    "translation original domain score en es de fr it pt nl ru zh ja eng spa deu fra ita por nld rus english spanish "
-    "german french italian portuguese dutch russian chinese japanese"
-)
-_KNOWN = (("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output"))
+Names = tuple[str, str]
+Row = Sequence[str] | Mapping[str, Any]  # cells by number, or fields by name
+Rows = Iterator[tuple[int, Row]]  # with the number of the line or record
 
 
 class Layout(NamedTuple):
@@ -45,7 +35,7 @@ class Layout(NamedTuple):
     source: Column
     target: Column
     header: bool  # the first line names the columns
-    words: str  # what was recognised, told to the user
+    words: str  # what was recognised, for the user
 
 
 class Pair(NamedTuple):
@@ -76,9 +66,7 @@ class Corpus:
         return sum(path.stat().st_size for path in self.paths)
 
 
-def corpora(
-    names: Sequence[str], *, columns: tuple[str, str] | None = None, languages: tuple[str, str] = ("", "")
-) -> list[Corpus]:
+def corpora(names: Sequence[str], *, columns: Names | None = None, languages: Names = ("", "")) -> list[Corpus]:
     """What the names are. `file@2` has the weight 2; a plain text file is followed by its translation, line by line."""
     recognised: list[Corpus] = []
     problems: list[str] = []
@@ -89,11 +77,11 @@ def corpora(
         if weight <= 0:
             problems.append(f"{name} has the weight {weight:g}, not above 0")
         elif name.startswith("hf:"):
-            recognised.append(Corpus("hf", (), _layout(name, "hf", columns, languages), weight, name))
+            recognised.append(_table(name, "hf", columns, languages, weight))
         elif wrong := problem(path):
             problems.append(wrong)
         elif form := _form(path):
-            recognised.append(Corpus(form, (path,), _layout(str(path), form, columns, languages), weight))
+            recognised.append(_table(name, form, columns, languages, weight))
         else:
             other = Path(_weighted(waiting[0])[0]) if waiting else None
             if other is None or problem(other) or _form(other):
@@ -121,70 +109,153 @@ def lines(names: Sequence[str]) -> list[Corpus]:
 
 def read(corpus: Corpus, tally: Tally, work: Work | None = None) -> Iterator[Pair]:
     """Every pair of a corpus, in its order; what cannot be read as a pair goes into the tally."""
+    layout = corpus.layout
+    for number, row in islice(_rows(corpus, tally, work), int(layout.header and corpus.form in ("tsv", "csv")), None):
+        tally.read += 1
+        source, target = value_of(row, layout.source), value_of(row, layout.target)
+        if isinstance(source, str) and isinstance(target, str):
+            yield Pair(source, target, number)
+        else:
+            tally.skip("column missing", f"{corpus.name}:{number}", _shown(row))
+
+
+# --- rows of every form -----------------------------------------------------------------------------------------------
+
+
+def _rows(corpus: Corpus, tally: Tally, work: Work | None = None) -> Rows:
+    if corpus.form == "hf":
+        return enumerate(_dataset(corpus.dataset), 1)
     if corpus.form in ("aligned", "lines"):
-        yield from _aligned(corpus, tally, work)
-    elif corpus.form == "tsv":
-        yield from _tsv(corpus, tally, work)
-    else:
-        for number, record in _records(corpus, tally, work):
-            tally.read += 1
-            source, target = (value_of(record, name) for name in corpus.layout[:2])
-            if isinstance(source, str) and isinstance(target, str):
-                yield Pair(source, target, number)
-            else:
-                tally.skip("column missing", f"{corpus.name}:{number}", _as_json(record))
+        return _aligned(corpus.paths, tally, work)
+    readers: dict[str, Callable[[Path, Tally, Work | None], Rows]] = {
+        "tsv": _tsv,
+        "csv": _csv,
+        "jsonl": _json_lines,
+        "parquet": _parquet,
+    }
+    return readers[corpus.form](corpus.paths[0], tally, work)
 
 
-def _aligned(corpus: Corpus, tally: Tally, work: Work | None) -> Iterator[Pair]:
-    """Two files side by side; a faulty line takes its partner with it, and the files must end together."""
-    sides: Iterator[tuple[Line | None, ...]] = zip_longest(*(read_lines(path, work) for path in corpus.paths))
-    for first, *others in sides:
-        source, target = first, others[0] if others else first
-        if source is None or target is None:
-            counts = [f"{path}: {sum(1 for _ in read_lines(path)):,}" for path in corpus.paths]
+def _aligned(paths: Sequence[Path], tally: Tally, work: Work | None) -> Rows:
+    """Files side by side; a faulty line takes its partner with it, and the files must end together."""
+    for side_by_side in zip_longest(*(read_lines(path, work) for path in paths)):
+        if None in side_by_side:
+            counts = [f"{path}: {sum(1 for _ in read_lines(path)):,}" for path in paths]
             raise DataError(
                 "the two files do not have the same number of lines",
                 found=", ".join(counts),
                 do="align them again, line by line: an empty line keeps its place",
             )
-        tally.read += 1
-        if fault := source.fault or target.fault:
-            tally.skip(fault, f"{corpus.paths[not source.fault]}:{source.number}", source.text, target.text)
+        faulty = [(path, line) for path, line in zip(paths, side_by_side, strict=True) if line.fault]
+        if faulty:
+            _skip(tally, *faulty[0])
         else:
-            yield Pair(source.text, target.text, source.number)
+            yield side_by_side[0].number, [line.text for line in side_by_side]
 
 
-def _tsv(corpus: Corpus, tally: Tally, work: Work | None) -> Iterator[Pair]:
-    source, target = int(corpus.layout.source), int(corpus.layout.target)
-    width = max(source, target) + 1
-    for number, text, fault in read_lines(corpus.paths[0], work):
-        if number == 1 and corpus.layout.header:
-            continue
-        if not text:
-            continue  # a blank line, as at the end of many files
-        tally.read += 1
-        cells = text.split("\t")
-        if fault or len(cells) < width:
-            tally.skip(fault or "column missing", f"{corpus.name}:{number}", text)
-        else:
-            yield Pair(cells[source], cells[target], number)
+def _tsv(path: Path, tally: Tally, work: Work | None) -> Rows:
+    for line in read_lines(path, work):
+        if line.fault:
+            _skip(tally, path, line)
+        elif line.text:  # many files end with a blank line
+            yield line.number, line.text.split("\t")
 
 
-def _records(corpus: Corpus, tally: Tally, work: Work | None) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Records with named fields, of every form that has them."""
-    if corpus.form == "hf":
-        return enumerate(dataset_rows(corpus.dataset), 1)
-    if corpus.form == "csv":
-        return csv_rows(corpus.paths[0], tally, work, header=corpus.layout.header)
-    return _READERS[corpus.form](corpus.paths[0], tally, work)
+def _csv(path: Path, tally: Tally, work: Work | None) -> Rows:
+    """Rows of a CSV file; one may reach over several lines. The delimiter is what the first line has most of."""
+    faulty: list[Line] = []
 
+    def texts() -> Iterator[str]:
+        for line in read_lines(path, work):
+            if line.fault:
+                faulty.append(line)
+            yield line.text + "\n"  # a faulty one too, for the quotation marks in it
 
-def _as_json(record: Mapping[str, Any]) -> str:
-    """A record to show; Parquet's may hold what JSON cannot, such as dates."""
+    delimiter = max(",;\t|", key=next(read_lines(path), Line(1, "")).text.count)
+    rows = csv.reader(texts(), delimiter=delimiter)
     try:
-        return json_text(record)
+        for cells in rows:
+            if faulty:
+                _skip(tally, path, faulty[0])
+                faulty.clear()
+            elif cells:
+                yield rows.line_num, cells
+    except csv.Error as error:
+        found = f"line {rows.line_num}: {error}"
+        raise DataError(f"{path} is no CSV file", found=found, do="look for an unpaired quotation mark") from None
+
+
+def _json_lines(path: Path, tally: Tally, work: Work | None) -> Rows:
+    for line in read_lines(path, work):
+        try:
+            record = None if line.fault else json.loads(line.text.strip() or "{}")
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            _skip(tally, path, line if line.fault else line._replace(fault="not JSON"))
+        elif line.text.strip():
+            yield line.number, record
+
+
+def _parquet(path: Path, tally: Tally, work: Work | None) -> Rows:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        do = "pip install pyarrow, or convert it to .tsv or .jsonl"
+        raise DataError(f"{path} is a Parquet file", do=do) from None
+    number = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=10_000):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield number, record
+                if work:
+                    work.done += path.stat().st_size * batch.num_rows // max(1, file.metadata.num_rows)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DataError(f"{path} is damaged, or no Parquet file", found=f"after {number:,} rows: {error}") from None
+
+
+def _dataset(name: str) -> Iterable[Mapping[str, Any]]:
+    """The rows of `hf:NAME` or `hf:NAME:CONFIGURATION`, its part `train`, streamed."""
+    try:
+        from datasets import load_dataset
+    except ModuleNotFoundError:
+        raise DataError(f"{name} needs Hugging Face's library", do="pip install datasets, or give files") from None
+    _, dataset, configuration = (*name.split(":", 2), None)[:3]
+    try:
+        return load_dataset(dataset, configuration, split="train", streaming=True)
+    except Exception as error:  # network, names, formats: the library raises whatever lies below
+        raise DataError(f"the data set {name} cannot be loaded", found=str(error)[:300], do="check its name") from None
+
+
+def _skip(tally: Tally, path: Path, line: Line) -> None:
+    tally.read += 1
+    tally.skip(line.fault, f"{path}:{line.number}", line.text)
+
+
+def _shown(row: Row) -> str:
+    """A row to show; Parquet's may hold what JSON cannot, such as dates."""
+    if not isinstance(row, Mapping):
+        return "\t".join(row)
+    try:
+        return json_text(row)
     except TypeError:
-        return str(record)
+        return str(row)
+
+
+# --- which columns ----------------------------------------------------------------------------------------------------
+#
+# What was recognised is always shown in words, so that a wrong guess can be seen and corrected with --columns.
+
+# Names of columns that no sentence would be.
+_USUAL = (
+    "id line source target src tgt trg source_text target_text input output text texts label labels class sentence "
+    "translation original domain score en es de fr it pt nl ru zh ja eng spa deu fra ita por nld rus english spanish "
+    "german french italian portuguese dutch russian chinese japanese"
+)
+_KNOWN = (("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output"))
 
 
 def _weighted(name: str) -> tuple[str, float]:
@@ -195,86 +266,32 @@ def _weighted(name: str) -> tuple[str, float]:
 
 def _form(path: Path) -> str:
     """The form of a table, from its name or, for other text files, from tabs in its lines; empty if it is none."""
-    form = _TABLES.get(plain_name(path).suffix.lower())
-    if form:
+    if form := _FORMS.get(plain_name(path).suffix.lower()):
         return form
-    lines = [line.text for line in islice(read_lines(path), _SAMPLE) if line.text and not line.fault]
-    return "tsv" if lines and all("\t" in line for line in lines) else ""
+    texts = [line.text for line in islice(read_lines(path), _SAMPLE) if line.text and not line.fault]
+    return "tsv" if texts and all("\t" in text for text in texts) else ""
 
 
-def _layout(name: str, form: str, columns: tuple[str, str] | None, languages: tuple[str, str]) -> Layout:
-    """Where the sides are, as asked for or as recognised."""
-    if form in ("tsv", "csv"):
-        rows = _first_rows(Path(name), form)
-        if not rows:
-            raise DataError(f"{name} holds no sentence pairs", found="no line of text", do="give a file with pairs")
-        names = form == "csv" and is_header(rows[0], columns or languages)
-        if columns:
-            layout = asked_layout(columns, rows[0])
-            layout = layout and layout._replace(header=names or layout.header)
-        else:
-            header = {name: name for name in rows[0]}
-            layout = layout_of_names(header, languages) if names else layout_of_rows(rows, languages)
-        shown = " | ".join(rows[0])
+def _table(name: str, form: str, columns: Names | None, languages: Names, weight: float) -> Corpus:
+    """A corpus with its columns, as asked for or as recognised."""
+    paths, dataset = ((), name) if form == "hf" else ((Path(name),), "")
+    unknown = Corpus(form, paths, Layout(0, 1, False, ""), weight, dataset)
+    rows = [row for _, row in islice(_rows(unknown, Tally()), _SAMPLE if form in ("tsv", "csv") else 1)]
+    if not rows:
+        found = "no line is a JSON object" if form == "jsonl" else "no row"
+        raise DataError(f"{name} holds no sentence pairs", found=found, do="give a file with pairs")
+    first = rows[0]
+    if isinstance(first, Mapping):
+        layout, shown = _layout_of_record(first, columns, languages), ", ".join(first)
     else:
-        records = enumerate(dataset_rows(name)) if form == "hf" else _READERS[form](Path(name), Tally())
-        _, record = next(records, (0, None))
-        if record is None:
-            found = "no line is a JSON object" if form == "jsonl" else "no record"
-            raise DataError(f"{name} holds no sentence pairs", found=found, do="give a file with pairs")
-        layout = _of_record(record, columns, languages)
-        shown = ", ".join(record)
+        header = form == "csv" and is_header(first, columns or languages)
+        layout, shown = _layout_of_cells(rows, columns, languages, header=header), " | ".join(first)  # type: ignore[arg-type]
     if layout is None:
         asked = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
         do = "name the columns: --columns source,target or --columns 1,2"
         shown = "".join(c if c.isprintable() else "·" for c in shown[:300])
         raise DataError(f"{name} does not have {asked}", found=shown, do=do)
-    return layout
-
-
-def _first_rows(path: Path, form: str) -> list[list[str]]:
-    """The cells of the first lines of a table, those of its header too."""
-    if form == "tsv":
-        return [line.text.split("\t") for line in islice(read_lines(path), _SAMPLE) if line.text and not line.fault]
-    return [list(record.values()) for _, record in islice(csv_rows(path, Tally(), header=False), _SAMPLE)]
-
-
-def _of_record(record: Mapping[str, Any], columns: tuple[str, str] | None, languages: tuple[str, str]) -> Layout | None:
-    if not columns:
-        return layout_of_names({name: value for name, value in record.items() if not name.isdecimal()}, languages)
-    layout = asked_layout(columns, None)
-    if layout is None or any(value_of(record, name) is None for name in layout[:2]):
-        return None
-    return layout
-
-
-# --- which columns ----------------------------------------------------------------------------------------------------
-#
-# Where nobody says so. What was recognised is always told in words, so that a wrong guess can be seen and corrected.
-
-
-def layout_of_rows(rows: Sequence[Sequence[str]], languages: tuple[str, str]) -> Layout | None:
-    """The layout of tab-separated rows (the first of a file); None if there is only one column."""
-    width = min((len(row) for row in rows), default=0)
-    if width < 2:
-        return None
-    first = [cell.strip().lower() for cell in rows[0]]
-    for names in (*_KNOWN, languages):
-        if all(names) and names[0] != names[1] and set(names) <= set(first):
-            source, target = first.index(names[0]), first.index(names[1])
-            return Layout(source, target, True, f"a header; source {rows[0][source]!r}, target {rows[0][target]!r}")
-    columns = list(zip(*(row[:width] for row in rows), strict=True))
-    if width >= 4 and _all(_ID, columns[0]) and _all(_ID, columns[2]):
-        return Layout(1, 3, False, "Tatoeba's export: id, source, id, target")
-    if width >= 4 and _all(_LANGUAGE, columns[0]) and _all(_LANGUAGE, columns[1]) and _few(columns[0] + columns[1]):
-        return Layout(2, 3, False, "Tatoeba Challenge: language, language, source, target")
-    if width == 2:
-        return Layout(0, 1, False, "source, target")
-    if sum(bool(_ATTRIBUTION.search(cell)) for cell in columns[2]) > len(rows) / 2:
-        return Layout(0, 1, False, "ManyThings and Tatoeba: source, target, attribution")
-    if _all(_LABEL, columns[0]) and (_few(columns[0]) or _all(_ID, columns[0])):
-        return Layout(1, 2, False, "a label, source, target")
-    return Layout(0, 1, False, f"the first two of {width} columns as source, target")
+    return Corpus(form, paths, layout, weight, dataset)
 
 
 def is_header(row: Sequence[str], expected: Sequence[str]) -> bool:
@@ -285,42 +302,71 @@ def is_header(row: Sequence[str], expected: Sequence[str]) -> bool:
     return (bool(names) and names <= cells) or len(cells & set(_USUAL.split())) >= max(2, len(cells) / 2)
 
 
-def layout_of_names(record: Mapping[str, Any], languages: tuple[str, str]) -> Layout | None:
+def _layout_of_cells(
+    rows: Sequence[Sequence[str]], columns: Names | None, languages: Names, *, header: bool
+) -> Layout | None:
+    """The layout of a table's first rows; None if it has no two columns of text, or not those asked for."""
+    if columns and (numbers := _numbers(columns)):
+        return Layout(*numbers, header, f"columns {columns[0]} and {columns[1]}, as asked for")
+    if columns:
+        cells = list(rows[0])
+        found = [cells.index(name) for name in columns if name in cells]
+        words = f"columns {columns[0]!r} and {columns[1]!r}"
+        return Layout(found[0], found[1], True, words) if len(found) == 2 else None
+    width = min(map(len, rows))
+    first = [cell.strip().lower() for cell in rows[0]]
+    for names in _usual_names(languages):
+        if set(names) <= set(first) and width > 1:
+            source, target = map(first.index, names)
+            return Layout(source, target, True, f"a header; source {rows[0][source]!r}, target {rows[0][target]!r}")
+    if width < 2 or (header and width > 2):
+        return None
+    if width == 2:
+        return Layout(0, 1, header, "source, target")
+    # Of three columns or more the first two texts; numbers, or the same word in every row, are none.
+    by_column = [set(cells) for cells in zip(*rows, strict=False)]
+    texts = [n for n, cells in enumerate(by_column) if len(cells) > 1 and not all(map(str.isdecimal, cells))]
+    source, target = texts[:2] if len(texts) > 1 else (0, 1)
+    return Layout(source, target, False, f"of {width} columns {source + 1} as source, {target + 1} as target")
+
+
+def _layout_of_record(record: Mapping[str, Any], columns: Names | None, languages: Names) -> Layout | None:
     """The layout of named fields, from the first record; None if it cannot be told."""
+    if columns:
+        there = all(value_of(record, name) is not None for name in columns)
+        return Layout(*columns, True, f"source {columns[0]!r}, target {columns[1]!r}") if there else None
     texts = [name for name, value in _fields(record) if isinstance(value, str)]
-    ends = {name.rpartition(".")[2].lower(): name for name in texts}
-    for names in (languages, *_KNOWN):
-        if all(names) and names[0] != names[1] and set(names) <= set(ends):
-            return _named(ends[names[0]], ends[names[1]])
+    by_name = {name.rpartition(".")[2].lower(): name for name in texts}
+    known = [(by_name[a], by_name[b]) for a, b in _usual_names(languages) if a in by_name and b in by_name]
     nested = [name for name in texts if name.startswith("translation.")]
-    if len(nested) == 2:
-        return _named(*nested)
-    return _named(*texts) if len(texts) == 2 else None
+    for names in (*known, nested, texts):
+        if len(names) == 2:
+            return Layout(names[0], names[1], True, f"source {names[0]!r}, target {names[1]!r}")
+    return None
 
 
-def asked_layout(columns: tuple[str, str], header: Sequence[str] | None) -> Layout | None:
-    """The layout that the user asks for, by names or by numbers from 1; None if a name is not in the header."""
-    if all(name.isdecimal() and int(name) > 0 for name in columns):
-        source, target = (int(name) - 1 for name in columns)
-        return Layout(source, target, False, f"columns {columns[0]} and {columns[1]}, as asked for")
-    if header is None:
-        return _named(*columns)
-    if not set(columns) <= set(header):
+def _numbers(columns: Names) -> tuple[int, int] | None:
+    """Columns that are asked for by numbers from 1, as numbers from 0."""
+    if not all(name.isdecimal() and int(name) > 0 for name in columns):
         return None
-    return Layout(
-        header.index(columns[0]), header.index(columns[1]), True, f"columns {columns[0]!r} and {columns[1]!r}"
-    )
+    return int(columns[0]) - 1, int(columns[1]) - 1
 
 
-def value_of(record: Any, name: Column) -> Any:
-    """The value of a named field, in nested records too; None where there is none."""
-    name = str(name)
-    if not isinstance(record, Mapping):
+def _usual_names(languages: Names) -> list[Names]:
+    """Names that two columns of text may have."""
+    return [*([languages] if all(languages) and languages[0] != languages[1] else []), *_KNOWN]
+
+
+def value_of(row: Any, column: Column) -> Any:
+    """A cell by its number, or a field by its name, in nested records too; None where there is none."""
+    if isinstance(column, int):
+        return row[column] if column < len(row) else None
+    if not isinstance(row, Mapping):
         return None
-    if name in record:
-        return record[name]
-    outer, _, inner = name.partition(".")
-    return value_of(record.get(outer), inner) if inner else None
+    if column in row:
+        return row[column]
+    outer, _, inner = column.partition(".")
+    return value_of(row.get(outer), inner) if inner else None
 
 
 def _fields(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -330,16 +376,3 @@ def _fields(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{key}", text) for key, text in value.items())
         else:
             yield name, value
-
-
-def _named(source: str, target: str) -> Layout:
-    return Layout(source, target, True, f"source {source!r}, target {target!r}")
-
-
-def _all(pattern: re.Pattern[str], cells: Sequence[str]) -> bool:
-    return all(pattern.fullmatch(cell) for cell in cells)
-
-
-def _few(cells: Sequence[str]) -> bool:
-    """Few different values for so many rows: labels and not texts."""
-    return len(set(cells)) <= min(_MOST_LABELS, max(1, len(cells) // 3))

@@ -1,18 +1,18 @@
 """Corpora → pairs worth learning from: cleaned, each once, some held out; as a stream, or as files in a folder.
 
-The pairs are read twice: the first pass tests each by itself and notes checksums of its sides, the second writes those
-that are new to the part that they belong to.
+The corpora are read once: each pair is tested by itself and goes into a work file, and checksums of its sides are kept.
+Then it is known which pairs are new and which are held out, and the work file is read into the parts.
 """
 
 import json
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,8 +75,8 @@ def select(
             for number, line in enumerate(file):
                 comparing.done = number + 1
                 corpus, place, source, target = line[:-1].split("\t")
-                reason = "duplicate" if not new[number] else _STANDS if part[number] == COPY else ""
-                if reason:
+                if not new[number] or part[number] == COPY:
+                    reason = "stands in a held-out set" if new[number] else "duplicate"
                     tally.skip(reason, f"{corpora[int(corpus)].name}:{place}", source, target)
                 else:
                     tally.kept += 1
@@ -84,9 +84,6 @@ def select(
         progress.work = None
     finally:
         work.unlink(missing_ok=True)
-
-
-_STANDS = "stands in a held-out set"
 
 
 def _first_pass(
@@ -97,9 +94,10 @@ def _first_pass(
     reading = progress.work = Work("reading pairs", sum(corpus.bytes for corpus in corpora))
     with about_file(work), work.open("w", encoding="utf-8", newline="\n") as file:
         for number, corpus in enumerate(corpora):
-            sample = ((pair.source, pair.target) for pair in islice(read(corpus, Tally()), _SAMPLE))
-            limits = suited(wishes.limits, sample, wishes.languages)
-            for pair in read(corpus, tally, reading):
+            pairs = read(corpus, tally, reading)
+            sample = list(islice(pairs, _SAMPLE))
+            limits = suited(wishes.limits, [pair[:2] for pair in sample], wishes.languages)
+            for pair in chain(sample, pairs):
                 source, target = tidy(pair.source), tidy(pair.target)
                 reason = fault(source, target, limits) if not wishes.one_sided else "" if source and target else "empty"
                 if reason:
@@ -220,43 +218,32 @@ def _both_sides_of(corpora: Sequence[Corpus]) -> Iterator[tuple[str, str]]:
 
 
 def write_pairs(paths: Sequence[Path], pairs: Iterable[CleanPair]) -> list[int]:
-    """Write the pairs of part 0, 1 … to these files; how many there are of each."""
+    """Write the pairs of part 0, 1 … to these files, all whole or none there; how many there are of each. A device or a
+    pipe gets them as they come."""
     counts = [0] * len(paths)
-    with _all_or_none(paths) as files:
-        for source, target, part, _ in pairs:
-            files[part].write(f"{source}\t{target}\n")
-            counts[part] += 1
-    return counts
-
-
-@contextmanager
-def _all_or_none(paths: Sequence[Path]) -> Iterator[Sequence[IO[str]]]:
-    """Write files of which all are whole or none is there; a device or a pipe gets what is written as it comes."""
     places = [real_place(path) for path in paths]
-    halves = {place: place.with_name(f"{place.name}.part") for place in places if is_plain_file(place)}
+    parts = [place.with_name(f"{place.name}.part") if is_plain_file(place) else place for place in places]
     try:
         with ExitStack() as stack:
-            files = [halves.get(place, place).open("w", encoding="utf-8", newline="\n") for place in places]
-            for file in files:
-                stack.callback(_closed, file)
-            yield files
-            for place, file in zip(places, files, strict=True):
+            files = [stack.enter_context(part.open("w", encoding="utf-8", newline="\n")) for part in parts]
+            for source, target, part, _ in pairs:
+                files[part].write(f"{source}\t{target}\n")
+                counts[part] += 1
+            for file, path, place in zip(files, parts, places, strict=True):
                 file.flush()
-                if place in halves:  # a device or a pipe has nothing to wait for
+                if path != place:
                     os.fsync(file.fileno())
-        for place, half in halves.items():
-            half.replace(place)
+        for path, place in zip(parts, places, strict=True):
+            if path != place:
+                path.replace(place)
     except OSError as error:
         where = f"the pairs cannot be written to {', '.join(map(str, paths))}"
         raise DataError(where, found=str(error.strerror), do="make room, or write elsewhere") from None
     finally:
-        for half in halves.values():
-            half.unlink(missing_ok=True)
-
-
-def _closed(file: IO[str]) -> None:
-    with suppress(OSError):  # what could not be written cannot be written at the end either
-        file.close()
+        for path, place in zip(parts, places, strict=True):
+            if path != place:
+                path.unlink(missing_ok=True)
+    return counts
 
 
 def key_of(corpora: Sequence[Corpus], wishes: Wishes, given: Given = ((), ())) -> str:

@@ -59,8 +59,8 @@ def plan_file(name: str, data: bytes, target: str) -> FilePlan:
     """What to translate of a file. One in which nothing is found is an error: it would come back as it was."""
     suffix = suffix_of(name)
     if suffix not in PLANS:
-        raise DataError(f"{suffix or 'this file'} is not supported", do=f"give one of {', '.join(SUFFIXES)}")
+        raise DataError("this kind of file is not supported", found=name, do=f"give one of {', '.join(SUFFIXES)}")
     plan = PLANS[suffix](data, target)
     if not any(any(map(str.isalpha, ask.text)) for ask in plan.asks):
-        raise DataError("nothing to translate was found in this file", found=f"{len(data):,} bytes")
+        raise DataError("this file has no text to translate", found=f"{len(data):,} bytes", do="give another file")
     return plan

@@ -14,7 +14,7 @@ def plan_po(data: bytes, target: str) -> FilePlan:
     try:
         catalogue = polib.pofile(data.decode("utf-8-sig"))
     except (OSError, ValueError, IndexError, KeyError) as error:
-        raise DataError("this PO file cannot be read", found=f"{error!s:.200}") from None
+        raise DataError("this PO file cannot be read", found=f"{error!s:.200}", do="save it again") from None
     entries = [entry for entry in catalogue if entry.msgid and not entry.translated() and not entry.obsolete]
     texts = [text for entry in entries for text in (entry.msgid, entry.msgid_plural) if text]
 

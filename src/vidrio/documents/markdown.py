@@ -55,7 +55,7 @@ def _places(source: str, content: str, start: int, end: int) -> Iterator[tuple[i
             if at >= 0:
                 break
         else:
-            raise DataError("this Markdown cannot be taken apart", found=line[:80], do="simplify what stands there")
+            raise DataError("this Markdown cannot be parsed", found=line[:80], do="simplify this line")
         start = at + len(written)
         yield at, start
 

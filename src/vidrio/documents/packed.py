@@ -117,7 +117,7 @@ def _package(found: Sequence[Token], target: str) -> Plan:
 
 def _part(parts: dict[str, bytes], name: str) -> bytes:
     if name not in parts:
-        raise DataError("this archive is not what its name says", found=f"no {unescape(name)} in it")
+        raise DataError("this archive is not of the kind its name says", found=f"no {unescape(name)}", do="rename it")
     return parts[name]
 
 
@@ -130,20 +130,22 @@ def unpacked(data: bytes) -> dict[str, bytes]:
             size = sum(info.file_size for info in infos)
             if len(infos) > MOST_PARTS or size > min(LARGEST, MOST_TIMES * len(data) + (1 << 20)):
                 raise DataError(
-                    "this archive is too large when it is unpacked", found=f"{len(infos)} parts, {size:,} bytes"
+                    "this archive is too large when unpacked",
+                    found=f"{len(infos)} parts, {size:,} bytes",
+                    do="split it",
                 )
             for info in infos:
                 name = info.filename
                 if name.startswith(("/", "\\")) or ".." in name.split("/") or name in found or "\\" in name:
-                    raise DataError("this archive has a part with a strange name", found=name[:80])
+                    raise DataError("a part of this archive has an unsafe name", found=name[:80], do="save it again")
                 if info.flag_bits & 1:
                     raise DataError("this archive is encrypted", found=name[:80], do="save it without a password")
                 with archive.open(info) as part:
                     found[name] = part.read(info.file_size + 1)  # what it says of itself may be wrong
                 if len(found[name]) != info.file_size:
-                    raise DataError("this archive is damaged", found=f"{name[:80]} is not as long as it says")
+                    raise DataError("this archive is damaged", found=f"the size of {name[:80]}", do="save it again")
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
-        raise DataError("this archive cannot be read", found=f"{error!s:.200}") from None
+        raise DataError("this archive cannot be read", found=f"{error!s:.200}", do="save it again") from None
     return found
 
 

@@ -39,7 +39,7 @@ def read_terms(path: Path) -> Terms:
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) > 2 or not all(columns):
             do = "write term<TAB>translation, or a term alone"
-            raise DataError(f"{path}, line {number} is no term", found=line[:80], do=do)
+            raise DataError(f"{path}, line {number} is not a term", found=line[:80], do=do)
         terms.append((columns[0], columns[-1]))
     return tuple(terms)
 

@@ -24,9 +24,7 @@ def tokens(data: bytes, what: str) -> list[Token]:
         return note
 
     def refuse(*declared: Any) -> None:
-        raise DataError(
-            f"{what} declares entities of its own", found=str(declared[0])[:80], do="write out what they stand for"
-        )
+        raise DataError(f"{what} declares entities", found=str(declared[0])[:80], do="replace them with their text")
 
     parser.StartElementHandler, parser.EndElementHandler = noting("start"), noting("end")
     parser.CharacterDataHandler = noting("text")
@@ -38,7 +36,7 @@ def tokens(data: bytes, what: str) -> list[Token]:
         data.decode("utf-8")
         parser.Parse(data, True)
     except (expat.ExpatError, UnicodeDecodeError, LookupError) as error:
-        raise DataError(f"{what} is no XML in UTF-8", found=str(error)) from None
+        raise DataError(f"{what} is not XML in UTF-8", found=str(error), do="save it again") from None
     return _cut(data, events)
 
 

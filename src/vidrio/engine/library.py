@@ -6,12 +6,11 @@ All of them give the same bits. `VIDRIO_ENGINE` names one of them, for tests and
 import ctypes
 import os
 import platform
-from array import array
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from vidrio.engine.native import Argument, Native
+from vidrio.engine.native import Native
 from vidrio.errors import ConfigError
 
 BUILT = Path(__file__).parent / "built"
@@ -31,12 +30,11 @@ class Library(Protocol):
     """The engine, loaded. What it calls an address means something to it alone."""
 
     shares_models: bool  # whether any number of threads may use one model; else each thread needs a library of its own
+    functions: Any  # those of engine.h, by their names; pointers are addresses, or ctypes arrays, or bytes
 
-    def call(self, name: str, *arguments: Argument) -> int: ...
-    def load(self, sizes: "array[int]", tensors: "array[int]", data: "memoryview[int]") -> int: ...
-    def let_go(self, name: str, address: int) -> None: ...
-    def text(self, address: int) -> str: ...
-    def floats(self, address: int, count: int) -> "array[float]": ...
+    def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int: ...
+    def free(self, name: str, *addresses: int) -> None: ...
+    def at(self, address: int) -> int: ...
 
 
 def opener(wish: str | None = None) -> Callable[[], Library]:

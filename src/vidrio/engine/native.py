@@ -1,18 +1,15 @@
 """The engine as machine code in this process: an address is an address, and one model serves all threads."""
 
 import ctypes
-from array import array
 from pathlib import Path
-from typing import TypeAlias
-
-Argument: TypeAlias = "int | bytes | array[int] | array[float] | None"  # an array may be written to
+from typing import Any
 
 # Results and arguments as in engine.h: p for a pointer, i for int32_t, l for int64_t.
 FUNCTIONS = {
     **{"model_load": "p:ppipl", "model_problem": "p:", "model_free": ":p"},
-    **{"search_new": "p:pi", "search_add": "i:pppipipi", "search_run": "i:pi", "search_cancel": "i:pi"},
-    **{"search_count": "i:pi", "search_length": "i:pii", "search_written": "i:pipi", "search_read": "i:piipppp"},
-    **{"search_drop": ":pi", "search_free": ":p"},
+    **{"search_new": "p:pi", "search_add": "p:pppipipi", "search_run": "i:pi", "search_next": "p:p"},
+    **{"search_drop": ":pp", "search_free": ":p"},
+    **{"sentence_count": "i:p", "sentence_length": "i:pi", "sentence_written": "i:ppi", "sentence_read": "i:pipppp"},
     **{"forced": "i:pppipipp", "classify": "i:pppip"},
     **{"record_new": "p:", "record_count": "i:p", "record_address": "p:pi", "record_rows": "i:pi"},
     **{"record_columns": "i:pi", "record_values": "p:pi", "record_free": ":p"},
@@ -26,42 +23,22 @@ class Native:
     shares_models = True
 
     def __init__(self, path: Path) -> None:
-        library = ctypes.CDLL(str(path))
+        self.functions = ctypes.CDLL(str(path))
         for name, types in FUNCTIONS.items():
             result, arguments = types.split(":")
-            function = getattr(library, name)
+            function = getattr(self.functions, name)
             function.restype = TYPES[result] if result else None
             function.argtypes = [TYPES[letter] for letter in arguments]
-        self._library = library
 
-    def call(self, name: str, *arguments: Argument) -> int:
-        """Call a function; arrays and bytes go by their address."""
-        places = [a.buffer_info()[0] if isinstance(a, array) else a for a in arguments]
-        return getattr(self._library, name)(*places) or 0
-
-    def load(self, sizes: "array[int]", tensors: "array[int]", data: "memoryview[int]") -> int:
+    def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int:
         """The model of a file's bytes (writable memory, which it does not write to), or 0."""
         place = ctypes.addressof(ctypes.c_char.from_buffer(data))
-        return self.call("model_load", sizes, tensors, len(tensors) // 3, place, len(data))
+        return self.functions.model_load(sizes, tensors, len(tensors) // 3, place, len(data)) or 0
 
-    def let_go(self, name: str, address: int) -> None:
+    def free(self, name: str, *addresses: int) -> None:
         """Free a model or a search."""
-        self.call(name, address)
+        getattr(self.functions, name)(*addresses)
 
-    def text(self, address: int) -> str:
-        """The C string at an address."""
-        return ctypes.string_at(address).decode()
-
-    def floats(self, address: int, count: int) -> "array[float]":
-        """A copy of the numbers at an address."""
-        return array("f", ctypes.string_at(address, 4 * count))
-
-
-def float_rows(values: "array[float]", shape: tuple[int, ...]) -> "memoryview[float]":
-    """Numbers as a matrix, without a copy; NumPy reads it as an array."""
-    return memoryview(values).cast("B").cast("f", shape) if len(values) else memoryview(values)
-
-
-def numbers(count: int) -> "array[float]":
-    """Room for so many float32."""
-    return array("f", bytes(4 * count))
+    def at(self, address: int) -> int:
+        """Where in this process an address is."""
+        return address

@@ -4,13 +4,13 @@ The file is mapped into memory and read where it lies. Only where it holds what 
 float64, numbers at odd addresses) is it written out as float32 first, which takes NumPy.
 """
 
+import ctypes
 import math
 import mmap
 import struct
-from array import array
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vidrio.errors import ModelError
 from vidrio.model.config import ACTIVATIONS, NORMS, POSITIONS, SHAPES, TYINGS, ModelConfig
@@ -25,8 +25,8 @@ TYPES = {"F32": 0, "I8": 1}  # Tensor.type; other types are written out as float
 class Weights(NamedTuple):
     """What `model_load` takes."""
 
-    sizes: "array[int]"
-    tensors: "array[int]"  # three numbers for each parameter: its type, its place in `data`, and its scale's
+    sizes: Any  # int32_t
+    tensors: Any  # int64_t, three for each parameter: its type, its place in `data`, and its scale's
     data: "memoryview[int]"
 
 
@@ -56,27 +56,24 @@ def read_weights(folder: Path, config: ModelConfig) -> Weights:
         tensor.dtype not in TYPES or (places[name] % 4 and tensor.dtype == "F32") for name, tensor in stored.items()
     ):
         data, places = _as_float32(data, places, stored)
-    tensors: array[int] = array("q")
+    tensors = []
     for name in parameter_specs(config):
-        whole = stored[name].dtype == "I8"
-        tensors.extend((TYPES["I8" if whole else "F32"], places[name], places[name + SCALE] if whole else 0))
-    return Weights(sizes, tensors, data)
+        is_whole = stored[name].dtype == "I8"
+        tensors += (TYPES["I8" if is_whole else "F32"], places[name], places[name + SCALE] if is_whole else 0)
+    return Weights((ctypes.c_int32 * len(sizes))(*sizes), (ctypes.c_int64 * len(tensors))(*tensors), data)
 
 
-def sizes_of(config: ModelConfig, *, whole_numbers: bool) -> "array[int]":
+def sizes_of(config: ModelConfig, *, whole_numbers: bool) -> list[int]:
     """The sizes and choices in the order of engine.h."""
     c = config
     [epsilon] = struct.unpack("<i", struct.pack("<f", c.norm_epsilon))
     choices = [NORMS.index(c.norm), epsilon, ACTIVATIONS.index(c.activation), POSITIONS.index(c.positions)]
-    return array(
-        "i",
-        [
-            *(SHAPES.index(c.shape), c.source_vocabulary, c.target_vocabulary, c.d_model, c.n_heads, c.d_head, c.d_ff),
-            *(c.n_encoder_layers, c.n_decoder_layers, c.n_classes, c.max_positions, *choices),
-            *(TYINGS.index(c.tying), c.scale_embeddings, c.attention_bias, c.output_bias),
-            *(c.special.start, c.special.end, whole_numbers),
-        ],
-    )
+    return [
+        *(SHAPES.index(c.shape), c.source_vocabulary, c.target_vocabulary, c.d_model, c.n_heads, c.d_head, c.d_ff),
+        *(c.n_encoder_layers, c.n_decoder_layers, c.n_classes, c.max_positions, *choices),
+        *(TYINGS.index(c.tying), c.scale_embeddings, c.attention_bias, c.output_bias),
+        *(c.special.start, c.special.end, whole_numbers),
+    ]
 
 
 def _as_float32(

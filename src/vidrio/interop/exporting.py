@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
+from vidrio.interop.foreign import CARD
 from vidrio.interop.importing import new_folder
 from vidrio.interop.to_argos import export_argos
 from vidrio.interop.to_ctranslate2 import export_ctranslate2
 from vidrio.interop.to_huggingface import export_huggingface
 from vidrio.model import find as models
 from vidrio.model.files import write_atomically
-
-CARD = "README.md"
 
 
 def export_model(name: str, program: str, to: Path) -> None:

@@ -1,5 +1,6 @@
 """What is known of another program's model once its files were opened, and the model folder that is made of it."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ T = TypeVar("T")
 LARGEST_SENTENCE_PIECES = 16 * 1024 * 1024  # bytes; those of OPUS-MT have 0.8 million
 LARGEST_CARD = 1 << 20
 UNKNOWN = "<unk>"
+CARD = "README.md"
 LICENCES = ("LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING")
 
 
@@ -64,7 +66,9 @@ def check_pieces(data: object, path: Path) -> dict[str, int]:
     try:
         return fitted(dict[str, int], data)
     except TypeError as error:
-        raise ModelError(f"{path} is no list of pieces with their ids", found=f"{error!s:.200}") from None
+        raise ModelError(
+            f"{path} is not a list of pieces with their ids", found=f"{error!s:.200}", do="copy it again"
+        ) from None
 
 
 def read_limited(path: Path, most: int) -> bytes:
@@ -96,7 +100,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
     ]
     config = replace(config, special=replace(config.special, unk=foreign.source.pieces[UNKNOWN]))
     if foreign.target.pieces.get(UNKNOWN) != config.special.unk:
-        raise ModelError("the two vocabularies do not agree", found=f"{UNKNOWN} has another id in each")
+        raise ModelError("the vocabularies differ", found=f"{UNKNOWN} has two ids", do="use an undamaged model")
     if problems := list(config._problems_of_special()):
         raise ModelError(f"{name} cannot be imported", found="; ".join(problems), do="use an undamaged model")
     parameters = {name: foreign.parameter(name, spec) for name, spec in parameter_specs(config).items()}
@@ -114,7 +118,7 @@ def make_folder(foreign: Foreign, to: Path, origin: str, *, opening: str, langua
         target_language=languages[1],
         provenance={"imported": origin, "files": files, "licence": licence},
     )
-    write_atomically(to / "README.md", card.encode())
+    write_atomically(to / CARD, card.encode())
     write_config(to, config, about)
     return about
 
@@ -132,21 +136,18 @@ def sentence_piece_proto(proto: bytes, path: Path) -> Any:
 
 def opening_of(foreign: Foreign, target: str) -> str:
     """The token that says into which language to translate, for a model of several."""
-    tokens = [piece for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
-    languages = [token[2:-2] for token in tokens]
-    if target and tokens and target not in languages:
+    languages = [piece[2:-2] for piece in foreign.source.pieces if piece.startswith(">>") and piece.endswith("<<")]
+    if not languages:
+        return ""
+    if not target and len(languages) == 1:
+        [target] = languages
+    if target not in languages:
         raise ModelError(
-            f"this model does not translate into {shown(target)[1:-1]}",
-            found=f"nearest: {nearest(target, languages)}; {len(languages)} in all",
+            f"the target language {shown(target)} is unknown" if target else "this model has several target languages",
+            found=f"{len(languages)} languages, such as {nearest(target, languages, count=20)}",
             do="give one of them with --target",
         )
-    if not target and len(tokens) > 1:
-        raise ModelError(
-            "this model translates into several languages",
-            found=", ".join(languages[:40]) + (f" and {len(languages) - 40} more" if len(languages) > 40 else ""),
-            do="give one of them with --target",
-        )
-    return f">>{target}<<" if target and tokens else "".join(tokens)
+    return f">>{target}<<"
 
 
 def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
@@ -158,21 +159,21 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
         raise ModelError(
             f"{side.spm} is missing",
             found=f"{merges}: subword-nmt's merges are not supported" if merges else "no SentencePiece model",
-            do="use a model that splits texts by SentencePiece",
+            do="use a model with a SentencePiece tokenizer",
         ) from None
     trainer = sentence_piece_proto(proto, side.spm).trainer_spec
     if trainer.model_type != trainer.UNIGRAM:
         kind = trainer.ModelType.Name(trainer.model_type)
         raise ModelError(
-            f"{side.spm} is of a kind that is not supported",
+            f"this kind of tokenizer is not supported: {side.spm}",
             found=f"SentencePiece by {kind}",
-            do="only unigram models are supported",
+            do="use a model with a unigram tokenizer",
         )
     ids = sorted(side.pieces.values())
     if ids != list(range(len(ids))) or len(ids) > rows or UNKNOWN not in side.pieces:
         unknown = "with" if UNKNOWN in side.pieces else "without"
         raise ModelError(
-            f"the list of pieces beside {side.spm} does not fit the model",
+            f"the vocabulary of {side.spm} does not fit the model",
             found=f"{len(ids):,} ids, {unknown} {UNKNOWN}, for {rows:,} rows",
             do="copy it again",
         )
@@ -183,21 +184,13 @@ def tokenizer(side: Side, rows: int, opening: str) -> SentencePieces:
 def card_of(foreign: Foreign, name: str, origin: str) -> tuple[str, str]:
     """The model's card, its own if it brings one, and the licence that it names."""
     folder = foreign.files[0].parent
-    own = folder / "README.md"
-    card = read_text(own) if own.is_file() else ""
-    named = next((line for line in card.splitlines()[:60] if line.startswith("license:")), "")
-    texts = [read_text(folder / file) for file in LICENCES if (folder / file).is_file()]
-    licence = named.partition(":")[2].strip()
-    licence = licence or (texts[0].strip().partition("\n")[0] if texts else "not named; ask whoever made it")
-    note = f"Imported by vidrio from {origin}. Licence: {licence}\n"
-    if card.startswith("---\n") and "\n---\n" in card:  # its settings stay at the top
-        head, _, rest = card.partition("\n---\n")
-        card = f"{head}\n---\n\n{note}{rest}"
-    else:
-        card = f"{note}\n{card}" if card else f"# {name}\n\n{note}"
-    return "\n\n".join([card, *texts]), licence
-
-
-def read_text(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(LARGEST_CARD).decode("utf-8", "replace")
+    texts = {
+        file: (folder / file).read_bytes()[:LARGEST_CARD].decode("utf-8", "replace")
+        for file in (CARD, *LICENCES)
+        if (folder / file).is_file()
+    }
+    card = texts.pop(CARD, f"# {name}\n")
+    named = re.search(r"^license: *(.+)$", card, re.MULTILINE)
+    first = "".join(texts.values()).strip().partition("\n")[0]
+    licence = named[1].strip() if named else first or "not named; ask whoever made it"
+    return "\n\n".join([card, f"Imported by vidrio from {origin}. Licence: {licence}\n", *texts.values()]), licence

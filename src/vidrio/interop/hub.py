@@ -36,7 +36,7 @@ def fetched(name: str, to: Path, progress: Progress, *, mirror: str = "") -> Pat
 
     for file in NEEDED:
         if not get(file):
-            raise ModelError(f"{name} is no MarianMT model", found=f"it has no {file}", do="check the name")
+            raise ModelError(f"{name} is not a MarianMT model", found=f"it has no {file}", do="check the name")
     if not any(get(file) for file in WEIGHTS):
         raise ModelError(f"{name} has no parameters", found=f"neither {' nor '.join(WEIGHTS)}", do="check the name")
     for file in OPTIONAL:

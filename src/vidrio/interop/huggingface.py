@@ -39,7 +39,7 @@ def read_folder(folder: Path) -> Foreign:
         raise ModelError(
             f"{folder} is not a MarianMT model",
             found=f"model_type {settings.get('model_type')!r:.60}",
-            do="only Marian's Transformers can be imported (docs/interop.md)",
+            do="docs/interop.md lists what can be imported",
         )
     search, languages = (
         read_json(path, what=path.name) if path.is_file() else {}
@@ -82,9 +82,7 @@ def config_of(settings: Mapping[str, Any], search: Mapping[str, Any], folder: Pa
     if heads < 1 or width % heads:
         problems.append(f"{heads} heads in a width of {width}")
     if problems:
-        raise ModelError(
-            f"{folder} is of a kind that is not supported", found="; ".join(problems), do="docs/interop.md"
-        )
+        raise ModelError(f"{folder} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
     shared = need(settings, "share_encoder_decoder_embeddings", bool, where, True)
     tied = need(settings, "tie_word_embeddings", bool, where, True)
     rows, pad, longest = size("vocab_size"), size("pad_token_id"), size("max_position_embeddings", 512)
@@ -124,7 +122,9 @@ def positions_of(tensors: Mapping[str, np.ndarray], config: ModelConfig, path: P
     tables = [tensors[name] for name in (hf_name("src.pos"), hf_name("tgt.pos")) if name in tensors]
     if wrong := [table.shape for table in tables if table.shape != shape]:
         raise ModelError(
-            f"{path} does not fit its config.json", found=f"positions of the shape {wrong[0]}, not {shape}"
+            f"{path} does not fit its config.json",
+            found=f"positions of the shape {wrong[0]}, not {shape}",
+            do="copy it again",
         )
     for kind in ("sinusoidal-halves", "sinusoidal-marian")[: 1 + (len(tables) == 2)]:
         expected_PD = TABLES[kind](*shape)

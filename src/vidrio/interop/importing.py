@@ -43,7 +43,7 @@ def opened(folder: Path) -> Foreign:
         return huggingface.read_folder(folder)
     names = ", ".join(sorted(path.name for path in folder.iterdir())[:12])
     raise ModelError(
-        f"{folder} is no model that can be imported",
+        f"{folder} is not a model that can be imported",
         found=f"neither config.json nor decoder.yml; {names or 'it is empty'}",
         do="give the folder of a MarianMT model or a Marian release (docs/interop.md)",
     )
@@ -53,7 +53,7 @@ def opened(folder: Path) -> Foreign:
 def new_folder(to: Path) -> Iterator[tuple[Path, Path]]:
     """A folder that gets the name `to` when all went well, and one beside it that goes away."""
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise ModelError(f"{to} is there already, and not empty", do="give another folder with --to")
+        raise ModelError(f"{to} already exists", found="it is not empty", do="give another folder")
     to.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.", suffix=".part") as temporary:
         made = Path(temporary) / to.resolve().name

@@ -64,18 +64,18 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     decoder = yaml_object(read_limited(path, LARGEST_SETTINGS), path)
     models = need(decoder, "models", list[str], str(path))
     if len(models) != 1:
-        raise ModelError(f"{path} names {len(models)} models", found="an ensemble is not supported")
+        raise ModelError(f"{path} names {len(models)} models", found="an ensemble", do="give a release of one model")
     weights = inside(folder, models[0])
     tensors = read_tensors(weights)
     stored = tensors.get(SETTINGS)
     if stored is None or stored.size > LARGEST_SETTINGS:
-        raise ModelError(f"{weights} holds no settings", found=f"no {SETTINGS}", do="copy it again")
+        raise ModelError(f"{weights} has no settings", found=f"no {SETTINGS}", do="copy it again")
     settings = yaml_object(stored.tobytes().rstrip(b"\0"), weights)
     if problems := dict.fromkeys(obstacles(settings, tensors)):
-        raise ModelError(f"{weights} is of an unsupported kind", found="; ".join(problems), do="see docs/interop.md")
+        raise ModelError(f"{weights} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
     vocabularies = [inside(folder, name) for name in need(decoder, "vocabs", list[str], str(path))]
     if len(vocabularies) != 2:
-        raise ModelError(f"{path} names {len(vocabularies)} vocabularies, not two")
+        raise ModelError(f"{path} does not name two vocabularies", found=str(len(vocabularies)), do="copy it again")
     lists = [pieces_of(vocabulary) for vocabulary in vocabularies]
     config = config_of(settings, decoder, tensors, lists[1].get("</s>", 0), weights)
     sides = []
@@ -121,13 +121,13 @@ def config_of(
     tables = ["Wemb"] if shared else ["encoder_Wemb", "decoder_Wemb"]
     missing = [name for name in tables if name not in tensors or len(tensors[name].shape) != 2]
     if missing:
-        raise ModelError(f"{weights} has no {missing[0]}", found=", ".join(list(tensors)[:8])[:200])
+        raise ModelError(f"{weights} has no {missing[0]}", found=", ".join(list(tensors)[:8])[:200], do="copy it again")
     (pieces, width), (others, _) = tensors[tables[0]].shape, tensors[tables[-1]].shape
-    if pieces != others:
-        raise ModelError(f"{weights} is of an unsupported kind", found=f"vocabularies of {pieces} and {others} pieces")
     heads = size("transformer-heads", 8)
-    if heads < 1 or width % heads:
-        raise ModelError(f"{weights} has {heads} heads in a width of {width}")
+    problems = [f"vocabularies of {pieces} and {others} pieces"] if pieces != others else []
+    problems += [f"{heads} heads in a width of {width}"] if heads < 1 or width % heads else []
+    if problems:
+        raise ModelError(f"{weights} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
     return ModelConfig(
         source_vocabulary=pieces + 1,
         target_vocabulary=pieces + 1,
@@ -183,9 +183,9 @@ def yaml_object(data: bytes, path: Path) -> dict[str, Any]:
     try:
         settings = yaml.load(data, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is no YAML", found=f"{error!s:.200}", do="copy it again") from None
+        raise ModelError(f"{path} is not YAML", found=f"{error!s:.200}", do="copy it again") from None
     if not isinstance(settings, dict):
-        raise ModelError(f"{path} holds no settings", found=f"a {type(settings).__name__}", do="copy it again")
+        raise ModelError(f"{path} has no settings", found=f"a {type(settings).__name__}", do="copy it again")
     return {str(name): value for name, value in settings.items()}
 
 
@@ -203,7 +203,9 @@ def unpacked(path: Path, to: Path) -> Path:
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > MOST_FILES or sum(entry.file_size for entry in entries) > LARGEST_RELEASE:
-                raise ModelError(f"{path} is too large", found=f"{len(entries):,} files")
+                raise ModelError(
+                    f"{path} is too large", found=f"{len(entries):,} files", do="unpack it, and import the folder"
+                )
             to.mkdir()
             for entry in entries:
                 with archive.open(entry) as source, (to / Path(entry.filename).name).open("wb") as file:

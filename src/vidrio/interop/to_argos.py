@@ -27,7 +27,11 @@ def export_argos(folder: Path, to: Path) -> None:
     config, about = read_config(folder)
     source, target = read_tokenizers(folder, config)
     if not (about.source_language and about.target_language):
-        raise ModelError(f"{folder} does not name its languages", do="write them into its config.json, part about")
+        raise ModelError(
+            f"{folder} does not name its languages",
+            found="no source_language or target_language",
+            do="write them into its config.json, under about",
+        )
     if source.opening:
         raise ModelError(
             f"{folder} cannot be exported for Argos",
@@ -35,7 +39,7 @@ def export_argos(folder: Path, to: Path) -> None:
             do="export for another program",
         )
     if source is not target and source.sentence_pieces is None:
-        raise ModelError(f"{folder} cannot be exported for Argos", found="each language has a tokenizer of its own")
+        raise ModelError(f"{folder} cannot be exported for Argos", found="two tokenizers", do="train with one for both")
     proto = source.sentence_pieces.proto if source.sentence_pieces else sentence_piece_model(source)
     name = f"translate-{about.source_language}_{about.target_language}"
     metadata = {
@@ -60,9 +64,7 @@ def export_argos(folder: Path, to: Path) -> None:
 def sentence_piece_model(tokenizer: Tokenizer) -> bytes:
     """Our BPE in SentencePiece's form."""
     if tokenizer.kind != "bpe":
-        raise ModelError(
-            "only a BPE or a SentencePiece tokenizer can be given to Argos", found=f"one of the kind {tokenizer.kind}"
-        )
+        raise ModelError("this tokenizer cannot be exported for Argos", found=tokenizer.kind, do="train with BPE")
     from sentencepiece.sentencepiece_model_pb2 import ModelProto  # type: ignore[attr-defined]
 
     rank: dict[str, int] = {}

@@ -1,11 +1,9 @@
 """A model folder → what `ctranslate2.Translator` loads, tokens to tokens, int8, with the tokenizers beside it.
 
 CTranslate2 has defaults of its own for almost everything, and none of them is the paper's: sinusoids that start at
-position 1, a final norm, embeddings times √D, ε by kind of norm. So everything is written out, and what was written
-computes what `glass/` computes before the export is done.
+position 1, a final norm, embeddings times √D, ε by kind of norm. So everything is written out.
 """
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,22 +11,14 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ModelError, about_file
-from vidrio.glass.machine import Machine, build
 from vidrio.glass.positions import TABLES
-from vidrio.glass.walk import translate_forced
 from vidrio.interop.to_huggingface import marian_tokenizer
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import TOKENIZERS, read_config, read_parameters
-from vidrio.model.parameters import output_is_tied, source_table, target_table
+from vidrio.model.parameters import check_parameters, output_is_tied, source_table, target_table
 from vidrio.text.tokens.tokenizer import read_tokenizers
 
 POSITIONS = 1024  # tokens of a source that CTranslate2 takes by default, and so Argos
-
-# Differences of a token's log-probability from that of glass/, the mean over the tokens of random sentences. float32
-# against float64 over some twenty layers leaves about 1e-5, a wrong table, norm or transpose 0.1 and more; eight bits
-# leave some hundredths, a row of weights that they cannot hold whole nats.
-LARGEST_DIFFERENCE = {"float32": 2e-3, "int8": 0.5}
-CHECKED_LENGTHS = (1, 2, 3, 5, 8, 13, 21, 34)  # tokens
 
 
 def export_ctranslate2(folder: Path, to: Path) -> dict[str, bytes]:
@@ -41,47 +31,23 @@ def export_ctranslate2(folder: Path, to: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in TOKENIZERS if (folder / name).is_file()}
 
 
-def write_engine(folder: Path, to: Path) -> None:
-    """CTranslate2's own files in the new folder `to`, held to `glass/` in float32 and in int8."""
+def write_engine(folder: Path, to: Path, quantisation: str = "int8") -> None:
+    """CTranslate2's own files in the new folder `to`."""
     config, _ = read_config(folder)
+    special = config.special
     problems = [f"its shape is {config.shape!r}"] if config.shape != "encoder-decoder" else []
-    problems += [f"it has no {name} token" for name in ("start", "end") if getattr(config.special, name) < 0]
+    problems += [f"it has no {name} token" for name in ("start", "end") if getattr(special, name) < 0]
     if problems:
-        do = "only an encoder-decoder that translates can be exported"
+        do = "export a model that translates"
         raise ModelError(f"{folder} cannot be exported for CTranslate2", found="; ".join(problems), do=do)
-    source, target = read_tokenizers(folder, config)
-    vocabularies = (
-        filled(source.vocabulary(), config.source_vocabulary),
-        filled(target.vocabulary(), config.target_vocabulary),
-    )
     parameters = read_parameters(folder)
-    machine = build(config, parameters)  # refuses parameters that do not fit the config
-    with tempfile.TemporaryDirectory() as temporary:
-        for quantisation, place in (("float32", Path(temporary) / "float32"), ("int8", to)):
-            write(place, config, parameters, vocabularies, quantisation)
-            check(place, machine, vocabularies, quantisation)
-
-
-def filled(tokens: list[str], rows: int) -> list[str]:
-    """One token for each row of an embedding, which may have a few rows more than the vocabulary has tokens."""
-    return tokens + [f"<unused {row}>" for row in range(len(tokens), rows)]
-
-
-# --- the weights, as CTranslate2 wants them ---------------------------------------------------------------------------
-
-
-def write(
-    to: Path,
-    config: ModelConfig,
-    parameters: Mapping[str, np.ndarray],
-    vocabularies: tuple[list[str], list[str]],
-    quantisation: str,
-) -> None:
+    check_parameters(parameters, config, where=str(folder))
+    source, target = read_tokenizers(folder, config)
+    source_tokens = filled(source.vocabulary(), config.source_vocabulary)
+    target_tokens = filled(target.vocabulary(), config.target_vocabulary)
     spec = specify(config, parameters)
-    source_tokens, target_tokens = vocabularies
     spec.register_source_vocabulary(source_tokens)
     spec.register_target_vocabulary(target_tokens)
-    special = config.special
     spec.config.decoder_start_token = spec.config.bos_token = target_tokens[special.start]
     spec.config.eos_token = target_tokens[special.end]
     spec.config.unk_token = target_tokens[special.unk if special.unk >= 0 else special.end]
@@ -93,6 +59,11 @@ def write(
     to.mkdir()
     with about_file(to):
         spec.save(str(to))
+
+
+def filled(tokens: list[str], rows: int) -> list[str]:
+    """One token for each row of an embedding, which may have a few rows more than the vocabulary has tokens."""
+    return tokens + [f"<unused {row}>" for row in range(len(tokens), rows)]
 
 
 def specify(config: ModelConfig, parameters: Mapping[str, np.ndarray]) -> Any:
@@ -172,42 +143,3 @@ def fill_norm(spec: Any, p: Mapping[str, np.ndarray], name: str) -> None:
 def transposed(W: np.ndarray) -> np.ndarray:
     """x W is how we multiply; CTranslate2 keeps Wᵀ."""
     return np.ascontiguousarray(W.T)
-
-
-# --- the check --------------------------------------------------------------------------------------------------------
-
-
-def check(exported: Path, machine: Machine, vocabularies: tuple[list[str], list[str]], quantisation: str) -> None:
-    """Translate random sentences greedily with what was written: every choice and its log-probability are those of
-    `glass/`, up to rounding."""
-    import ctranslate2
-
-    config, (source_tokens, target_tokens) = machine.config, vocabularies
-    translator = ctranslate2.Translator(str(exported), inter_threads=1, intra_threads=1)
-    special = config.special
-    number = {token: i for i, token in enumerate(target_tokens)}
-    usual = [i for i in range(config.source_vocabulary) if i not in vars(special).values()]
-    generator = np.random.default_rng(20170612)
-    room = config.max_positions - len(config.source_close)
-    differences, behind = [0.0], [0.0]
-    for length in sorted({min(n, room) for n in CHECKED_LENGTHS if usual and room > 0}):
-        ids = [*map(int, generator.choice(usual, length))]
-        source = [source_tokens[i] for i in ids]
-        most = max(1, min(48, config.max_positions - 1))
-        [result] = translator.translate_batch([source], beam_size=1, max_decoding_length=most)
-        [scored] = translator.score_batch([source], [result.hypotheses[0]])
-        chosen = [*(number[token] for token in result.hypotheses[0]), special.end]
-        prob_TV = translate_forced(machine, [*ids, *config.source_close], [special.start, *chosen[:-1]])
-        with np.errstate(divide="ignore"):
-            log_prob_TV = np.log(prob_TV)
-        rows = range(len(chosen))
-        differences += [abs(float(log_prob_TV[t, chosen[t]]) - scored.log_probs[t]) for t in rows]
-        log_prob_TV[0, special.end] = -np.inf  # not allowed at the first step
-        behind += [float(log_prob_TV[t].max() - log_prob_TV[t, chosen[t]]) for t in rows[:most]]
-    difference, most_behind = float(np.mean(differences)), max(behind) if quantisation == "float32" else 0.0
-    if not max(difference, most_behind) <= LARGEST_DIFFERENCE[quantisation]:
-        raise ModelError(
-            f"the exported {quantisation} model does not compute what the model computes",
-            found=f"its log-probabilities differ by {difference:.2g} on average, a greedy choice by {most_behind:.2g}",
-            do="report this: it is a fault of vidrio or of CTranslate2, or eight bits cannot hold the weights",
-        )

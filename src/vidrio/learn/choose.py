@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from vidrio.errors import RunError
-from vidrio.learn.machine import find_device, free_memory
+from vidrio.learn.machine import find_device
 from vidrio.learn.plan import Plan, Recipe, Stop, cannot_change
 from vidrio.learn.request import Choices, Request
 from vidrio.learn.task import Task
@@ -40,7 +40,6 @@ MINUTES = 30  # a run takes, unless it is told when to stop
 WARMUP = 500  # steps; fewer where the whole run is short
 # Of the usual highest rate, where a model is learned on from: what it knows shall change, and not be lost.
 SHARE_OF_RATE = 1 / 3
-SHARE = 0.8  # of the memory that is free, to be used
 OWN_SIZES = "sizes of your own"  # in place of a preset's name
 # What a model may be best by, the usual one first.
 METRICS_OF = {"translate": ("chrf", "bleu", "loss"), "classify": ("accuracy", "loss"), "generate": ("loss",)}
@@ -88,16 +87,14 @@ def continued(before: Plan, choices: Choices, processes: int = 1) -> Plan:
 def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
     """What is asked for is done; the rest is chosen by the rules."""
     choices, start, pairs = request.choices, request.start, task.pairs["train"]
-    tokens = task.tokens  # in one pass
     precision, stop = choose_precision(device), choices.stop or Stop(seconds=60 * MINUTES)
     if start:
         config = start.config
     else:
         preset = choices.preset
         if not preset:
-            vocabulary = (task.source or task.target).size  # type: ignore[union-attr]
             speed = measure_speed(device, getattr(torch, precision))
-            preset = choose_preset(pairs, tokens, vocabulary, stop.seconds, speed)
+            preset = choose_preset(pairs, task.tokens, task.source.size, stop.seconds, speed)
         own = with_heads(choices.sizes, PRESETS[preset])
         config = sized(preset, 0, **{**decided_by(task), "decoding": DecodingDefaults(), **own})
     like = nearest_preset(config)
@@ -106,8 +103,8 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
         optimiser=OPTIMISER_FOR[like] if device.type == "cuda" else "adam",
         rate=RATE_FOR[like] * (SHARE_OF_RATE if start else 1),
         warmup=min(WARMUP, max(1, stop.steps // 10)) if stop.steps else WARMUP,
-        batch_tokens=batch_for(like, tokens),
-        dropout=dropout_for(pairs, task.repeats),
+        batch_tokens=batch_for(like, task.tokens),
+        dropout=dropout_for(pairs, task.prepared.repeats if task.kind == "translate" else 0.0),
         schedule=schedule_for(stop),
         patience=10 if stop.converged else 0,
         metric=METRICS_OF[task.kind][0],
@@ -115,8 +112,6 @@ def new_plan(request: Request, task: Task, device: torch.device) -> Plan:
         validations=max(4, min(20, round(stop.seconds / 60))) if stop.seconds else 20,
     )
     recipe = replace(recipe, **choices.recipe)
-    if not {"batch_tokens", "accumulate"} & choices.recipe.keys() and device.type == "cpu":
-        recipe = fit_memory(recipe, config, int(min(task.longest.max(), config.max_positions)), free_memory())
     return Plan(
         task=task.kind, preset=preset_of(config), data=task.data, tokens=task.token_key, config=config, recipe=recipe
     )
@@ -137,24 +132,6 @@ def for_processes(plan: Plan, size: int, *, begun: bool) -> Plan:
 def rounded_up(batches: int, processes: int) -> int:
     """As many batches to a step as every process has the same number of."""
     return -(-batches // processes) * processes
-
-
-def fit_memory(recipe: Recipe, config: ModelConfig, longest: int, free: int | None) -> Recipe:
-    """Smaller batches, and as many more to a step, while a step would take more than the memory that is free: on a CPU
-    the system kills what takes too much. (On a GPU, and where this guess is wrong, halves.py parts the batches.)"""
-    while free is not None and bytes_of_step(recipe, config, longest) > SHARE * free and recipe.batch_tokens > 512:
-        recipe = replace(recipe, batch_tokens=-(-recipe.batch_tokens // 2), accumulate=2 * recipe.accumulate)
-    return recipe
-
-
-def bytes_of_step(recipe: Recipe, config: ModelConfig, longest: int) -> float:
-    """Roughly: 60 a parameter (with its mean, the best, Adam's two and gradients), and for each token what its layers
-    keep for the way back. A token is of the source or of the target, so it meets half of the layers."""
-    c = config
-    layer = 16 * c.d_model + 2 * c.d_ff + 2 * c.n_heads * longest
-    token = (c.n_encoder_layers + c.n_decoder_layers) / 2 * layer + 8 * c.d_model
-    size = 2 if recipe.precision == "bfloat16" else 4
-    return 60 * count(config) + size * token * recipe.batch_tokens
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -181,17 +158,15 @@ def sized(preset: str, vocabulary: int, special: SpecialIds, **changes: Any) -> 
 
 def decided_by(task: Task) -> dict[str, Any]:
     """What the data decides about the model's config."""
-    tokenizer = task.source or task.target
-    assert tokenizer is not None
     values: dict[str, Any] = {
-        "source_vocabulary": task.source.size if task.source else 0,
-        "target_vocabulary": task.target.size if task.target else 0,
-        "special": tokenizer.special,
+        "source_vocabulary": task.source.size,
+        "target_vocabulary": task.target.size,
+        "special": task.source.special,
     }
     if task.kind == "classify":
-        return values | {"shape": "encoder", "n_classes": len(task.labels), "tying": "none"}
+        return values | {"target_vocabulary": 0, "shape": "encoder", "n_classes": len(task.labels), "tying": "none"}
     if task.kind == "generate":
-        return values | {"shape": "decoder"}
+        return values | {"source_vocabulary": 0, "shape": "decoder"}
     return values | {"tying": "all" if task.source is task.target else "output"}
 
 

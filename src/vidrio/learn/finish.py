@@ -3,22 +3,20 @@
 import os
 import platform
 import shlex
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from vidrio._version import __version__
-from vidrio.data.prepare import both_sides
 from vidrio.data.progress import Progress, Work
 from vidrio.data.sources import origin_of
 from vidrio.learn import model, run_files
 from vidrio.learn.choose import METRICS_OF, OWN_SIZES
-from vidrio.learn.lexicon import lexicon as translations_of_words
 from vidrio.learn.loop import rank
 from vidrio.learn.parameters import Parameters
 from vidrio.learn.plan import METRICS, Plan
@@ -31,12 +29,11 @@ from vidrio.model.files import write_atomically
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import count
 from vidrio.score.metrics import Score, corpus_scores, quick_scores, usual_metrics
-from vidrio.translate.lexicon import WORDS, Lexicon, SortedLines, words_of, write_sorted
-from vidrio.translate.lexicon import write as write_lexicon
+from vidrio.translate.lexicon import NAME as LEXICON
+from vidrio.translate.lexicon import WORDS
 from vidrio.translate.translator import Translator
 
 NO_LICENCE = "- Licence and attribution of the data: unknown; ask whoever made it before you pass the model on"
-MOST_PAIRS = 200_000  # that new words are looked for in
 CERTAIN = 1.96  # standard deviations to either side hold 95 %
 IN_SHORT = ("command", "pairs", "steps", "passes", "seconds", "machine")  # of a training that another goes on from
 LIMITS = ("It has learned from its data only, and makes mistakes; on texts of another kind it makes more.",)
@@ -122,22 +119,16 @@ def judge(learned: Learned, progress: Progress) -> Judgement:
         mean, width = interval(value, len(task.test)) if metric == "accuracy" else (value, 0.0)
         return Judgement([Score(metric, value, mean, width, "on the test set")])
     sources, references = (list(side) for side in zip(*task.test, strict=True))
-    translations = _translations(learned.request.folder, sources, progress)
+    work = progress.work = Work("translating the test set", len(sources))
+    translations = []
+    for translation in Translator.load(learned.request.folder).stream(sources):  # as `vidrio translate` does
+        translations.append(translation.text)
+        work.done += 1
     scores, _ = corpus_scores(translations, [references], usual_metrics())
     chrf, copied = (quick_scores(texts, references)["chrf"] for texts in (translations, sources))
     warning = f"Its translations are no better than the source copied as it is (chrF {chrf:.1f}, copied {copied:.1f}): "
     warnings = [] if chrf > copied else [warning + "do not use it; it needs more pairs or more time."]
     return Judgement(scores, warnings, translations)
-
-
-def _translations(folder: Path, sources: Sequence[str], progress: Progress) -> list[str]:
-    """What `vidrio translate` says. This is the only place in learn/ that uses the engine."""
-    work = progress.work = Work("translating the test set", len(sources))
-    translations = []
-    for translation in Translator.load(folder).stream(sources):
-        translations.append(translation.text)
-        work.done += 1
-    return translations
 
 
 def interval(percent: float, count: int) -> tuple[float, float]:
@@ -152,34 +143,25 @@ def interval(percent: float, count: int) -> tuple[float, float]:
 
 def write_model(learned: Learned) -> None:
     """What makes a folder a model, the config last."""
-    folder, (source, target) = learned.request.folder, (learned.task.source, learned.task.target)
+    folder, source, target = learned.request.folder, learned.task.source, learned.task.target
     write_parameters(folder, learned.parameters.to_arrays())
-    write_words(learned)
-    shared = source or target
-    if shared is not None:
-        shared.save(folder / "tokenizer.json")
+    copy_words(learned)
+    source.save(folder / "tokenizer.json")
     separate = folder / "target-tokenizer.json"
     separate.unlink(missing_ok=True)
-    if source is not None and target not in (None, source):
+    if target is not source:
         target.save(separate)
     write_config(folder, learned.config, describe(learned, Judgement([])))
 
 
-def write_words(learned: Learned) -> None:
-    """What the model that it began from has in words, if the languages are the same, with what the new pairs add: the
-    list of the language that it writes, and the lexicon."""
-    start, (source, target), folder = learned.request.start, learned.request.material.languages, learned.request.folder
-    pairs = learned.request.run / "data" / "train.tsv"
+def copy_words(learned: Learned) -> None:
+    """The list of words and the lexicon of the model that it began from, if they are of the same languages."""
+    start, (source, target) = learned.request.start, learned.request.material.languages
     if start is None or start.about.target_language != target:
         return
-    if (start.folder / WORDS).is_file():
-        known = set(SortedLines(start.folder / WORDS))
-        write_sorted(folder / WORDS, known.union(*(words_of(text) for _, text in both_sides(pairs))))
-    if start.about.source_language == source and (lexicon := Lexicon.of(start.folder)):
-        entries = list(lexicon)
-        there = {word for word, *_ in entries}
-        new = translations_of_words(list(islice(both_sides(pairs), MOST_PAIRS)))
-        write_lexicon(folder, [*entries, *(entry for entry in new if entry[0] not in there)])
+    for name in (WORDS, LEXICON) if start.about.source_language == source else (WORDS,):
+        if (start.folder / name).is_file():
+            shutil.copyfile(start.folder / name, learned.request.folder / name)
 
 
 def write_card(learned: Learned, judgement: Judgement) -> None:
@@ -204,7 +186,7 @@ def describe(learned: Learned, judgement: Judgement) -> About:
             "data": [str(name) for name in request.material.names],
             "origins": origins(request.material),
             "pairs": task.pairs,
-            "left out": dict(task.tally.reasons()),
+            "left out": dict(task.prepared.tally.reasons()),
             "command": shlex.join(["vidrio", *request.command]),
             **({"from": start.name, "before": trainings(start.about)} if start else {}),
             "preset": plan.preset or OWN_SIZES,

@@ -20,7 +20,7 @@ import torch
 
 from vidrio.data.store import Examples, Ids
 from vidrio.errors import RunError
-from vidrio.learn import model
+from vidrio.learn import model, run_files
 from vidrio.learn.batches import Streamed, collate, stream
 from vidrio.learn.dropout import Dropout
 from vidrio.learn.halves import Halves, Learned
@@ -29,10 +29,11 @@ from vidrio.learn.optimiser import Schedule, clip, update_by_muon
 from vidrio.learn.parameters import Parameters
 from vidrio.learn.plan import METRICS, Recipe, Stop
 from vidrio.learn.processes import ALONE, Processes
-from vidrio.learn.state import Keeper, State
+from vidrio.learn.state import State, save_state
 from vidrio.learn.validate import Validate
 
 EVERY = 10  # steps between two lines of metrics
+SAVE = 300  # seconds between two saved states, besides those at validations
 EPOCH = 2000  # steps after which a run without an end validates, if the epoch is longer
 PROOF = 500  # steps after which the loss must have moved
 
@@ -54,30 +55,57 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
     state.ended = is_over(state, recipe)  # an ended run may have a later end now
     clock, longest = Clock(state.seconds), state.parameters.config.max_positions
     batches = stream(training.encodings, recipe.batch_tokens, longest, recipe.seed, state.position)
-    with (
-        closing(Halves(state.parameters.flat.device)) as halves,
-        closing(Keeper(training.run if processes.leads else None, state)) as keeper,
-        Interruption() as interruption,
-    ):
+    folder = RunFolder(training.run if processes.leads else None, state)
+    with closing(Halves(state.parameters.flat.device)) as halves, Interruption() as interruption:
         while not state.ended:
             before = state.share, state.epoch
             take_step(training, list(islice(batches, recipe.accumulate)), state, clock, halves)
             state.share = share_over(recipe.stop, state)
             state.ended = state.share >= 1
-            due, stopped = processes.any_of(keeper.is_due(), interruption.asked)
+            due, stopped = processes.any_of(folder.is_due(), interruption.asked)
             if state.step % EVERY == 0 or state.ended:
-                yield keeper.add(step_metrics(state, recipe, clock))
+                yield folder.log(step_metrics(state, recipe, clock))
             if state.ended or validation_due(before, state, recipe):
                 record = judge(training, state)
                 if processes.leads:
-                    yield keeper.add(record)
+                    yield folder.log(record)
                 state.seconds = clock.now()
-                keeper.save()
+                folder.save(state)
             elif due or stopped:
-                keeper.save()
-            keeper.snapshot()
+                folder.save(state)
+            folder.snapshot(state)
             if stopped:
                 raise KeyboardInterrupt
+
+
+class RunFolder:
+    """Where a run's state, metrics and snapshots are written; nothing is, if there is no folder."""
+
+    def __init__(self, run: Path | None, state: State) -> None:
+        self.run, self.saved = run, time.monotonic()
+        if run is not None:
+            run.mkdir(parents=True, exist_ok=True)
+            run_files.forget_metrics_after(run, state.step)
+        if state.step == 0:
+            self.snapshot(state)
+
+    def log(self, record: dict[str, Any]) -> dict[str, Any]:
+        """One more line of metrics."""
+        if self.run is not None:
+            run_files.add_metrics(self.run, record)
+        return record
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self.saved > SAVE
+
+    def save(self, state: State) -> None:
+        if self.run is not None:
+            save_state(self.run, state)
+        self.saved = time.monotonic()
+
+    def snapshot(self, state: State) -> None:
+        if self.run is not None and run_files.is_due(state.step):
+            run_files.keep_snapshot(self.run, state.step, state.parameters.to_arrays())
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
@@ -181,7 +209,7 @@ def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
         raise RunError(
             "the loss does not move: nothing is being learned",
             found=f"{state.first_loss:.3f} at the start, {loss:.3f} after {state.step:,} steps",
-            do="look at the data (vidrio data inspect), or try another --rate",
+            do="look at the data (vidrio data clean), or try another --rate",
         )
     rate = Schedule(recipe.schedule, recipe.rate, recipe.warmup).rate(state.step, state.share)
     record = {"kind": "step", "step": state.step, "epoch": round(state.epoch, 4), "loss": loss, "rate": rate}

@@ -1,5 +1,5 @@
 """The machine at hand: settings of the process that decide how fast it trains on a CPU and in how much memory, the
-device to train on, and how much memory is free. PyTorch must not be imported yet for `settle`.
+device to train on. PyTorch must not be imported yet for `settle`.
 
 Waiting: PyTorch's threads meet after every operation, thousands of times a step. GCC's OpenMP lets the first one spin
 for milliseconds, which is well on an idle machine; where anything else runs, it takes the core from the thread that it
@@ -14,11 +14,9 @@ more pieces that fit nothing. So freed memory is kept, and all that lies unused 
 import ctypes
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vidrio.errors import RunError
-from vidrio.learn.allocator import give_back
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +42,15 @@ def keep_memory() -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     return bool(mallopt(_TRIM_THRESHOLD, 2**31 - 1) and mallopt(_MMAP_THRESHOLD, 2**25))
+
+
+def give_back() -> bool:
+    """Give all that malloc keeps and nobody uses back to the system; whether there was any. glibc only: it gives every
+    thread an arena of its own, and arenas grow, with holes, long after what is in use has stopped growing."""
+    try:
+        return bool(ctypes.CDLL(None).malloc_trim(0))
+    except (AttributeError, OSError, TypeError):
+        return False
 
 
 class Sweeper:
@@ -80,12 +87,3 @@ def find_device(name: str) -> "torch.device":
         reason = str(error).splitlines()[0]
         raise RunError(f"there is no device {name!r} to train on", found=reason, do="use --device cpu") from None
     return device
-
-
-def free_memory() -> int | None:
-    """Bytes that the system could give to a new process; None where it does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)

@@ -1,15 +1,13 @@
 """What a run leaves on disk besides its state: its metrics, and the model at a few ages.
 
     MODEL/run/metrics.jsonl                                       a line every ten steps, and one for each validation
-    MODEL/run/tensorboard                                         the same as curves, where TensorBoard is installed
     MODEL/run/snapshots/step-00000064/model.safetensors           the model at steps 0, 1, 2, 4, 8 …
 
 A model changes the less the longer it has learned, so snapshots are taken at powers of 2; when they become too many,
 step 0 stays and the earliest of the others go. Which ones are there depends on the last step alone, so a run that was
-killed and goes on leaves the same ones. None of this needs PyTorch, but for the curves.
+killed and goes on leaves the same ones. None of this needs PyTorch.
 """
 
-import importlib.util
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,42 +20,10 @@ from vidrio.model.files import write_atomically
 from vidrio.model.folder import write_parameters
 from vidrio.model.json_text import json_text
 
-METRICS, CURVES, SNAPSHOTS = "metrics.jsonl", "tensorboard", "snapshots"
-# The curves: of each kind of line its figures, and what TensorBoard calls them.
-STEP = {"loss": "loss/training", "rate": "rate", "tokens_per_second": "tokens per second"}
-VALIDATION = {"loss": "loss/held out", "bleu": "scores/BLEU", "chrf": "scores/chrF", "accuracy": "scores/accuracy"}
+METRICS, SNAPSHOTS = "metrics.jsonl", "snapshots"
 MOST = 8  # snapshots besides step 0
 ROOM = 1 << 30  # bytes that all of them may take; large models keep fewer
 FEWEST = 3
-
-
-class Metrics:
-    """Where the lines of metrics go: into the file, and into TensorBoard's curves.
-
-    Both are written at every line, so that a kill loses none that the saved state has passed. A run that goes on begins
-    a new file of curves, and tells TensorBoard to forget the steps that are to come again.
-    """
-
-    def __init__(self, run: Path, step: int) -> None:
-        self.run = run
-        self.writer: Any = None
-        if importlib.util.find_spec("tensorboard") is not None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self.writer = SummaryWriter(str(run / CURVES), purge_step=step + 1)
-
-    def add(self, record: Mapping[str, Any]) -> None:
-        """One more line."""
-        add_metrics(self.run, record)
-        if self.writer is not None:
-            for name, tag in (VALIDATION if record["kind"] == "validation" else STEP).items():
-                if name in record:
-                    self.writer.add_scalar(tag, record[name], record["step"])
-            self.writer.flush()
-
-    def close(self) -> None:
-        if self.writer is not None:
-            self.writer.close()
 
 
 def add_metrics(run: Path, record: Mapping[str, Any]) -> None:

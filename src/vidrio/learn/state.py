@@ -8,7 +8,6 @@ A new state is written beside its place and moved there when it is whole, so the
 
 import json
 import os
-import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +21,6 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from vidrio.errors import RunError
-from vidrio.learn import run_files
 from vidrio.learn.batches import Position
 from vidrio.learn.optimiser import Adam
 from vidrio.learn.parameters import Parameters
@@ -32,7 +30,6 @@ from vidrio.model.json_text import json_text
 from vidrio.model.parameters import count
 
 LATEST, PREVIOUS = "state.safetensors", "state.previous.safetensors"
-SAVE = 300  # seconds between two saved states, besides those at validations
 TENSORS = ("parameters", "average", "best", "adam.mean", "adam.square")
 
 
@@ -53,16 +50,15 @@ class State:
     best_step: int = 0
     since_best: int = 0  # validations
     first_loss: float | None = None
-    sums: list[float] = field(
-        default_factory=lambda: [0.0, 0.0, 0.0]
-    )  # since the last line of metrics: loss, predictions, tokens
+    # Since the last line of metrics: loss, predictions, tokens.
+    sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
     share: float = 0.0  # of the training that is over
     ended: bool = False
 
     @staticmethod
     def start(parameters: Parameters) -> "State":
         flat = parameters.flat
-        return State(parameters, flat.clone(), flat.clone(), Adam(torch.zeros_like(flat), torch.zeros_like(flat)))
+        return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
 
     @staticmethod
     def of_arrays(config: ModelConfig, arrays: Mapping[str, np.ndarray], device: torch.device) -> "State":
@@ -151,40 +147,3 @@ def resume(run: Path, config: ModelConfig, device: torch.device) -> tuple[State,
 
 def _checksums(tensors: dict[str, Tensor]) -> dict[str, int]:
     return {name: zlib.crc32(tensor.numpy().data) for name, tensor in tensors.items()}
-
-
-class Keeper:
-    """Writes what a run leaves behind; nothing, if there is nowhere to write."""
-
-    def __init__(self, run: Path | None, state: State) -> None:
-        self.run, self.state = run, state
-        self.saved = time.monotonic()
-        if run is not None:
-            run.mkdir(parents=True, exist_ok=True)
-            run_files.forget_metrics_after(run, state.step)
-        self.metrics = None if run is None else run_files.Metrics(run, state.step)
-        if state.step == 0:
-            self.snapshot()
-
-    def add(self, record: dict[str, Any]) -> dict[str, Any]:
-        """One more line of metrics."""
-        if self.metrics is not None:
-            self.metrics.add(record)
-        return record
-
-    def is_due(self) -> bool:
-        return time.monotonic() - self.saved > SAVE
-
-    def save(self) -> None:
-        if self.run is not None:
-            save_state(self.run, self.state)
-        self.saved = time.monotonic()
-
-    def snapshot(self) -> None:
-        """Keep the parameters as they are, at the ages of which snapshots are made."""
-        if self.run is not None and run_files.is_due(self.state.step):
-            run_files.keep_snapshot(self.run, self.state.step, self.state.parameters.to_arrays())
-
-    def close(self) -> None:
-        if self.metrics is not None:
-            self.metrics.close()

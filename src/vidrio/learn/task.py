@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vidrio.data.clean import Tally
 from vidrio.data.once import checksum, is_made, once
 from vidrio.data.pairs import Corpus, corpora, lines
 from vidrio.data.prepare import Prepared, both_sides, key_of, prepare
@@ -44,15 +43,18 @@ class Task:
     kind: str  # translate, classify or generate
     data: str  # the key of the pairs,
     token_key: str  # and of their tokens: another key is another run
-    source: Tokenizer | None
-    target: Tokenizer | None
+    source: Tokenizer
+    target: Tokenizer  # the same one, unless the vocabularies are separate
     labels: tuple[str, ...]
     encodings: list[Examples]  # the same pairs, split in one way or in several
     test: Sequence[tuple[str, str]]  # texts to judge with, and their translations or classes
     held_out: Sequence[tuple[str, str]]  # the same to validate with
-    tally: Tally
-    pairs: dict[str, int]
-    repeats: float  # of each word, on average
+    prepared: Prepared
+
+    @property
+    def pairs(self) -> dict[str, int]:
+        """How many there are to train, to validate (dev) and to test."""
+        return self.prepared.pairs
 
     @cached_property
     def longest(self) -> NDArray[np.int32]:
@@ -68,16 +70,16 @@ class Task:
 
     def encoded(self, pairs: Sequence[tuple[str, str]]) -> Examples:
         """Held-out pairs as ids."""
+        encode = _encoders(self.kind, self.source, self.target, self.labels)
         sides = zip(*pairs, strict=True) if pairs else ((), ())
-        ids = [encode(texts) for encode, texts in zip(_encoders(self), sides, strict=True)]
+        ids = [to_ids(texts) for to_ids, texts in zip(encode, sides, strict=True)]
         return in_memory(list(zip(*ids, strict=True)))
 
 
 def make_task(request: Request, before: Plan | None, progress: Progress) -> Task:
     """What the request asks for, found made or made now; a run that goes on refuses anything else untouched."""
     material, kind = request.material, request.choices.task
-    dev, test = (_corpora(request, names) for names in (material.dev, material.test))
-    learn_from = _corpora(request, material.names)
+    dev, test, files = (_corpora(request, names) for names in (material.dev, material.test, material.names))
     wishes = replace(
         material.clean,
         languages=material.languages,
@@ -87,22 +89,19 @@ def make_task(request: Request, before: Plan | None, progress: Progress) -> Task
         one_sided=kind != "translate",
     )
     dropout = request.choices.recipe.get("subword_dropout", before.recipe.subword_dropout if before else 0.0)
-    data_key = checksum([kind, key_of(learn_from, wishes, (dev, test))])
+    data_key = checksum([kind, key_of(files, wishes, (dev, test))])
     started = [tokenizer.fingerprint() for tokenizer in request.start.tokenizers()] if request.start else []
     token_key = checksum([data_key, material.vocabulary, material.separate, dropout, started])
     if before and data_key != before.data:
         raise cannot_change(["the sentence pairs or how they are cleaned"])
     if before and token_key != before.tokens:
         raise cannot_change(["the tokenizer, or --subword-dropout"])
-    prepared = prepare(request.run / "data", learn_from, wishes, progress, (dev, test))
-    pairs = prepared.pairs
-    if not pairs["train"] or not pairs["dev"] or (test and not pairs["test"]):
-        nothing = "learn from" if not pairs["train"] else "validate with" if not pairs["dev"] else "judge with"
-        raise DataError(
-            f"there is nothing to {nothing}",
-            found=prepared.tally.summary(pairs["train"]),
-            do="give more pairs, or other sets with --dev and --test",
-        )
+    prepared = prepare(request.run / "data", files, wishes, progress, (dev, test))
+    for part, use in (("train", "learn from"), ("dev", "validate with"), ("test", "judge with" if test else "")):
+        if use and not prepared.pairs[part]:
+            found = prepared.tally.summary(prepared.pairs["train"])
+            do = "give more pairs, or other sets with --dev and --test"
+            raise DataError(f"there is nothing to {use}", found=found, do=do)
     once(request.run / "tokens", token_key, lambda to: _make_tokens(to, request, prepared, dropout, progress))
     progress.work = None
     return load_task(request.run, kind, data_key, token_key)
@@ -118,30 +117,27 @@ def load_task(run: Path, kind: str, data_key: str, token_key: str) -> Task:
             do="give all machines the same folder with --to: one that they share",
         )
     prepared = Prepared.load(run / "data")
-    first = Tokenizer.load(folder / "tokenizer.json")
+    source = Tokenizer.load(folder / "tokenizer.json")
     separate = folder / "target-tokenizer.json"
-    target = Tokenizer.load(separate) if separate.exists() else first
+    target = Tokenizer.load(separate) if separate.exists() else source
     repeats = [(share.pairs, share.weight) for share in prepared.shares]
-    vocabulary = max(first.size, target.size)
     return Task(
         kind=kind,
         data=data_key,
         token_key=token_key,
-        source=None if kind == "generate" else first,
-        target=None if kind == "classify" else target,
+        source=source,
+        target=target,
         labels=tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))),
-        encodings=[read(one, vocabulary, repeats) for one in sorted(folder.glob("[0-9]"))],
+        encodings=[read(one, max(source.size, target.size), repeats) for one in sorted(folder.glob("[0-9]"))],
         test=prepared.read("test"),
         held_out=prepared.read("dev"),
-        tally=prepared.tally,
-        pairs=prepared.pairs,
-        repeats=prepared.repeats if kind == "translate" else 0.0,
+        prepared=prepared,
     )
 
 
 def describe(task: Task) -> list[str]:
     """What was read, and what was left out and why."""
-    tally, pairs = task.tally, task.pairs
+    tally, pairs = task.prepared.tally, task.pairs
     return [
         f"read {tally.read:,} {'lines' if task.kind == 'generate' else 'pairs'}, kept {tally.kept:,}",
         *(f"  left out {count:,}: {reason}" for reason, count in tally.reasons()),
@@ -172,15 +168,14 @@ def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: fl
         progress.work = Work("learning the tokenizer")
         return Tokenizer.learn(texts, "bpe", size)
 
-    sources = (source for source, _ in both_sides(train))
-    targets = (target for _, target in both_sides(train))
+    sources, targets = (source for source, _ in both_sides(train)), (target for _, target in both_sides(train))
     if request.start:
         source, target = request.start.tokenizers()
     elif kind != "translate":
         source = target = learn(sources)
     elif material.separate:
         source, target = learn(sources), learn(targets)
-    else:
+    else:  # one language after the other: of very many texts only every second is taken
         source = target = learn(chain(sources, targets))
     source.save(folder / "tokenizer.json")
     if target is not source:
@@ -191,24 +186,18 @@ def _make_tokens(folder: Path, request: Request, prepared: Prepared, dropout: fl
     encoding = progress.work = Work("encoding pairs", count * prepared.pairs["train"])
     if dropout:
         source, target = source.with_dropout(dropout), target.with_dropout(dropout)
-    encode = _encode_as(kind, source, target, labels)
+    encode = _encoders(kind, source, target, labels)
     for number in range(count):
         write(folder / str(number), both_sides(train), encode, max(source.size, target.size), encoding)
 
 
-def _encode_as(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:
+def _encoders(kind: str, source: Tokenizer, target: Tokenizer, labels: Sequence[str]) -> tuple[Encode, Encode]:
     """How the two sides of a pair become ids: a class is its number, a generator has no source."""
     if kind == "classify":
         return source.encode_batch, lambda classes: [[labels.index(name)] for name in classes]
     if kind == "generate":
         return lambda texts: [[] for _ in texts], target.encode_batch
     return source.encode_batch, target.encode_batch
-
-
-def _encoders(task: Task) -> tuple[Encode, Encode]:
-    both = task.source or task.target
-    assert both is not None
-    return _encode_as(task.kind, both, task.target or both, task.labels)
 
 
 def _labels(prepared: Prepared, *given: tuple[str, ...]) -> list[str]:

@@ -35,7 +35,7 @@ def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
         found = {"loss": mean_loss(net, held_out)}
         if task.kind == "classify":
             return found | {"accuracy": accuracy(net, held_out)}
-        if task.kind == "generate" or task.target is None:
+        if task.kind == "generate":
             return found
         sources, references = zip(*(pairs[i] for i in some), strict=True)
         ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some])

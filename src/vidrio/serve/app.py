@@ -21,15 +21,14 @@ from vidrio.errors import VidrioError
 from vidrio.serve import views
 from vidrio.serve.detect import Detector
 from vidrio.serve.files import files_router
-from vidrio.serve.gather import Gatherer
-from vidrio.serve.guards import bodies, guarded, problem
-from vidrio.serve.keys import Keys
+from vidrio.serve.guards import guarded, limited, problem
+from vidrio.serve.keys import Keys, RequestLimits
 from vidrio.serve.libre import Parts, libre_router
-from vidrio.serve.limits import RequestLimits
 from vidrio.serve.looking import Looking
 from vidrio.serve.metrics import Metrics
-from vidrio.serve.pool import Pool, folders_of
-from vidrio.serve.refusal import refusal_of
+from vidrio.serve.models import Models, folders_of
+from vidrio.serve.queue import Queue
+from vidrio.serve.refusal import log, refusal_of
 from vidrio.serve.service import Service
 from vidrio.serve.settings import DEFAULTS, Settings
 from vidrio.translate.translator import Translator
@@ -40,16 +39,13 @@ PAGE = Path(str(files("vidrio.serve") / "page"))
 def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastAPI:
     """The app for a model (and the packaged ones)."""
     metrics = Metrics()
-    pool = Pool(folders_of((model, *settings.models) if model else settings.models), Translator.load)
-    gatherer = Gatherer(
-        threads=settings.threads, wait=settings.batch_wait / 1000, most=settings.queue, observe=metrics.batch
-    )
-    service = Service(pool, gatherer, metrics.tokens.inc)
+    models = Models(folders_of((model, *settings.models) if model else settings.models), Translator.load)
+    queue = Queue(threads=settings.threads, most=settings.queue)
+    service = Service(models, queue, metrics)
     parts = Parts(
         settings=settings,
         service=service,
         detector=Detector(list(service.languages)),
-        metrics=metrics,
         keys=Keys(settings.keys) if settings.keys else None,
         limits=RequestLimits(),
         terms=read_terms(settings.glossary) if settings.glossary else (),
@@ -57,14 +53,15 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        asyncio.get_running_loop().run_in_executor(None, pool.begin)
+        for pair in service.pairs[:1]:  # so that nobody waits for it
+            asyncio.ensure_future(models.translator(pair)).add_done_callback(log_failure)
         yield
-        gatherer.close()
+        queue.close()
 
     app = FastAPI(title="Vidrio", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.settings = settings
     app.add_middleware(GZipMiddleware, minimum_size=20_000, compresslevel=1)
-    app.add_middleware(bodies, settings=settings)
+    app.add_middleware(limited, settings=settings)
     app.add_middleware(guarded, settings=settings, metrics=metrics)
     _handle_errors(app)
     app.include_router(libre_router(parts))
@@ -78,6 +75,11 @@ def create_app(model: str | None = None, settings: Settings = DEFAULTS) -> FastA
         if (PAGE / "assets").is_dir():
             app.mount("/assets", StaticFiles(directory=PAGE / "assets"))
     return app
+
+
+def log_failure(loading: asyncio.Future[Translator]) -> None:
+    if not loading.cancelled() and (error := loading.exception()):
+        log.error("a model cannot be loaded: %s", error)
 
 
 def _handle_errors(app: FastAPI) -> None:

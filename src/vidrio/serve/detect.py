@@ -14,18 +14,18 @@ class Detected(NamedTuple):
 
 
 class Detector:
-    """Knows one language from the others that it is given; what it does not know comes last. Threads may share it."""
+    """Tells these languages apart; those that the library does not know come last. Threads may share it."""
 
     def __init__(self, codes: Sequence[str]) -> None:
-        self._codes, self._lock = list(codes), threading.Lock()
+        self._codes, self._lock = {code.partition("-")[0]: code for code in reversed(codes)}, threading.Lock()
+        self._all = list(codes)  # pt-BR and zh-Hans are pt and zh to the library
 
     def ranked(self, text: str) -> list[Detected]:
         """All languages, the likeliest first. A text without letters is in none: its confidence is 0."""
-        if not any(map(str.isalpha, text[:ENOUGH])) or self._identifier is None:
-            return [Detected(code, 0.0) for code in self._codes]
-        ranked = [(self._code(name), float(p)) for name, p in self._identifier.rank(text[:ENOUGH])]
-        found = [Detected(code, round(100 * p, 1)) for code, p in ranked]
-        return found + [Detected(code, 0.0) for code in self._codes if code not in dict(ranked)]
+        found: dict[str, float] = {}
+        if any(map(str.isalpha, text[:ENOUGH])) and self._identifier is not None:
+            found = {self._codes[name]: round(100 * float(p), 1) for name, p in self._identifier.rank(text[:ENOUGH])}
+        return [Detected(code, found.get(code, 0.0)) for code in (*found, *(c for c in self._all if c not in found))]
 
     @cached_property
     def _identifier(self) -> Any:
@@ -34,16 +34,7 @@ class Detector:
 
         with self._lock:
             identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-            known = [_short(code) for code in self._codes if _short(code) in identifier.labels]
-            if not known:
-                return None
-            identifier.set_languages(known)
-            return identifier
-
-    def _code(self, short: str) -> str:
-        return next(code for code in self._codes if _short(code) == short)
-
-
-def _short(code: str) -> str:
-    """pt-BR and zh-Hans are pt and zh to the library."""
-    return code.partition("-")[0]
+            known = [short for short in self._codes if short in identifier.labels]
+            if known:
+                identifier.set_languages(known)
+            return identifier if known else None

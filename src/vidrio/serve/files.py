@@ -6,7 +6,7 @@ FILES/<job>   a translated file
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path, PurePath
 from secrets import token_hex
 from typing import Any
@@ -16,19 +16,15 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse
 from starlette.datastructures import UploadFile
 
-from vidrio.documents.aligned import Aligned
 from vidrio.documents.formats import SUFFIXES, plan_file, suffix_of
-from vidrio.documents.terms import Terms, with_terms
 from vidrio.errors import VidrioError
 from vidrio.model.files import write_atomically
-from vidrio.serve.languages import Pair
+from vidrio.serve.guards import while_connected
 from vidrio.serve.libre import Parts
 from vidrio.serve.refusal import Refusal, bad
 from vidrio.serve.requests import TranslateFile, check_length, described, form_of, of_fields
-from vidrio.serve.service import Service
 
 JOB = re.compile(r"[0-9a-f]{32}")
-AT_ONCE = 40  # texts that are asked for together, so that a book does not fill the queue
 SIGNS = re.compile(r"[^\w.() -]+")
 
 
@@ -71,7 +67,7 @@ def files_router(parts: Parts) -> APIRouter:
             raise bad("source and target are the same language")
         terms = parts.terms_for(way, asked.terms)
         async with at_once:
-            data = await translated(service, name, data, way, terms)
+            data = await while_connected(request, service.document(way, data, partial(_plan, name), terms))
         job = token_hex(16)
         forget_old(place, 60 * parts.settings.file_minutes)
         await asyncio.to_thread(write_atomically, place / job, data)
@@ -92,17 +88,6 @@ def _plan(name: str, data: bytes, target: str) -> Any:
         return plan_file(name, data, target)
     except VidrioError as error:
         raise bad(f"{error.what}, {error.found}".rstrip(", ")) from None
-
-
-async def translated(service: Service, name: str, data: bytes, way: Sequence[Pair], terms: Terms) -> bytes:
-    """A file through all models of the way; terms are put in by the last one."""
-    for pair in way:
-        plan = with_terms(await asyncio.to_thread(_plan, name, data, pair[1]), terms if pair == way[-1] else ())
-        found: list[Aligned] = []
-        for start in range(0, len(plan.asks), AT_ONCE):
-            found += await service.answers(pair, plan.asks[start : start + AT_ONCE])
-        data = await asyncio.to_thread(plan.render, found)
-    return data
 
 
 def forget_old(folder: Path, seconds: float) -> None:

@@ -1,14 +1,14 @@
 """What stands before every route: which names the server answers to, how much it reads, what its answers carry.
 
-Plain ASGI: each is a function around an app. `guarded` is the outermost; `bodies` reads what a client sends, whole and
-within bounds, and gives up the work of a client that leaves.
+Plain ASGI: each is a function around an app, and `guarded` is the outermost.
 """
 
 import asyncio
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
 
+from fastapi import Request
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -16,10 +16,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vidrio.model.json_text import json_text
 from vidrio.serve.metrics import Metrics
+from vidrio.serve.refusal import Refusal
 from vidrio.serve.settings import Settings
 
+LEFT = "the client has left"  # which nobody reads
 LARGEST_BODY = 64 * 1024  # bytes of a request of the page
-IN_FLIGHT = 8  # times the largest upload may be held in memory by all requests together
+Result = TypeVar("Result")
 
 HEADERS = {
     # Nothing from elsewhere, nothing inline: a text that looks like markup stays a text.
@@ -34,7 +36,7 @@ HEADERS = {
 }
 # LibreTranslate's routes, which scripts of other sites may use. There are no cookies, so nothing is done in anybody's
 # name.
-OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/stream", "/health")
+OPEN = ("/translate", "/detect", "/languages", "/suggest", "/frontend/", "/download_file/", "/health")
 
 
 def problem(path: str, status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
@@ -62,8 +64,8 @@ def open_to(path: str, settings: Settings) -> dict[str, str]:
 
 
 def guarded(app: ASGIApp, settings: Settings, metrics: Metrics) -> ASGIApp:
-    """Answers to this server's names only, adds the headers, and counts."""
-    # A name that was rebound to 127.0.0.1 is another server's.
+    """Answers to this server's names only (another site's name may have been rebound to 127.0.0.1), adds the headers,
+    and counts."""
     ours = {"127.0.0.1", "localhost", "[::1]", "testserver", *(name.lower() for name in settings.hosts)}
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,70 +99,53 @@ def guarded(app: ASGIApp, settings: Settings, metrics: Metrics) -> ASGIApp:
     return guard
 
 
-def bodies(app: ASGIApp, settings: Settings) -> ASGIApp:
-    """Reads a body before anything looks at it: at most so many bytes, of all clients together, in so many seconds."""
-    held, most = 0, IN_FLIGHT * max(settings.body_limit, settings.file_limit)
+def limited(app: ASGIApp, settings: Settings) -> ASGIApp:
+    """Reads at most so many bytes of a request, in so many seconds."""
 
     def limit_of(path: str) -> int:
         if path.startswith("/api/"):
             return LARGEST_BODY
         return settings.file_limit + 65_536 if path == "/translate_file" else settings.body_limit
 
-    async def read(receive: Receive, path: str, parts: list[bytes]) -> Response | None:
-        """Fill `parts`; a refusal if they are too much."""
-        nonlocal held
-        size, limit = 0, limit_of(path)
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise asyncio.CancelledError
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            held += len(parts[-1])
-            if size > limit:
-                return problem(path, 413, f"a request has at most {limit} bytes")
-            if held > most:
-                return problem(path, 503, "The server is busy, try again later", {"Retry-After": "5"})
-            if not message.get("more_body", False):
-                return None
+    async def reading(scope: Scope, receive: Receive, send: Send) -> None:
+        limit, end, size, is_whole = limit_of(scope.get("path", "")), time.monotonic() + settings.body_seconds, 0, False
 
-    async def bounded(scope: Scope, receive: Receive, send: Send) -> None:
-        nonlocal held
-        if scope["type"] != "http":
-            return await app(scope, receive, send)
-        parts: list[bytes] = []
-        try:
+        async def counted() -> Message:
+            nonlocal size, is_whole
+            if is_whole:
+                return await receive()
             try:
-                refused = await asyncio.wait_for(read(receive, scope["path"], parts), settings.body_seconds)
+                message = await asyncio.wait_for(receive(), end - time.monotonic())
             except TimeoutError:
-                refused = problem(scope["path"], 408, "the request did not arrive in time", {"Connection": "close"})
-            except asyncio.CancelledError:
-                return None
-            if refused is not None:
-                return await refused(scope, receive, send)
-            await while_there(app, scope, receive, send, parts)
-        finally:
-            held -= sum(map(len, parts))
+                raise Refusal(408, "the request did not arrive in time", {"Connection": "close"}) from None
+            size += len(message.get("body", b""))
+            is_whole = not message.get("more_body", False)
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, LEFT)
+            if size > limit:
+                raise Refusal(413, f"a request has at most {limit} bytes")
+            return message
 
-    return bounded
+        await app(scope, counted if scope["type"] == "http" else receive, send)
+
+    return reading
 
 
-async def while_there(app: ASGIApp, scope: Scope, receive: Receive, send: Send, parts: list[bytes]) -> None:
-    """Run the app on a body that was read, until the client leaves."""
-    waiting: list[Message] = [{"type": "http.request", "body": b"".join(parts), "more_body": False}]
-    left = asyncio.ensure_future(receive())  # after the body, only this can come: the client has left
+async def while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """What comes of the work, which is given up when the client leaves. The request must have been read."""
+    task = asyncio.ensure_future(work)
 
-    async def again() -> Message:
-        return waiting.pop() if waiting else await asyncio.shield(left)
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        task.cancel()
 
-    working = asyncio.ensure_future(app(scope, again, send))
+    watching = asyncio.ensure_future(watch())
     try:
-        await asyncio.wait((working, left), return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            await working
-        else:
-            working.cancel()
-            await asyncio.wait((working,))
+        return await task
+    except asyncio.CancelledError:
+        if watching.done():
+            raise Refusal(400, LEFT) from None
+        raise
     finally:
-        working.cancel()
-        left.cancel()
+        watching.cancel()

@@ -1,16 +1,23 @@
-"""API keys in a text file: a line for each with its hash, requests a minute, characters a request, name.
+"""API keys in a text file, a line for each: its hash, requests a minute, characters a request, name. And how many
+requests each client has made in this minute.
 
 A key is shown once, when it is made; the file holds its hash. A key has 192 random bits, so one round of SHA-256 is
 enough: nothing is cheaper to guess than the key itself.
 """
 
 import secrets
+import time
+from collections import Counter
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from vidrio.errors import ConfigError
 from vidrio.model.files import write_atomically
+from vidrio.serve.refusal import busy
+
+WINDOW = 60  # seconds
 
 
 class Key(NamedTuple):
@@ -75,3 +82,20 @@ class Keys:
 
 def _hash(secret: str) -> str:
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class RequestLimits:
+    """Counts the requests of each client in the current minute; all counts are forgotten when the next one begins."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._minute, self._counts = 0, Counter[str]()
+
+    def take(self, client: str, requests: int, limit: int) -> None:
+        """Refuse what is more than the limit; −1 is none."""
+        now = self._clock()
+        if int(now // WINDOW) != self._minute:
+            self._minute, self._counts = int(now // WINDOW), Counter()
+        if limit != -1 and self._counts[client] + requests > limit:
+            raise busy(429, f"Slowdown: too many requests ({limit} per 1 minute)", WINDOW - now % WINDOW)
+        self._counts[client] += requests

@@ -5,33 +5,31 @@ Written from its description; what a field means, how it is refused and in which
 
 import asyncio
 import hmac
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse
 
 from vidrio.documents.formats import SUFFIXES
 from vidrio.documents.html import plan_html
 from vidrio.documents.markdown import plan_markdown
 from vidrio.documents.polish import as_source
 from vidrio.documents.terms import Terms
-from vidrio.errors import VidrioError
 from vidrio.model.files import is_plain_file
 from vidrio.model.json_text import json_text
 from vidrio.serve.detect import Detected, Detector
-from vidrio.serve.guards import as_json
-from vidrio.serve.keys import Key, Keys
+from vidrio.serve.guards import as_json, while_connected
+from vidrio.serve.keys import Key, Keys, RequestLimits
 from vidrio.serve.languages import Pair
-from vidrio.serve.limits import RequestLimits
-from vidrio.serve.metrics import TYPE, Metrics
-from vidrio.serve.refusal import Refusal, bad, refusal_of
+from vidrio.serve.metrics import TYPE
+from vidrio.serve.refusal import Refusal
 from vidrio.serve.requests import Asked, Detect, Suggest, Translate, check_length, described, read
 from vidrio.serve.service import Reply, Service
 from vidrio.serve.settings import Settings
 
-PLANS = {"html": plan_html, "markdown": plan_markdown}
+PLANS = {"html": lambda text, target: plan_html(text), "markdown": lambda text, target: plan_markdown(text)}
 LARGEST_SUGGESTIONS = 10 << 20  # bytes of the file of suggestions
 
 
@@ -42,7 +40,6 @@ class Parts:
     settings: Settings
     service: Service
     detector: Detector
-    metrics: Metrics
     keys: Keys | None
     limits: RequestLimits
     terms: Terms = ()  # of the operator, from the first model's language to its other
@@ -79,20 +76,7 @@ def libre_router(parts: Parts) -> APIRouter:
     async def translate(request: Request) -> Response:
         ask = (await read(Translate, request)).check(settings)
         check_length(sum(map(len, ask.texts)), parts.admit(request, ask, len(ask.texts)))
-        return as_json(await _translated(parts, ask))
-
-    @router.post("/stream", summary="Translate a text, each token as it is found", openapi_extra=described(Translate))
-    async def stream(request: Request) -> Response:
-        ask = (await read(Translate, request)).check(settings)
-        if not isinstance(ask.q, str) or ask.format != "text":
-            raise bad("a stream is of one plain text")
-        check_length(len(ask.q), parts.admit(request, ask))
-        [found] = await _detected(parts.detector, ask)
-        way = service.way(found.language, ask.target)
-        if service.gatherer.overloaded:
-            raise Refusal(503, "The server is busy, try again later", 5)
-        terms = parts.terms_for(way, ask.terms)
-        return StreamingResponse(_events(service, way, ask.q, terms), media_type="text/event-stream")
+        return as_json(await while_connected(request, _translated(parts, ask)))
 
     @router.post("/detect", summary="The language of a text, the likeliest first", openapi_extra=described(Detect))
     async def detect(request: Request) -> Any:
@@ -136,7 +120,7 @@ def libre_router(parts: Parts) -> APIRouter:
     @router.get("/health", summary="Whether the server can take requests")
     def health() -> Response:
         status = service.status
-        found = {"status": status, "models": service.pool.states(), "waiting": service.gatherer.waiting}
+        found = {"status": status, "models": service.models.states(), "waiting": service.queue.waiting}
         return JSONResponse(found, 200 if status == "ok" else 503)
 
     if settings.metrics:
@@ -146,22 +130,10 @@ def libre_router(parts: Parts) -> APIRouter:
             given = request.headers.get("authorization", "").removeprefix("Bearer ")
             if settings.metrics_token and not hmac.compare_digest(given.encode(), settings.metrics_token.encode()):
                 raise Refusal(401, "Unauthorized")
-            parts.metrics.waiting.set(service.gatherer.waiting)
-            return Response(parts.metrics.text(), media_type=TYPE)
+            service.metrics.waiting.set(service.queue.waiting)
+            return Response(service.metrics.text(), media_type=TYPE)
 
     return router
-
-
-async def _events(service: Service, way: Sequence[Pair], text: str, terms: Terms) -> AsyncIterator[str]:
-    """Server-sent events: pieces of a sentence, then all of it; at last the end, or why there is none."""
-    try:
-        async for what, piece in service.stream(way, text, terms):
-            name = "event: token\n" if what == "token" else ""
-            yield f"{name}data: {json_text({what: piece})}\n\n"
-        yield "event: done\ndata: {}\n\n"
-    except (Refusal, VidrioError) as error:
-        refusal = error if isinstance(error, Refusal) else refusal_of(error)
-        yield f"event: error\ndata: {json_text({'error': refusal.detail})}\n\n"
 
 
 async def _translated(parts: Parts, ask: Translate) -> dict[str, Any]:

@@ -6,11 +6,11 @@ All that this room uses of the rooms below passes through here. Nothing is compu
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,29 +36,15 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Recent(Generic[K, V]):
-    """The last results, each worked out once, however many ask for it at the same time."""
+def remembered(size: int, make: Callable[[K], V]) -> Callable[[K], V]:
+    """`make`, whose last results are kept; what several ask for at the same time is worked out once."""
+    lock, cached = threading.RLock(), lru_cache(size)(make)
 
-    def __init__(self, size: int) -> None:
-        self._size, self._lock = size, threading.Lock()
-        self._kept: OrderedDict[K, V] = OrderedDict()
-        self._working: dict[K, threading.Lock] = {}
+    def get(key: K) -> V:
+        with lock:
+            return cached(key)
 
-    def get(self, key: K, make: Callable[[], V]) -> V:
-        with self._lock:
-            mine = self._working.setdefault(key, threading.Lock())
-        with mine:
-            with self._lock:
-                if key in self._kept:
-                    self._kept.move_to_end(key)
-                    return self._kept[key]
-            made = make()
-            with self._lock:
-                self._kept[key] = made
-                while len(self._kept) > self._size:
-                    self._kept.popitem(last=False)
-                self._working.pop(key, None)
-            return made
+    return get
 
 
 @dataclass(frozen=True)
@@ -114,19 +100,25 @@ class Looking:
         self.folders: dict[str, Path] = {known: first, **{n: p for n, p in packaged.items() if n != known}}
         self.default = known
         self.models = [*self.folders, *(name for name in EXAMPLES if name not in self.folders)]
-        self._loaded: Recent[tuple[str, str], Loaded] = Recent(2 * len(self.models))
-        self._translated: Recent[Asked, Translation] = Recent(64)
-        self._searched: Recent[Asked, Look] = Recent(RUNS)
-        self._runs: Recent[Asked, Run] = Recent(RUNS)
+        self._load = remembered(2 * len(self.models), self._loaded)
+        self._translate = lru_cache(64)(self._translated)
+        self._search = remembered(RUNS, self._searched)
+        self.run = remembered(RUNS, self._run)
 
     def loaded(self, name: str, numbers: str = "") -> Loaded:
         if name not in self.models:
             raise ModelError(f"this server has no model {name!r}", found=", ".join(self.models), do="name one of them")
         if numbers not in NUMBERS:
             raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
+        return self._load((name, numbers if name in self.folders else ""))
+
+    def _loaded(self, key: tuple[str, str]) -> Loaded:
+        name, numbers = key
         if name not in self.folders:
-            return self._loaded.get((name, ""), lambda: _example(name))
-        return self._loaded.get((name, numbers), lambda: _load(name, self.folders[name], NUMBERS[numbers]))
+            return _example(name)
+        glass = open_model(self.folders[name], NUMBERS[numbers])
+        translates = glass.config.shape == "encoder-decoder"
+        return Loaded(name, glass, Translator.load(self.folders[name]) if translates else None)
 
     def learned(self, name: str) -> LoadedModel:
         """As it is trained: in floating point."""
@@ -134,21 +126,23 @@ class Looking:
 
     def translated(self, asked: Asked) -> Translation | None:
         """By the engine; nothing for a model that does not translate."""
-        translator = self.loaded(asked.model).translator
-        if translator is None:
+        if self.loaded(asked.model).translator is None:
             return None
-        only_text = Asked(asked.text, asked.model, beam=asked.beam)
+        return self._translate(Asked(asked.text, asked.model, beam=asked.beam))
+
+    def _translated(self, asked: Asked) -> Translation:
+        translator: Any = self.loaded(asked.model).translator
         options = replace(translator.options, beam=asked.beam or translator.options.beam)
-        return self._translated.get(only_text, lambda: translator.translate(asked.text, options))
+        found: Translation = translator.translate(asked.text, options)
+        return found
 
     def searched(self, asked: Asked) -> Look:
         """A search by the glass, with every hypothesis that it considered."""
-        loaded, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked)
-        unchanged = replace(asked, changes=())
-        return self._searched.get(unchanged, lambda: look(loaded.glass, given, options=options, tree=Tree()))
+        return self._search(replace(asked, changes=()))
 
-    def run(self, asked: Asked) -> Run:
-        return self._runs.get(asked, lambda: self._run(asked))
+    def _searched(self, asked: Asked) -> Look:
+        loaded, (given, options, _) = self.loaded(asked.model, asked.numbers), self._given(asked)
+        return look(loaded.glass, given, options=options, tree=Tree())
 
     def _given(self, asked: Asked) -> tuple[str, Options, Sentence | None]:
         """What the model reads of the text, and how it searches: one sentence, as the translator gave and searched it;
@@ -181,12 +175,6 @@ class Looking:
             tried,
             {"translate": 1000 * (between - start), "glass": 1000 * (done - between)},
         )
-
-
-def _load(name: str, folder: Path, dtype: type | None) -> Loaded:
-    glass = open_model(folder, dtype)
-    translator = Translator.load(folder) if glass.config.shape == "encoder-decoder" else None
-    return Loaded(name, glass, translator)
 
 
 def _example(name: str) -> Loaded:

@@ -14,20 +14,14 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ours: dict[str, Any] = {"namespace": "vidrio", "registry": self.registry}
-        timed = ours | {"buckets": SECONDS}
         self.requests = Counter("http_requests", "Requests answered", ("path", "status"), **ours)
-        self.seconds = Histogram("http_seconds", "Seconds until the answer was sent", ("path",), **timed)
+        self.seconds = Histogram(
+            "http_seconds", "Seconds until the answer was sent", ("path",), buckets=SECONDS, **ours
+        )
         self.in_flight = Gauge("http_in_flight", "Requests at work", **ours)
-        self.waiting = Gauge("queue_characters", "Characters that wait", **ours)
-        self.batch_texts = Histogram("batch_texts", "Texts in a batch", buckets=(1, 2, 4, 8, 16, 32, 64, 128), **ours)
-        self.batch_seconds = Histogram("batch_seconds", "Seconds that a batch took", **timed)
+        self.waiting = Gauge("queue_characters", "Characters that wait or are worked on", **ours)
         self.characters = Counter("characters", "Characters translated", **ours)
         self.tokens = Counter("tokens", "Tokens written", **ours)
-
-    def batch(self, texts: int, characters: int, seconds: float) -> None:
-        self.batch_texts.observe(texts)
-        self.batch_seconds.observe(seconds)
-        self.characters.inc(characters)
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

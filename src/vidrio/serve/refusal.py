@@ -1,6 +1,7 @@
 """An answer that is no translation: its status and its words."""
 
 import logging
+from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
 
@@ -12,10 +13,13 @@ log = logging.getLogger("vidrio.serve")
 class Refusal(HTTPException):
     """A request that is not served."""
 
-    def __init__(self, status: int, error: str, retry_after: float | None = None) -> None:
-        headers = None if retry_after is None else {"Retry-After": str(max(1, round(retry_after)))}
+    def __init__(self, status: int, error: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, error, headers)
-        self.retry_after = retry_after
+
+
+def busy(status: int, error: str, seconds: float) -> Refusal:
+    """Come again after so many seconds."""
+    return Refusal(status, error, {"Retry-After": str(max(1, round(seconds)))})
 
 
 def bad(error: str) -> Refusal:

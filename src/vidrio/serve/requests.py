@@ -139,6 +139,8 @@ async def form_of(request: Request) -> FormData:
     try:
         largest = request.app.state.settings.body_limit
         return await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=largest)
+    except Refusal:
+        raise
     except (MultiPartException, HTTPException, ValueError) as error:  # ValueError: bytes that are not UTF-8
         raise bad(f"the form cannot be read: {error!s:.200}") from None
 

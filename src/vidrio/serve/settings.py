@@ -22,10 +22,8 @@ class Settings:
     # Keys
     keys: Path | None = None  # the file of API keys
     key_required: bool = False
-    # Batches
-    batch_wait: float = 3  # milliseconds in which requests are gathered
     queue: int = 400_000  # characters that may wait
-    threads: int = 2  # batches that are worked on at the same time
+    threads: int = 16  # requests that are translated at the same time
     # Files
     files: Path | None = None  # where translated files lie; None: no files
     file_limit: int = 20 << 20  # bytes of an upload

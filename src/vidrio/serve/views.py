@@ -1,21 +1,5 @@
 """What the page asks for, as a router: one sentence looked into, its numbers by address, the receipt of one of them.
 
-    GET  /api/models     what may be looked into
-    POST /api/machine    a model's quantities, along the way of the data
-    POST /api/translate  only the translation, at once
-    POST /api/run        one sentence looked into: tokens, steps with the likeliest next words, what changes did
-    POST /api/choose     one choice: logits, probabilities, and what temperature, top-k and top-p leave of them
-    POST /api/search     every hypothesis of the beam and what became of it, and greedy search beside it
-    POST /api/kept       what a decoding step reused, and what it computed anew
-    POST /api/tokens     every step from the text to its tokens
-    POST /api/tensors    numbers by address, binary (a safetensors file)
-    POST /api/positions  the table of positions, and how long its waves are
-    POST /api/receipt    one number: its arithmetic, where it comes from, where it goes
-    POST /api/copy       the same arithmetic to paste elsewhere
-    POST /api/learning   the same sentence at every age of the model, and the curves of its training
-    POST /api/forced     what the right answer costs, token by token
-    POST /api/life       one parameter at every age
-
 Every request holds all that its answer depends on.
 """
 
@@ -43,7 +27,7 @@ Short = Annotated[str, Field(max_length=300)]
 
 
 class Look(BaseModel):
-    """Which run: the text, the model, what is changed in it."""
+    """A request: which run (the text, the model, what is changed in it), and what of it is asked for."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,43 +37,17 @@ class Look(BaseModel):
     changes: Annotated[list[tuple[Short, Short]], Field(max_length=64)] = []
     beam: Annotated[int | None, Field(ge=1, le=16)] = None
     numbers: Annotated[str, Field(max_length=20)] = ""
-
-
-class LookStep(Look):
-    """Which decoding step of it."""
-
+    # A decoding step, and by which probabilities its token would be drawn
     step: Annotated[int, Field(ge=0, le=LONGEST_TEXT)] = 0
-
-
-class Choose(LookStep):
-    """By which probabilities a token would be drawn."""
-
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
-
-
-class LookAt(Look):
-    """Which number of it."""
-
-    address: Annotated[str, Field(max_length=300)]
-
-
-class Copy(LookAt):
-    kind: Annotated[str, Field(max_length=20)]
-
-
-class Forced(Look):
-    """With which right answer."""
-
-    answer: Annotated[str, Field(max_length=LONGEST_TEXT)]
-
-
-class Tensors(Look):
-    """Which quantities of it."""
-
-    addresses: Annotated[list[Short], Field(max_length=MOST_TENSORS)]
-    if_there: bool = False  # leave out what this run has not: an empty text, a layer norm that was taken away
+    # A number, and as what it is copied; quantities, and whether to leave out what this run has not
+    address: Short = ""
+    kind: Short = ""
+    addresses: Annotated[list[Short], Field(max_length=MOST_TENSORS)] = []
+    if_there: bool = False
+    answer: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""  # the right one
 
 
 def router(looking: Looking) -> APIRouter:
@@ -105,21 +63,25 @@ def router(looking: Looking) -> APIRouter:
 
     @api.get("/models")
     def models() -> Any:
+        """What may be looked into."""
         return {"default": looking.default, "models": looking.models}
 
     @api.post("/machine")
     def machine(look: Look) -> Any:
+        """A model's quantities, along the way of the data."""
         loaded = looking.loaded(asked(look).model, look.numbers)
         glass = run(look).look.model if look.changes else loaded.glass
         return as_json(run_data.machine_data(glass, loaded.name, loaded.engine))
 
     @api.post("/translate")
     def translate(look: Look) -> Any:
+        """Only the translation, at once."""
         translation = looking.translated(asked(look))
         return as_json({"translation": translation.text if translation else None})
 
     @api.post("/run")
     def one_run(look: Look) -> Any:
+        """One sentence: tokens, steps with the likeliest next words, what changes did."""
         seen = run(look)
         sentences = [{"source": s.source, "given": s.given, "text": s.text} for s in seen.sentences]
         told = run_data.answer(seen.tried, look.text, sentences, look.sentence, seen.translation)
@@ -127,14 +89,15 @@ def router(looking: Looking) -> APIRouter:
 
     @api.post("/search")
     def search(look: Look) -> Any:
-        """The run that searched by itself, and greedy search beside it."""
+        """Every hypothesis of the beam and what became of it, and greedy search beside it."""
         own, greedy = asked(look), replace(asked(look), beam=1)
         if look.changes:
             return as_json(run_data.search_data(looking.run(own).look, looking.run(greedy).look))
         return as_json(run_data.search_data(looking.searched(own), looking.searched(greedy)))
 
     @api.post("/choose")
-    def choose(look: Choose) -> Any:
+    def choose(look: Look) -> Any:
+        """One choice: logits, probabilities, and what temperature, top-k and top-p leave of them."""
         sampling = Sampling(temperature=look.temperature, top_k=look.top_k, top_p=look.top_p)
         seen = run(look).look
         if look.step >= len(seen.chosen_ids):
@@ -142,48 +105,57 @@ def router(looking: Looking) -> APIRouter:
         return as_json(run_data.choosing_data(seen, look.step, sampling))
 
     @api.post("/kept")
-    def kept(look: LookStep) -> Any:
+    def kept(look: Look) -> Any:
+        """What a decoding step reused, and what it computed anew."""
         steps = run_data.kept_data(run(look).look)
         return as_json(steps[look.step] if look.step < len(steps) else [])
 
     @api.post("/tokens")
     def tokens(look: Look) -> Any:
+        """Every step from the text to its tokens."""
         return as_json(run_data.tokenising_data(run(look).look))
 
     @api.post("/tensors")
-    def tensors(look: Tensors) -> Any:
+    def tensors(look: Look) -> Any:
+        """Numbers by address, as a safetensors file."""
         trace = run(look).trace
         wanted = [a for a in look.addresses if not look.if_there or run_data.holds(trace, a)]
         arrays = {address: run_data.array_at(trace, address) for address in wanted}
         return Response(save(arrays), media_type="application/octet-stream")
 
     @api.post("/positions")
-    def positions(look: LookAt) -> Any:
+    def positions(look: Look) -> Any:
+        """The table of positions, and how long its waves are."""
         arrays = run_data.positions_at(run(look).look.model.machine, look.address)
         return Response(save(arrays), media_type="application/octet-stream")
 
     @api.post("/receipt")
-    def receipt(look: LookAt) -> Any:
+    def receipt(look: Look) -> Any:
+        """One number: its arithmetic, where it comes from, where it goes."""
         return as_json(receipt_data(run(look).look, look.address))
 
     @api.post("/copy")
-    def copy(look: Copy) -> Any:
+    def copy(look: Look) -> Any:
+        """The same arithmetic to paste elsewhere."""
         return PlainTextResponse(copied(run(look).trace, look.address, look.kind))
 
     @api.post("/learning")
     def learning(look: Look) -> Any:
+        """The same sentence at every age of the model, and the curves of its training."""
         unchanged = replace(asked(look), changes=())
         seen, model = looking.run(unchanged).look, looking.learned(unchanged.model)
         ages = history.ages_data(model, seen.text, seen.chosen_ids)
         return as_json({"ages": ages, "curves": as_data(panels(metrics(model.path / "run")))})
 
     @api.post("/forced")
-    def forced(look: Forced) -> Any:
+    def forced(look: Look) -> Any:
+        """What the right answer costs, token by token."""
         read = looking.run(asked(look)).look.text
         return as_json(history.forced_data(looking.learned(asked(look).model), read, look.answer))
 
     @api.post("/life")
-    def life(look: LookAt) -> Any:
+    def life(look: Look) -> Any:
+        """One parameter at every age."""
         return as_json(history.life_data(run(look).look, look.address))
 
     return api

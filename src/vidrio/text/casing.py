@@ -23,13 +23,11 @@ class Form(Enum):
     TITLE = "a title as a sentence"
     SMALL = "small letters as a sentence"
     ENTRY = "a capital letter as a small one"
-    QUESTION = "a text without its mark as a question"
 
 
 WORD = pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 ENGLISH_I = pattern(r"(?<![\w.'’-])i(?!\w|\.\w|[)-])")  # Spanish has no such word
 FEWEST = 4  # letters; what is shorter (USA, PDF) is rather an abbreviation
-LOUD = pattern(rf"(?<![\w'’./-])[A-ZÁÉÍÓÚÜÑ]{{{FEWEST},}}(?![\w'’/-])")
 SEVERAL = 3  # words; fewer may be an entry of a dictionary, which models know as it is
 INFINITIVE = "to "  # so may this, however long: to fall in love
 OPENING = "\"'“‘«([¿¡"  # before the first word
@@ -44,19 +42,6 @@ TELLING = word_set(
     "an and are as at be but do for from her his how in into is it my nor not of on or our that the this to was "
     "we what when where who why with you your"
 )
-# How an English question begins: where is the, do you, how much is this. Not "should you need it" nor "were I you".
-_BEFORE = "a|al|de|del|por|en|con|para|desde|hasta|sobre|y|pero|at|in|on|from|to|for|with|and|but|so"  # in what
-_WHAT = "what|where|who|whose|how|why|when|which"
-_IS = (
-    "is|isn['’]?t|are|aren['’]?t|am|was|wasn['’]?t|were|weren['’]?t|does|doesn['’]?t|did|didn['’]?t|"
-    "can|can['’]?t|could|couldn['’]?t|will|won['’]?t|would|wouldn['’]?t|shall"
-)
-_SUBJECT = "i|you|he|she|we|they|there|my|your|his|her|our|their|the|it|this|that|these|those"
-QUESTION = pattern(
-    rf"(?i:(?:(?:{_BEFORE})\s)?(?:(?:{_WHAT})['’]?s\s|(?:(?:{_WHAT})(?:\s(?!(?:{_SUBJECT})\b)[\w'’]+){{0,2}}?\s)?"
-    rf"(?:(?:do|don['’]?t|have|haven['’]?t)\s(?:i|you|we|they)|(?!were\si\b)(?:{_IS})\s(?:{_SUBJECT})|"
-    r"shouldn?['’]?t?\s(?:i|he|she|we|they)|may\s(?:i|we))\b))"
-)
 
 
 def read(source: Protected, tokens: Tokens, *, forms: bool = True) -> tuple[str, Form]:
@@ -65,8 +50,6 @@ def read(source: Protected, tokens: Tokens, *, forms: bool = True) -> tuple[str,
     text = source.text
     if not forms:
         return (lowered(source), Form.CAPITALS) if is_shouted(source) else (text, Form.PLAIN)
-    if text[-1:].isalnum() and QUESTION.match(text) and has_small_words(text):
-        return capital_first(with_large_i(source)), Form.QUESTION
     if is_shouted(source):
         quieter = each_word(protected(lowered(source)), lambda word: named(word, tokens))
         return as_entry(quieter, tokens), Form.CAPITALS
@@ -76,9 +59,6 @@ def read(source: Protected, tokens: Tokens, *, forms: bool = True) -> tuple[str,
         return entry, Form.ENTRY
     if is_title(source, tokens):
         return begun(each_word(source, lambda word: untitled(word, tokens)), tokens), Form.TITLE
-    if LOUD.search(text):
-        softer = outside(source, lambda part: LOUD.sub(lambda word: quiet(word[0], tokens), part))
-        return capital_first(softer) if text[:1].isupper() else softer, Form.PLAIN
     return text, Form.PLAIN
 
 
@@ -88,7 +68,7 @@ def written(translation: str, text: str, form: Form) -> str:
         return outside(protected(translation), lambda part: letter_by_letter(part, str.upper))
     if form in (Form.ENTRY, Form.TITLE):
         return capital_first(translation)
-    if form is Form.SMALL or (form is Form.QUESTION and text[:1].islower()):
+    if form is Form.SMALL:
         return small_first(translation, text)
     return translation
 
@@ -116,12 +96,6 @@ def named(word: str, tokens: Tokens) -> str:
     """A word in small letters; with a capital one, if that is how the vocabulary knows it."""
     name = letter_by_letter(word[0], str.upper) + word[1:]
     return name if tokens(name) < tokens(word) else word
-
-
-def quiet(word: str, tokens: Tokens) -> str:
-    """A word in capitals among others that are not: in small letters, if that is a common word and no abbreviation."""
-    small = word.lower()
-    return small if tokens(small) == 1 < tokens(word) else word
 
 
 # --- titles, headings -------------------------------------------------------------------------------------------------

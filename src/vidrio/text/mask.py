@@ -13,7 +13,7 @@ from typing import NamedTuple
 from vidrio.text.casing import Form, Tokens, capital_first, read, written
 from vidrio.text.chars import MARKS_AS_LETTERS, knows, plain, similar_in
 from vidrio.text.pattern import pattern
-from vidrio.text.protect import Protected, Span
+from vidrio.text.protect import Protected, Span, is_free, touches
 from vidrio.text.tokens.normalise import SPACE
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -29,7 +29,6 @@ TITLE = 3  # words at least, all with a capital letter
 UNSPELLABLE = 100  # the number of tokens of a word with letters that the vocabulary does not hold
 WORD = pattern(r"[\w'’-]+")
 DRAWN_OUT = pattern(r"([^\W\d_])\1{5}")  # "aaaaaah": no vocabulary has it
-UNOPENED = pattern(r"[^¿]*\?")  # a question that has only the mark at its end
 # What becomes of the words dólar, dólares, dollar, dollars in a translation that is of another currency.
 DOLLAR = "$"
 DOLLARS = pattern(r"(?:\bUS)?\$|\b[Dd](?:[oó]lar(?:es)?|ollars?)\b")
@@ -50,7 +49,7 @@ class Masked(NamedTuple):
     symbols: str = ""
     places: tuple[Span, ...] = ()  # in the sentence, of what the symbols stand for
     form: Form = Form.PLAIN  # how its letters looked; they are read as those of a sentence
-    closed: str = ""  # the mark at its end that only the model reads
+    closed: bool = False  # by a full stop that only the model reads
     money: str = ""  # €, £ or ¥, which is read as $
 
     @property
@@ -58,31 +57,38 @@ class Masked(NamedTuple):
         """Whether names are hidden, which can be read as they stand."""
         return any(place.kind == NAMED for place in self.places)
 
+    @property
+    def things(self) -> dict[str, str]:
+        """What each symbol stands for."""
+        text = self.source.text
+        return {symbol: text[at.start : at.end] for symbol, at in zip(self.symbols, self.places, strict=True)}
+
     def restore(self, translation: str) -> str | None:
         """The translation with what the symbols stand for, in the sentence's letters and money. None unless each
         symbol is in it once, and words where there were some."""
         if any(translation.count(symbol) != 1 for symbol in self.symbols):
             return None
-        if self.symbols and has_letters(self.given) and not has_letters(translation):
+        if self.symbols and any(map(str.isalpha, self.given)) and not any(map(str.isalpha, translation)):
             return None  # only the symbols are left
         return self.unmasked(translation)
 
     def unmasked(self, translation: str) -> str:
         """The same for as much of a translation as there is."""
-        sentence, money = self.source.text, self.money
+        money = self.money
         if money:
             translation = DOLLARS.sub(lambda dollars: in_money(dollars[0], money), translation)
-        if self.form is not Form.PLAIN or self.closed:
-            translation = written(unclosed(translation, self.closed), sentence, self.form)
-        things = (sentence[place.start : place.end] for place in self.places)
-        return translation.translate(dict(zip(map(ord, self.symbols), things, strict=True)))
+        if self.closed and translation.endswith(".") and not translation.endswith(".."):
+            translation = translation[:-1]
+        if self.form is not Form.PLAIN:
+            translation = written(translation, self.source.text, self.form)
+        return translation.translate(str.maketrans(self.things)) if self.symbols else translation
 
 
 class Masker:
     """Masks sentences for the model of a tokenizer. `symbols` are those that it has learned to copy; `translated` are
     words that are no rare names, with spaces between, since it has learned to translate them."""
 
-    def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "", language: str = "") -> None:
+    def __init__(self, tokenizer: Tokenizer, symbols: str = "", translated: str = "") -> None:
         self.symbols = symbols
         self._tokenizer, self._similar = tokenizer, similar_in(tokenizer)
         known = frozenset(translated.split())
@@ -94,7 +100,6 @@ class Masker:
         self._tokens: Tokens = lru_cache(REMEMBERED)(count)
         dollar = tokenizer.count(DOLLAR)
         self._money = {sign for sign in MONEY if not knows(sign, tokenizer) and tokenizer.count(sign) > dollar}
-        self._opens_questions = language == "es" and knows("¿", tokenizer)
 
     @cached_property
     def knows_forms(self) -> bool:
@@ -112,12 +117,10 @@ class Masker:
         for symbol, place in zip(self.symbols, places, strict=False):
             shown += text[at : place.start] + symbol
             at = place.end
-        is_open = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
-        closed = "?" if form is Form.QUESTION else "." * is_open
-        opened = "¿" if self._opens_questions and UNOPENED.fullmatch(text) else ""
-        given = plain(opened + shown + text[at:] + closed, self._similar)
-        money = self._priced_in(source, given)
-        given = given.replace(money, DOLLAR) if money else given
+        closed = form in (Form.SMALL, Form.TITLE) and text[-1:].isalnum()
+        shown += text[at:] + "." * closed
+        money = self._priced_in(source, shown)
+        given = plain(shown.replace(money, DOLLAR) if money else shown, self._similar)
         return Masked(source, given, self.symbols[: len(places)], tuple(places), form, closed, money)
 
     def unspellable(self, source: Protected) -> list[Span]:
@@ -143,7 +146,7 @@ class Masker:
         places = [span for span in apart if not touches(text, span)] + spelled
         if hide_names:
             # Where all words began alike, the letter of the first one tells nothing.
-            first = RARE_FIRST if form in (Form.PLAIN, Form.SMALL, Form.QUESTION) else UNSPELLABLE
+            first = RARE_FIRST if form in (Form.PLAIN, Form.SMALL) else UNSPELLABLE
             places += self._names(text, [*source.spans, *spelled], first)
         places = sorted(places[: len(self.symbols)])
         there = (at for at, letter in enumerate(text) if letter in self.symbols)
@@ -158,7 +161,7 @@ class Masker:
         for match in NAME.finditer(text):
             start, end = match.span()
             names = match[0].split()
-            if not has_letters(text[:start]) and self._fewest(names[0]) < rare_first:
+            if not any(map(str.isalpha, text[:start])) and self._fewest(names[0]) < rare_first:
                 start += len(names.pop(0)) + 1
             while names and start + len(names[0]) + 1 in addressed:
                 start += len(names.pop(0)) + 1
@@ -177,10 +180,10 @@ class Masker:
             counts.append(max(map(self._fewest, parts)))
         return min(counts)
 
-    def _priced_in(self, source: Protected, given: str) -> str:
+    def _priced_in(self, source: Protected, shown: str) -> str:
         """The sign of the prices of a sentence, if it is at numbers only, and the only one: so it can be put back."""
         prices = [sign for start, end, _ in source.spans for sign in source.text[start:end] if sign in self._money]
-        is_one = len(set(prices)) == 1 and given.count(prices[0]) == len(prices) and not DOLLARS.search(given)
+        is_one = len(set(prices)) == 1 and shown.count(prices[0]) == len(prices) and not DOLLARS.search(shown)
         return prices[0] if is_one else ""
 
 
@@ -192,25 +195,9 @@ def in_money(dollars: str, money: str) -> str:
     return capital_first(word) if dollars[0].isupper() else word
 
 
-def unclosed(translation: str, closed: str) -> str:
-    """Without the mark that was put at the end of what the model read, and without the one that opens a question."""
-    if not closed or not translation.endswith(closed) or translation.endswith(".."):
-        return translation
-    return translation[:-1].replace("¿", "") if closed == "?" else translation[:-1]
-
-
 def is_name(word: str) -> bool:
     """Whether a word could be one by its letters."""
     return word[0].isupper() and word[-1].islower()
-
-
-def has_letters(text: str) -> bool:
-    return any(map(str.isalpha, text))
-
-
-def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
-    """Whether no other place reaches into this one."""
-    return not any(span.start < end and start < span.end for span in taken)
 
 
 def joined(places: Iterable[Span]) -> list[Span]:
@@ -221,8 +208,3 @@ def joined(places: Iterable[Span]) -> list[Span]:
             place = merged.pop()._replace(end=place.end)
         merged.append(place)
     return merged
-
-
-def touches(text: str, span: Span) -> bool:
-    """Whether a letter or digit stands directly before or after."""
-    return text[span.start - 1 : span.start].isalnum() or text[span.end : span.end + 1].isalnum()

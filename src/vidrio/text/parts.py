@@ -2,15 +2,14 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from vidrio.text import protect
 from vidrio.text.chars import INVISIBLE, is_copied
-from vidrio.text.mask import has_letters, touches
 from vidrio.text.pattern import pattern
-from vidrio.text.protect import Protected
-from vidrio.text.sentences import split, trimmed
+from vidrio.text.protect import Protected, touches
+from vidrio.text.sentences import trimmed
 from vidrio.text.tokens.tokenizer import Tokenizer
 
 Span = tuple[int, int]
@@ -33,12 +32,12 @@ class Splitter:
     """Finds what of a text is translated, for the vocabulary of a tokenizer; sentences of more than `longest` tokens in
     parts."""
 
-    def __init__(self, tokenizer: Tokenizer, longest: int, sentences: Callable[[str], Iterable[Span]] = split) -> None:
-        self._tokenizer, self._longest, self._sentences = tokenizer, longest, sentences
+    def __init__(self, tokenizer: Tokenizer, longest: int) -> None:
+        self._tokenizer, self._longest = tokenizer, longest
         self._is_copied = lru_cache(10_000)(lambda sign: is_copied(sign, tokenizer))
 
-    def parts(self, source: Protected) -> Iterator[Span]:
-        """The sentences of a text that have words.
+    def parts(self, source: Protected, sentences: Iterable[Span]) -> Iterator[Span]:
+        """Those of a text's sentences that have words.
 
         Symbols, numbers and addresses that stand alone are no sentences: they are their own translation. So are the
         signs between the parts of a menu or a row ("File > Open | Yes / No"), and words in a script that the vocabulary
@@ -48,7 +47,7 @@ class Splitter:
         # Emoji that touch a word are signs, too; others are hidden (mask.py). Within addresses nothing is apart.
         whole = [span for span in protected if span.kind != "emoji" or not touches(text, span)]
         strange = [span for span in self._apart(text) if not reaches(whole, span.start, span.end)]
-        for first, end in undivided(self._sentences(text), protected):
+        for first, end in undivided(sentences, protected):
             mark = MARKER.match(text, first, end)  # the bullet or number of a list is copied
             start = mark.end() if mark and not reaches(protected, mark.end(), mark.end()) else first
             for a, b in around(text, start, end, within(strange, start, end)):
@@ -103,7 +102,7 @@ def within(protected: Sequence[protect.Span], start: int, end: int) -> Sequence[
 def around(text: str, start: int, end: int, taken: Sequence[protect.Span]) -> Iterator[Span]:
     """What of text[start:end] has words, but for the places that are taken and the quotes and brackets at them."""
     if not taken:
-        yield from [(start, end)] if has_letters(text[start:end]) else []
+        yield from [(start, end)] if any(map(str.isalpha, text[start:end])) else []
         return
     at = start
     for place in taken:
@@ -118,7 +117,7 @@ def clause(text: str, start: int, end: int, *, touches_next: bool = False) -> It
     `touches_next`: something copied follows, and the marks right before it go with it.
     """
     part = text[start:end]
-    if not has_letters(part):
+    if not any(map(str.isalpha, part)):
         return
     first = len(part) - len(CLOSED.sub("", part))
     last = len((OPENED.sub("", part) if touches_next else part).rstrip())

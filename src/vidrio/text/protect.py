@@ -7,6 +7,7 @@ character.
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -138,7 +139,7 @@ class Protected(NamedTuple):
 
     def part(self, start: int, end: int) -> "Protected":
         """A part of it; what stands at its edges may then be read otherwise."""
-        return self if (start, end) == (0, len(self.text)) else protected(self.text[start:end])
+        return protected(self.text[start:end])
 
 
 def protected(text: str) -> Protected:
@@ -161,10 +162,18 @@ def _pattern(signs: str) -> re.Pattern[str]:
     return re.compile(f"{_BEGINS}(?:{'|'.join(kinds) or '(?!)'})")
 
 
+def touches(text: str, span: Span) -> bool:
+    """Whether a letter or digit stands directly before or after."""
+    return text[span.start - 1 : span.start].isalnum() or text[span.end : span.end + 1].isalnum()
+
+
+def is_free(start: int, end: int, taken: Sequence[Span]) -> bool:
+    """Whether no other place reaches into this one."""
+    return not any(span.start < end and start < span.end for span in taken)
+
+
 def came_through(source: Protected, translation: str) -> bool:
     """Whether all that is protected in a sentence is in its translation, as often, and words where it has some."""
-    if not source.spans:
-        return True
     written = protected(translation)
     if has_words(source) and not has_words(written):
         return False

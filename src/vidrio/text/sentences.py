@@ -8,7 +8,7 @@ wrapped at a fixed width.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -76,15 +76,10 @@ class Span(NamedTuple):
 
 
 def split(text: str, language: str = "") -> list[Span]:
-    """The sentences of a text, in order. `language`: the code of another one than those whose rules stand here."""
-    sentences = partial(_by_library, language) if language else _sentences
-    return [sentence for paragraph in _paragraphs(text) for sentence in sentences(text, paragraph)]
-
-
-def splitter(language: str) -> Callable[[str], list[Span]]:
-    """What splits texts of a language; that of a model that tells none is taken for one of ours."""
+    """The sentences of a text, in order; without a language, or with another code for one of ours, by our rules."""
     code = language.lower().replace("_", "-").partition("-")[0]
-    return split if code in ("", *OWN) else partial(split, language=code)
+    sentences = _sentences if code in ("", *OWN) else partial(_by_library, code)
+    return [sentence for paragraph in _paragraphs(text) for sentence in sentences(text, paragraph)]
 
 
 def _paragraphs(text: str) -> Iterator[Span]:
@@ -148,10 +143,9 @@ def _ends_small(text: str, start: int, end: re.Match[str]) -> bool:
     """Does the mark end the sentence, where all is typed in small letters, and a word follows?"""
     if end["close"] or end["mark"] not in (".", "?", "!", "?!", "!?"):
         return False
-    if end["mark"] != ".":
-        return True
     word = _word_before(text, start, end.start())
-    return word[-1:].isalpha() and not (word in _ABBREVIATIONS or _INITIALS.fullmatch(word) or _LIST_MARK.match(word))
+    is_whole = not (word in _ABBREVIATIONS or _INITIALS.fullmatch(word) or _LIST_MARK.match(word))
+    return end["mark"] != "." or (word[-1:].isalpha() and is_whole)
 
 
 def _full_stop_ends(text: str, start: int, end: re.Match[str], after: re.Match[str] | None, following: str) -> bool:

@@ -3,7 +3,7 @@
 Where a place is a pair of numbers, they count characters: the first that belongs to it, and the first that does not.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from vidrio.text import protect
@@ -64,16 +64,3 @@ def in_common(a: str, b: str) -> int:
     if b.startswith(a):
         return len(a)
     return next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-
-
-def before_edits(edits: Iterable[tuple[int, int, int]], length: int) -> list[int]:
-    """For each place in an edited text, and for its end, the place in the original, of that `length`.
-
-    An edit: (start, end, the length of what stands there instead), places in the original, in order.
-    """
-    places: list[int] = []
-    at = 0
-    for start, end, instead in edits:
-        places += [*range(at, start), *[start] * instead]
-        at = end
-    return [*places, *range(at, length + 1)]

@@ -8,14 +8,15 @@ stops draw attention that is meant for nothing. End tokens are no words, so a wo
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import accumulate
 
 import numpy as np
 
 from vidrio.text.mask import Masked
 from vidrio.text.tokens.tokenizer import Tokenizer
-from vidrio.text.words import Place, before_edits, token_places, word_of_each, worded, words
+from vidrio.text.words import Place, token_places, word_of_each, worded, words
 from vidrio.translate.translation import Link, Word, word_at
 
 
@@ -72,48 +73,35 @@ def mean(probs: Sequence[float]) -> float:
     return sum(probs) / len(probs) if probs else 1.0
 
 
-# --- where tokens stand in the texts: the model read and wrote symbols and other signs in place of some of it ---------
+# --- where tokens stand: the model read and wrote symbols, and other letters, in place of some of the text ------------
 
 
 def source_tokens(masked: Masked, tokenizer: Tokenizer) -> list[Place]:
-    """The places in the sentence of the tokens that the model read, the end token left out."""
-    text = masked.source.text
-    hidden = text
-    for symbol, place in reversed([*zip(masked.symbols, masked.places, strict=True)]):
-        hidden = hidden[: place.start] + symbol + hidden[place.end :]
-    to_hidden = origins(hidden, masked.given)
-    to_text = before_edits([(place.start, place.end, 1) for place in masked.places], len(text))
-    pieces = tokenizer.pieces(masked.given)
-    return [(to_text[to_hidden[piece.start]], to_text[to_hidden[piece.end]]) for piece in pieces]
+    """The places in a sentence of the tokens that the model read, the end token left out."""
+    origin = origins(masked.source.text, masked.given, masked.things)
+    return [(origin[piece.start], origin[piece.end]) for piece in tokenizer.pieces(masked.given)]
 
 
 def target_tokens(ids: Sequence[int], masked: Masked, tokenizer: Tokenizer, translation: str) -> list[Place]:
-    """The places in the translation of the tokens that the model wrote."""
-    decoded = tokenizer.decode(ids)
-    places = zip(masked.symbols, masked.places, strict=True)
-    things = {symbol: masked.source.text[place.start : place.end] for symbol, place in places}
-    revealed, edits = "", []
-    for character in decoded:
-        start = len(revealed)
-        revealed += things.get(character, character)
-        if character in things:
-            edits.append((start, len(revealed), 1))
-    to_revealed = before_edits(edits, len(revealed))
-    to_translation = origins(translation, revealed)
-    return [
-        (to_translation[to_revealed[start]], to_translation[to_revealed[end]])
-        for start, end in token_places(ids, tokenizer.decode)
-    ]
+    """The places in a translation of the tokens that the model wrote."""
+    origin = origins(translation, tokenizer.decode(ids), masked.things)
+    return [(origin[start], origin[end]) for start, end in token_places(ids, tokenizer.decode)]
 
 
-def origins(before: str, after: str) -> list[int]:
-    """For each place in the second text, and for its end, the one in the first: what they have in common, whatever its
-    case, tells."""
-    if len(before) == len(after) and before.lower() == after.lower():
-        return list(range(len(after) + 1))
-    matcher = SequenceMatcher(None, _small(before), _small(after), autojunk=False)
-    edits = [(i, j, end - k) for kind, i, j, k, end in matcher.get_opcodes() if kind != "equal"]
-    return before_edits(edits, len(before))
+def origins(text: str, given: str, things: Mapping[str, str]) -> list[int]:
+    """For each place in what the model read or wrote, and for its end, the one in the text: what they have in common
+    tells, whatever its case, once the things that its symbols stand for are in their places."""
+    lengths = [len(things.get(letter, letter)) for letter in given]
+    revealed = "".join(things.get(letter, letter) for letter in given)
+    if len(text) == len(revealed) and text.lower() == revealed.lower():
+        places = list(range(len(text) + 1))
+    else:
+        matcher = SequenceMatcher(None, _small(text), _small(revealed), autojunk=False)
+        places = []
+        for kind, i, j, k, end in matcher.get_opcodes():
+            places += range(i, j) if kind == "equal" else [i] * (end - k)
+        places.append(len(text))
+    return [places[at] for at in accumulate(lengths, initial=0)]
 
 
 def _small(text: str) -> str:

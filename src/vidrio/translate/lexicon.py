@@ -158,17 +158,16 @@ class UnknownWords:
 
     def put_right(self, found: list[Pieces]) -> list[Pieces]:
         """Those sentences of which the model is unsure in words that exist and translate theirs; others as they are."""
-        gaps_of: dict[int, list[Gap]] = {}
+        gaps_of: dict[int, tuple[Sentence, list[Gap]]] = {}
         for number, pieces in enumerate(found):
-            best = pieces[0].best if len(pieces) == 1 else None
+            best = pieces[0].hypotheses[0] if len(pieces) == 1 else None
             is_unsure = best and best.log_prob < SURE_ON_AVERAGE * len(best.token_log_probs)
             if is_unsure and (gaps := self._gaps(pieces[0])):
-                gaps_of[number] = gaps
-        filled = self._filled({number: (found[number][0], gaps) for number, gaps in gaps_of.items()})
-        return [
-            (self._with(pieces[0], filled[number]),) if number in filled else pieces
-            for number, pieces in enumerate(found)
-        ]
+                gaps_of[number] = pieces[0], gaps
+        changed = dict(enumerate(found))
+        for number, hypothesis in (self._filled(gaps_of) if gaps_of else {}).items():
+            changed[number] = (self._with(found[number][0], hypothesis),)
+        return list(changed.values())
 
     def _gaps(self, sentence: Sentence) -> list[Gap]:
         """The words of what the model wrote that are to go, of each source word the least likely one."""
@@ -228,9 +227,7 @@ class UnknownWords:
                 best[n][gap.start] = likely, gap, word
         changes = [(gaps_of[n][0], [(gap, word) for _, gap, word in of.values()]) for n, of in best.items()]
         filled = self._hypotheses(changes)
-        pairs = [(sentence.source_ids, of.ids) for (sentence, _), of in zip(changes, filled, strict=True)]
-        seen = zip(filled, self.engine.attend(pairs), strict=True)
-        return dict(zip(best, (of._replace(attention=rows) for of, rows in seen), strict=True))
+        return dict(zip(best, filled, strict=True))
 
     def _hypotheses(self, changes: Sequence[tuple[Sentence, list[tuple[Gap, str]]]]) -> list[Hypothesis]:
         """What was written with its gaps filled, as likely as the model finds it; as it was, if that is too long."""
@@ -242,10 +239,12 @@ class UnknownWords:
             ids = tuple(self.target.encode(text))
             pairs.append((sentence.source_ids, ids if len(ids) < sentence.options.max_length else sentence.best.ids))
         hypotheses = []
-        for (_, ids), (sentence, _), log_probs in zip(pairs, changes, self.engine.score(pairs), strict=True):
+        for (_, ids), (sentence, _), (log_probs, attention) in zip(
+            pairs, changes, self.engine.forced(pairs), strict=True
+        ):
             log_prob = sum(log_probs)
             score = score_of(log_prob, len(log_probs), sentence.options)
-            hypotheses.append(Hypothesis(ids, log_prob, score, tuple(log_probs), ended=True))
+            hypotheses.append(Hypothesis(ids, log_prob, score, tuple(log_probs), True, attention))
         return hypotheses
 
     def _with(self, sentence: Sentence, hypothesis: Hypothesis) -> Sentence:

@@ -77,16 +77,3 @@ def waited_for(future: Future[Found]) -> Found:
     while not future.done():
         wait([future], POLL_SECONDS)
     return future.result()
-
-
-def remembering(
-    memory: dict[str, Found], wanted: Sequence[str], find: Callable[[list[str]], list[Found]]
-) -> dict[str, Found]:
-    """What `find` gives for each sentence; it is asked about those that are not in the memory."""
-    known = {sentence: there for sentence in wanted if (there := memory.get(sentence)) is not None}
-    new = [sentence for sentence in wanted if sentence not in known]
-    found = dict(zip(new, find(new), strict=True))
-    memory.update(found)
-    for sentence in list(memory)[:-REMEMBERED]:  # the oldest
-        memory.pop(sentence, None)
-    return known | found

@@ -1,9 +1,10 @@
 """What a translator gives back: the text, its sentences, where they stand, how likely each token was."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from vidrio.errors import InputError
@@ -89,8 +90,10 @@ Pieces = tuple[Sentence, ...]  # what a sentence became: itself, or its parts
 class Annotator(Protocol):
     """The translator, as its translations know it."""
 
+    folder: Path
+    look: Callable[[Path, "Translation", int], Any]
+
     def details(self, sentence: Sentence) -> Details: ...
-    def look_at(self, translation: "Translation", sentence: int) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -104,12 +107,6 @@ class Translation:
 
     def __str__(self) -> str:
         return self.text
-
-    def __copy__(self) -> "Translation":
-        return self
-
-    def __deepcopy__(self, memo: Any) -> "Translation":
-        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         def light(hypothesis: Hypothesis) -> Hypothesis:
@@ -231,7 +228,7 @@ class Translation:
                 found="it was pickled, and look() needs the model",
                 do="translate the text again",
             )
-        return self._annotator.look_at(self, sentence)
+        return self._annotator.look(self._annotator.folder, self, sentence)
 
 
 @dataclass(frozen=True)

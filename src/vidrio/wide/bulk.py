@@ -18,15 +18,13 @@ from typing import NamedTuple
 from vidrio.data.lock import only_one
 from vidrio.documents.suffixes import DOCUMENTS, OTHERS
 from vidrio.errors import DataError
-from vidrio.translate.stream import waited_for
 from vidrio.wide.cluster import Failed, Pool, cluster, results, share_out
-from vidrio.wide.parquet import cut_rows, join_rows, texts_of
 from vidrio.wide.parts import File, Part, cut_lines, join_lines, lines_of
 from vidrio.wide.places import Place, matching
 
 THREADS = 4  # files that are looked at or put together at the same time
 MOST_LISTED = 20  # failed parts, unknown words
-COMPRESSED = (".gz", ".zst", ".xz", ".bz2")  # cannot be begun in the middle, as a part must be
+COMPRESSED = (".gz", ".zst", ".xz", ".bz2", ".parquet")  # a part cannot be read from the middle of these
 
 
 class Answered(NamedTuple):
@@ -34,11 +32,10 @@ class Answered(NamedTuple):
 
     lines: list[str]
     unknown: list[str]  # words that the vocabulary does not hold
-    replaced: int  # lines that were not UTF-8
 
 
-# The file's name, its lines, the number of the first, whether they are JSON → their answers.
-Answer = Callable[[str, Sequence[bytes], int, bool], Answered]
+# The file's name, its lines, the number of the first → their answers.
+Answer = Callable[[str, Sequence[bytes], int], Answered]
 # A title and a total → what is called with how much of it is done.
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
 
@@ -62,7 +59,6 @@ class Summary:
     files: int = 0
     there: int = 0  # of them finished before
     lines: int = 0  # of the others
-    replaced: int = 0
     pool: Pool | None = None
     unknown: dict[str, None] = field(default_factory=dict)
 
@@ -73,8 +69,7 @@ def worker(files: Sequence[File], begin: Callable[[int], Answer], cores: int) ->
 
     def work(part: Part) -> Answered:
         file = files[part.file]
-        lines = (texts_of if file.parquet else lines_of)(file, part)
-        answered = answer(file.source.name, lines, part.first, file.parquet)
+        answered = answer(file.source.name, lines_of(file, part), part.first)
         if len(answered.lines) != part.lines:
             raise RuntimeError(f"{len(answered.lines)} lines for {part.lines}")
         with file.place(part).writing() as stream:
@@ -101,17 +96,13 @@ def answer_files(bulk: Bulk, bar: Bar) -> Summary:
         if not bulk.resume:
             for file in todo:
                 file.forget_parts()
-        threads = ThreadPoolExecutor(THREADS)
-        try:
+        with ThreadPoolExecutor(THREADS) as threads:
             _answer(todo, bulk, bar, threads, summary)
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
     return summary
 
 
 def _answer(files: Sequence[File], bulk: Bulk, bar: Bar, threads: ThreadPoolExecutor, summary: Summary) -> None:
-    cuts = list(map(waited_for, [threads.submit(cut_rows if file.parquet else cut_lines, file) for file in files]))
-    parts = [[part._replace(file=number) for part in cut] for number, cut in enumerate(cuts)]
+    parts = [[part._replace(file=n) for part in cut] for n, cut in enumerate(threads.map(cut_lines, files))]
     summary.lines = sum(part.lines for cut in parts for part in cut)
     missing = [set(cut) - _done(file, cut) for file, cut in zip(files, parts, strict=True)]
     failed: dict[Part, str] = {}
@@ -119,8 +110,7 @@ def _answer(files: Sequence[File], bulk: Bulk, bar: Bar, threads: ThreadPoolExec
 
     def end_file(number: int) -> None:
         if not missing[number]:
-            join = join_rows if files[number].parquet else join_lines
-            joining.append(threads.submit(_finish, join, files[number], parts[number]))
+            joining.append(threads.submit(_finish, files[number], parts[number]))
 
     for number in range(len(files)):
         end_file(number)
@@ -133,7 +123,6 @@ def _answer(files: Sequence[File], bulk: Bulk, bar: Bar, threads: ThreadPoolExec
                 if isinstance(outcome, Failed):
                     failed[part] = outcome.why
                     continue
-                summary.replaced += outcome.replaced
                 if len(summary.unknown) < MOST_LISTED:
                     summary.unknown |= dict.fromkeys(outcome.unknown)
                 missing[part.file].remove(part)
@@ -141,7 +130,7 @@ def _answer(files: Sequence[File], bulk: Bulk, bar: Bar, threads: ThreadPoolExec
                 show(done)
                 end_file(part.file)
     for future in joining:
-        waited_for(future)
+        future.result()
     if failed:
         raise _failure(files, todo, failed)
 
@@ -151,8 +140,8 @@ def _done(file: File, parts: Sequence[Part]) -> set[Part]:
     return {part for part in parts if file.place(part).base in there}
 
 
-def _finish(join: Callable[[File, Sequence[Part]], None], file: File, parts: Sequence[Part]) -> None:
-    join(file, parts)
+def _finish(file: File, parts: Sequence[Part]) -> None:
+    join_lines(file, parts)
     file.forget_parts()
 
 
@@ -160,7 +149,9 @@ def refuse_no_lines(name: str) -> None:
     """Refuse what would be garbled line by line."""
     suffix = PurePath(name).suffix.lower()
     if suffix in COMPRESSED:
-        raise DataError(f"{name} is compressed", found="--ray reads files from the middle", do="unpack it first")
+        raise DataError(
+            f"{name} is not a file of plain lines", found=suffix, do="unpack it to text or JSON lines first"
+        )
     if suffix in DOCUMENTS | OTHERS:
         raise DataError(
             f"{name} is not a file of lines", found=suffix, do="translate it without --ray, or leave it out"
@@ -176,7 +167,7 @@ def _failure(files: Sequence[File], parts: Sequence[Part], failed: dict[Part, st
     ]
     more = [f"and {len(which) - MOST_LISTED:,} more"] if len(which) > MOST_LISTED else []
     return DataError(
-        f"{len(which):,} of {len(parts):,} parts could not be done",
+        f"{len(which):,} of {len(parts):,} parts failed",
         found="\n    ".join([*lines, *more]),
-        do="the same command with --resume tries these again; what is done stays",
+        do="run the same command with --resume to try these again; the others are kept",
     )

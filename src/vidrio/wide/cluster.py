@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from vidrio.errors import RunError, VidrioError
 
 MOST_CORES = 8  # of one worker: what Python does for a line takes about a tenth of what the engine does
-PATIENCE = 600  # seconds without a first result, after which none is waited for
 TRIES = 3  # of a piece of work
 Do = Callable[[Any], Any]  # a piece of work → what became of it
 _opened: list[Do] = []  # on a worker, whose process stays: what does the work, with its model
@@ -103,20 +102,12 @@ def results(make: Callable[[], Do], pieces: Sequence[Any], pool: Pool) -> Iterat
 
     settings = {"num_cpus": pool.cores, "max_retries": TRIES - 1, "retry_exceptions": True}
     task, maker = ray.remote(**settings)(attempt), ray.put(make)
-    fresh, waiting, begun = deque(pieces), dict[Any, Any](), False
+    fresh, waiting = deque(pieces), dict[Any, Any]()
     while fresh or waiting:
         while fresh and len(waiting) < 2 * pool.workers:
             piece = fresh.popleft()
             waiting[task.remote(maker, piece)] = piece
-        done, _ = ray.wait(list(waiting), timeout=None if begun else PATIENCE)
-        if not done:
-            free, cores = ray.available_resources().get("CPU", 0), ray.cluster_resources().get("CPU", 0)
-            raise RunError(
-                "no worker begins",
-                found=f"{PATIENCE} s of waiting; {free:g} of the cluster's {cores:g} cores are free",
-                do="wait until other work has ended, ask for fewer --workers, or look at Ray's logs",
-            )
-        begun = True
+        done, _ = ray.wait(list(waiting), timeout=None)
         piece = waiting.pop(done[0])
         try:
             yield piece, ray.get(done[0])

@@ -15,11 +15,10 @@ class Part(NamedTuple):
     """Some lines of a file, always the same ones."""
 
     number: int
-    start: int  # the byte, in Parquet the row of its row group, where it begins
+    start: int  # the byte where it begins
     bytes: int
     first: int  # the number of its first line, from 1
     lines: int
-    group: int = 0  # the row group, in Parquet
     file: int = 0  # which file
 
 
@@ -30,10 +29,6 @@ class File:
     source: Place
     target: Place
     folder: Place
-
-    @property
-    def parquet(self) -> bool:
-        return self.source.path.lower().endswith(".parquet")
 
     def place(self, part: Part) -> Place:
         return self.folder / f"{part.number:06}"

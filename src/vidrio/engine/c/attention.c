@@ -45,14 +45,7 @@ static void pages_free(Pages *all) {
 // The keys and values of one more row.
 static void cache_add(Pages *all, Cache *cache, const float *key, const float *value) {
   int32_t n = cache->length / PAGE, at = cache->length % PAGE, width = all->width;
-  if (n == cache->room) {
-    int32_t room = n ? 2 * n : 4;
-    Page **grown = need((size_t)room * sizeof *grown);
-    if (n) memcpy(grown, cache->pages, (size_t)n * sizeof *grown);
-    let_go(cache->pages);
-    cache->pages = grown;
-    cache->room = room;
-  }
+  cache->pages = with_room(cache->pages, n + 1, &cache->room, sizeof *cache->pages);
   if (!at) cache->pages[n] = page_new(all);
   Page *page = cache->pages[n];
   if (page->users > 1) {
@@ -80,9 +73,9 @@ static void cache_drop(Pages *all, Cache *cache) {
   *cache = (Cache){0};
 }
 
-// Rows `first` to `first + rows` of a batch, that ask `keys`. Causal: `before` keys precede them, and each sees its own
+// Rows `first` to `first + rows` of a pass, that ask `keys`. Causal: `before` keys precede them, and each sees its own
 // and those before it; before < 0: all see all. `looked` gets the mean of the heads' weights, a row of `keys`, or is NULL.
-typedef struct { int32_t first, rows, before; const Cache *keys; float *looked; } Group;
+typedef struct { int32_t first, rows, before; Cache *keys; float *looked; } Group;
 
 // --- Q K^T and weights V, each sum term by term -----------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 
 typedef struct Model Model;
 typedef struct Search Search;
+typedef struct Sentence Sentence; // of a search
 typedef struct Record Record;
 
 // The sizes and choices of a model (model/config.py), in this order.
@@ -39,17 +40,17 @@ void model_free(Model *);
 // A search translates any number of sentences side by side; `rows` hypotheses go through the decoder together, and the
 // next sentence begins as soon as there is room. No result depends on the others.
 Search *search_new(const Model *, int32_t rows);
-int32_t search_add(Search *, const Options *, const int32_t *source, int32_t n_source, const int32_t *prefix,
-                   int32_t n_prefix, const int32_t *suppressed, int32_t n_suppressed); // a ticket, or -1: refused
-int32_t search_run(Search *, int32_t steps);                                       // at most; how many are unfinished
-int32_t search_cancel(Search *, int32_t ticket);
-int32_t search_count(const Search *, int32_t ticket);                // hypotheses found, best first; -1: unfinished
-int32_t search_length(const Search *, int32_t ticket, int32_t nth);  // tokens, the end token included if it ended
-int32_t search_written(const Search *, int32_t ticket, int32_t *ids, int32_t room); // while it runs: the leader so far
+Sentence *search_add(Search *, const Options *, const int32_t *source, int32_t n_source, const int32_t *prefix,
+                     int32_t n_prefix, const int32_t *suppressed, int32_t n_suppressed); // NULL: refused
+int32_t search_run(Search *, int32_t steps);   // at most so many; how many sentences are unfinished
+Sentence *search_next(const Search *);         // one that is done and not dropped yet, or NULL
+int32_t sentence_count(const Sentence *);      // hypotheses found, best first; -1: unfinished
+int32_t sentence_length(const Sentence *, int32_t nth); // tokens, the end token included if it ended
+int32_t sentence_written(const Sentence *, int32_t *ids, int32_t room); // while it is unfinished: the leader so far
 // ids[length], log_probs[length], attention[length * n_source] (each may be NULL); total[2]: log p and score
-int32_t search_read(const Search *, int32_t ticket, int32_t nth, int32_t *ids, float *log_probs, float *attention,
-                    double *total); // 1: it ended, 0: it was cut at max_length
-void search_drop(Search *, int32_t ticket);
+int32_t sentence_read(const Sentence *, int32_t nth, int32_t *ids, float *log_probs, float *attention,
+                      double *total); // 1: it ended, 0: it was cut at max_length
+void search_drop(Search *, Sentence *); // finished or not
 void search_free(Search *);
 
 // Forced decoding: all target rows at once. log_probs[n_target + 1], the end token last; attention likewise.

@@ -124,6 +124,13 @@ static float exp_sum(float *x, int32_t n, float most) {
   return fold(total);
 }
 
+// log of the sum of exp(x - max), n a multiple of 16.
+static float log_sum(const float *x, int32_t n, float most) {
+  Lanes total = {0};
+  for (int32_t i = 0; i < n; i += LANES) total = total + exp_(load(x + i) - most);
+  return log_(fold(total));
+}
+
 // exp(x_i) / sum_j exp(x_j), in place. Eq. 1.
 static void softmax(float *x, int32_t n) {
   float total = exp_sum(x, n, largest(x, n));

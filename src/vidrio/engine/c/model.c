@@ -42,6 +42,22 @@ static void let_go(void *p) {
 #endif
 }
 
+// A list with room for n: where that is more than it has, one of at least twice the room, the new part zeros.
+static void *with_room(void *list, int32_t n, int32_t *room, size_t size) {
+  if (n <= *room) return list;
+  int32_t before = *room;
+  *room = n > 2 * before ? n : 2 * before;
+  void *grown = need((size_t)*room * size);
+  if (before) memcpy(grown, list, (size_t)before * size);
+  let_go(list);
+  return grown;
+}
+
+static void *copy_of(const void *from, size_t bytes) {
+  void *to = need(bytes);
+  return bytes ? memcpy(to, from, bytes) : to;
+}
+
 // Memory that lives as long as the model.
 static void *of_model(Model *m, size_t bytes) {
   struct Piece *piece = need(bytes + 64);
@@ -156,10 +172,10 @@ static Matrix read_matrix(Reader *r, int32_t in, int32_t out, int32_t head, int 
       for (int32_t i = 0; i < in; i++) W.values[((size_t)(o / COLUMNS) * (size_t)in + (size_t)i) * COLUMNS + (size_t)(o % COLUMNS)] = column[i];
       continue;
     }
-    W.scale[o] = fits ? scale : (most > 0 ? most : 1.0f) / MOST_WEIGHT;
+    W.scale[o] = (most > 0 ? most : 1.0f) / MOST_WEIGHT;
     int8_t *to = W.whole + ((size_t)(o / COLUMNS) * (size_t)W.depth) * COLUMNS + (size_t)(o % COLUMNS) * GROUP;
     for (int32_t i = 0; i < in; i++) {
-      float whole = fits ? (float)(int8_t)stored[first + i * across] : (column[i] / W.scale[o] + ROUNDS) - ROUNDS;
+      float whole = (column[i] / W.scale[o] + ROUNDS) - ROUNDS;
       if (!(fabsf(whole) <= MOST_WEIGHT)) { // a scale that vanished
         refuse("a parameter is too small or too large for whole numbers");
         whole = 0;
@@ -231,7 +247,6 @@ static int check_sizes(const int32_t *c) {
   if (!c[SHAPE] && !c[TYING] && c[SOURCE_VOCABULARY] != c[TARGET_VOCABULARY]) return refuse("one table for two vocabularies");
   return 1;
 }
-
 
 Model *model_load(const int32_t *sizes, const Tensor *tensors, int32_t n_tensors, const uint8_t *data, int64_t n_bytes) {
   problem = "";

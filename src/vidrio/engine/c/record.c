@@ -22,29 +22,28 @@ static char *append_number(char *to, int32_t n) {
   return to;
 }
 
-// The pass comes to side.n.part; n < 0: the side alone.
+// What is recorded from now on belongs to side.n.part; n < 0: to the side alone.
 static void enter(Record *record, const char *side, int32_t n, const char *part) {
   if (!record) return;
   char *to = append(record->place, side);
-  if (n < 0) return;
-  to = append_number(append(to, "."), n);
-  append(append(to, "."), part);
+  if (n >= 0) append(append(append_number(append(to, "."), n), "."), part);
+}
+
+// x.scale, of x and .scale.
+typedef struct { char text[24]; } Name;
+static Name name_of(const char *quantity, const char *aspect) {
+  Name name;
+  append(append(name.text, quantity), aspect);
+  return name;
 }
 
 // place.name.hH, or place.name where head < 0. Rows lie `stride` apart; no columns: a vector.
 static void tap(Record *record, const char *name, int32_t head, const float *values, int32_t rows, int32_t columns, int32_t stride) {
   if (!record) return;
-  if (record->count == record->room) {
-    int32_t room = record->room ? 2 * record->room : 256;
-    Quantity *grown = need((size_t)room * sizeof *grown);
-    if (record->count) memcpy(grown, record->quantities, (size_t)record->count * sizeof *grown);
-    let_go(record->quantities);
-    record->quantities = grown;
-    record->room = room;
-  }
+  record->quantities = with_room(record->quantities, record->count + 1, &record->room, sizeof *record->quantities);
   Quantity *q = &record->quantities[record->count++];
   char *to = append(q->address, record->place);
-  if (*name) to = append(to == q->address ? to : append(to, "."), name);
+  to = append(to == q->address ? to : append(to, "."), name);
   if (head >= 0) append_number(append(to, ".h"), head);
   int32_t width = columns ? columns : 1;
   q->rows = rows;
@@ -54,9 +53,10 @@ static void tap(Record *record, const char *name, int32_t head, const float *val
     memcpy(q->values + (size_t)r * (size_t)width, values + (size_t)r * (size_t)stride, (size_t)width * sizeof(float));
 }
 
-// The columns of each head by themselves.
-static void tap_heads(Record *record, const char *name, const float *values, int32_t rows, int32_t heads, int32_t width) {
-  if (record) for (int32_t h = 0; h < heads; h++) tap(record, name, h, values + h * width, rows, width, heads * width);
+// The columns of each head by themselves; no heads: all of them together.
+static void tap_heads(Record *record, const char *name, int32_t heads, const float *values, int32_t rows, int32_t columns) {
+  if (!heads) tap(record, name, -1, values, rows, columns, columns);
+  for (int32_t h = 0; record && h < heads; h++) tap(record, name, h, values + h * (columns / heads), rows, columns / heads, columns);
 }
 
 Record *record_new(void) { return need(sizeof(Record)); }

@@ -8,47 +8,37 @@ enum {
 };
 
 typedef struct {
-  int32_t length;       // of ids, the forced prefix included
-  int32_t *ids;         // as many as max_length has room for
-  float *log_probs;     // of each
-  int32_t *looked;      // of each its row in the sentence's attention
-  Cache *self;          // the decoder's, of each layer
-  double total;         // log p
-  uint64_t random;      // the state of its generator
+  int32_t length;   // of ids, the forced prefix included
+  int32_t *ids;     // as many as max_length has room for
+  float *log_probs; // of each
+  int32_t *looked;  // of each its row in the sentence's attention
+  double total;     // log p
+  uint64_t random;  // the state of its generator
+  Cache *self;      // the decoder's keys and values, of each layer; NULL where it goes no further
+  double score;     // of one that goes no further
+  int32_t ended;
 } Hypothesis;
 
-typedef struct { int32_t *ids, *looked, length, ended; float *log_probs; double total, score; } Finished;
-
-typedef struct Sentence {
-  struct Sentence *after; // the next that waits
+struct Sentence {
   Options options;
   int32_t *source, n_source, *prefix, n_prefix, *suppressed, n_suppressed;
   Cache *cross; // of each layer
-  Hypothesis *alive;
-  Finished *finished;
+  Hypothesis *alive, *finished;
   int32_t n_alive, n_finished, best_ended, done;
   float *attention; // a row of n_source for each token that a hypothesis had to choose
   int32_t attention_rows, attention_room;
-  int32_t begun;
-} Sentence;
-
-struct Search {
-  const Model *model;
-  int32_t rows, room, unfinished;
-  Sentence **sentences;              // by ticket; NULL: a ticket that is free
-  Sentence *waiting, *last_waiting;  // in the order in which they came
-  Sentence **active;                 // that have begun and are not done
-  int32_t n_active, active_room;
-  Pages pages;
-  Scratch scratch;
-  float *logits;
-  int32_t logits_rows;
+  Sentence *next; // of those that are done
 };
 
-static void *copy_of(const void *from, size_t bytes) {
-  void *to = need(bytes);
-  return bytes ? memcpy(to, from, bytes) : to;
-}
+struct Search {
+  Pass pass;
+  int32_t rows;
+  Sentence **sentences; // those that have begun, and after them those that wait, in the order in which they came
+  int32_t n_begun, n_sentences, room;
+  Sentence *done;
+  float *logits;
+  int32_t logits_room;
+};
 
 // --- a hypothesis -----------------------------------------------------------------------------------------------------
 
@@ -60,21 +50,36 @@ static Hypothesis hypothesis_new(const Model *m, const Sentence *s, uint64_t ran
   return h;
 }
 
-static Hypothesis hypothesis_branch(const Model *m, const Sentence *s, const Hypothesis *from) {
-  size_t most = (size_t)s->options.max_length * 4, layers = (size_t)m->size[N_DECODER_LAYERS];
+// Another that has written the same.
+static Hypothesis hypothesis_copy(const Sentence *s, const Hypothesis *from) {
+  size_t most = (size_t)s->options.max_length * 4;
   Hypothesis h = *from;
   h.ids = copy_of(from->ids, most);
   h.log_probs = copy_of(from->log_probs, most);
   h.looked = copy_of(from->looked, most);
-  h.self = need(layers * sizeof(Cache));
-  for (size_t l = 0; l < layers; l++) h.self[l] = cache_share(&from->self[l]);
+  h.self = NULL;
   return h;
 }
 
-static void hypothesis_drop(Search *search, Hypothesis *h) {
-  for (int32_t l = 0; h->self && l < search->model->size[N_DECODER_LAYERS]; l++) cache_drop(&search->pages, &h->self[l]);
+// Another that goes on from the same keys and values.
+static Hypothesis hypothesis_branch(const Model *m, const Sentence *s, const Hypothesis *from) {
+  Hypothesis h = hypothesis_copy(s, from);
+  h.self = need((size_t)m->size[N_DECODER_LAYERS] * sizeof(Cache));
+  for (int32_t l = 0; l < m->size[N_DECODER_LAYERS]; l++) h.self[l] = cache_share(&from->self[l]);
+  return h;
+}
+
+static void hypothesis_drop(Pass *p, Hypothesis *h) {
+  for (int32_t l = 0; h->self && l < p->m->size[N_DECODER_LAYERS]; l++) cache_drop(&p->pages, &h->self[l]);
   let_go(h->ids), let_go(h->log_probs), let_go(h->looked), let_go(h->self);
   *h = (Hypothesis){0};
+}
+
+static void append_token(Hypothesis *h, int32_t token, float log_prob, int32_t looked) {
+  h->ids[h->length] = token;
+  h->log_probs[h->length] = log_prob;
+  h->looked[h->length++] = looked;
+  h->total = h->total + (double)log_prob;
 }
 
 // --- what may be chosen -----------------------------------------------------------------------------------------------
@@ -113,13 +118,6 @@ static int32_t best_places(const float *row, int32_t width, int32_t n, int32_t *
     }
   }
   return found;
-}
-
-// log of the sum of exp(x - most).
-static float log_sum(const float *row, int32_t width, float most) {
-  Lanes total = {0};
-  for (int32_t i = 0; i < width; i += LANES) total = total + exp_(load(row + i) - most);
-  return log_(fold(total));
 }
 
 // SplitMix64: the same draws everywhere.
@@ -172,42 +170,49 @@ static double score_of(double total, int32_t length, float penalty) {
   return total / (double)power;
 }
 
-// A hypothesis that goes no further: its last token ends it, or it is cut.
-static void finish(const Model *m, Sentence *s, const Hypothesis *h, int32_t token, float log_prob, int32_t looked) {
-  int32_t n = h->length + (token >= 0), room = h->length + 1;
-  Finished *f = &s->finished[s->n_finished++];
-  *f = (Finished){.ids = need((size_t)room * 4), .looked = need((size_t)room * 4), .log_probs = need((size_t)room * 4), .length = n, .ended = token >= 0 && token == m->size[END]};
-  memcpy(f->ids, h->ids, (size_t)h->length * 4);
-  memcpy(f->looked, h->looked, (size_t)h->length * 4);
-  memcpy(f->log_probs, h->log_probs, (size_t)h->length * 4);
-  if (token >= 0) f->ids[n - 1] = token, f->looked[n - 1] = looked, f->log_probs[n - 1] = log_prob;
-  for (int32_t i = 0; i < n; i++) f->total += (double)f->log_probs[i];
-  f->score = score_of(f->total, n ? n : 1, s->options.length_penalty);
+// A token after a hypothesis; its row of attention counts from the first of the step.
+typedef struct { int32_t hypothesis, token; float log_prob; double total; } Candidate;
+
+// A hypothesis that goes no further: a last token ends or fills it, or nothing may be chosen (NULL) and it is cut.
+static void finish(const Model *m, Sentence *s, const Hypothesis *h, const Candidate *last, int32_t first_looked) {
+  Hypothesis *f = &s->finished[s->n_finished++];
+  *f = hypothesis_copy(s, h);
+  if (last) append_token(f, last->token, last->log_prob, first_looked + last->hypothesis);
+  f->ended = last && last->token == m->size[END];
+  f->score = score_of(f->total, f->length ? f->length : 1, s->options.length_penalty);
 }
 
-static void append_token(Hypothesis *h, int32_t token, float log_prob, double total, int32_t looked) {
-  h->ids[h->length] = token;
-  h->log_probs[h->length] = log_prob;
-  h->looked[h->length++] = looked;
-  h->total = total;
+// The chosen ones are the sentence's hypotheses from now on.
+static void go_on(Search *search, Sentence *s, const Candidate *chosen, int32_t n, int32_t first_looked) {
+  Hypothesis *next = need((size_t)n * sizeof *next);
+  for (int32_t i = 0; i < n; i++) {
+    Hypothesis *parent = &s->alive[chosen[i].hypothesis];
+    int last = 1; // the last that goes on from a hypothesis takes what it has, the others a copy
+    for (int32_t k = i + 1; k < n; k++) last &= chosen[k].hypothesis != chosen[i].hypothesis;
+    next[i] = last ? *parent : hypothesis_branch(search->pass.m, s, parent);
+    if (last) *parent = (Hypothesis){0};
+    append_token(&next[i], chosen[i].token, chosen[i].log_prob, first_looked + chosen[i].hypothesis);
+  }
+  for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(&search->pass, &s->alive[i]);
+  let_go(s->alive);
+  s->alive = next;
+  s->n_alive = n;
 }
-
-typedef struct { int32_t hypothesis, token; float log_prob; double total; int over; } Candidate;
 
 // The 2 * beam best continuations of all hypotheses, best first; equals by hypothesis, then by rank within it.
-static int32_t find_candidates(const Search *search, Sentence *s, float *rows, Candidate *found) {
-  int32_t width = logits_width(search->model), beam = s->options.beam, n = 0;
+static int32_t find_candidates(const Model *m, Sentence *s, float *rows, Candidate *found) {
+  int32_t width = logits_width(m), beam = s->options.beam, n = 0;
   int32_t most = beam == 1 ? 1 : 2 * beam, places[2 * MOST_BEAM];
   for (int32_t i = 0; i < s->n_alive; i++) {
     float *row = rows + (size_t)i * (size_t)width;
-    restrict_row(search->model, s, &s->alive[i], row);
+    restrict_row(m, s, &s->alive[i], row);
     int32_t count = best_places(row, width, most, places);
-    if (!count) finish(search->model, s, &s->alive[i], -1, 0, 0); // nothing may be chosen: it is cut here
+    if (!count) finish(m, s, &s->alive[i], NULL, 0);
     if (!count) continue;
     float top = row[places[0]], log_total = log_sum(row, width, top);
     for (int32_t k = 0; k < count; k++) {
       float log_prob = (row[places[k]] - top) - log_total;
-      Candidate c = {i, places[k], log_prob, s->alive[i].total + (double)log_prob, 0};
+      Candidate c = {i, places[k], log_prob, s->alive[i].total + (double)log_prob};
       int32_t at = n < most ? n++ : most;
       if (at == most && !(c.total > found[most - 1].total)) break; // the others of this hypothesis are no better
       if (at == most) at = most - 1;
@@ -220,310 +225,268 @@ static int32_t find_candidates(const Search *search, Sentence *s, float *rows, C
 
 // The `beam` best go on; what ended or was cut is finished, and the next best step in, so that the beam stays full.
 static void step_beam(Search *search, Sentence *s, float *rows, int32_t first_looked) {
-  const Model *m = search->model;
+  const Model *m = search->pass.m;
   const Options *o = &s->options;
-  Candidate found[2 * MOST_BEAM + 1];
-  int32_t n = find_candidates(search, s, rows, found), end = m->size[END], depth = s->alive[0].length;
-  int32_t inside = n < o->beam ? n : o->beam, last_step = depth + 1 == o->max_length, over = 0;
-  Hypothesis *next = need((size_t)o->beam * sizeof *next);
-  int32_t n_next = 0, chosen[MOST_BEAM];
+  Candidate found[2 * MOST_BEAM + 1], chosen[MOST_BEAM];
+  int32_t n = find_candidates(m, s, rows, found), end = m->size[END], depth = s->alive[0].length;
+  int32_t inside = n < o->beam ? n : o->beam, last_step = depth + 1 == o->max_length, over = 0, n_chosen = 0;
   for (int32_t i = 0; i < inside; i++) {
-    Candidate *c = &found[i];
     // Right after a forced prefix, ending is for the likeliest only: short results would crowd out the others.
-    if (depth == s->n_prefix && depth > 0 && c->token == end && i) continue;
-    if (!last_step && c->token != end) {
-      chosen[n_next++] = i;
-      continue;
-    }
-    over++;
-    if (!i) s->best_ended = 1;
-    finish(m, s, &s->alive[c->hypothesis], c->token, c->log_prob, first_looked + c->hypothesis);
+    if (depth == s->n_prefix && depth > 0 && found[i].token == end && i) continue;
+    if (last_step || found[i].token == end) {
+      over++;
+      s->best_ended |= !i;
+      finish(m, s, &s->alive[found[i].hypothesis], &found[i], first_looked);
+    } else chosen[n_chosen++] = found[i];
   }
   for (int32_t i = o->beam; i < n && over && !last_step; i++)
-    if (found[i].token != end) chosen[n_next++] = i, over--;
+    if (found[i].token != end) chosen[n_chosen++] = found[i], over--;
   // Without a length penalty no longer hypothesis can beat a leader that has ended.
   int32_t enough = o->length_penalty == 0 && s->best_ended ? o->n_best : o->beam;
-  if (s->n_finished >= enough) n_next = 0;
-  for (int32_t i = 0; i < n_next; i++) {
-    const Candidate *c = &found[chosen[i]];
-    Hypothesis *parent = &s->alive[c->hypothesis];
-    int last = 1; // the last that goes on from a hypothesis takes what it has, the others a copy
-    for (int32_t k = i + 1; k < n_next; k++) last &= found[chosen[k]].hypothesis != c->hypothesis;
-    next[i] = last ? *parent : hypothesis_branch(m, s, parent);
-    if (last) *parent = (Hypothesis){0};
-    append_token(&next[i], c->token, c->log_prob, c->total, first_looked + c->hypothesis);
-  }
-  for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(search, &s->alive[i]);
-  let_go(s->alive);
-  s->alive = next;
-  s->n_alive = n_next;
+  go_on(search, s, chosen, s->n_finished < enough ? n_chosen : 0, first_looked);
 }
 
-// One hypothesis each, that goes on with its likeliest token, or with one that is drawn.
-static void step_each(Search *search, Sentence *s, float *rows, int32_t first_looked) {
-  const Model *m = search->model;
-  int32_t width = logits_width(m), left = 0;
+// Each hypothesis goes on by itself, with a token that is drawn.
+static void step_draws(Search *search, Sentence *s, float *rows, int32_t first_looked) {
+  const Model *m = search->pass.m;
+  int32_t width = logits_width(m), n_chosen = 0, likeliest;
+  Candidate chosen[MOST_BEAM];
   for (int32_t i = 0; i < s->n_alive; i++) {
     Hypothesis *h = &s->alive[i];
     float *row = rows + (size_t)i * (size_t)width;
-    int32_t token = -1;
     restrict_row(m, s, h, row);
-    float log_prob = 0;
-    if (best_places(row, width, 1, &token)) {
-      float top = row[token];
-      if (s->options.sampling) token = draw(&s->options, row, width, top, &h->random);
-      if (token >= 0) log_prob = (row[token] - top) - log_sum(row, width, top);
+    if (!best_places(row, width, 1, &likeliest)) {
+      finish(m, s, h, NULL, 0);
+      continue;
     }
-    if (token < 0 || token == m->size[END] || h->length + 1 == s->options.max_length) {
-      finish(m, s, h, token, log_prob, first_looked + i);
-      hypothesis_drop(search, h);
-    } else {
-      append_token(h, token, log_prob, h->total + (double)log_prob, first_looked + i);
-      if (left != i) s->alive[left] = *h;
-      left++;
-    }
+    float top = row[likeliest];
+    Candidate c = {.hypothesis = i, .token = draw(&s->options, row, width, top, &h->random)};
+    c.log_prob = (row[c.token] - top) - log_sum(row, width, top);
+    if (c.token == m->size[END] || h->length + 1 == s->options.max_length) finish(m, s, h, &c, first_looked);
+    else chosen[n_chosen++] = c;
   }
-  s->n_alive = left;
+  go_on(search, s, chosen, n_chosen, first_looked);
 }
 
 // Best first; equals stay in the order in which they were found.
 static void rank(Sentence *s) {
   for (int32_t i = 1; i < s->n_finished; i++)
     for (int32_t k = i; k && s->finished[k].score > s->finished[k - 1].score; k--) {
-      Finished f = s->finished[k];
+      Hypothesis f = s->finished[k];
       s->finished[k] = s->finished[k - 1];
       s->finished[k - 1] = f;
     }
 }
 
-static void sentence_over(Search *search, Sentence *s) {
-  for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(search, &s->alive[i]);
-  for (int32_t l = 0; s->cross && l < search->model->size[N_DECODER_LAYERS]; l++) cache_drop(&search->pages, &s->cross[l]);
+// What only its steps have needed.
+static void let_go_of_steps(Pass *p, Sentence *s) {
+  for (int32_t i = 0; i < s->n_alive; i++) hypothesis_drop(p, &s->alive[i]);
+  for (int32_t l = 0; s->cross && l < p->m->size[N_DECODER_LAYERS]; l++) cache_drop(&p->pages, &s->cross[l]);
   let_go(s->alive), let_go(s->cross);
   s->alive = NULL;
   s->cross = NULL;
   s->n_alive = 0;
-  if (!s->done) search->unfinished--;
-  s->done = 1;
-  rank(s);
 }
 
 // --- many sentences ---------------------------------------------------------------------------------------------------
 
 static int32_t hypotheses_of(const Sentence *s) { return s->options.sampling ? s->options.n_best : s->options.beam; }
 
-// Let sentences begin while there is room for their hypotheses; their sources are encoded together.
-static void admit(Search *search) {
-  const Model *m = search->model;
-  int32_t rows = 0, n = 0, tokens = 0, layers = m->size[N_DECODER_LAYERS];
-  for (int32_t i = 0; i < search->n_active; i++) rows += hypotheses_of(search->active[i]);
-  // A few at a time make small products: wait until a fourth of the rows is free.
-  if (rows && search->rows - rows < search->rows / 4) return;
-  int32_t first = search->n_active;
-  for (Sentence *s; (s = search->waiting); search->waiting = s->after) {
-    if (rows && (rows + hypotheses_of(s) > search->rows || (n && tokens + s->n_source > ADMITTED))) break;
-    rows += hypotheses_of(s);
-    tokens += s->n_source;
-    if (search->n_active == search->active_room) {
-      int32_t room = 2 * search->active_room + 16;
-      Sentence **grown = need((size_t)room * sizeof *grown);
-      if (search->n_active) memcpy(grown, search->active, (size_t)search->n_active * sizeof *grown);
-      let_go(search->active);
-      search->active = grown;
-      search->active_room = room;
-    }
-    search->active[search->n_active++] = s;
-    s->begun = 1;
-    n++;
-  }
-  if (!n) return;
-  const int32_t **sources = need((size_t)n * sizeof *sources);
-  int32_t *lengths = need((size_t)n * sizeof *lengths);
-  Cache **cross = need((size_t)n * sizeof *cross);
-  for (int32_t i = 0; i < n; i++) {
-    Sentence *s = search->active[first + i];
-    sources[i] = s->source;
-    lengths[i] = s->n_source;
-    cross[i] = s->cross = need((size_t)layers * sizeof(Cache));
-    s->n_alive = s->options.sampling ? s->options.n_best : 1;
-    s->alive = need((size_t)hypotheses_of(s) * sizeof *s->alive);
-    for (int32_t h = 0; h < s->n_alive; h++) s->alive[h] = hypothesis_new(m, s, ((uint64_t)s->options.seed << 32) + (uint64_t)h);
-  }
-  if (has_encoder(m)) {
-    encode(m, &search->scratch, &search->pages, sources, lengths, n, NULL);
-    remember(m, &search->scratch, &search->pages, cross, lengths, n, NULL);
-  }
-  let_go(sources), let_go(lengths), let_go(cross);
+static void begin(const Model *m, Sentence *s) {
+  s->cross = need((size_t)m->size[N_DECODER_LAYERS] * sizeof(Cache));
+  s->n_alive = s->options.sampling ? s->options.n_best : 1;
+  s->alive = need((size_t)s->n_alive * sizeof *s->alive);
+  for (int32_t h = 0; h < s->n_alive; h++) s->alive[h] = hypothesis_new(m, s, ((uint64_t)s->options.seed << 32) + (uint64_t)h);
 }
 
-// Rows of attention for a hypothesis that decodes `count` tokens now.
-static float *attention_rows(Sentence *s, int32_t count) {
-  int32_t width = s->n_source;
-  if (s->attention_rows + count > s->attention_room) {
-    int32_t room = 2 * s->attention_room + count;
-    float *grown = need((size_t)room * (size_t)width * sizeof *grown);
-    if (s->attention_rows) memcpy(grown, s->attention, (size_t)s->attention_rows * (size_t)width * sizeof *grown);
-    let_go(s->attention);
-    s->attention = grown;
-    s->attention_room = room;
+// Let sentences begin while there is room for their hypotheses; their sources are encoded together.
+static void admit(Search *search) {
+  const Model *m = search->pass.m;
+  int32_t rows = 0, tokens = 0, first = search->n_begun;
+  for (int32_t i = 0; i < first; i++) rows += hypotheses_of(search->sentences[i]);
+  // A few at a time make small products: wait until a fourth of the rows is free.
+  if (rows && search->rows - rows < search->rows / 4) return;
+  for (; search->n_begun < search->n_sentences; search->n_begun++) {
+    Sentence *s = search->sentences[search->n_begun];
+    if (rows && (rows + hypotheses_of(s) > search->rows || (search->n_begun > first && tokens + s->n_source > ADMITTED))) break;
+    rows += hypotheses_of(s);
+    tokens += s->n_source;
+    begin(m, s);
   }
+  int32_t n = search->n_begun - first;
+  if (!n || !has_encoder(m)) return;
+  Source *sources = need((size_t)n * sizeof *sources);
+  for (int32_t i = 0; i < n; i++) {
+    const Sentence *s = search->sentences[first + i];
+    sources[i] = (Source){s->source, s->n_source, s->cross};
+  }
+  encode(&search->pass, sources, n);
+  remember(&search->pass, sources);
+  let_go(sources);
+}
+
+// Rows of attention for `count` tokens.
+static float *attention_rows(Sentence *s, int32_t count) {
+  size_t width = (size_t)s->n_source;
+  s->attention = with_room(s->attention, s->attention_rows + count, &s->attention_room, width * sizeof(float));
   s->attention_rows += count;
-  return s->attention + (size_t)(s->attention_rows - count) * (size_t)width;
+  return s->attention + (size_t)(s->attention_rows - count) * width;
 }
 
 // The tokens that each hypothesis of a sentence decodes now: its latest, or at first the start and the forced prefix.
 static int32_t tokens_now(const Sentence *s) { return s->alive[0].self[0].length ? 1 : 1 + s->n_prefix; }
 
-static float *logits_room(Search *search, int32_t rows) {
-  if (rows > search->logits_rows) {
-    let_go(search->logits);
-    search->logits = need((size_t)rows * (size_t)logits_width(search->model) * sizeof(float));
-    search->logits_rows = rows;
+// What a sentence's hypotheses decode now; `tokens` is where their ids are written.
+static void write_decodings(const Model *m, Sentence *s, int32_t *tokens, Decoding *some) {
+  int32_t count = tokens_now(s), fresh = !s->alive[0].self[0].length;
+  float *looked = s->n_source ? attention_rows(s, count * s->n_alive) : NULL;
+  for (int32_t h = 0; h < s->n_alive; h++, tokens += count) {
+    const Hypothesis *alive = &s->alive[h];
+    tokens[0] = fresh ? m->size[START] : alive->ids[alive->length - 1];
+    if (fresh && s->n_prefix) memcpy(tokens + 1, s->prefix, (size_t)s->n_prefix * 4);
+    some[h] = (Decoding){tokens, count, alive->self, s->cross, looked ? looked + (size_t)(h * count) * (size_t)s->n_source : NULL};
   }
-  return search->logits;
+}
+
+// The first row of attention of the tokens to be chosen now. Where a forced prefix was decoded with them, its rows belong
+// to its own tokens, and theirs are put after all of these, one for each hypothesis.
+static int32_t rows_of_choices(Sentence *s, int32_t count) {
+  int32_t first = s->attention_rows - count * s->n_alive;
+  for (int32_t h = 0; count > 1 && s->n_source && h < s->n_alive; h++) {
+    for (int32_t t = 0; t < s->n_prefix; t++) s->alive[h].looked[t] = first + h * count + t;
+    float *row = attention_rows(s, 1);
+    memcpy(row, s->attention + (size_t)(first + h * count + count - 1) * (size_t)s->n_source, (size_t)s->n_source * sizeof *row);
+  }
+  return s->attention_rows - s->n_alive;
+}
+
+// Sentences that nothing goes on from are done; the others stay in their order.
+static void sort_out(Search *search) {
+  int32_t left = 0, begun = 0;
+  for (int32_t i = 0; i < search->n_sentences; i++) {
+    Sentence *s = search->sentences[i];
+    if (i >= search->n_begun || s->n_alive) {
+      begun += i < search->n_begun;
+      search->sentences[left++] = s;
+      continue;
+    }
+    let_go_of_steps(&search->pass, s);
+    rank(s);
+    s->done = 1;
+    s->next = search->done;
+    search->done = s;
+  }
+  search->n_sentences = left;
+  search->n_begun = begun;
 }
 
 // One step of all hypotheses that are alive.
 static void step(Search *search) {
-  const Model *m = search->model;
+  const Model *m = search->pass.m;
   int32_t n = 0, room = 0, d = m->size[D_MODEL], width = logits_width(m);
   admit(search);
-  for (int32_t i = 0; i < search->n_active; i++) {
-    n += search->active[i]->n_alive;
-    room += search->active[i]->n_alive * tokens_now(search->active[i]);
+  for (int32_t i = 0; i < search->n_begun; i++) {
+    n += search->sentences[i]->n_alive;
+    room += search->sentences[i]->n_alive * tokens_now(search->sentences[i]);
   }
-  if (!n) return;
   Decoding *some = need((size_t)n * sizeof *some);
-  int32_t *tokens = need((size_t)room * sizeof *tokens), *last = need((size_t)n * sizeof *last);
+  int32_t *tokens = need((size_t)room * sizeof *tokens);
   n = room = 0;
-  for (int32_t i = 0; i < search->n_active; i++) {
-    Sentence *s = search->active[i];
+  for (int32_t i = 0; i < search->n_begun; i++) {
+    Sentence *s = search->sentences[i];
     int32_t count = tokens_now(s);
-    float *looked = s->n_source ? attention_rows(s, count * s->n_alive) : NULL;
-    for (int32_t h = 0; h < s->n_alive; h++) {
-      const Hypothesis *alive = &s->alive[h];
-      int32_t fresh = !alive->self[0].length, *ids = tokens + room;
-      ids[0] = fresh ? m->size[START] : alive->ids[alive->length - 1];
-      if (fresh && s->n_prefix) memcpy(ids + 1, s->prefix, (size_t)s->n_prefix * 4);
-      some[n] = (Decoding){ids, count, alive->self, s->cross, looked ? looked + (size_t)(h * count) * (size_t)s->n_source : NULL};
-      room += count;
-      last[n++] = room - 1;
-    }
+    write_decodings(m, s, tokens + room, some + n);
+    room += s->n_alive * count;
+    n += s->n_alive;
   }
-  decode(m, &search->scratch, &search->pages, some, n, NULL);
-  float *x = search->scratch.x; // the last row of each hypothesis tells its next word
-  for (int32_t i = 0; i < n; i++) memmove(x + (size_t)i * (size_t)d, x + (size_t)last[i] * (size_t)d, (size_t)d * sizeof *x);
-  int32_t left = 0, at = 0, begin = 0, end = 0; // logits are there for the rows from begin to end
-  for (int32_t i = 0; i < search->n_active; i++) {
-    Sentence *s = search->active[i];
+  decode(&search->pass, some, n);
+  float *x = search->pass.x; // the last row of each hypothesis tells its next word
+  for (int32_t i = 0, last = -1; i < n; i++) {
+    last += some[i].count;
+    memmove(x + (size_t)i * (size_t)d, x + (size_t)last * (size_t)d, (size_t)d * sizeof *x);
+  }
+  int32_t at = 0, first = 0, end = 0; // logits are there for the rows from first to end
+  for (int32_t i = 0; i < search->n_begun; i++) {
+    Sentence *s = search->sentences[i];
     if (at == end) {
-      begin = at;
-      for (int32_t k = i; k < search->n_active && (end == begin || end - begin + search->active[k]->n_alive <= LOGITS_AT_ONCE); k++)
-        end += search->active[k]->n_alive;
-      logits(m, &search->scratch, x + (size_t)begin * (size_t)d, end - begin, logits_room(search, end - begin), NULL);
+      first = at;
+      for (int32_t k = i; k < search->n_begun && (end == first || end - first + search->sentences[k]->n_alive <= LOGITS_AT_ONCE); k++)
+        end += search->sentences[k]->n_alive;
+      search->logits = with_room(search->logits, end - first, &search->logits_room, (size_t)width * sizeof(float));
+      logits(&search->pass, x + (size_t)first * (size_t)d, end - first, search->logits);
     }
-    int32_t alive = s->n_alive, count = some[at].count, first = s->attention_rows - count * alive;
-    // Rows of a forced prefix belong to its tokens; those of the token to be chosen now come last, one a hypothesis.
-    for (int32_t h = 0; count > 1 && s->n_source && h < alive; h++) {
-      for (int32_t t = 0; t < s->n_prefix; t++) s->alive[h].looked[t] = first + h * count + t;
-      float *row = attention_rows(s, 1);
-      memcpy(row, s->attention + (size_t)(first + h * count + count - 1) * (size_t)s->n_source, (size_t)s->n_source * sizeof *row);
-    }
-    float *rows = search->logits + (size_t)(at - begin) * (size_t)width;
-    if (s->options.sampling || s->options.beam == 1) step_each(search, s, rows, s->attention_rows - alive);
-    else step_beam(search, s, rows, s->attention_rows - alive);
-    at += alive;
-    if (s->n_alive) search->active[left++] = s;
-    else sentence_over(search, s);
+    float *rows = search->logits + (size_t)(at - first) * (size_t)width;
+    int32_t looked = rows_of_choices(s, some[at].count);
+    at += s->n_alive;
+    if (s->options.sampling) step_draws(search, s, rows, looked);
+    else step_beam(search, s, rows, looked);
   }
-  search->n_active = left;
-  let_go(some), let_go(tokens), let_go(last);
+  sort_out(search);
+  let_go(some), let_go(tokens);
 }
 
 // --- for the host -----------------------------------------------------------------------------------------------------
 
 Search *search_new(const Model *m, int32_t rows) {
   Search *search = need(sizeof *search);
-  search->model = m;
+  search->pass = pass_new(m, NULL);
   search->rows = rows < 1 ? 1 : rows > 4096 ? 4096 : rows;
-  search->pages.width = m->size[N_HEADS] * m->size[D_HEAD];
   return search;
 }
 
 static int are_tokens(const int32_t *ids, int32_t n, int32_t vocabulary) {
   for (int32_t i = 0; i < n; i++) if (ids[i] < 0 || ids[i] >= vocabulary) return 0;
-  return 1;
+  return n >= 0;
 }
 
-int32_t search_add(Search *search, const Options *o, const int32_t *source, int32_t n_source, const int32_t *prefix, int32_t n_prefix,
-                   const int32_t *suppressed, int32_t n_suppressed) {
-  const Model *m = search->model;
+// Whether the decoder can be asked for this: there is something to read if it reads at all, and all of it is tokens.
+static int can_translate(const Model *m, const int32_t *source, int32_t n_source, const int32_t *target, int32_t n_target) {
   const int32_t *c = m->size;
-  int fits = has_decoder(m) && c[START] >= 0 && (has_encoder(m) ? n_source > 0 : !n_source) && n_source <= c[MAX_POSITIONS] && n_prefix >= 0 &&
-             n_suppressed >= 0 && are_tokens(source, n_source, c[SOURCE_VOCABULARY]) && are_tokens(prefix, n_prefix, c[TARGET_VOCABULARY]) &&
-             are_tokens(suppressed, n_suppressed, c[TARGET_VOCABULARY]) && o->max_length > n_prefix && o->max_length <= c[MAX_POSITIONS] &&
-             o->beam >= 1 && o->beam <= MOST_BEAM && o->n_best >= 1 && o->n_best <= (o->sampling ? MOST_BEAM : o->beam) &&
-             o->no_repeat_ngram >= 0 && o->top_k >= 0 && o->top_p > 0 && o->temperature > 0 && (!o->sampling || o->beam == 1);
-  if (!fits) return -1;
-  int32_t ticket = 0;
-  while (ticket < search->room && search->sentences[ticket]) ticket++;
-  if (ticket == search->room) {
-    int32_t room = search->room ? 2 * search->room : 64;
-    Sentence **grown = need((size_t)room * sizeof *grown);
-    if (search->room) memcpy(grown, search->sentences, (size_t)search->room * sizeof *grown);
-    let_go(search->sentences);
-    search->sentences = grown;
-    search->room = room;
-  }
+  return has_decoder(m) && c[START] >= 0 && (has_encoder(m) ? n_source > 0 : !n_source) && n_source <= c[MAX_POSITIONS] &&
+         are_tokens(source, n_source, c[SOURCE_VOCABULARY]) && n_target < c[MAX_POSITIONS] && are_tokens(target, n_target, c[TARGET_VOCABULARY]);
+}
+
+Sentence *search_add(Search *search, const Options *o, const int32_t *source, int32_t n_source, const int32_t *prefix, int32_t n_prefix,
+                     const int32_t *suppressed, int32_t n_suppressed) {
+  const int32_t *c = search->pass.m->size;
+  int fits = can_translate(search->pass.m, source, n_source, prefix, n_prefix) && are_tokens(suppressed, n_suppressed, c[TARGET_VOCABULARY]) &&
+             o->max_length > n_prefix && o->max_length <= c[MAX_POSITIONS] && o->beam >= 1 && o->beam <= MOST_BEAM && o->n_best >= 1 &&
+             o->n_best <= (o->sampling ? MOST_BEAM : o->beam) && o->no_repeat_ngram >= 0 && o->top_k >= 0 && o->top_p > 0 && o->temperature > 0 &&
+             (!o->sampling || o->beam == 1);
+  if (!fits) return NULL;
   Sentence *s = need(sizeof *s);
   *s = (Sentence){.options = *o, .source = copy_of(source, (size_t)n_source * 4), .n_source = n_source, .prefix = copy_of(prefix, (size_t)n_prefix * 4),
                   .n_prefix = n_prefix, .suppressed = copy_of(suppressed, (size_t)n_suppressed * 4), .n_suppressed = n_suppressed,
-                  .finished = need((size_t)(3 * (o->beam > o->n_best ? o->beam : o->n_best)) * sizeof(Finished))};
-  if (search->waiting) search->last_waiting->after = s;
-  else search->waiting = s;
-  search->last_waiting = s;
-  search->sentences[ticket] = s;
-  search->unfinished++;
-  return ticket;
+                  .finished = need((size_t)(3 * (o->beam > o->n_best ? o->beam : o->n_best)) * sizeof(Hypothesis))};
+  search->sentences = with_room(search->sentences, search->n_sentences + 1, &search->room, sizeof *search->sentences);
+  search->sentences[search->n_sentences++] = s;
+  return s;
 }
 
 int32_t search_run(Search *search, int32_t steps) {
-  while (steps-- > 0 && search->unfinished) step(search);
-  return search->unfinished;
+  while (steps-- > 0 && search->n_sentences) step(search);
+  return search->n_sentences;
 }
 
-static Sentence *sentence(const Search *search, int32_t ticket) {
-  return ticket >= 0 && ticket < search->room ? search->sentences[ticket] : NULL;
-}
+Sentence *search_next(const Search *search) { return search->done; }
 
-static const Finished *found(const Search *search, int32_t ticket, int32_t nth) {
-  const Sentence *s = sentence(search, ticket);
-  return s && s->done && nth >= 0 && nth < s->n_finished && nth < s->options.n_best ? &s->finished[nth] : NULL;
-}
-
-int32_t search_count(const Search *search, int32_t ticket) {
-  const Sentence *s = sentence(search, ticket);
-  if (!s || !s->done) return -1;
+int32_t sentence_count(const Sentence *s) {
+  if (!s->done) return -1;
   return s->n_finished < s->options.n_best ? s->n_finished : s->options.n_best;
 }
 
-int32_t search_length(const Search *search, int32_t ticket, int32_t nth) {
-  const Finished *f = found(search, ticket, nth);
-  return f ? f->length : -1;
-}
+int32_t sentence_length(const Sentence *s, int32_t nth) { return nth >= 0 && nth < sentence_count(s) ? s->finished[nth].length : -1; }
 
-int32_t search_written(const Search *search, int32_t ticket, int32_t *ids, int32_t room) {
-  const Sentence *s = sentence(search, ticket);
-  if (!s || !s->n_alive) return -1;
+int32_t sentence_written(const Sentence *s, int32_t *ids, int32_t room) {
+  if (!s->n_alive) return -1;
   int32_t n = s->alive[0].length < room ? s->alive[0].length : room;
   if (n) memcpy(ids, s->alive[0].ids, (size_t)n * 4);
   return s->alive[0].length;
 }
 
-int32_t search_read(const Search *search, int32_t ticket, int32_t nth, int32_t *ids, float *log_probs, float *attention, double *total) {
-  const Finished *f = found(search, ticket, nth);
-  if (!f) return -1;
-  const Sentence *s = sentence(search, ticket);
+int32_t sentence_read(const Sentence *s, int32_t nth, int32_t *ids, float *log_probs, float *attention, double *total) {
+  if (sentence_length(s, nth) < 0) return -1;
+  const Hypothesis *f = &s->finished[nth];
   size_t n = (size_t)f->length, width = (size_t)s->n_source;
   if (ids) memcpy(ids, f->ids, n * 4);
   if (log_probs) memcpy(log_probs, f->log_probs, n * 4);
@@ -532,37 +495,26 @@ int32_t search_read(const Search *search, int32_t ticket, int32_t nth, int32_t *
   return f->ended;
 }
 
-// A sentence leaves the queue, or the decoder.
-int32_t search_cancel(Search *search, int32_t ticket) {
-  Sentence *s = sentence(search, ticket);
-  if (!s || s->done) return search->unfinished;
-  if (!s->begun) {
-    Sentence *before = NULL, *other = search->waiting;
-    while (other != s) before = other, other = other->after;
-    if (before) before->after = s->after;
-    else search->waiting = s->after;
-    if (search->last_waiting == s) search->last_waiting = before;
+// Out of the search, done or not.
+void search_drop(Search *search, Sentence *s) {
+  if (s->done) {
+    Sentence **at = &search->done;
+    while (*at != s) at = &(*at)->next;
+    *at = s->next;
+  } else {
+    int32_t i = 0;
+    while (search->sentences[i] != s) i++;
+    search->n_begun -= i < search->n_begun;
+    for (search->n_sentences--; i < search->n_sentences; i++) search->sentences[i] = search->sentences[i + 1];
+    let_go_of_steps(&search->pass, s);
   }
-  sentence_over(search, s);
-  int32_t left = 0;
-  for (int32_t i = 0; i < search->n_active; i++)
-    if (search->active[i] != s) search->active[left++] = search->active[i];
-  search->n_active = left;
-  return search->unfinished;
-}
-
-void search_drop(Search *search, int32_t ticket) {
-  Sentence *s = sentence(search, ticket);
-  if (!s) return;
-  search_cancel(search, ticket);
-  for (int32_t i = 0; i < s->n_finished; i++) let_go(s->finished[i].ids), let_go(s->finished[i].looked), let_go(s->finished[i].log_probs);
+  for (int32_t i = 0; i < s->n_finished; i++) hypothesis_drop(&search->pass, &s->finished[i]);
   let_go(s->source), let_go(s->prefix), let_go(s->suppressed), let_go(s->finished), let_go(s->attention), let_go(s);
-  search->sentences[ticket] = NULL;
 }
 
 void search_free(Search *search) {
-  for (int32_t i = 0; i < search->room; i++) search_drop(search, i);
-  pages_free(&search->pages);
-  scratch_free(&search->scratch);
-  let_go(search->logits), let_go(search->active), let_go(search->sentences), let_go(search);
+  while (search->n_sentences) search_drop(search, search->sentences[search->n_sentences - 1]);
+  while (search->done) search_drop(search, search->done);
+  pass_free(&search->pass);
+  let_go(search->logits), let_go(search->sentences), let_go(search);
 }

@@ -2,279 +2,276 @@
 // glass/walk.py. The rows of many sentences lie below each other, without padding; only attention knows
 // where one ends, so no row depends on its neighbours.
 
-// What a pass works in; grows to the most rows and keys it has seen.
+// Ids go through the model together. What a pass works in grows to the most rows and keys it has seen.
 typedef struct {
-  int32_t rows, keys;
+  const Model *m;
+  Record *record; // who looks, or NULL
+  Pages pages;
+  int32_t rows;
+  Group *groups; // of one sentence, or hypothesis, each
+  int32_t n_groups, groups_room;
+  int32_t most_rows, most_keys;
   float *x, *normed, *Q, *K, *V, *concat, *y, *hidden, *active, *product, *s;
   uint8_t *whole;
   float *scale;
   int32_t *sum;
-} Scratch;
+} Pass;
 
-static void scratch_free(Scratch *w) {
-  void *all[] = {w->x, w->normed, w->Q, w->K, w->V, w->concat, w->y, w->hidden, w->active, w->product, w->s, w->whole, w->scale, w->sum};
-  for (size_t n = 0; n < sizeof all / sizeof *all; n++) let_go(all[n]);
-  *w = (Scratch){0};
+static Pass pass_new(const Model *m, Record *record) {
+  return (Pass){.m = m, .record = record, .pages = {NULL, m->size[N_HEADS] * m->size[D_HEAD]}};
 }
 
-static void make_room(const Model *m, Scratch *w, int32_t rows, int32_t keys, int looking) {
-  const int32_t *c = m->size;
-  if (rows <= w->rows && keys <= w->keys && !(looking && !w->product)) return;
-  rows = rows > w->rows ? rows : w->rows;
-  keys = keys > w->keys ? keys : w->keys;
-  scratch_free(w);
+static void drop_scratch(Pass *p) {
+  void *all[] = {p->x, p->normed, p->Q, p->K, p->V, p->concat, p->y, p->hidden, p->active, p->product, p->s, p->whole, p->scale, p->sum};
+  for (size_t n = 0; n < sizeof all / sizeof *all; n++) let_go(all[n]);
+}
+
+static void pass_free(Pass *p) {
+  pages_free(&p->pages);
+  drop_scratch(p);
+  let_go(p->groups);
+}
+
+// One number for each word of the vocabulary, in rows that are filled up to whole lanes.
+static int32_t logits_width(const Model *m) { return in_lanes(m->out.out); }
+
+// A pass of so many rows that ask at most so many keys begins.
+static void begin_pass(Pass *p, int32_t rows, int32_t keys) {
+  const int32_t *c = p->m->size;
+  p->rows = rows;
+  if (rows <= p->most_rows && keys <= p->most_keys) return;
+  p->most_rows = rows = rows > p->most_rows ? rows : p->most_rows;
+  p->most_keys = keys = keys > p->most_keys ? keys : p->most_keys;
+  drop_scratch(p);
   size_t n = (size_t)rows, d = (size_t)c[D_MODEL], e = (size_t)c[N_HEADS] * (size_t)c[D_HEAD], f = (size_t)c[D_FF];
-  size_t widest = d > e ? d : e;
-  widest = f > widest ? f : widest;
-  *w = (Scratch){.rows = rows, .keys = keys, .x = need(n * d * 4), .normed = need(n * d * 4), .Q = need(n * e * 4), .K = need(n * e * 4),
-                 .V = need(n * e * 4), .concat = need(n * e * 4 + 64), .y = need(n * d * 4), .hidden = need(n * f * 4), .active = need(n * f * 4),
-                 .product = looking ? need(n * widest * 4) : NULL, .s = need((looking ? n : 32) * (size_t)in_lanes(keys) * 4),
-                 .whole = need(n * (widest + GROUP) + LANES), .scale = need(n * 4), .sum = need(n * 4)};
+  size_t input = d > e ? d : e, output = (size_t)logits_width(p->m);
+  input = f > input ? f : input;
+  output = input > output ? input : output;
+  p->x = need(n * d * 4), p->normed = need(n * d * 4), p->Q = need(n * e * 4), p->K = need(n * e * 4), p->V = need(n * e * 4);
+  p->concat = need(n * e * 4 + 64), p->y = need(n * d * 4), p->hidden = need(n * f * 4), p->active = need(n * f * 4);
+  p->product = p->record ? need(n * output * 4) : NULL;
+  p->s = need((p->record ? n : 32) * (size_t)in_lanes(keys) * 4);
+  p->whole = need(n * (input + GROUP) + LANES), p->scale = need(n * 4), p->sum = need(n * 4);
 }
 
 // --- parts ------------------------------------------------------------------------------------------------------------
 
 // Rows as whole numbers, if matrices are; else as they are.
-static Rows make_rows(const Model *m, Scratch *w, const float *x, int32_t rows, int32_t d, const char *name, Record *record) {
-  Rows made = {x, w->whole, w->scale, w->sum};
-  if (!m->size[WHOLE_NUMBERS]) return made;
+static Rows make_rows(Pass *p, const float *x, int32_t rows, int32_t d, const char *name) {
+  Rows made = {x, p->whole, p->scale, p->sum};
+  if (!p->m->size[WHOLE_NUMBERS]) return made;
   int32_t depth = (d + GROUP - 1) / GROUP * GROUP;
   whole_rows(x, rows, d, depth, &made);
-  if (record) {
-    char address[16];
-    append(append(address, name), ".scale");
-    tap(record, address, -1, made.scale, rows, 0, 1);
-    float *numbers = need((size_t)rows * (size_t)d * sizeof *numbers);
-    for (int32_t r = 0; r < rows; r++)
-      for (int32_t i = 0; i < d; i++) numbers[(size_t)r * (size_t)d + (size_t)i] = (float)(int8_t)(made.whole[(size_t)r * (size_t)depth + (size_t)i] - SHIFT_INPUT);
-    append(append(address, name), ".whole");
-    tap(record, address, -1, numbers, rows, d, d);
-    let_go(numbers);
-  }
+  if (!p->record) return made;
+  tap(p->record, name_of(name, ".scale").text, -1, made.scale, rows, 0, 1);
+  for (int32_t r = 0; r < rows; r++)
+    for (int32_t i = 0; i < d; i++) p->product[(size_t)r * (size_t)d + (size_t)i] = (float)(int8_t)(made.whole[(size_t)r * (size_t)depth + (size_t)i] - SHIFT_INPUT);
+  tap(p->record, name_of(name, ".whole").text, -1, p->product, rows, d, d);
   return made;
 }
 
-// y = x W + b; heads > 0: a head's columns are told by themselves.
-static void project(const Model *m, Scratch *w, const Matrix *W, const Rows *x, int32_t rows, float *y, const char *name, int32_t heads, Record *record) {
-  int looking = record && m->size[WHOLE_NUMBERS];
-  linear(W, x, rows, y, W->out, looking ? w->product : NULL);
-  if (!record) return;
-  char address[24];
-  append(append(address, name), ".product");
-  if (heads) {
-    if (looking) tap_heads(record, address, w->product, rows, heads, W->out / heads);
-    tap_heads(record, name, y, rows, heads, W->out / heads);
-  } else {
-    if (looking) tap(record, address, -1, w->product, rows, W->out, W->out);
-    tap(record, name, -1, y, rows, W->out, W->out);
-  }
+// y = x W + b of all rows; heads > 0: a head's columns are recorded by themselves.
+static void project(Pass *p, const Matrix *W, const Rows *x, float *y, const char *name, int32_t heads) {
+  int exact = p->record && p->m->size[WHOLE_NUMBERS];
+  linear(W, x, p->rows, y, W->out, exact ? p->product : NULL);
+  if (exact) tap_heads(p->record, name_of(name, ".product").text, heads, p->product, p->rows, W->out);
+  tap_heads(p->record, name, heads, y, p->rows, W->out);
 }
 
 // gamma (x - mean) / sqrt(var + epsilon) + beta, of each row.
-static void layer_norm(const Model *m, const Norm *norm, const float *x, int32_t rows, float *y, Record *record) {
-  int32_t d = m->size[D_MODEL];
+static void layer_norm(Pass *p, const Norm *norm, const float *x, float *y) {
+  int32_t d = p->m->size[D_MODEL], rows = p->rows;
   size_t numbers = (size_t)rows * (size_t)d;
   float *means = NULL, *vars = NULL, *normed = NULL;
-  if (record) means = need((size_t)rows * 4), vars = need((size_t)rows * 4), normed = need(numbers * 4);
+  if (p->record) means = need((size_t)rows * 4), vars = need((size_t)rows * 4), normed = need(numbers * 4);
   for (int32_t r = 0; r < rows; r++, x += d, y += d) {
     float mean = sum(x, d) / (float)d;
     for (int32_t i = 0; i < d; i++) y[i] = x[i] - mean;
-    float var = sum_of_squares(y, d) / (float)d, inverse = 1.0f / sqrtf(var + m->epsilon);
-    if (record) {
+    float var = sum_of_squares(y, d) / (float)d, inverse = 1.0f / sqrtf(var + p->m->epsilon);
+    if (p->record) {
       means[r] = mean;
       vars[r] = var;
       for (int32_t i = 0; i < d; i++) normed[(size_t)r * (size_t)d + (size_t)i] = y[i] * inverse;
     }
     for (int32_t i = 0; i < d; i++) y[i] = y[i] * inverse * norm->gain[i] + norm->bias[i];
   }
-  if (!record) return;
-  tap(record, "mean", -1, means, rows, 0, 1);
-  tap(record, "var", -1, vars, rows, 0, 1);
-  tap(record, "normed", -1, normed, rows, d, d);
-  tap(record, "out", -1, y - numbers, rows, d, d);
+  if (!p->record) return;
+  tap(p->record, "norm.mean", -1, means, rows, 0, 1);
+  tap(p->record, "norm.var", -1, vars, rows, 0, 1);
+  tap(p->record, "norm.normed", -1, normed, rows, d, d);
+  tap(p->record, "norm.out", -1, y - numbers, rows, d, d);
   let_go(means), let_go(vars), let_go(normed);
 }
 
+// LayerNorm(x) in the place of x.
+static void norm_rows(Pass *p, const Norm *norm) {
+  layer_norm(p, norm, p->x, p->normed);
+  memcpy(p->x, p->normed, (size_t)p->rows * (size_t)p->m->size[D_MODEL] * sizeof(float));
+}
+
 // What a sub-layer reads: LayerNorm(x) of a pre-norm model, else x itself.
-static const float *sub_layer_input(const Model *m, Scratch *w, const Norm *norm, int32_t rows, const char *side, int32_t n, const char *part, Record *record) {
-  char address[16];
-  append(append(address, part), ".norm");
-  enter(record, side, n, address);
-  if (m->size[NORM]) layer_norm(m, norm, w->x, rows, w->normed, record);
-  enter(record, side, n, part);
-  return m->size[NORM] ? w->normed : w->x;
+static const float *sub_layer_input(Pass *p, const Norm *norm) {
+  if (!p->m->size[NORM]) return p->x;
+  layer_norm(p, norm, p->x, p->normed);
+  return p->normed;
 }
 
 // x + what the sub-layer made of it, and LayerNorm of that in the paper's post-norm model. §3.1.
-static void add_residual(const Model *m, Scratch *w, const Norm *norm, int32_t rows, const char *side, int32_t n, const char *part, Record *record) {
-  int32_t d = m->size[D_MODEL];
-  size_t numbers = (size_t)rows * (size_t)d;
-  for (size_t i = 0; i < numbers; i++) w->x[i] = w->x[i] + w->y[i];
-  tap(record, "sum", -1, w->x, rows, d, d);
-  if (m->size[NORM]) return;
-  char address[16];
-  append(append(address, part), ".norm");
-  enter(record, side, n, address);
-  layer_norm(m, norm, w->x, rows, w->normed, record);
-  memcpy(w->x, w->normed, numbers * sizeof(float));
+static void add_residual(Pass *p, const Norm *norm) {
+  int32_t d = p->m->size[D_MODEL];
+  for (size_t i = 0; i < (size_t)p->rows * (size_t)d; i++) p->x[i] = p->x[i] + p->y[i];
+  tap(p->record, "sum", -1, p->x, p->rows, d, d);
+  if (!p->m->size[NORM]) norm_rows(p, norm);
 }
 
-// Keys and values of rows.
-static void keys_and_values(const Model *m, Scratch *w, const Attention *a, const Rows *y, int32_t rows, Record *record) {
-  project(m, w, &a->K, y, rows, w->K, "K", m->size[N_HEADS], record);
-  project(m, w, &a->V, y, rows, w->V, "V", m->size[N_HEADS], record);
+// Keys and values of rows, which go where each group keeps its own.
+static void keys_and_values(Pass *p, const Attention *a, const Rows *y) {
+  int32_t e = p->m->size[N_HEADS] * p->m->size[D_HEAD];
+  project(p, &a->K, y, p->K, "K", p->m->size[N_HEADS]);
+  project(p, &a->V, y, p->V, "V", p->m->size[N_HEADS]);
+  for (const Group *g = p->groups; g < p->groups + p->n_groups; g++)
+    for (int32_t r = g->first; r < g->first + g->rows; r++)
+      cache_add(&p->pages, g->keys, p->K + (size_t)r * (size_t)e, p->V + (size_t)r * (size_t)e);
 }
 
 // Concat(head_1, ..., head_H) W^O. §3.2.2.
-static void attend_all(const Model *m, Scratch *w, const Attention *a, const Group *groups, int32_t n_groups, int32_t rows, Record *record) {
-  int32_t e = m->size[N_HEADS] * m->size[D_HEAD];
-  for (int32_t g = 0; g < n_groups; g++) attend(m, &groups[g], w->Q, w->s, w->concat, record);
-  tap(record, "concat", -1, w->concat, rows, e, e);
-  Rows concat = make_rows(m, w, w->concat, rows, e, "concat", record);
-  project(m, w, &a->O, &concat, rows, w->y, "out", 0, record);
+static void attend_all(Pass *p, const Attention *a) {
+  int32_t e = p->m->size[N_HEADS] * p->m->size[D_HEAD];
+  for (int32_t g = 0; g < p->n_groups; g++) attend(p->m, &p->groups[g], p->Q, p->s, p->concat, p->record);
+  tap(p->record, "concat", -1, p->concat, p->rows, e, e);
+  Rows concat = make_rows(p, p->concat, p->rows, e, "concat");
+  project(p, &a->O, &concat, p->y, "out", 0);
 }
 
-// Rows ask the rows of their own sequence; `caches` (one for each group) get the keys and values of the new ones. What a
-// decoder remembers of the tokens so far is in here and nowhere else.
-static void self_attention(const Model *m, Scratch *w, const Attention *a, const float *x, Pages *pages, Cache **caches, Group *groups, int32_t n_groups,
-                           int32_t rows, Record *record) {
-  int32_t e = m->size[N_HEADS] * m->size[D_HEAD];
-  Rows made = make_rows(m, w, x, rows, m->size[D_MODEL], "x", record);
-  project(m, w, &a->Q, &made, rows, w->Q, "Q", m->size[N_HEADS], record);
-  keys_and_values(m, w, a, &made, rows, record);
-  for (int32_t g = 0; g < n_groups; g++) {
-    for (int32_t r = groups[g].first; r < groups[g].first + groups[g].rows; r++)
-      cache_add(pages, caches[g], w->K + (size_t)r * (size_t)e, w->V + (size_t)r * (size_t)e);
-    groups[g].keys = caches[g];
-  }
-  attend_all(m, w, a, groups, n_groups, rows, record);
+// Rows ask the rows of their own sequence. What a decoder remembers of the tokens so far is in the keys and values that
+// its groups keep, and nowhere else.
+static void self_attention(Pass *p, const Attention *a, const float *x) {
+  Rows made = make_rows(p, x, p->rows, p->m->size[D_MODEL], "x");
+  project(p, &a->Q, &made, p->Q, "Q", p->m->size[N_HEADS]);
+  keys_and_values(p, a, &made);
+  attend_all(p, a);
+}
+
+// Rows ask the memory of what was read.
+static void cross_attention(Pass *p, const Attention *a, const float *x) {
+  Rows made = make_rows(p, x, p->rows, p->m->size[D_MODEL], "x");
+  project(p, &a->Q, &made, p->Q, "Q", p->m->size[N_HEADS]);
+  attend_all(p, a);
 }
 
 // max(0, x W1 + b1) W2 + b2, each row by itself. Eq. 2.
-static void feed_forward(const Model *m, Scratch *w, const FeedForward *ffn, const float *x, int32_t rows, Record *record) {
-  int32_t f = m->size[D_FF];
-  Rows made = make_rows(m, w, x, rows, m->size[D_MODEL], "x", record);
-  project(m, w, &ffn->W1, &made, rows, w->hidden, "hidden", 0, record);
-  activate(m->size[ACTIVATION], w->hidden, rows * f, w->active);
-  tap(record, "active", -1, w->active, rows, f, f);
-  made = make_rows(m, w, w->active, rows, f, "active", record);
-  project(m, w, &ffn->W2, &made, rows, w->y, "out", 0, record);
+static void feed_forward(Pass *p, const FeedForward *ffn, const float *x) {
+  int32_t f = p->m->size[D_FF];
+  Rows made = make_rows(p, x, p->rows, p->m->size[D_MODEL], "x");
+  project(p, &ffn->W1, &made, p->hidden, "hidden", 0);
+  activate(p->m->size[ACTIVATION], p->hidden, p->rows * f, p->active);
+  tap(p->record, "active", -1, p->active, p->rows, f, f);
+  made = make_rows(p, p->active, p->rows, f, "active");
+  project(p, &ffn->W2, &made, p->y, "out", 0);
 }
 
 // --- the way ----------------------------------------------------------------------------------------------------------
 
-// A row of the table for each id, times √D (§3.4), plus the row of its position (§3.5), counted from `first`.
-static void embed(const Model *m, const Matrix *table, const float *positions, const int32_t *ids, int32_t rows, int32_t first, float *x, const char *side,
-                  Record *record) {
-  int32_t d = m->size[D_MODEL];
+// A row of the table for each id, times √D (§3.4), plus the row of its position (§3.5), counted from `before`.
+static void embed(Pass *p, const Matrix *table, const float *positions, const int32_t *ids, const Group *g, int32_t before) {
+  int32_t d = p->m->size[D_MODEL], rows = g->rows;
   size_t numbers = (size_t)rows * (size_t)d;
+  float *x = p->x + (size_t)g->first * (size_t)d;
+  const float *where = positions + (size_t)before * (size_t)d;
   for (int32_t r = 0; r < rows; r++) look_up(table, ids[r], x + (size_t)r * (size_t)d);
-  enter(record, side, -1, "");
-  if (record) {
-    float *named = need((size_t)rows * sizeof *named);
-    for (int32_t r = 0; r < rows; r++) named[r] = (float)ids[r];
-    tap(record, "ids", -1, named, rows, 0, 1);
-    let_go(named);
-    tap(record, "embedding", -1, x, rows, d, d);
-  }
-  for (size_t i = 0; i < numbers; i++) x[i] = x[i] * m->embedding_scale;
-  const float *where = positions + (size_t)first * (size_t)d;
-  tap(record, "scaled", -1, x, rows, d, d);
-  tap(record, "positions", -1, where, rows, d, d);
+  for (int32_t r = 0; p->record && r < rows; r++) p->product[r] = (float)ids[r];
+  tap(p->record, "ids", -1, p->product, rows, 0, 1);
+  tap(p->record, "embedding", -1, x, rows, d, d);
+  for (size_t i = 0; i < numbers; i++) x[i] = x[i] * p->m->embedding_scale;
+  tap(p->record, "scaled", -1, x, rows, d, d);
+  tap(p->record, "positions", -1, where, rows, d, d);
   for (size_t i = 0; i < numbers; i++) x[i] = x[i] + where[i];
 }
 
 // Self-attention, then feed-forward, each with its residual and its norm. §3.1.
-static void encoder_layer(const Model *m, Scratch *w, int32_t n, Pages *pages, Cache **caches, Group *groups, int32_t n_groups, int32_t rows, Record *record) {
-  const Layer *layer = &m->encoder[n];
-  const float *x = sub_layer_input(m, w, &layer->self.norm, rows, "enc", n, "self", record);
-  self_attention(m, w, &layer->self, x, pages, caches, groups, n_groups, rows, record);
-  add_residual(m, w, &layer->self.norm, rows, "enc", n, "self", record);
-  x = sub_layer_input(m, w, &layer->ffn.norm, rows, "enc", n, "ffn", record);
-  feed_forward(m, w, &layer->ffn, x, rows, record);
-  add_residual(m, w, &layer->ffn.norm, rows, "enc", n, "ffn", record);
+static void encoder_layer(Pass *p, int32_t n) {
+  const Layer *layer = &p->m->encoder[n];
+  enter(p->record, "enc", n, "self");
+  const float *x = sub_layer_input(p, &layer->self.norm);
+  self_attention(p, &layer->self, x);
+  add_residual(p, &layer->self.norm);
+  enter(p->record, "enc", n, "ffn");
+  x = sub_layer_input(p, &layer->ffn.norm);
+  feed_forward(p, &layer->ffn, x);
+  add_residual(p, &layer->ffn.norm);
 }
 
-// The end of a tower: the last norm of a pre-norm model. What comes out stays in w->x.
-static void last_norm(const Model *m, Scratch *w, const Norm *norm, int32_t rows, const char *side, const char *name, Record *record) {
-  int32_t d = m->size[D_MODEL];
-  enter(record, side, -1, "");
-  if (record) append(append(record->place, side), ".norm");
-  if (m->size[NORM]) {
-    layer_norm(m, norm, w->x, rows, w->normed, record);
-    memcpy(w->x, w->normed, (size_t)rows * (size_t)d * sizeof(float));
-  }
-  enter(record, "", -1, "");
-  tap(record, name, -1, w->x, rows, d, d);
-}
+// A sentence to read, and where the decoder's layers keep the keys and values of its memory.
+typedef struct { const int32_t *ids; int32_t count; Cache *cross; } Source;
 
-// The encoder: the ids of some sentences -> their memories, row by row in w->x. Figure 1, left.
-static void encode(const Model *m, Scratch *w, Pages *pages, const int32_t *const *sources, const int32_t *lengths, int32_t n, Record *record) {
+// The encoder: the ids of some sentences -> their memories, row by row in p->x. Figure 1, left.
+static void encode(Pass *p, const Source *sources, int32_t n) {
+  const Model *m = p->m;
   int32_t rows = 0, longest = 0, d = m->size[D_MODEL];
-  for (int32_t i = 0; i < n; i++) rows += lengths[i], longest = lengths[i] > longest ? lengths[i] : longest;
-  make_room(m, w, rows, longest, record != NULL);
-  Cache *caches = need((size_t)n * sizeof *caches), **each = need((size_t)n * sizeof *each);
-  Group *groups = need((size_t)n * sizeof *groups);
-  for (int32_t i = 0, first = 0; i < n; first += lengths[i++]) {
-    each[i] = &caches[i];
-    groups[i] = (Group){first, lengths[i], -1, NULL, NULL};
-    embed(m, &m->source, m->source_positions, sources[i], lengths[i], 0, w->x + (size_t)first * (size_t)d, "src", record);
+  for (int32_t i = 0; i < n; i++) rows += sources[i].count, longest = sources[i].count > longest ? sources[i].count : longest;
+  begin_pass(p, rows, longest);
+  p->groups = with_room(p->groups, n, &p->groups_room, sizeof *p->groups);
+  p->n_groups = n;
+  Cache *caches = need((size_t)n * sizeof *caches);
+  enter(p->record, "src", -1, "");
+  for (int32_t i = 0, first = 0; i < n; first += sources[i++].count) {
+    p->groups[i] = (Group){first, sources[i].count, -1, &caches[i], NULL};
+    embed(p, &m->source, m->source_positions, sources[i].ids, &p->groups[i], 0);
   }
-  enter(record, "enc", -1, "");
-  tap(record, "in", -1, w->x, rows, d, d);
+  enter(p->record, "enc", -1, "");
+  tap(p->record, "in", -1, p->x, rows, d, d);
   for (int32_t l = 0; l < m->size[N_ENCODER_LAYERS]; l++) {
-    encoder_layer(m, w, l, pages, each, groups, n, rows, record);
-    for (int32_t i = 0; i < n; i++) cache_drop(pages, &caches[i]);
+    encoder_layer(p, l);
+    for (int32_t i = 0; i < n; i++) cache_drop(&p->pages, &caches[i]);
   }
-  last_norm(m, w, &m->encoder_norm, rows, "enc", "memory", record);
-  let_go(caches), let_go(each), let_go(groups);
+  enter(p->record, "enc", -1, "");
+  if (m->size[NORM]) norm_rows(p, &m->encoder_norm);
+  enter(p->record, "", -1, "");
+  tap(p->record, "memory", -1, p->x, rows, d, d);
+  let_go(caches);
 }
 
-// Cross-attention's keys and values of memories in w->x, made once a sentence: cross[i] has a cache for each layer.
-static void remember(const Model *m, Scratch *w, Pages *pages, Cache *const *cross, const int32_t *lengths, int32_t n, Record *record) {
-  int32_t rows = 0, e = m->size[N_HEADS] * m->size[D_HEAD];
-  for (int32_t i = 0; i < n; i++) rows += lengths[i];
-  for (int32_t l = 0; l < m->size[N_DECODER_LAYERS]; l++) {
-    enter(record, "dec", l, "cross");
-    Rows memory = make_rows(m, w, w->x, rows, m->size[D_MODEL], "y", record);
-    keys_and_values(m, w, &m->decoder[l].cross, &memory, rows, record);
-    for (int32_t i = 0, r = 0; i < n; i++)
-      for (int32_t t = 0; t < lengths[i]; t++, r++)
-        cache_add(pages, &cross[i][l], w->K + (size_t)r * (size_t)e, w->V + (size_t)r * (size_t)e);
+// Cross-attention's keys and values of the memories that `encode` has just made, once a sentence and layer.
+static void remember(Pass *p, const Source *sources) {
+  for (int32_t l = 0; l < p->m->size[N_DECODER_LAYERS]; l++) {
+    enter(p->record, "dec", l, "cross");
+    Rows memory = make_rows(p, p->x, p->rows, p->m->size[D_MODEL], "y");
+    for (int32_t g = 0; g < p->n_groups; g++) p->groups[g].keys = &sources[g].cross[l];
+    keys_and_values(p, &p->m->decoder[l].cross, &memory);
   }
 }
 
-// Tokens that one hypothesis decodes now: what they follow is in its caches, one for each layer.
-typedef struct { const int32_t *ids; int32_t count; Cache *self; const Cache *cross; float *looked; } Decoding;
+// Tokens that one hypothesis decodes now: what they follow is in its caches, one for each layer. `looked` gets a row of
+// attention for each, or is NULL.
+typedef struct { const int32_t *ids; int32_t count; Cache *self, *cross; float *looked; } Decoding;
 
 // Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1.
-static void decoder_layer(const Model *m, Scratch *w, int32_t n, Pages *pages, const Decoding *some, Group *groups, Cache **caches, int32_t n_groups,
-                          int32_t rows, Record *record) {
-  const Layer *layer = &m->decoder[n];
-  for (int32_t g = 0; g < n_groups; g++) {
-    caches[g] = &some[g].self[n];
-    groups[g].before = caches[g]->length;
-    groups[g].looked = NULL;
+static void decoder_layer(Pass *p, int32_t n, const Decoding *some) {
+  const Layer *layer = &p->m->decoder[n];
+  int is_last = n == p->m->size[N_DECODER_LAYERS] - 1;
+  for (int32_t g = 0; g < p->n_groups; g++)
+    p->groups[g] = (Group){p->groups[g].first, some[g].count, some[g].self[n].length, &some[g].self[n], NULL};
+  enter(p->record, "dec", n, "self");
+  const float *x = sub_layer_input(p, &layer->self.norm);
+  self_attention(p, &layer->self, x);
+  add_residual(p, &layer->self.norm);
+  if (has_encoder(p->m)) {
+    for (int32_t g = 0; g < p->n_groups; g++)
+      p->groups[g] = (Group){p->groups[g].first, some[g].count, -1, &some[g].cross[n], is_last ? some[g].looked : NULL};
+    enter(p->record, "dec", n, "cross");
+    x = sub_layer_input(p, &layer->cross.norm);
+    cross_attention(p, &layer->cross, x);
+    add_residual(p, &layer->cross.norm);
   }
-  const float *x = sub_layer_input(m, w, &layer->self.norm, rows, "dec", n, "self", record);
-  self_attention(m, w, &layer->self, x, pages, caches, groups, n_groups, rows, record);
-  add_residual(m, w, &layer->self.norm, rows, "dec", n, "self", record);
-  if (has_encoder(m)) {
-    x = sub_layer_input(m, w, &layer->cross.norm, rows, "dec", n, "cross", record);
-    for (int32_t g = 0; g < n_groups; g++)
-      groups[g] = (Group){groups[g].first, groups[g].rows, -1, &some[g].cross[n], n == m->size[N_DECODER_LAYERS] - 1 ? some[g].looked : NULL};
-    Rows made = make_rows(m, w, x, rows, m->size[D_MODEL], "x", record);
-    project(m, w, &layer->cross.Q, &made, rows, w->Q, "Q", m->size[N_HEADS], record);
-    attend_all(m, w, &layer->cross, groups, n_groups, rows, record);
-    add_residual(m, w, &layer->cross.norm, rows, "dec", n, "cross", record);
-  }
-  x = sub_layer_input(m, w, &layer->ffn.norm, rows, "dec", n, "ffn", record);
-  feed_forward(m, w, &layer->ffn, x, rows, record);
-  add_residual(m, w, &layer->ffn.norm, rows, "dec", n, "ffn", record);
+  enter(p->record, "dec", n, "ffn");
+  x = sub_layer_input(p, &layer->ffn.norm);
+  feed_forward(p, &layer->ffn, x);
+  add_residual(p, &layer->ffn.norm);
 }
 
-// The decoder: new tokens of some hypotheses -> one row for each, in w->x. Figure 1, right.
-static void decode(const Model *m, Scratch *w, Pages *pages, const Decoding *some, int32_t n, Record *record) {
+// The decoder: new tokens of some hypotheses -> one row for each, in p->x. Figure 1, right.
+static void decode(Pass *p, const Decoding *some, int32_t n) {
+  const Model *m = p->m;
   int32_t rows = 0, keys = 0, d = m->size[D_MODEL];
   for (int32_t g = 0; g < n; g++) {
     int32_t written = some[g].self[0].length + some[g].count, read = some[g].cross ? some[g].cross[0].length : 0;
@@ -282,32 +279,30 @@ static void decode(const Model *m, Scratch *w, Pages *pages, const Decoding *som
     keys = written > keys ? written : keys;
     keys = read > keys ? read : keys;
   }
-  make_room(m, w, rows, keys, record != NULL);
-  Group *groups = need((size_t)n * sizeof *groups);
-  Cache **caches = need((size_t)n * sizeof *caches);
+  begin_pass(p, rows, keys);
+  p->groups = with_room(p->groups, n, &p->groups_room, sizeof *p->groups);
+  p->n_groups = n;
+  enter(p->record, "tgt", -1, "");
   for (int32_t g = 0, first = 0; g < n; first += some[g++].count) {
-    groups[g] = (Group){first, some[g].count, 0, NULL, NULL};
-    embed(m, &m->target, m->target_positions, some[g].ids, some[g].count, some[g].self[0].length, w->x + (size_t)first * (size_t)d, "tgt", record);
+    p->groups[g] = (Group){.first = first, .rows = some[g].count};
+    embed(p, &m->target, m->target_positions, some[g].ids, &p->groups[g], some[g].self[0].length);
   }
-  enter(record, "dec", -1, "");
-  tap(record, "in", -1, w->x, rows, d, d);
-  for (int32_t l = 0; l < m->size[N_DECODER_LAYERS]; l++) decoder_layer(m, w, l, pages, some, groups, caches, n, rows, record);
-  last_norm(m, w, &m->decoder_norm, rows, "dec", "dec.out", record);
-  let_go(groups), let_go(caches);
+  enter(p->record, "dec", -1, "");
+  tap(p->record, "in", -1, p->x, rows, d, d);
+  for (int32_t l = 0; l < m->size[N_DECODER_LAYERS]; l++) decoder_layer(p, l, some);
+  enter(p->record, "dec", -1, "");
+  if (m->size[NORM]) norm_rows(p, &m->decoder_norm);
+  tap(p->record, "out", -1, p->x, rows, d, d);
 }
 
-// One number for each word of the vocabulary: x W_out + b, where W_out may be the embedding, transposed. §3.4. A row of
-// `to` is filled up to whole lanes with -infinity.
-static int32_t logits_width(const Model *m) { return in_lanes(m->out.out); }
-
-static void logits(const Model *m, Scratch *w, const float *x, int32_t rows, float *to, Record *record) {
-  int32_t width = logits_width(m), n = m->out.out;
-  Rows made = make_rows(m, w, x, rows, m->size[D_MODEL], "x", record);
-  float *product = record && m->size[WHOLE_NUMBERS] ? need((size_t)rows * (size_t)width * sizeof *product) : NULL;
-  linear(&m->out, &made, rows, to, width, product);
+// x W_out + b, where W_out may be the embedding, transposed. §3.4. Rows of `to` are filled up with -infinity.
+static void logits(Pass *p, const float *x, int32_t rows, float *to) {
+  int32_t width = logits_width(p->m), n = p->m->out.out;
+  int exact = p->record && p->m->size[WHOLE_NUMBERS];
+  Rows made = make_rows(p, x, rows, p->m->size[D_MODEL], "x");
+  linear(&p->m->out, &made, rows, to, width, exact ? p->product : NULL);
   for (int32_t r = 0; r < rows; r++)
     for (int32_t v = n; v < width; v++) to[(size_t)r * (size_t)width + (size_t)v] = -INFINITY;
-  if (product) tap(record, "logits.product", -1, product, rows, n, width);
-  let_go(product);
-  tap(record, "logits", -1, to, rows, n, width);
+  if (exact) tap(p->record, "logits.product", -1, p->product, rows, n, width);
+  tap(p->record, "logits", -1, to, rows, n, width);
 }

@@ -10,8 +10,9 @@ The rest can be undone exactly, and decoding undoes it:
 
 3. an escape, so that no text can imitate a token that means something else. The noncharacter U+FDD0, which Unicode
    reserves for use inside programs, is followed by a digit: `0` for itself, `1` for a real `▁`, `2` as a wedge that
-   keeps the names of special tokens (`<s>`) and bytes (`<0x41>`) from being read as such;
-4. a space becomes `▁`, and one `▁` is put before the text, so that a word has the same token everywhere (`▁Hello`).
+   keeps the names of special tokens (`<s>`) and bytes (`<0x41>`) from being read as such, `3` and `4` as `⇧` and `⇪`;
+4. a space becomes `▁`, and one `▁` is put before the text, so that a word has the same token everywhere (`▁Hello`);
+5. with case tokens, capital letters become small ones with a mark before them (case.py).
 
 So `decode(encode(text)) == normalise(text)` for every text that is valid Unicode, except for the word tokenizer, which
 forgets white space and unknown words.
@@ -22,12 +23,12 @@ from collections.abc import Iterable
 from tokenizers import Regex, decoders, normalizers, pre_tokenizers
 
 from vidrio.errors import TokenizerError
+from vidrio.text.tokens import case
 
 SPACE = "▁"  # U+2581, as SentencePiece writes a space
 ESCAPE = "\ufdd0"
+MARKS = {case.CAPITAL: "3", case.CAPITALS: "4"}  # and what escapes one that stands in a text
 
-# Where a token may never reach across: letters join letters, a digit joins nothing, signs join signs.
-PRE_TOKENS = rf"{SPACE}?[\p{{L}}\p{{M}}'’]+|{SPACE}?\p{{N}}|{SPACE}?[^\p{{L}}\p{{M}}\p{{N}}'’{SPACE}]+|{SPACE}"
 WORDS = r"[\p{L}\p{M}\p{N}_]+(?:['’-][\p{L}\p{M}\p{N}_]+)*|[^\s\p{L}\p{M}\p{N}_]"
 
 
@@ -49,9 +50,12 @@ def valid(text: str) -> str:
     return text
 
 
-def normalizer(kind: str, names: Iterable[str], *, lowercase: bool) -> normalizers.Normalizer:
-    """Steps 1 to 4 for one kind of tokenizer; `names` are the special tokens that no text may imitate."""
+def normalizer(kind: str, names: Iterable[str], *, lowercase: bool, cased: str = "") -> normalizers.Normalizer:
+    """Steps 1 to 5 for one kind of tokenizer; `names` are the special tokens that no text may imitate, `cased` the
+    small letters whose capitals have marks."""
     steps = [*_lossy(lowercase), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]
+    if cased:
+        steps += [normalizers.Replace(mark, f"{ESCAPE}{digit}") for mark, digit in MARKS.items()]
     guarded = list(names)
     if kind != "word":
         steps.append(normalizers.Replace(SPACE, f"{ESCAPE}1"))
@@ -63,19 +67,26 @@ def normalizer(kind: str, names: Iterable[str], *, lowercase: bool) -> normalize
         steps.append(normalizers.Replace(" ", SPACE))
     if kind == "bpe":
         steps.append(normalizers.Prepend(SPACE))
-    return normalizers.Sequence(steps)
+    return normalizers.Sequence([*steps, *case.marking(cased)])
 
 
-def pre_tokenizer(kind: str) -> pre_tokenizers.PreTokenizer:
-    """Where a text is split before tokens are looked for."""
+def pre_tokenizer(kind: str, *, cased: bool = False) -> pre_tokenizers.PreTokenizer:
+    """Where a text is split before tokens are looked for: letters join letters, a digit and a mark of capitals join
+    nothing, signs join signs."""
     if kind == "word":
         words = pre_tokenizers.Split(Regex(WORDS), "isolated")
         return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(r"\s+"), "removed"), words])
-    return pre_tokenizers.Split(Regex(PRE_TOKENS), "isolated")
+    marks = "".join(MARKS) if cased else ""
+    alone = f"[{marks}]|" if marks else ""
+    letters, other = case.LETTERS, rf"[^{case.LETTERS}\p{{N}}{SPACE}{marks}]"
+    return pre_tokenizers.Split(
+        Regex(rf"{alone}{SPACE}?[{letters}]+|{SPACE}?\p{{N}}|{SPACE}?{other}+|{SPACE}"), "isolated"
+    )
 
 
-def decoder(kind: str) -> decoders.Decoder:
-    """Steps 3 and 4 backwards; bytes that are no UTF-8 (only a model can produce them) become U+FFFD."""
+def decoder(kind: str, *, cased: bool = False) -> decoders.Decoder:
+    """Steps 3 and 4 backwards; bytes that are no UTF-8 (only a model can produce them) become U+FFFD. With case tokens,
+    `with_capitals` does the rest."""
     unescape = [
         decoders.Replace(f"{ESCAPE}2", ""),
         decoders.Replace(f"{ESCAPE}1", SPACE),
@@ -87,9 +98,19 @@ def decoder(kind: str) -> decoders.Decoder:
         open_ = decoders.Replace(Regex(r"(?<=[¿¡(\[{«“]) "), "")
         return decoders.Sequence([*join, close, open_, *unescape])
     steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *unescape]
+    if cased:
+        return decoders.Sequence(steps[:-1])
     if kind == "bpe":
         steps.insert(3, decoders.Strip(" ", 1, 0))
     return decoders.Sequence(steps)
+
+
+def with_capitals(text: str) -> str:
+    """What `decoder` makes of a text with case tokens, with its capitals and without the space put before it."""
+    text = case.restore(text).removeprefix(" ")
+    for mark, digit in MARKS.items():
+        text = text.replace(f"{ESCAPE}{digit}", mark)
+    return text.replace(f"{ESCAPE}0", ESCAPE)
 
 
 def _lossy(lowercase: bool) -> list[normalizers.Normalizer]:

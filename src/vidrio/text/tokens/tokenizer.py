@@ -22,7 +22,8 @@ from vidrio.model.config import ModelConfig, SpecialIds
 from vidrio.model.files import LARGEST_JSON, sha256, write_atomically
 from vidrio.model.folder import TOKENIZERS, check_files
 from vidrio.text.tokens import vocabulary
-from vidrio.text.tokens.normalise import SPACE, pre_tokenizer, valid
+from vidrio.text.tokens.case import CAPITAL
+from vidrio.text.tokens.normalise import MARKS, SPACE, pre_tokenizer, valid, with_capitals
 from vidrio.text.tokens.sentence_pieces import BEGINNING, Encoding, SentencePieces
 from vidrio.text.tokens.spans import exact_spans
 from vidrio.text.tokens.special import NONE, special_ids, told_special_ids
@@ -75,13 +76,17 @@ class Tokenizer:
         names: SpecialNames | None = None,
         lowercase: bool = False,
         coverage: float = 0.9999,
+        case_tokens: bool = False,
     ) -> "Tokenizer":
         """Learn a tokenizer of `kind` bpe or word with at most `size` tokens.
 
         Characters that make up the rarest 1 - `coverage` of the texts get no token of their own: bytes stand for them.
+        With `case_tokens`, a vocabulary of bpe holds words in small letters only, and marks for capitals (case.py).
         """
         names = names or SpecialNames()
-        engine = vocabulary.learn(texts, kind, size, names=names, lowercase=lowercase, coverage=coverage)
+        engine = vocabulary.learn(
+            texts, kind, size, names=names, lowercase=lowercase, coverage=coverage, case_tokens=case_tokens
+        )
         return Tokenizer(engine, special_ids(engine, names))
 
     @staticmethod
@@ -169,6 +174,11 @@ class Tokenizer:
         return not isinstance(self._engine.model, models.BPE | models.Unigram)
 
     @cached_property
+    def has_case_tokens(self) -> bool:
+        """Whether capitals have tokens of their own: ⇧ and ⇪ (case.py)."""
+        return not self.sentence_pieces and self.id(CAPITAL) is not None and self.prepared("A") == f"{CAPITAL}{SPACE}a"
+
+    @cached_property
     def byte_ids(self) -> frozenset[int]:
         """The tokens that stand for one byte each."""
         return frozenset(i for token in BYTES if (i := self.id(token)) is not None)
@@ -216,8 +226,9 @@ class Tokenizer:
         """Whether a text has the tokens of its words, each with the space before it: so it is in files of our own."""
         if self.of_whole_words or isinstance(self._engine, SentencePieces):
             return False
-        mine, ours = (one.__getstate__() for one in (self._engine.pre_tokenizer, pre_tokenizer("bpe")))  # as JSON
-        return bool(mine == ours and self.prepared("a") == f"{SPACE}a")
+        ours = pre_tokenizer("bpe", cased=self.has_case_tokens)
+        same = self._engine.pre_tokenizer.__getstate__() == ours.__getstate__()  # as JSON
+        return bool(same and self.prepared("a") == f"{SPACE}a")
 
     @cached_property
     def _count_word(self) -> Callable[[str], int]:
@@ -242,9 +253,13 @@ class Tokenizer:
         A character written as bytes has several pieces, all with its place.
         """
         encoding = self._encode(text)
-        spans = exact_spans(text, encoding.tokens, encoding.offsets)
-        if spans and encoding.tokens[0] == SPACE and self.kind in ("bpe", "unigram"):
+        tokens, marks = encoding.tokens, MARKS if self.has_case_tokens else ()
+        shown = [i for i, token in enumerate(tokens) if token not in marks]
+        spans = exact_spans(text, [tokens[i] for i in shown], [encoding.offsets[i] for i in shown])
+        if spans and tokens[shown[0]] == SPACE and self.kind in ("bpe", "unigram"):
             spans[0] = (0, 0)  # the space put before the text
+        for i in (i for i, token in enumerate(tokens) if token in marks):
+            spans.insert(i, (spans[i][0], spans[i][0]))  # nothing of the text, right before what it marks
         return [
             Piece(i, token, start, end, i == self.special.unk)
             for i, token, (start, end) in zip(encoding.ids, encoding.tokens, spans, strict=True)
@@ -253,7 +268,8 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids. Padding, start and end are left out; an unknown token is shown by its name."""
         with _library():
-            return str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
+            text = str(self._engine.decode(self._shown(ids), skip_special_tokens=False))
+        return with_capitals(text) if self.has_case_tokens else text
 
     def decode_batch(self, many: Iterable[Sequence[int]]) -> list[str]:
         """`decode` for many, on all cores."""
@@ -264,7 +280,8 @@ class Tokenizer:
 
         shown = [ids if is_shown(ids) else self._shown(ids) for ids in many]
         with _library():
-            return list(self._engine.decode_batch(shown, skip_special_tokens=False))
+            texts = list(self._engine.decode_batch(shown, skip_special_tokens=False))
+        return list(map(with_capitals, texts)) if self.has_case_tokens else texts
 
     def id(self, token: str) -> int | None:
         """The id of a token, None if the vocabulary does not hold it."""

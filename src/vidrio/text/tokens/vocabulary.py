@@ -15,13 +15,18 @@ import tokenizers
 from tokenizers import AddedToken, Regex, models, normalizers, processors, trainers
 
 from vidrio.errors import TokenizerError
-from vidrio.text.tokens.normalise import SPACE, decoder, literal, normalise, normalizer, pre_tokenizer, valid
+from vidrio.text.tokens import case
+from vidrio.text.tokens.normalise import MARKS, SPACE, decoder, literal, normalise, normalizer, pre_tokenizer, valid
 
 KINDS = ("word", "bpe")
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 LARGEST_VOCABULARY = 1_000_000
 MOST_TEXTS = 2_000_000  # to learn from, held in memory; more are thinned out evenly
 _ROUND = 10_000
+
+# Signs and letters of European names that every vocabulary of this size or more holds, however rare in its texts.
+ROOM_FOR_MORE = 4_000
+MORE_LETTERS = "€£¥‘’“”«»–—…•×°¿¡ªº§àâäåãæçèêëìîïñòôöõøœùûüýÿßčćđěłńřśšžźżőű"
 
 
 class SpecialNames(NamedTuple):
@@ -37,7 +42,14 @@ class SpecialNames(NamedTuple):
 
 
 def learn(
-    texts: Iterable[str], kind: str, size: int, *, names: SpecialNames, lowercase: bool, coverage: float
+    texts: Iterable[str],
+    kind: str,
+    size: int,
+    *,
+    names: SpecialNames,
+    lowercase: bool,
+    coverage: float,
+    case_tokens: bool = False,
 ) -> tokenizers.Tokenizer:
     """A tokenizer of at most `size` tokens; fewer where the texts do not hold so many."""
     check(kind, size, names)
@@ -54,7 +66,15 @@ def learn(
         return of_words([*names.given(), *frequent][:size], names, lowercase=lowercase)
 
     room = size - len(names.given()) - len(BYTES)
-    letters, rare = alphabet(sample, lowercase=lowercase, coverage=coverage)
+    counts = occurrences(sample, lowercase=lowercase)
+    letters, rare = alphabet(case.in_small_letters(counts) if case_tokens else counts, coverage)
+    if size >= ROOM_FOR_MORE:
+        letters = list(dict.fromkeys([*letters, *MORE_LETTERS]))
+        rare = "".join(letter for letter in rare if letter not in MORE_LETTERS)
+    if case_tokens:
+        engine.normalizer = normalizer(kind, names.given(), lowercase=lowercase, cased="".join(letters))
+        engine.pre_tokenizer = pre_tokenizer(kind, cased=True)
+        letters, rare = [*MARKS, *letters], rare + "".join(map(case.capital_of, rare))
     if room < len(letters):
         raise TokenizerError(
             f"a vocabulary of {size} tokens is too small for these texts",
@@ -66,7 +86,7 @@ def learn(
     vocabulary = [*names.given(), *BYTES, *letters, *dict.fromkeys(a + b for a, b in merges)]
     ids = {token: i for i, token in enumerate(vocabulary)}
     engine.model = models.BPE(ids, merges, unk_token=names.unk, byte_fallback=True, fuse_unk=False)
-    return finish(engine, kind, names)
+    return finish(engine, kind, names, cased=case_tokens)
 
 
 def of_words(words: list[str], names: SpecialNames, *, lowercase: bool) -> tokenizers.Tokenizer:
@@ -80,9 +100,11 @@ def of_words(words: list[str], names: SpecialNames, *, lowercase: bool) -> token
     return finish(engine, "word", names)
 
 
-def finish(engine: tokenizers.Tokenizer, kind: str, names: SpecialNames) -> tokenizers.Tokenizer:
+def finish(
+    engine: tokenizers.Tokenizer, kind: str, names: SpecialNames, *, cased: bool = False
+) -> tokenizers.Tokenizer:
     """Write down, in the file's own terms, how to decode and which tokens are special."""
-    engine.decoder = decoder(kind)
+    engine.decoder = decoder(kind, cased=cased)
     engine.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.given()])
     edges = [(name, engine.token_to_id(name)) for name in (names.start, names.end) if name is not None]
     single = [part for part in (names.start, "$A", names.end) if part is not None]
@@ -124,16 +146,20 @@ def thin(texts: Iterable[str], most: int) -> list[str]:
     return kept
 
 
-def alphabet(texts: list[str], *, lowercase: bool, coverage: float) -> tuple[list[str], str]:
-    """The characters to give a token of their own, frequent first, and the rare ones that are left to bytes."""
+def occurrences(texts: list[str], *, lowercase: bool) -> Counter[str]:
+    """How often each character occurs in the texts, a space counted as what it is written as."""
     import numpy as np
 
-    occurrences = np.zeros(sys.maxunicode + 1, dtype=np.int64)
+    times = np.zeros(sys.maxunicode + 1, dtype=np.int64)
     for i in range(0, len(texts), _ROUND):
         text = normalise("".join(texts[i : i + _ROUND]), lowercase=lowercase).replace(" ", SPACE)
-        occurrences += np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), minlength=len(occurrences))
-    counts = Counter({chr(code): int(occurrences[code]) for code in np.flatnonzero(occurrences)})
-    counts[SPACE] += counts.total()  # always kept, it may stand before every word
+        times += np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), minlength=len(times))
+    return Counter({chr(code): int(times[code]) for code in np.flatnonzero(times)})
+
+
+def alphabet(counts: Counter[str], coverage: float) -> tuple[list[str], str]:
+    """The characters to give a token of their own, frequent first, and the rare ones that are left to bytes."""
+    counts = counts + Counter({SPACE: counts.total()})  # always a token, since it may stand before every word
     ordered = sorted(counts, key=lambda letter: (-counts[letter], letter))
     needed, covered = coverage * counts.total(), 0
     for i, letter in enumerate(ordered):

@@ -1,0 +1,35 @@
+"""The tokenizer of the English–Spanish models: one for both languages and both directions, with case tokens.
+
+    python tokens.py TRAIN ALONE TO    # pairs and sentences of one language alone; a tokenizer.json
+
+What people write most (Tatoeba, the written pairs) counts twice. SYMBOLS and the tag of pairs that a model translated
+are written into the texts often enough to be tokens of their own.
+"""
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from corpora import SYMBOLS, TRANSLATED, read
+from vidrio.text.tokens.tokenizer import Tokenizer
+
+SIZE = 8_000
+TWICE = ("tatoeba", "written")
+ONCE = ("general", "books", "stories", "more", "talk", "voices", "dictionary", "terms", "light")
+ALONE = 120_000  # sentences of each language
+
+
+def texts(train: Path, alone: Path) -> Iterator[str]:
+    for corpus in (*TWICE, *TWICE, *ONCE):
+        for pair in read(train / f"{corpus}.tsv"):
+            yield from pair
+    for language in ("en", "es"):
+        sentences = (alone / f"{language}.txt").read_text(encoding="utf-8").splitlines()
+        yield from random.Random(language).sample(sentences, min(len(sentences), ALONE))
+    yield from [" ".join([*SYMBOLS, TRANSLATED])] * 2_000
+
+
+if __name__ == "__main__":
+    train, alone, to = map(Path, sys.argv[1:])
+    Tokenizer.learn(texts(train, alone), size=SIZE, case_tokens=True, coverage=0.99995).save(to)
