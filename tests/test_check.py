@@ -14,10 +14,9 @@ from traced import CHOICES, make_machine, make_trace
 from vidrio import cli
 from vidrio.errors import AddressError, ModelError
 from vidrio.glass.arrays import recomputed
-from vidrio.glass.cells import Cells
 from vidrio.glass.checking import check, check_following, check_steps, chosen, recomputed_names
 from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
-from vidrio.glass.expressions import bounded
+from vidrio.glass.expressions import PRECISIONS, bounded
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.receipts import At, expression
 from vidrio.glass.stored import check_file, stored
@@ -62,11 +61,10 @@ def test_whole_arrays_are_what_receipts_say_of_each_number(dtype: type, arithmet
     generator = np.random.default_rng(1)
     for choice in CHOICES:
         trace = make_trace(choice, dtype, arithmetic)
-        cells = Cells(trace)
         for name in recomputed_names(trace):
             value, tolerance = recomputed(trace, name)
             place = tuple(int(generator.integers(n)) for n in value.shape)
-            again, bound = bounded(expression(cells, trace.stages[name], place), cells.precision)
+            again, bound = bounded(expression(trace, trace.stages[name], place), PRECISIONS[trace.machine.dtype.name])
             assert float(value[place]) == pytest.approx(again, rel=1e-15, nan_ok=True), name
             assert float(tolerance[place]) == pytest.approx(bound, rel=0.02), name
 

@@ -6,20 +6,29 @@ product, each number by itself, from Python floats.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
-from vidrio.glass.expressions import PRECISIONS, Expression, Long, Number, Row, apply, evaluate, exponential, where
+from vidrio.glass.expressions import (
+    PRECISIONS,
+    Expression,
+    Long,
+    Number,
+    Precision,
+    Row,
+    apply,
+    evaluate,
+    exponential,
+    where,
+)
 from vidrio.glass.maths import Array
 
 Place = tuple[int, ...]
 Pattern = tuple[int | None, ...]  # a place with an axis left free
 Facts = Iterator[tuple[str, float]]
-
-MOST_HELD = 4_000_000  # numbers kept as Python floats: a large model's columns must not fill the memory
 
 
 @dataclass(frozen=True)
@@ -56,48 +65,6 @@ class Source(Protocol):
     def axis_tokens(self, name: str, axis: str) -> Sequence[str]: ...
 
 
-@dataclass
-class Cells:
-    """Reads the numbers of one trace; rows and sums over them are fetched and worked out once."""
-
-    trace: Source
-    arrays: dict[str, Array] = field(default_factory=dict)
-    rows: dict[tuple[str, Pattern], Row] = field(default_factory=dict)
-    sums: dict[tuple[str, Pattern], Long] = field(default_factory=dict)
-    held: int = 0
-
-    def __post_init__(self) -> None:
-        of_a_parameter = next(iter(self.trace.machine.parameters.values())).dtype
-        self.precision = PRECISIONS[of_a_parameter.name]
-
-    def array(self, name: str) -> Array:
-        if name not in self.arrays:
-            self.arrays[name] = self.trace.array(name)
-        return self.arrays[name]
-
-    def number(self, name: str, place: Place) -> Number:
-        return Number(self.array(name)[place].item(), (name, place))
-
-    def row(self, name: str, pattern: Pattern) -> Row:
-        row = self.rows.get((name, pattern))
-        if row is None:
-            if self.held > MOST_HELD:
-                self.rows.clear()
-                self.sums.clear()
-                self.held = 0
-            values = self.array(name)[tuple(slice(None) if p is None else p for p in pattern)].tolist()
-            row = self.rows[name, pattern] = Row(name, pattern, values)
-            self.held += len(row)
-        return row
-
-    def exps(self, row: Row, *, shifted: bool) -> Long:
-        """The sum of the exponentials of a row; `shifted`: with its maximum taken off first."""
-        if (row.name, row.place) not in self.sums:
-            shift = Number(row.maximum, symbol="max") if shifted else None
-            self.sums[row.name, row.place] = Long("exp", row, shift)
-        return self.sums[row.name, row.place]
-
-
 @lru_cache(maxsize=256)
 def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
     """The index letters of the inputs and of the number itself; without the rows where there is only one row.
@@ -114,20 +81,36 @@ def letters(indices: str, rank: int) -> tuple[tuple[str, ...], str]:
 
 @dataclass(frozen=True)
 class Making:
-    """One number that is to be written down: where it stands, and where to read its inputs."""
+    """One number that is to be written down (or all of them: arrays.py): where it stands, where to read its inputs."""
 
-    cells: Cells
+    trace: Source
     stage: Stage
-    place: Place
+    place: Any  # a place; for all numbers at once, an array of places for each axis
 
     @property
     def config(self) -> Any:
-        return self.cells.trace.machine.config
+        return self.trace.machine.config
+
+    @property
+    def precision(self) -> Precision:
+        return PRECISIONS[self.trace.machine.dtype.name]
+
+    def number(self, name: str, place: Place) -> Number:
+        return Number(self.trace.array(name)[place].item(), (name, place))
+
+    def row(self, name: str, pattern: Pattern) -> Row:
+        values = self.trace.array(name)[tuple(slice(None) if p is None else p for p in pattern)]
+        return Row(name, pattern, values.tolist())
 
     def token_at(self, i: int) -> str:
         """How to tell of index i of the last axis: with its token, if it stands for one."""
-        tokens = self.cells.trace.axis_tokens(self.stage.address, self.stage.axes[-1]) if self.stage.axes else ()
+        tokens = self.trace.axis_tokens(self.stage.address, self.stage.axes[-1]) if self.stage.axes else ()
         return f", at index {i}" + (f" {tokens[i]!r}" if i < len(tokens) else "")
+
+
+def exps(row: Row, *, shifted: bool) -> Long:
+    """The sum of the exponentials of a row; `shifted`: with its maximum taken off first."""
+    return Long("exp", row, Number(row.maximum, symbol="max") if shifted else None)
 
 
 def inputs_of(m: Making, indices: str) -> list[Number | Row]:
@@ -137,11 +120,11 @@ def inputs_of(m: Making, indices: str) -> list[Number | Row]:
     wanted, made = letters(indices, len(m.place))
     at: dict[str, int] = dict(zip(made, m.place, strict=True))
     if "p" in indices:
-        at["p"] = int(m.cells.array(m.stage.inputs[1])[at["i"]])
+        at["p"] = int(m.trace.array(m.stage.inputs[1])[at["i"]])
     found: list[Number | Row] = []
     for name, axes in zip(m.stage.inputs, wanted, strict=False):  # a projection's bias may be missing
         pattern = tuple([at.get(axis) for axis in axes])
-        found.append(m.cells.row(name, pattern) if None in pattern else m.cells.number(name, pattern))  # type: ignore[arg-type]
+        found.append(m.row(name, pattern) if None in pattern else m.number(name, pattern))  # type: ignore[arg-type]
     return found
 
 
@@ -151,7 +134,7 @@ def inputs_of(m: Making, indices: str) -> list[Number | Row]:
 
 def itself(m: Making) -> Expression:
     """A trained number, a token's id, or the search's choice: not computed."""
-    return m.cells.number(m.stage.address, m.place)
+    return m.number(m.stage.address, m.place)
 
 
 def copy(m: Making, x: Number) -> Expression:
@@ -202,9 +185,9 @@ def hidden(m: Making, x: Number, *, by: Number) -> Expression:
 
 def share(m: Making, row: Row, *, shifted: bool) -> Expression:
     """Of a softmax: exp(x) / Σ exp(x)."""
-    exps = m.cells.exps(row, shifted=shifted)
-    shift = exps.other if isinstance(exps.other, Number) else None
-    return exponential(row.pick(m.place[-1]), shift) / exps
+    total = exps(row, shifted=shifted)
+    shift = total.other if isinstance(total.other, Number) else None
+    return exponential(row.pick(m.place[-1]), shift) / total
 
 
 def divided_by_length(row: Row, sum_: Expression) -> Expression:
@@ -237,7 +220,7 @@ def swish(m: Making, x: Number) -> Expression:
 
 def concat(m: Making) -> Expression:
     (row, column), d_head = m.place, m.config.d_head
-    return m.cells.number(m.stage.inputs[column // d_head], (row, column % d_head))
+    return m.number(m.stage.inputs[column // d_head], (row, column % d_head))
 
 
 def scale_of_rows(m: Making, row: Row) -> Expression:
@@ -272,7 +255,7 @@ def restore(m: Making, product: Number, x_scale: Number, W_scale: Number, b: Num
 def log_softmax_of_choice(m: Making, row: Row, token: Number) -> Expression:
     """log of exp(x) / Σ exp(x), without the quotient."""
     chosen, largest = row.pick(token.value), Number(row.maximum, symbol="max")
-    return chosen - largest - apply("log", m.cells.exps(row, shifted=True))
+    return chosen - largest - apply("log", exps(row, shifted=True))
 
 
 # --- what a receipt tells besides -------------------------------------------------------------------------------------
@@ -289,12 +272,11 @@ def facts_of_softmax(m: Making, row: Row, *, shifted: bool) -> Facts:
     hidden = sum(value == -math.inf for value in row.values)
     if hidden:
         yield "hidden by the mask: terms that are exp(−∞) = 0", hidden
-    exps = m.cells.exps(row, shifted=shifted)
-    yield f"the sum of the {len(row)} terms", evaluate(exps, m.cells.precision)
+    yield f"the sum of the {len(row)} terms", evaluate(exps(row, shifted=shifted), m.precision)
 
 
 def facts_of_variance(m: Making, row: Row, mean: Number) -> Facts:
-    yield "Σ (x − mean)²", evaluate(Long("square", row, mean), m.cells.precision)
+    yield "Σ (x − mean)²", evaluate(Long("square", row, mean), m.precision)
     yield "N, which divides it (not N − 1)", len(row)
 
 
@@ -303,7 +285,7 @@ def facts_of_normalise(m: Making, *inputs: Number) -> Facts:
 
 
 def facts_of_gain_and_bias(m: Making, normed: Number, gain: Number, bias: Number) -> Facts:
-    yield from facts_of_norm(m, m.cells.trace.stages[m.stage.inputs[0]].inputs)
+    yield from facts_of_norm(m, m.trace.stages[m.stage.inputs[0]].inputs)
     yield "normed = (x − mean) / √(var + ε)", normed.value
     yield "gain γ", gain.value
     yield "bias β", bias.value
@@ -312,16 +294,16 @@ def facts_of_gain_and_bias(m: Making, normed: Number, gain: Number, bias: Number
 def facts_of_norm(m: Making, inputs: tuple[str, ...]) -> Facts:
     """Of the row that is normalised: the addresses of x, mean and var."""
     (x, mean, var), row = inputs, m.place[:1]
-    mean_of_row = m.cells.number(mean, row)
+    mean_of_row = m.number(mean, row)
     yield "mean", mean_of_row.value
-    yield from facts_of_variance(m, m.cells.row(x, (*row, None)), mean_of_row)
-    variance, epsilon = m.cells.number(var, row).value, m.config.norm_epsilon
+    yield from facts_of_variance(m, m.row(x, (*row, None)), mean_of_row)
+    variance, epsilon = m.number(var, row).value, m.config.norm_epsilon
     yield "var", variance
     yield "ε, inside the root", epsilon
     yield "√(var + ε)", math.sqrt(variance + epsilon) if variance + epsilon >= 0 else math.nan
 
 
 def facts_of_choice(m: Making) -> Facts:
-    token, row = int(m.cells.array(m.stage.address)[m.place]), m.cells.row(m.stage.inputs[0], (*m.place, None))
+    token, row = int(m.trace.array(m.stage.address)[m.place]), m.row(m.stage.inputs[0], (*m.place, None))
     yield "its probability", row.values[token]
     yield "its rank by probability, 1 being the likeliest", 1 + sum(p > row.values[token] for p in row.values)

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from vidrio.glass import expressions, notations
-from vidrio.glass.cells import Cells, Making, Place, Stage, inputs_of, letters
-from vidrio.glass.expressions import Expression, Number, Precision, bounded, evaluate, leaves, replaced
+from vidrio.glass.cells import Making, Place, Stage, inputs_of, letters
+from vidrio.glass.expressions import PRECISIONS, Expression, Number, Precision, bounded, evaluate, leaves, replaced
 from vidrio.glass.maths import Array
 from vidrio.glass.trace import Address, Trace
 from vidrio.glass.words import without_head
@@ -66,18 +66,16 @@ class Compared:
         return self.difference == 0.0 or self.difference <= self.tolerance
 
 
-def expression(cells: Cells, stage: Stage, place: Place) -> Expression:
+def expression(trace: Trace, stage: Stage, place: Place) -> Expression:
     """How one number is made."""
-    cell, m = cells.trace.operation(stage).cell, Making(cells, stage, place)
+    cell, m = trace.operation(stage).cell, Making(trace, stage, place)
     return cell.make(m, *inputs_of(m, cell.indices))
 
 
-def compared(cells: Cells, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
+def compared(trace: Trace, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
     """Model and recomputation of one number, as it was computed: before a what-if put another in its place."""
-    node = node or expression(cells, stage, place)
-    before = cells.trace.computed.get(stage.address)
-    model = float((cells.array(stage.address) if before is None else before)[place])
-    recomputed, tolerance = bounded(node, cells.precision)
+    model = float(trace.computed.get(stage.address, trace.array(stage.address))[place])
+    recomputed, tolerance = bounded(node or expression(trace, stage, place), PRECISIONS[trace.machine.dtype.name])
     return Compared(model, recomputed, 0.0 if model == recomputed else tolerance)
 
 
@@ -143,10 +141,10 @@ class Receipt:
         return again if again != number(self.compared.recomputed) else None
 
 
-def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
-    """The receipt of one number. `cells`, of this trace, saves fetching the same rows again for the next one."""
-    cells, stage = cells or Cells(trace), trace.stages[at.name]
-    cell, making = trace.operation(stage).cell, Making(cells, stage, at.place)
+def receipt(trace: Trace, at: At) -> Receipt:
+    """The receipt of one number."""
+    stage = trace.stages[at.name]
+    cell, making = trace.operation(stage).cell, Making(trace, stage, at.place)
     made_of = inputs_of(making, cell.indices)
     node = cell.make(making, *made_of)
     sources = dict.fromkeys(n.cell for n in leaves(node) if n.cell is not None)
@@ -158,10 +156,10 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
         stage=stage,
         tokens=tokens_of(trace, at),
         value=trace.array(at.name)[at.place].item(),
-        compared=compared(cells, stage, at.place, node),
-        precision=cells.precision,
+        compared=compared(trace, stage, at.place, node),
+        precision=making.precision,
         expression=node,
-        inputs=tuple((At(*cell), cells.number(*cell).value) for cell in sources),
+        inputs=tuple((At(*source), making.number(*source).value) for source in sources),
         used_by=tuple(used_by(trace, at)),
         facts=tuple(cell.facts(making, *made_of)),
     )
@@ -252,10 +250,9 @@ def walk(trace: Trace, at: At, limit: int) -> list[Line]:
     lines: list[Line] = []
     seen = {at}
     waiting = [(0, at)]
-    cells = Cells(trace)
     while waiting and len(lines) < limit:
         depth, now = waiting.pop()
-        bill = receipt(trace, now, cells)
+        bill = receipt(trace, now)
         lines.append(Line(depth, bill))
         new = [source for source, _ in reversed(bill.inputs) if source not in seen]
         seen.update(new)
