@@ -29,7 +29,7 @@ def machines() -> Iterator[tuple[str, Machine]]:
         yield f"{choice} in order", make_machine(choice, np.float32, IN_ORDER)
     paper = make_machine()
     for asked in CHANGES:
-        yield " ".join(asked), parse([asked], run(paper)).apply(paper)[0]
+        yield " ".join(asked), parse([asked], run(paper)).apply(paper)
 
 
 @pytest.mark.parametrize(("name", "machine"), list(machines()))

@@ -155,7 +155,7 @@ def test_a_given_translation_is_traced_and_not_searched_for(nonsense: LoadedMode
 
 
 def test_a_machine_without_a_mask_is_shown_at_its_last_step(nonsense: LoadedModel) -> None:
-    model = replace(nonsense, machine=changes.with_mask(nonsense.machine, "off"))
+    model = replace(nonsense, machine=changes.with_row(nonsense.machine, "mask", changes.UNMASKED))
     seen = look(model, TEXT)
     assert seen.disagreement > 1e-3  # earlier rows have seen later words, which were not there when they were searched
     assert np.isfinite(seen.trace.array("out.prob")).all()
@@ -163,7 +163,7 @@ def test_a_machine_without_a_mask_is_shown_at_its_last_step(nonsense: LoadedMode
 
 def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: LoadedModel) -> None:
     huge = changes.with_parameter(nonsense.machine, "src.embed", lambda table: table * 1e200)
-    machine = changes.without_layer_norm(changes.with_softmax(huge, "naive"))
+    machine = changes.without(changes.with_row(huge, "softmax", changes.NAIVE_SOFTMAX), "layer-norm")
     with np.errstate(all="ignore"):
         seen = look(replace(nonsense, machine=machine), TEXT)
     assert seen.stopped

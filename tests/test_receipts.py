@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from traced import CHOICES, make_machine, make_trace, run
 from vidrio.glass.arrays import recomputed
-from vidrio.glass.changes import with_mask
+from vidrio.glass.changes import ZERO_SCORES, with_row
 from vidrio.glass.checking import check
 from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.glass.expressions import FLOAT64, PRECISIONS, Apply, Long, Number, Row, apply, bounded, evaluate, leaves
@@ -354,7 +354,7 @@ def covers(index: tuple[str, ...], place: tuple[int, ...]) -> bool:
 def test_a_number_that_nobody_used_says_so() -> None:
     trace = make_trace()
     assert list(used_by(trace, At("embed", (13, 0)))) == ["out.logits[:,13]"]  # not in the text; tied to the output
-    zeros = run(with_mask(make_machine(), "zeros"))
+    zeros = run(with_row(make_machine(), "mask", ZERO_SCORES))
     for masked in (trace, zeros):  # by −∞, and by zeros that hide nothing: either stands in the number's place
         assert list(used_by(masked, At("dec.0.self.scaled.h0", (0, 1)))) == []
         assert list(used_by(masked, At("dec.0.self.scaled.h0", (1, 0)))) == ["dec.0.self.masked.h0[1,0]"]

@@ -41,7 +41,8 @@ def run(machine: Machine, change: Tap = no_tap, trace: Trace | None = None) -> T
     """One pass, with choices taken as the search would have, were it forced to TARGET."""
     config = machine.config
     trace = trace or blank(machine)
-    machine = machine.tapped(trace.tap_through(change))
+    edit = machine.tap  # a what-if's
+    machine = machine.tapped(trace.tap_through(lambda name, value: change(name, edit(name, value))))
     if config.shape == "encoder":
         classify(machine, SOURCE)
         return trace

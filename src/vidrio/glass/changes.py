@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from vidrio.errors import ConfigError
 from vidrio.glass import cells
-from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.engine import WHOLE_NUMBERS, Arithmetic
 from vidrio.glass.expressions import Number
 from vidrio.glass.machine import Machine
-from vidrio.glass.maths import Array, allowed, naive_softmax
+from vidrio.glass.maths import Array, Tap, allowed, naive_softmax
 from vidrio.glass.operations import OPERATIONS, WHAT_IF, Cell, Formula, Operation
 from vidrio.glass.positions import slipped_sinusoidal
 from vidrio.glass.words import without_head
@@ -58,40 +59,25 @@ def divide_by(divisor: float) -> Operation:
 # --- machines with something changed ----------------------------------------------------------------------------------
 
 
-def with_softmax(machine: Machine, kind: str) -> Machine:
-    return _with(machine, "softmax", {"naive": NAIVE_SOFTMAX}.get(kind))
-
-
-def with_mask(machine: Machine, kind: str) -> Machine:
-    """Those that work after the softmax let everything through here; `whatif.py` changes the weights."""
-    return _with(machine, "mask", {"causal": None, "zeros": ZERO_SCORES}.get(kind, UNMASKED))
-
-
-def _with(machine: Machine, name: str, row: Operation | None) -> Machine:
+def with_row(machine: Machine, name: str, row: Operation | None = None) -> Machine:
     """Another operation in the place of one; None: the table's own."""
     others = {key: other for key, other in machine.changes.items() if key != name}
     return replace(machine, changes=others if row is None else {**others, name: row})
 
 
-def without_layer_norm(machine: Machine) -> Machine:
-    return replace(machine, without=machine.without | {"layer-norm"})
+def without(machine: Machine, what: str) -> Machine:
+    """Without `layer-norm`, or without `residual` connections."""
+    return replace(machine, without=machine.without | {what})
 
 
-def without_residual(machine: Machine) -> Machine:
-    return replace(machine, without=machine.without | {"residual"})
-
-
-def with_divisor(machine: Machine, divisor: float) -> Machine:
-    return _with(machine, "divide", divide_by(float(divisor)))
-
-
-def without_embedding_scale(machine: Machine) -> Machine:
-    return replace(machine, config=replace(machine.config, scale_embeddings=False))
-
-
-def with_norm_epsilon(machine: Machine, epsilon: float) -> Machine:
+def with_config(machine: Machine, **fields: Any) -> Machine:
     """ConfigError if no model may have it."""
-    return replace(machine, config=replace(machine.config, norm_epsilon=epsilon))
+    return replace(machine, config=replace(machine.config, **fields))
+
+
+def with_edits(machine: Machine, edit: Tap) -> Machine:
+    """Numbers on the way are changed as they are made."""
+    return machine.tapped(lambda address, value: edit(address, machine.tap(address, value)))
 
 
 def with_positions(machine: Machine, kind: str) -> Machine:
@@ -105,25 +91,15 @@ def with_positions(machine: Machine, kind: str) -> Machine:
     config = replace(machine.config, positions="sinusoidal" if kind == "seed" else kind)
     parameters = {name: p for name, p in machine.parameters.items() if not name.endswith(".pos")}
     changed = replace(machine, config=config, parameters=parameters)
-    return _with(changed, "sinusoidal_positions", SLIPPED_POSITIONS if kind == "seed" else None)
-
-
-def with_whole_numbers(machine: Machine) -> Machine:
-    """Parameters multiply as the engine multiplies them in a large model."""
-    machine = with_arithmetic(machine, WHOLE_NUMBERS, np.float32)
-    return replace(machine, whole_parameters=in_whole_numbers(machine.parameters, machine.config))
-
-
-def with_dtype(machine: Machine, dtype: type) -> Machine:
-    """Everything in NumPy's floating point of this kind."""
-    return with_arithmetic(machine, FLOAT, dtype)
+    return with_row(changed, "sinusoidal_positions", SLIPPED_POSITIONS if kind == "seed" else None)
 
 
 def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Machine:
     """What another what-if has put in the place of an operation stays there."""
     with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
         parameters = {name: p.astype(dtype) for name, p in machine.parameters.items()}
-    return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters={})
+    whole = in_whole_numbers(parameters, machine.config) if arithmetic is WHOLE_NUMBERS else {}
+    return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters=whole)
 
 
 def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]) -> Machine:

@@ -42,7 +42,7 @@ class Machine:
     whole_parameters: Mapping[str, WholeNumbers] = field(default_factory=dict)  # where it multiplies with those
     changes: Mapping[str, Operation] = field(default_factory=dict)  # operations in the place of the table's
     without: frozenset[str] = frozenset()  # layer-norm, residual: left out
-    tap: Tap = no_tap
+    tap: Tap = no_tap  # sees every quantity: a trace keeps it, a what-if edits it
     kept: Kept | None = None  # while decoding step by step
 
     @cached_property
@@ -66,12 +66,8 @@ class Machine:
         return "mask" not in self.changes
 
     def tapped(self, tap: Tap) -> "Machine":
-        """The same, with somebody who looks."""
+        """The same machine with another tap."""
         return replace(self, tap=tap)
-
-    def with_operations(self, **rows: Operation) -> "Machine":
-        """The same with other operations in the place of these."""
-        return replace(self, changes={**self.changes, **rows})
 
     # --- what the walk calls ------------------------------------------------------------------------------------------
 

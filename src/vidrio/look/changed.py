@@ -74,10 +74,10 @@ def with_changes(
     about_search = [change for change in asked if change[0] in ("prefix", "pin", "draw")]
     options, pinned, of_search = _searching(about_search, model, before.options)
     whatif = parse([change for change in asked if change not in about_search], before.trace)
-    machine, change = whatif.apply(model.machine)
+    machine = whatif.apply(model.machine)
     changed = replace(model, machine=machine, config=machine.config)
     with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
-        after = look(changed, before.text, options=options, change=change, target=pinned or target, tree=tree)
+        after = look(changed, before.text, options=options, target=pinned or target, tree=tree)
     return BeforeAfter(before, after, WhatIf((*of_search, *whatif.changes)))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from vidrio.errors import ConfigError, InputError
 from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
 from vidrio.glass.machine import Machine, build
-from vidrio.glass.maths import Array, Tap, no_tap
+from vidrio.glass.maths import Array, no_tap
 from vidrio.glass.trace import Trace
 from vidrio.glass.walk import classify, decode, encode, logits, stepper, translate_forced
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
@@ -160,13 +160,11 @@ def look(
     text: str,
     *,
     options: Options | None = None,
-    change: Tap = no_tap,
     target: Sequence[int] | Printed | None = None,
     tree: Tree | None = None,
 ) -> Look:
-    """Run the model on a text and keep every number. `change` may alter any of them on the way; `target` forces the
-    decoder's output (teacher forcing) instead of searching for one, or is what translating printed; `tree` records the
-    search."""
+    """Run the model on a text and keep every number. `target` forces the decoder's output (teacher forcing) instead of
+    searching for one, or is what translating printed; `tree` records the search."""
     config = model.config
     options = target.options if isinstance(target, Printed) else options or default_options(config)
     options = replace(options, max_length=min(options.max_length, config.max_positions))
@@ -184,16 +182,16 @@ def look(
         return seen
     _refuse_too_long(config, len(ids))
     if config.shape == "encoder":
-        return _classified(seen, ids, change)
+        return _classified(seen, ids)
     if config.shape == "decoder":
         seen = replace(seen, options=replace(options, prefix=tuple(ids)))
     else:
         seen = replace(seen, source_ids=[*ids, *config.source_close])
     if target is None:
-        return _searched(seen, change)
+        return _searched(seen)
     if isinstance(target, Printed):
-        return _concluded(_traced(seen, change, _taken(target.hypothesis, config)), [target.hypothesis])
-    return _forced(seen, change, tuple(target))
+        return _concluded(_traced(seen, _taken(target.hypothesis, config)), [target.hypothesis])
+    return _forced(seen, tuple(target))
 
 
 def target_ids(model: LoadedModel, text: str) -> list[int]:
@@ -201,38 +199,38 @@ def target_ids(model: LoadedModel, text: str) -> list[int]:
     return [*model.target_tokenizer.encode(text), model.config.special.end]
 
 
-def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
+def _classified(seen: Look, ids: Sequence[int]) -> Look:
     """Encoder only: the text's most probable class."""
     trace, config = seen.trace, seen.model.config
     ids = [*ids, *config.source_close]
     trace.source_tokens = [trace.source_vocabulary[i] for i in ids]
-    prob_C = classify(_tapped(seen, change), ids)
+    prob_C = classify(_tapped(seen), ids)
     if np.isnan(prob_C).any():
         return replace(seen, source_ids=ids, stopped=True)
     best = int(np.argmax(prob_C))
     return replace(seen, source_ids=ids, translation=trace.labels[best] if trace.labels else f"class {best}")
 
 
-def _forced(seen: Look, change: Tap, target: Ids) -> Look:
+def _forced(seen: Look, target: Ids) -> Look:
     """Trace the pass over a target that is given; an empty one is the end token alone."""
     end = seen.model.config.special.end
     taken = target or (end,)
-    seen = _traced(replace(seen, forced=True), change, taken)
+    seen = _traced(replace(seen, forced=True), taken)
     return _concluded(seen, [finish(taken, seen.trace.values["out.score"].tolist(), end, seen.options)])
 
 
-def _searched(seen: Look, change: Tap) -> Look:
+def _searched(seen: Look) -> Look:
     """Search, and trace what was found."""
     config = seen.model.config
-    step = _step(seen.model.machine, seen.source_ids, change)
+    step = _step(seen.model.machine, seen.source_ids)
     try:
         found = search(step, config.special.start, config.special.end, seen.options, seen.tree)
     except _NoChoice as stop:
-        return _stopped(seen, change, stop.prefix)
+        return _stopped(seen, stop.prefix)
     taken = _taken(found[0], config)
     if not taken:
         raise ConfigError("no token may be taken", found="every one is forbidden", do="suppress fewer tokens")
-    return _concluded(_traced(seen, change, taken), found)
+    return _concluded(_traced(seen, taken), found)
 
 
 def _taken(found: Hypothesis, config: ModelConfig) -> Ids:
@@ -240,11 +238,11 @@ def _taken(found: Hypothesis, config: ModelConfig) -> Ids:
     return (*found.ids, *[config.special.end] * found.ended)
 
 
-def _stopped(seen: Look, change: Tap, prefix: Ids) -> Look:
+def _stopped(seen: Look, prefix: Ids) -> Look:
     """What was computed up to the step that came to NaN."""
     seen = replace(seen, stopped=True)
     _name_tokens(seen, prefix[1:], prefix)
-    translate_forced(_tapped(seen, change), seen.source_ids, prefix)
+    translate_forced(_tapped(seen), seen.source_ids, prefix)
     return replace(seen, target_ids=prefix, translation=seen.model.target_tokenizer.decode(prefix[1:]))
 
 
@@ -252,18 +250,18 @@ def _concluded(seen: Look, hypotheses: Sequence[Hypothesis]) -> Look:
     return replace(seen, hypotheses=hypotheses, translation=seen.model.target_tokenizer.decode(list(hypotheses[0].ids)))
 
 
-def _traced(seen: Look, change: Tap, taken: Ids) -> Look:
+def _traced(seen: Look, taken: Ids) -> Look:
     """One pass over the tokens taken, which keeps every number."""
     target_ids = (seen.model.config.special.start, *taken[:-1])
     _name_tokens(seen, taken, target_ids)
-    translate_forced(_tapped(seen, change), seen.source_ids, target_ids)
+    translate_forced(_tapped(seen), seen.source_ids, target_ids)
     seen.trace.take(taken)
     return replace(seen, target_ids=target_ids)
 
 
-def _tapped(seen: Look, change: Tap) -> Machine:
+def _tapped(seen: Look) -> Machine:
     """The machine whose every number is kept in the trace."""
-    return seen.model.machine.tapped(seen.trace.tap_through(change))
+    return seen.model.machine.tapped(seen.trace.tap_through(seen.model.machine.tap))
 
 
 def _name_tokens(seen: Look, taken: Ids, target_ids: Ids) -> None:
@@ -280,13 +278,12 @@ class _NoChoice(Exception):
         self.prefix = prefix
 
 
-def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
+def _step(machine: Machine, source_ids: Sequence[int]) -> Step:
     """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
     change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
-    if change is no_tap and machine.causal:
+    if machine.tap is no_tap and machine.causal:
         go_on = stepper(machine, source_ids)
     else:
-        machine = machine.tapped(change)
         memory_SD = encode(machine, source_ids) if machine.config.has_encoder else None
 
         def go_on(prefixes: Sequence[Ids]) -> Array:
