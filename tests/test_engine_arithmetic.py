@@ -9,7 +9,7 @@ from parity_models import SOURCE, TARGET
 from traced import CHOICES, make_machine, run
 from vidrio.glass import engine, maths, positions
 from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
-from vidrio.glass.machine import Kept
+from vidrio.glass.machine import KeyValueCache
 from vidrio.glass.operations import OPERATIONS
 from vidrio.glass.walk import decode_step, encode
 from vidrio.model.quantised import LARGEST, whole_numbers
@@ -78,10 +78,10 @@ def test_what_the_mask_hides_does_not_change_the_rest() -> None:
 @pytest.mark.parametrize("choice", [c for c, how in CHOICES.items() if how.get("shape") != "encoder"])
 def test_steps_with_kept_keys_and_values_give_the_bits_of_one_pass(choice: str, arithmetic: object) -> None:
     machine = make_machine(choice, np.float32, arithmetic)
-    trace, kept = run(machine), Kept()
+    trace, cache = run(machine), KeyValueCache()
     memory = encode(machine, SOURCE) if machine.config.has_encoder else None
     for step, token in enumerate(i % machine.config.target_vocabulary for i in TARGET):
-        np.testing.assert_array_equal(decode_step(machine, [token], memory, kept), trace.array("out.logits")[step])
+        np.testing.assert_array_equal(decode_step(machine, [token], memory, cache), trace.array("out.logits")[step])
 
 
 @pytest.mark.parametrize("choice", CHOICES)

@@ -10,7 +10,7 @@ from small_models import write_model
 from vidrio.errors import AddressError, ConfigError, InputError, ModelError
 from vidrio.glass import changes
 from vidrio.glass.declaration import stages
-from vidrio.glass.machine import Kept
+from vidrio.glass.machine import KeyValueCache
 from vidrio.glass.positions import TABLES, WAVELENGTHS
 from vidrio.glass.trace import parse_address
 from vidrio.glass.walk import decode_step, encode, translate_forced
@@ -171,25 +171,23 @@ def test_a_machine_that_comes_to_nan_stops_and_says_where(nonsense: LoadedModel)
     assert any(np.isnan(array).any() for array in seen.trace.values.values())
 
 
-def test_what_was_kept_and_what_is_new_at_each_step(nonsense: LoadedModel) -> None:
+def test_what_the_cache_holds_and_what_is_new_at_each_step(nonsense: LoadedModel) -> None:
     seen = look(nonsense, TEXT)
-    told, kept = kept_data(seen), Kept()
+    told, cache = kept_data(seen), KeyValueCache()
     memory_SD = encode(nonsense.machine, seen.source_ids)
     for step, token in enumerate(seen.target_ids):
-        decode_step(nonsense.machine, [token], memory_SD, kept)
+        before = {name: len(rows) for name, rows in cache.rows.items()}
+        decode_step(nonsense.machine, [token], memory_SD, cache)
         parts = {part["part"]: (part["reused"], part["rows"]) for part in told[step]}
         assert parts.pop("memory") == (len(seen.source_ids) if step else 0, len(seen.source_ids))
         assert parts == {
-            name.removesuffix(".K"): (kept.reused[name], rows.shape[1])
-            for name, rows in kept.rows.items()
-            if name.endswith(".K")
+            name.removesuffix(".K.h0"): (before.get(name, 0), len(rows))
+            for name, rows in cache.rows.items()
+            if name.endswith(".K.h0")
         }
-        for name, rows in kept.rows.items():
-            cross = ".cross." in name
-            assert kept.reused[name] == (0 if step == 0 else len(seen.source_ids) if cross else step)
-            then = seen.trace.as_of(None if cross else step)
-            for h, of_head in enumerate(rows):
-                assert np.allclose(of_head, then.array(f"{name}.h{h}"), rtol=0, atol=1e-12)
+        for name, rows in cache.rows.items():
+            then = seen.trace.as_of(None if ".cross." in name else step)
+            assert np.allclose(rows, then.array(name), rtol=0, atol=1e-12)
 
 
 def test_the_tree_is_the_searchs(nonsense: LoadedModel) -> None:

@@ -8,7 +8,7 @@ import pytest
 from parity_models import SOURCE, TARGET, make_config, make_parameters
 from tolerances import SAME_CODE
 from vidrio.glass import walk
-from vidrio.glass.machine import Kept, Machine, build
+from vidrio.glass.machine import KeyValueCache, Machine, build
 from vidrio.glass.walk import decode_step, stepper
 
 SHAPES = ["encoder-decoder", "decoder"]
@@ -36,17 +36,17 @@ def test_one_pass_is_every_step(shape: str, norm: str) -> None:
 
     seen.append({})
     whole = walk.logits(ours.tapped(tap), walk.decode(ours.tapped(tap), TARGET, memory(ours)))
-    kept = Kept()
+    cache = KeyValueCache()
     for t, token in enumerate(TARGET):
         seen.append({})
-        step = decode_step(ours.tapped(tap), [token], memory(ours), kept)
+        step = decode_step(ours.tapped(tap), [token], memory(ours), cache)
         np.testing.assert_allclose(step, whole[t], rtol=0, atol=SAME_CODE)
         # Not only the result: every value on the way.
         for name in ("dec.0.self.Q.h2", "dec.1.self.head.h0", "dec.1.ffn.hidden", "dec.out"):
             np.testing.assert_allclose(seen[-1][name][-1], seen[0][name][t], rtol=0, atol=SAME_CODE, err_msg=name)
         weights = seen[0]["dec.1.self.weights.h1"][t, : t + 1]
         np.testing.assert_allclose(seen[-1]["dec.1.self.weights.h1"][0], weights, rtol=0, atol=SAME_CODE)
-        assert len(kept.rows["dec.0.self.K.h0"]) == t + 1  # a row a step
+        assert len(cache.rows["dec.0.self.K.h0"]) == t + 1  # a row a step
 
 
 @pytest.mark.parametrize("shape", SHAPES)

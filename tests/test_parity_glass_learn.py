@@ -10,7 +10,7 @@ from parity_models import SOURCE, TARGET, make_config, make_parameters
 from tolerances import FLOAT64
 from vidrio.glass import positions as glass_positions
 from vidrio.glass import walk as glass
-from vidrio.glass.machine import Kept, Machine, build
+from vidrio.glass.machine import KeyValueCache, Machine, build
 from vidrio.glass.maths import allowed as glass_allowed
 from vidrio.glass.walk import decode_step
 from vidrio.learn import model as learn
@@ -183,9 +183,9 @@ def test_kept_keys_and_values_change_nothing(shape: str) -> None:
     machine, net = both(make_config(shape=shape))
     memory_SD = glass.encode(machine, SOURCE) if shape == "encoder-decoder" else None
     memory = None if memory_SD is None else batch_of(memory_SD)
-    kept, store = Kept(), {}
+    cache, store = KeyValueCache(), {}
     for t, token in enumerate(TARGET):
-        expected = decode_step(machine, [token], memory_SD, kept)
+        expected = decode_step(machine, [token], memory_SD, cache)
         ours = learn.logits(net, learn.decode(net, torch.tensor([[token]]), memory, None, store, t))
         assert_agree(ours[0, 0], expected)
     assert store["dec.1.self"][0].shape == (1, 3, len(TARGET), 5)

@@ -9,7 +9,7 @@ import numpy as np
 from vidrio.errors import AddressError
 from vidrio.glass.arrays import recomputed
 from vidrio.glass.engine import FLOAT
-from vidrio.glass.machine import Kept
+from vidrio.glass.machine import KeyValueCache
 from vidrio.glass.maths import Array
 from vidrio.glass.receipts import At, Compared, locate
 from vidrio.glass.trace import Address, Trace
@@ -125,7 +125,7 @@ STEPS_TOLERANCE = {"float64": 1e-9, "float32": 1e-3, "float16": 0.5}
 
 @dataclass(frozen=True)
 class StepsChecked:
-    """How far one pass over the whole translation is from decoding it step by step, with kept keys and values."""
+    """How far one pass over the whole translation is from decoding it step by step, with a key–value cache."""
 
     steps: int
     largest: float  # difference of logits, relative to the largest logit of the step
@@ -158,10 +158,10 @@ def check_steps(trace: Trace) -> StepsChecked | None:
 
 def _step_by_step(trace: Trace) -> Iterator[Array]:
     """The logits of each decoding step."""
-    machine, kept = trace.machine, Kept()
+    machine, cache = trace.machine, KeyValueCache()
     memory_SD = encode(machine, trace.array("src.ids").tolist()) if machine.config.has_encoder else None
     for token in trace.array("tgt.ids").tolist():
-        yield decode_step(machine, [token], memory_SD, kept)
+        yield decode_step(machine, [token], memory_SD, cache)
 
 
 def check_following(trace: Trace) -> list[str]:

@@ -21,15 +21,15 @@ from vidrio.model.quantised import WholeNumbers, dequantise, in_whole_numbers, m
 
 
 @dataclass
-class Kept:
-    """What the decoder keeps from one step to the next: keys and values, by address."""
+class KeyValueCache:
+    """The keys and values of earlier decoding steps, by address."""
 
     length: int = 0  # target tokens so far
     rows: dict[str, Array] = field(default_factory=dict)
 
-    def branch(self) -> "Kept":
+    def branch(self) -> "KeyValueCache":
         """A copy to go on from; the arrays are shared, since nobody writes into them."""
-        return Kept(self.length, dict(self.rows))
+        return KeyValueCache(self.length, dict(self.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Machine:
     changes: Mapping[str, Operation] = field(default_factory=dict)  # operations in the place of the table's
     without: frozenset[str] = frozenset()  # layer-norm, residual: left out
     tap: Tap = no_tap  # sees every quantity: a trace keeps it, a what-if edits it
-    kept: Kept | None = None  # while decoding step by step
+    cache: KeyValueCache | None = None  # while decoding step by step
 
     @cached_property
     def operations(self) -> Mapping[str, Operation]:
@@ -62,7 +62,7 @@ class Machine:
 
     @property
     def causal(self) -> bool:
-        """Whether the decoder's rows see no later ones, so that keys and values can be kept."""
+        """Whether the decoder's rows see no later ones, so that keys and values can be cached."""
         return "mask" not in self.changes
 
     def tapped(self, tap: Tap) -> "Machine":
@@ -99,18 +99,18 @@ class Machine:
     @property
     def seen(self) -> int:
         """How many target tokens there were before."""
-        return self.kept.length if self.kept else 0
+        return self.cache.length if self.cache else 0
 
     def all_rows(self, address: str, make: Callable[[], Array], *, grow: bool) -> Array:
         """Keys or values of all rows. Step by step, the decoder's own grow by a row; the memory's stay as they are."""
-        if self.kept is None:
+        if self.cache is None:
             return make()
-        earlier = self.kept.rows.get(address)
+        earlier = self.cache.rows.get(address)
         if earlier is None:
-            self.kept.rows[address] = make()
+            self.cache.rows[address] = make()
         elif grow:
-            self.kept.rows[address] = np.concatenate([earlier, make()])
-        return self.kept.rows[address]
+            self.cache.rows[address] = np.concatenate([earlier, make()])
+        return self.cache.rows[address]
 
 
 def build(

@@ -17,7 +17,7 @@ import numpy as np
 
 from vidrio.errors import InputError
 from vidrio.glass.engine import FLOAT, Arithmetic
-from vidrio.glass.machine import Kept, Machine
+from vidrio.glass.machine import KeyValueCache, Machine
 from vidrio.glass.maths import Array
 from vidrio.glass.words import part
 from vidrio.model.config import ModelConfig
@@ -94,7 +94,7 @@ def encoder_layer(g: Glass, x: Quantity, name: str) -> Quantity:
 def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quantity:
     """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
 
-    On a machine with `kept`, `target_ids` are only the new ones; the earlier ones' keys and values are there.
+    On a machine with a cache, `target_ids` are only the new ones; the earlier ones' keys and values are there.
     """
     x = embed(g, target_ids, "tgt", g.seen)
     for n in range(g.config.n_decoder_layers):
@@ -251,35 +251,35 @@ def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[i
     return predict(g, decode(g, target_ids, memory))
 
 
-# --- step by step, with kept keys and values --------------------------------------------------------------------------
+# --- step by step, with a key–value cache --------------------------------------------------------------------------
 
 
-def decode_step(machine: Machine, new_ids: Sequence[int], memory: Array | None, kept: Kept) -> Array:
-    """Logits after the last of `new_ids`, which follow the tokens that `kept` has seen."""
-    return logits(machine, last_row(machine, new_ids, memory, kept))[0]
+def decode_step(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
+    """Logits after the last of `new_ids`, which follow the tokens that the cache holds."""
+    return logits(machine, last_row(machine, new_ids, memory, cache))[0]
 
 
-def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, kept: Kept) -> Array:
+def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
     """The decoder's row after the last of them, 1·D."""
-    x = decode(replace(machine, kept=kept), new_ids, memory)
-    kept.length += len(new_ids)
+    x = decode(replace(machine, cache=cache), new_ids, memory)
+    cache.length += len(new_ids)
     return x[-1:]
 
 
 def stepper(machine: Machine, source_ids: Sequence[int] | None) -> Callable[[Sequence[tuple[int, ...]]], Array]:
-    """`step(prefixes) → logits of the next token`, with the keys and values of every live prefix kept."""
+    """`step(prefixes) → logits of the next token`, with a key–value cache for every live prefix."""
     memory = encode(machine, source_ids) if machine.config.has_encoder and source_ids is not None else None
-    kept_by_prefix: dict[tuple[int, ...], Kept] = {}
+    caches: dict[tuple[int, ...], KeyValueCache] = {}
 
     def step(prefixes: Sequence[tuple[int, ...]]) -> Array:
         rows, live = [], {}
         for prefix in prefixes:
-            parent = kept_by_prefix.get(prefix[:-1])
-            kept = parent.branch() if parent is not None else Kept()
-            rows.append(last_row(machine, prefix[kept.length :], memory, kept))
-            live[prefix] = kept
-        kept_by_prefix.clear()
-        kept_by_prefix.update(live)
+            parent = caches.get(prefix[:-1])
+            cache = parent.branch() if parent is not None else KeyValueCache()
+            rows.append(last_row(machine, prefix[cache.length :], memory, cache))
+            live[prefix] = cache
+        caches.clear()
+        caches.update(live)
         return logits(machine, np.concatenate(rows))
 
     return step

@@ -6,8 +6,8 @@
     seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]"))
 
 Where translating has printed something, the tokens that it printed are traced: one pass over all of them. Thanks to the
-causal mask its row t is what the decoder computed at step t. Else the glass searches, step by step, with kept keys and
-values. A machine without that mask is shown as it was at the last step.
+causal mask its row t is what the decoder computed at step t. Else the glass searches, step by step, with a key–value
+cache. A machine without that mask is shown as it was at the last step.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class LoadedModel:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What its numbers are kept in."""
+        """What its numbers are stored in."""
         return self.machine.dtype
 
     @cached_property
