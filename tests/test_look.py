@@ -58,7 +58,8 @@ def test_the_traced_pass_is_what_the_search_saw(nonsense: LoadedModel, dtype: ty
     chosen = replace(default_options(model.config), **options)  # type: ignore[arg-type]
     seen = look(model, TEXT, options=chosen)
     assert seen.result
-    assert seen.disagreement <= 1e-5
+    traced = [float(seen.allowed(t)[taken]) for t, taken in enumerate(seen.chosen_ids)]
+    np.testing.assert_allclose(traced, seen.result.token_log_probs, rtol=0, atol=1e-5)
     assert seen.chosen_ids == [*seen.result.ids, *([model.config.special.end] if seen.result.ended else [])]
     assert list(seen.target_ids) == [model.config.special.start, *seen.chosen_ids[:-1]]
 
@@ -73,16 +74,6 @@ def test_the_trace_holds_all_that_is_declared(nonsense: LoadedModel, beam: int, 
     assert np.array_equal(prob_TV, seen.trace.values["out.prob"])
     scores = seen.trace.values["out.score"]
     assert np.array_equal(scores, np.log(prob_TV[np.arange(len(scores)), seen.chosen_ids]))
-
-
-def test_a_disagreement_would_be_seen(nonsense: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The search is given other logits than the trace computes.
-    import vidrio.look.run
-
-    real = vidrio.look.run.stepper
-    monkeypatch.setattr("vidrio.look.run.stepper", lambda *args: lambda prefixes: 1.01 * real(*args)(prefixes))
-    seen = look(nonsense, TEXT)
-    assert seen.disagreement > 1e-3
 
 
 def test_a_classifier(tmp_path: Path) -> None:
@@ -103,7 +94,6 @@ def test_a_decoder_alone_goes_on_from_a_prompt(tmp_path: Path) -> None:
     prompt = model.target_tokenizer.encode("bala core")
     assert seen.chosen_ids[:2] == prompt
     assert seen.translation.startswith("bala core ")
-    assert seen.disagreement <= 1e-5
     assert not seen.trace.source_tokens
     from_nothing = look(model, "")
     assert from_nothing.translation
@@ -157,7 +147,6 @@ def test_a_given_translation_is_traced_and_not_searched_for(nonsense: LoadedMode
 def test_a_machine_without_a_mask_is_shown_at_its_last_step(nonsense: LoadedModel) -> None:
     model = replace(nonsense, machine=changes.with_row(nonsense.machine, "mask", changes.UNMASKED))
     seen = look(model, TEXT)
-    assert seen.disagreement > 1e-3  # earlier rows have seen later words, which were not there when they were searched
     assert np.isfinite(seen.trace.array("out.prob")).all()
 
 

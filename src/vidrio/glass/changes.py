@@ -97,7 +97,7 @@ def with_positions(machine: Machine, kind: str) -> Machine:
 def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Machine:
     """What another what-if has put in the place of an operation stays there."""
     with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
-        parameters = {name: p.astype(dtype) for name, p in machine.parameters.items()}
+        parameters: dict[str, Array] = {name: p.astype(dtype) for name, p in machine.parameters.items()}
     whole = in_whole_numbers(parameters, machine.config) if arithmetic is WHOLE_NUMBERS else {}
     return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters=whole)
 

@@ -253,10 +253,10 @@ def _bounded_long(node: Long, precision: Precision) -> tuple[Any, Any]:
 
 def _sum(node: Long, precision: Precision) -> tuple[Any, Any]:
     eps, tiny, n = precision.epsilon, precision.tiny, len(node.x)
-    x = np.asarray(node.x.values, precision.wide)
+    x: Any = np.asarray(node.x.values, precision.wide)
     other = node.other
     if isinstance(other, Row):
-        b = np.asarray(other.values, precision.wide)
+        b: Any = np.asarray(other.values, precision.wide)
         return _inner(x, b), n * (eps * _inner(np.abs(x), np.abs(b)) + tiny)
     away = x if other is None else x - np.asarray(other.value, precision.wide)[..., None]
     match node.kind:

@@ -29,10 +29,12 @@ Quantity = Any  # an array, or the address of one
 class Glass(Protocol):
     """What the walk is taken on: it computes, or it declares."""
 
-    config: ModelConfig
-    arithmetic: Arithmetic
-    without: frozenset[str]
-
+    @property
+    def config(self) -> ModelConfig: ...
+    @property
+    def arithmetic(self) -> Arithmetic: ...
+    @property
+    def without(self) -> frozenset[str]: ...
     @property
     def dtype(self) -> np.dtype[Any]: ...
     @property

@@ -19,7 +19,6 @@ from vidrio.glass.comparison import Comparison, compare
 from vidrio.glass.whatif import Change, WhatIf, parse
 from vidrio.hypothesis import Options, Sampling
 from vidrio.look.blocks import Block, Note, Table
-from vidrio.look.overview import TOLERANCE, other_probabilities
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, number
 from vidrio.search import Tree
@@ -138,8 +137,6 @@ def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
         if seen.stopped:
             text += " … then no word could be chosen: the numbers were NaN or infinite"
         yield Note(f"{word:6}  {text}", indent=2, hang=10)
-        if seen.model.machine.causal and seen.disagreement > TOLERANCE:
-            yield Note(f"! {other_probabilities(seen)}", indent=8, hang=10)
     for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
         if address is not None:
             yield f"  {what}: {address}"

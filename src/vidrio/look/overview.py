@@ -31,7 +31,6 @@ AXES = {
     "C": "classes",
     "P": "positions",
 }
-TOLERANCE = 1e-3  # of a log p, which the search has in float32
 TOP = 5
 
 
@@ -209,7 +208,7 @@ def words_out(seen: Look) -> Predictions:
 
 
 def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
-    """Which search, what score, and whether the traced pass tells the same."""
+    """Which search, and what score."""
     result, options = seen.result, seen.options
     if result is None:
         return
@@ -227,19 +226,6 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
         indent=2,
     )
-    if not seen.model.machine.causal:
-        return
-    if seen.disagreement <= TOLERANCE:
-        yield Note(
-            "Checked: the pass shown here gives the log p that the search saw, step by step.",
-            indent=2,
-        )
-    else:
-        yield warning(other_probabilities(seen))
-
-
-def other_probabilities(seen: Look) -> str:
-    return f"The search saw other probabilities: log p differs by up to {seen.disagreement:.1e}."
 
 
 def why_stopped(seen: Look) -> str:

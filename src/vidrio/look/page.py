@@ -73,13 +73,6 @@ def _narrow(name: str, array: Array) -> Array:
     return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
-def framed(seen: Look) -> str:
-    """For a notebook: the page with a run in it, in a frame of its own that reaches nothing outside."""
-    page = run_page(BeforeAfter.of_one(seen), CommandLine(seen.text))
-    style = "width:100%;height:720px;border:0;resize:vertical"
-    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'
-
-
 def blocks_page(page: b.Page, precision: int = PRECISION) -> str:
     """A page of blocks: a report, a lesson."""
     data = {

@@ -121,22 +121,6 @@ class Look:
         return self.empty and bool(self.text.strip())
 
     @property
-    def disagreement(self) -> float:
-        """How far the traced pass is from the search: the largest difference in log p of a token that it took."""
-        if self.forced or self.result is None:
-            return 0.0
-        prompt = len(self.options.prefix)
-        steps = list(enumerate(self.chosen_ids))[prompt:]
-        traced = [float(self.allowed(t)[taken]) for t, taken in steps]
-        searched = self.result.token_log_probs[prompt:]
-        return max((abs(a - b) for a, b in zip(traced, searched, strict=False)), default=0.0)
-
-    @property
-    def tolerance(self) -> float:
-        """The largest `disagreement` that rounding explains."""
-        return 1e-9 if self.model.dtype == np.float64 else 1e-3
-
-    @property
     def chosen_ids(self) -> list[int]:
         """The token taken after each row of the decoder."""
         return [int(i) for i in self.trace.values.get("out.choice", ())]
