@@ -4,7 +4,7 @@ at = locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))
 bill = receipt(trace, at)
 bill.working()          # ["8*4 + 3*8 + 3*4", "32 + 24 + 12", "68"]
 bill.compared.agrees
-made_from(trace, at)    # how many numbers of each quantity it is made from, down to parameters and ids
+walk(trace, at)         # the receipts of all that it is made from, down to parameters and ids
 """
 
 import math
@@ -17,7 +17,6 @@ import numpy as np
 from vidrio.glass import expressions, notations
 from vidrio.glass.cells import Making, Place, Stage, inputs_of, letters
 from vidrio.glass.expressions import PRECISIONS, Expression, Number, Precision, bounded, evaluate, leaves, replaced
-from vidrio.glass.maths import Array
 from vidrio.glass.trace import Address, Trace
 from vidrio.glass.words import without_head
 
@@ -198,27 +197,6 @@ def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tup
                 yield index
 
 
-def needs_of(trace: Trace, stage: Stage, wanted: Array) -> Iterator[tuple[str, Array]]:
-    """For the wanted numbers of a stage: which numbers of its inputs they need."""
-    cell = trace.operation(stage).cell
-    if stage.operation == "concat":
-        yield from zip(stage.inputs, np.split(wanted, len(stage.inputs), axis=1), strict=True)
-    elif cell.indices:
-        inputs, made = letters(cell.indices, wanted.ndim)
-        wanted = np.tril(wanted) if cell.causal else wanted
-        for name, axes in zip(stage.inputs, inputs, strict=False):
-            shape = trace.array(name).shape
-            free = {axis: np.ones(length, bool) for axis, length in zip(axes, shape, strict=True) if axis not in made}
-            if "p" in axes:  # of each row that number which it picks
-                free = {"ip": trace.array(stage.inputs[1])[:, None] == np.arange(shape[axes.index("p")])}
-            kept = "".join(axis for axis in made if axis in axes or axis in "".join(free))
-            rows = np.einsum(f"{made}->{kept}", wanted)  # of true and false: whether any is true
-            found = np.einsum(f"{','.join([kept, *free])}->{axes}", rows, *free.values())
-            needed = np.zeros(shape, dtype=bool)  # may be longer than what is made of it: a table of positions
-            needed[tuple(map(slice, found.shape))] = found
-            yield name, needed
-
-
 # --- where it goes ----------------------------------------------------------------------------------------------------
 
 
@@ -234,41 +212,18 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
 # --- where it comes from ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Line:
-    """One number of the way down: how deep it lies under the first, and its receipt."""
-
-    depth: int
-    receipt: Receipt
-
-
-def walk(trace: Trace, at: At, limit: int) -> list[Line]:
-    """The receipts from a number down to parameters and ids, each number once, `limit` of them at most.
+def walk(trace: Trace, at: At) -> Iterator[tuple[int, Receipt]]:
+    """The receipts from a number down to parameters and ids, each number once, and how deep each lies under the first.
 
     Under each number first the parameters and ids it is made from, then the numbers that are made from others.
     """
-    lines: list[Line] = []
     seen = {at}
     waiting = [(0, at)]
-    while waiting and len(lines) < limit:
+    while waiting:
         depth, now = waiting.pop()
         bill = receipt(trace, now)
-        lines.append(Line(depth, bill))
+        yield depth, bill
         new = [source for source, _ in reversed(bill.inputs) if source not in seen]
         seen.update(new)
         new.sort(key=lambda source: trace.stages[source.name].kind in ("parameter", "input"))  # these come off first
         waiting += [(depth + 1, source) for source in new]
-    return lines
-
-
-def made_from(trace: Trace, at: At) -> dict[str, int]:
-    """How many numbers of each quantity go into one number, itself left out; parameters first, then along the way."""
-    start = np.zeros(trace.array(at.name).shape, dtype=bool)
-    start[at.place] = True
-    wanted: dict[str, Array] = {at.name: start}
-    for stage in reversed(list(trace.stages.values())):
-        if stage.address in wanted:
-            for name, needed in needs_of(trace, stage, wanted[stage.address]):
-                wanted[name] = wanted[name] | needed if name in wanted else needed
-    wanted[at.name] = wanted[at.name] & ~start
-    return {name: int(wanted[name].sum()) for name in trace.stages if name in wanted and wanted[name].any()}

@@ -3,16 +3,15 @@
 import math
 import re
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 from vidrio.errors import InputError
 from vidrio.glass.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
 from vidrio.glass.notations import COPIES
-from vidrio.glass.receipts import Compared, Receipt, locate, made_from, receipt, walk
+from vidrio.glass.receipts import Compared, Receipt, locate, receipt, walk
 from vidrio.glass.stored import stored
 from vidrio.glass.trace import Trace, parse_address
 from vidrio.glass.words import without_head
@@ -191,15 +190,14 @@ def copied(trace: Trace, address: str, kind: str) -> str:
 
 def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> Iterator[Block]:
     """Receipts, one a line, from a number down to parameters and ids, each number once."""
-    at = locate(trace, parse_address(address))
-    lines, show = walk(trace, at, limit), digits(precision)
+    at, show = locate(trace, parse_address(address)), digits(precision)
+    lines = list(islice(walk(trace, at), limit + 1))
     yield "What it is made from, each number once; in front, how far down it lies."
-    for line in lines:
-        bill = line.receipt
-        head = f"{line.depth:>3}  {' ' * min(line.depth, DEEPEST_INDENT)}{bill.at} = {show(bill.value)}"
+    for depth, bill in lines[:limit]:
+        head = f"{depth:>3}  {' ' * min(depth, DEEPEST_INDENT)}{bill.at} = {show(bill.value)}"
         yield cut(f"{head}{_made(bill, show)}", max(WIDTH, text_width(head) + 2))
-    yield ""
-    yield from _summary(trace, made_from(trace, at), len(lines))
+    if len(lines) > limit:
+        yield f"… and more, left out here: --limit {2 * limit} shows more."
 
 
 def _made(bill: Receipt, show: Show) -> str:
@@ -208,20 +206,6 @@ def _made(bill: Receipt, show: Show) -> str:
     if bill.stage.kind == "input":
         return f"   the id of {visible(bill.tokens[0])}" if bill.tokens[0] else "   an id"
     return f" = {bill.formula if isinstance(bill.expression, Number) else bill.working(show)[0]}"
-
-
-def _summary(trace: Trace, counts: dict[str, int], shown: int) -> Iterator[Block]:
-    kinds: Counter[str] = Counter()
-    for name, count in counts.items():
-        kinds[trace.stages[name].kind] += count
-    whole, parameters, ids = kinds.total() + 1, kinds["parameter"], kinds["input"]
-    yield Note(
-        f"In all it is made from {parameters:,} parameters, {ids:,} token ids and "
-        f"{whole - 1 - parameters - ids:,} numbers on the way.",
-        hang=2,
-    )
-    if shown < whole:
-        yield f"Shown: {shown:,} of these {whole:,}; {whole - shown:,} left out. --limit {whole} shows all."
 
 
 def compared_data(result: Compared) -> dict[str, float]:
