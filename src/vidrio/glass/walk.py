@@ -65,7 +65,7 @@ def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
         embedding = g(f"{side}.embedding", "lookup_whole", whole, ids, scale)
     else:
         embedding = g(f"{side}.embedding", "lookup", g.parameter(table), ids)
-    scaled = g(f"{side}.scaled", "scale" if c.scale_embeddings else "unscaled", embedding, c.d_model)
+    scaled = g(f"{side}.scaled", "scale" if c.scale_embeddings else "unscaled", embedding, c.d_model)  # · √d_model
     return g(made, "add", scaled, positions(g, side, g.count(ids), first))
 
 

@@ -8,6 +8,7 @@ A change (a function of `changes.py`) puts another operation or other parameters
 their way. Addresses and tokens in it are those of the run before the change.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -176,6 +177,14 @@ def _number(words: str) -> float:
         raise ConfigError(f"{words!r} is not a number") from None
 
 
+def _numbers(words: str) -> Array:
+    """A number, or rows of them."""
+    try:
+        return np.array(json.loads(words) if words.startswith("[") else float(words), dtype=float)
+    except (ValueError, TypeError):
+        raise ConfigError(f"{words!r} is not a number", found="nor rows of numbers, [[1, 0], [0, 1]]") from None
+
+
 def _without_sub_layer(what: str, before: Trace) -> Change:
     """Sub-layers that add nothing: those of a kind, of a layer, or one."""
     sub_layers = [name.removesuffix(".sum") for name in before.stages if name.endswith(".sum")]
@@ -206,22 +215,31 @@ def _heads_off(words: str, before: Trace) -> Change:
 
 
 def _edit(option: str, words: str, before: Trace) -> Change:
-    """ADDRESS=VALUE: a parameter or a number on the way, one cell, a row (`*` for an index), or all of it."""
+    """ADDRESS=VALUE: a parameter or a number on the way, one cell, a row (`*` for an index), or all of it. VALUE is a
+    number, or rows of numbers: [[1, 0], [0, 1]]."""
     text, equals, value_text = words.rpartition("=")
     if not equals:
         raise ConfigError("what is missing is =VALUE", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
-    address, value = parse_address(text), _number(value_text)
+    address, value = parse_address(text), _numbers(value_text)
     stage = before.stage(address.name)
-    if stage.kind in ("input", "choice") or stage.operation == "log_of_choice":
+    if stage.kind in ("input", "choice") or address.name == "out.score":
         raise AddressError(f"{address.name} cannot be changed", found="it follows from the text and the search")
     place = _place(address, stage, before)
 
-    def is_inside(array: Array) -> bool:
+    def fits(array: Array) -> bool:
         """Fewer words now, and there may be no such row."""
-        return all(isinstance(i, slice) or i < length for i, length in zip(place, array.shape, strict=True))
+        try:
+            np.broadcast_to(value, array[place].shape)
+        except (IndexError, ValueError):
+            return False
+        return True
+
+    if address.name in before and not fits(before.array(address.name)):
+        given, has = (" × ".join(map(str, array.shape)) for array in (value, before.array(address.name)))
+        raise AddressError(f"{given} numbers do not fit", found=f"{address.name} has {has}")
 
     def altered(array: Array) -> Array:
-        if not is_inside(array):
+        if not fits(array):
             return array
         array = array.copy()
         with np.errstate(over="ignore", invalid="ignore"):
@@ -234,7 +252,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
     return Change(
         says,
         partial(changes.with_edits, edit=lambda name, value: altered(value) if name == address.name else value),
-        reaches=lambda after: address.name in after.values and is_inside(after.values[address.name]),
+        reaches=lambda after: address.name in after.values and fits(after.values[address.name]),
     )
 
 
