@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from behaviour import __main__ as command
-from behaviour.cases import Case, read_cases, read_file, unescaped
+from behaviour.cases import HERE, Case, read_cases, read_file, unescaped
 from behaviour.judge import AMONG, ENOUGH, MECHANISM, as_json, as_text, good_enough, judge, share
 from behaviour.rules import RULES, WITH_ARGUMENT
 from vidrio.model import find as models
@@ -259,3 +259,11 @@ def test_a_packaged_model_behaves(name):
         results = judge(translate, cases)
         assert all(one.passed for one in results if one.case.topic in MECHANISM), as_text(results)
         assert share(results) >= REACHED.get(name, ENOUGH), as_text(results)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_cases_of_everyday_prose_are_well_formed_and_can_fail(direction):
+    prose = read_cases(direction, HERE / "prose")
+    assert len({case.source for case in prose}) == len(prose) == 150
+    assert all(name in RULES for case in prose for name, _ in case.must)
+    assert share(judge(copied, prose)) < 0.05

@@ -172,14 +172,6 @@ def test_scores_and_attention_are_those_of_the_search(packaged: tuple[Both, list
         assert np.allclose(scores, best.token_log_probs, atol=1e-3)
 
 
-def test_no_result_depends_on_its_neighbours(packaged: tuple[Both, list[list[int]]]) -> None:
-    both, sources = packaged
-    options = default_options(both.config)
-    together = both.engine.search([*sources, *sources[::-1]] * 9, options)
-    alone = [both.engine.search([source], options)[0] for source in sources]
-    assert_same_hypotheses(together, [*alone, *alone[::-1]] * 9)
-
-
 def test_the_page_about_the_engine_quotes_it() -> None:
     """What docs/engine.md shows side by side is what runs."""
     sources = [*(PACKAGE / "engine/c").glob("*.[ch]"), *(PACKAGE / "glass").glob("*.py")]

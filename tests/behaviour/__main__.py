@@ -1,6 +1,6 @@
 """Judges a model by the cases of its direction, from the folder of the repository:
 
-python -m tests.behaviour [--model MODEL] [--topic TOPIC] [--json]
+python -m tests.behaviour [--model MODEL] [--topic TOPIC] [--prose] [--json]
 
 The exit code is 0 if the model behaves well enough: 95 % of all cases, and every one that a mechanism answers for.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from behaviour.cases import read_cases
+from behaviour.cases import HERE, read_cases
 from behaviour.judge import as_json, as_text, good_enough, judge
 from vidrio.translate.translator import Translator
 
@@ -20,11 +20,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Judges a model by the behaviour cases of its direction.")
     parser.add_argument("--model", help="a model folder or name; by default the default model")
     parser.add_argument("--topic", action="append", help="only this topic (may be given again)")
+    parser.add_argument(
+        "--prose", action="store_true", help="the cases of everyday prose, which ask for its verbs and nouns"
+    )
     parser.add_argument("--json", action="store_true", help="every case and its translation, for a machine to read")
     given = parser.parse_args()
     translator = Translator.load(given.model)
     direction = f"{translator.about.source_language}-{translator.about.target_language}"
-    cases = [case for case in read_cases(direction) if not given.topic or case.topic in given.topic]
+    folder = HERE / "prose" if given.prose else HERE
+    cases = [case for case in read_cases(direction, folder) if not given.topic or case.topic in given.topic]
     if not cases:
         parser.error(f"there are no cases for {direction}" + (f" and {given.topic}" if given.topic else ""))
     results = judge(lambda texts: [one.text for one in translator.translate(list(texts))], cases)

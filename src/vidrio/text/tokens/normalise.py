@@ -2,7 +2,7 @@
 
 What happens to a text before it is split into tokens, in this order:
 
-1. lower case, if the tokenizer was made with `lowercase=True` (never by default);
+1. lower case, for a tokenizer of given words that were made so (`Tokenizer.of_words`);
 2. Unicode normalisation form C: `e` + combining acute becomes `é`. Nothing else is folded, trimmed or repaired: white
    space, control characters, quotes and full-width forms stay as they are.
 
@@ -50,7 +50,7 @@ def valid(text: str) -> str:
     return text
 
 
-def normalizer(kind: str, names: Iterable[str], *, lowercase: bool, cased: str = "") -> normalizers.Normalizer:
+def normalizer(kind: str, names: Iterable[str], *, lowercase: bool = False, cased: str = "") -> normalizers.Normalizer:
     """Steps 1 to 5 for one kind of tokenizer; `names` are the special tokens that no text may imitate, `cased` the
     small letters whose capitals have marks."""
     steps = [*_lossy(lowercase), normalizers.Replace(ESCAPE, f"{ESCAPE}0")]

@@ -74,7 +74,6 @@ class Tokenizer:
         size: int = 8000,
         *,
         names: SpecialNames | None = None,
-        lowercase: bool = False,
         coverage: float = 0.9999,
         case_tokens: bool = False,
     ) -> "Tokenizer":
@@ -84,9 +83,7 @@ class Tokenizer:
         With `case_tokens`, a vocabulary of bpe holds words in small letters only, and marks for capitals (case.py).
         """
         names = names or SpecialNames()
-        engine = vocabulary.learn(
-            texts, kind, size, names=names, lowercase=lowercase, coverage=coverage, case_tokens=case_tokens
-        )
+        engine = vocabulary.learn(texts, kind, size, names=names, coverage=coverage, case_tokens=case_tokens)
         return Tokenizer(engine, special_ids(engine, names))
 
     @staticmethod

@@ -47,7 +47,6 @@ def learn(
     size: int,
     *,
     names: SpecialNames,
-    lowercase: bool,
     coverage: float,
     case_tokens: bool = False,
 ) -> tokenizers.Tokenizer:
@@ -57,22 +56,22 @@ def learn(
     if not any(text.strip() for text in sample):
         raise TokenizerError("there is no text to learn a tokenizer from", found=f"{len(sample)} texts")
     engine = tokenizers.Tokenizer(models.BPE())
-    engine.normalizer = normalizer(kind, names.given(), lowercase=lowercase)
+    engine.normalizer = normalizer(kind, names.given())
     engine.pre_tokenizer = pre_tokenizer(kind)
     if kind == "word":
         trainer = trainers.WordLevelTrainer(vocab_size=size, show_progress=False)
         places = _learned(engine, models.WordLevel(), trainer, sample)["vocab"]
         frequent = sorted(places, key=places.__getitem__)
-        return of_words([*names.given(), *frequent][:size], names, lowercase=lowercase)
+        return of_words([*names.given(), *frequent][:size], names, lowercase=False)
 
     room = size - len(names.given()) - len(BYTES)
-    counts = occurrences(sample, lowercase=lowercase)
+    counts = occurrences(sample)
     letters, rare = alphabet(case.in_small_letters(counts) if case_tokens else counts, coverage)
     if size >= ROOM_FOR_MORE:
         letters = list(dict.fromkeys([*letters, *MORE_LETTERS]))
         rare = "".join(letter for letter in rare if letter not in MORE_LETTERS)
     if case_tokens:
-        engine.normalizer = normalizer(kind, names.given(), lowercase=lowercase, cased="".join(letters))
+        engine.normalizer = normalizer(kind, names.given(), cased="".join(letters))
         engine.pre_tokenizer = pre_tokenizer(kind, cased=True)
         letters, rare = [*MARKS, *letters], rare + "".join(map(case.capital_of, rare))
     if room < len(letters):
@@ -146,13 +145,13 @@ def thin(texts: Iterable[str], most: int) -> list[str]:
     return kept
 
 
-def occurrences(texts: list[str], *, lowercase: bool) -> Counter[str]:
+def occurrences(texts: list[str]) -> Counter[str]:
     """How often each character occurs in the texts, a space counted as what it is written as."""
     import numpy as np
 
     times = np.zeros(sys.maxunicode + 1, dtype=np.int64)
     for i in range(0, len(texts), _ROUND):
-        text = normalise("".join(texts[i : i + _ROUND]), lowercase=lowercase).replace(" ", SPACE)
+        text = normalise("".join(texts[i : i + _ROUND])).replace(" ", SPACE)
         times += np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32), minlength=len(times))
     return Counter({chr(code): int(times[code]) for code in np.flatnonzero(times)})
 
