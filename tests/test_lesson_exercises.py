@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vidrio.glass.numbers.stages import stages
 
 from vidrio.cli import main
+from vidrio.glass.numbers.stages import stages
 from vidrio.lessons import exercise_attention, exercise_choosing, exercise_running
 from vidrio.lessons.as_data import Measured
 from vidrio.lessons.exercise_attention import WIDTHS, measure_attentions, measure_feed_forward, measure_positions

@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from vidrio.glass.paper.variants import naive_softmax
 
 from vidrio.cli import main
+from vidrio.glass.paper.variants import naive_softmax
 from vidrio.lessons.nan_draws import (
     E_SD,
     RECIPES,

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+
+from vidrio.cli import main
+from vidrio.errors import InputError
 from vidrio.glass.paper.attention import allowed_LM
 from vidrio.glass.paper.positions import sinusoidal
 from vidrio.glass.paper.transformer import encode
 from vidrio.glass.paper.variants import zero_after
-
-from vidrio.cli import main
-from vidrio.errors import InputError
 from vidrio.lessons import notes_attention, notes_positions, notes_text
 from vidrio.lessons.machines import random_machine
 from vidrio.lessons.notes import SECTIONS, section_text

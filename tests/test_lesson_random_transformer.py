@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.proof.receipts import At
 
 from vidrio.commands.lesson import LESSONS
 from vidrio.errors import VidrioError
+from vidrio.glass.paper.attention import causal
+from vidrio.glass.proof.receipts import At
 from vidrio.lessons import printed, values_file
 from vidrio.lessons.runs import MODES, Lesson
 from vidrio.lessons.step import steps

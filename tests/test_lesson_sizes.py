@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from vidrio.cli import main
+from vidrio.errors import ConfigError
 from vidrio.glass.paper.arithmetic import mix
 from vidrio.glass.paper.attention import Kept
 from vidrio.glass.paper.decoding import decode_step
 from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits
-
-from vidrio.cli import main
-from vidrio.errors import ConfigError
 from vidrio.lessons import counting
 from vidrio.lessons.sizes import PRESETS, glossary, resized
 from vidrio.look.writing import text_width

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vidrio.glass.paper.transformer import translate_forced
 
 from vidrio.errors import LessonError
+from vidrio.glass.paper.transformer import translate_forced
 from vidrio.lessons import values_file
 from vidrio.lessons.values import Values, of_a_model
 from vidrio.model.config import ModelConfig, SpecialIds
