@@ -98,7 +98,7 @@ LONG_FILES: dict[str, str] = {}
 MOST_PARAMETERS = 6
 
 # JSON is written by one function, which knows what to do with NaN.
-JSON_WRITERS = {"model.json_text", "lessons.values_file", "lessons.values_reader"}
+JSON_WRITERS = {"model.json_text"}
 
 
 # --- rooms ------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from safetensors.numpy import save
 
 from vidrio.errors import InputError
 from vidrio.hypothesis import Sampling
+from vidrio.lessons.html import contents, section_html
+from vidrio.lessons.run import chosen
 from vidrio.look import history, run_data
 from vidrio.look.blocks_data import as_data
 from vidrio.look.curves import metrics, panels
@@ -65,6 +67,17 @@ def router(looking: Looking) -> APIRouter:
     def models() -> Any:
         """What may be looked into."""
         return {"default": looking.default, "models": looking.models}
+
+    @api.get("/lessons")
+    def lessons() -> Any:
+        """The lessons, and the titles of their sections."""
+        return contents()
+
+    @api.get("/lessons/{name}/{number}")
+    def lesson(name: str, number: int) -> Any:
+        """A section of a lesson, as HTML."""
+        (section,) = chosen(name, str(number))
+        return {"title": section.title, "html": section_html(name, section)}
 
     @api.post("/machine")
     def machine(look: Look) -> Any:
