@@ -47,7 +47,7 @@ _WHATIF = {
     "heads-off": ("HEAD,…", "Heads that give out zeros: enc.1.self.h0."),
     "set": (
         "ADDRESS=X",
-        "A parameter or a number on the way; [2,*] is a row, no index all of it. X: 1 or [[1,0],[0,1]].",
+        "A parameter or number on the way; [2,*] is a row, no index all of it. X: 1 or [[1,0],[0,1]].",
     ),
     "scale": ("ADDRESS=X", "The same, times X."),
 }
