@@ -45,12 +45,12 @@ def zero_after_renormalised(weights: Array) -> Array:
     return zero_after(weights) / zero_after(weights).sum(axis=-1, keepdims=True)
 
 
-_erf = np.vectorize(math.erf, otypes=[float])
+erf = np.vectorize(math.erf, otypes=[float])
 
 
 def gelu(x: Array) -> Array:
     """x Φ(x), Φ the standard normal distribution function, in its exact form with erf."""
-    return x * (0.5 * (1.0 + _erf(x / math.sqrt(2.0)))).astype(x.dtype)
+    return x * (0.5 * (1.0 + erf(x / math.sqrt(2.0)))).astype(x.dtype)
 
 
 def swish(x: Array) -> Array:
