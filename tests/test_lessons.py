@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from vidrio.cli import vidrio
 from vidrio.errors import ConfigError, LessonError
-from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.trace import Trace
 from vidrio.lessons import run
 from vidrio.lessons.html import contents, fragment_of, section_html
 from vidrio.look.changed import look_changed

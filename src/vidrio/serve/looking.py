@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vidrio.errors import ConfigError, InputError, ModelError
-from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Options, default_options
 from vidrio.look.changed import BeforeAfter, with_changes
 from vidrio.look.run import LoadedModel, Look, Printed, look, open_model

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from safetensors.numpy import save
 
 from vidrio.errors import InputError
-from vidrio.glass.numbers.stages import stages_of
 from vidrio.hypothesis import Sampling
 from vidrio.lessons.html import contents, section_html
 from vidrio.lessons.run import chosen
@@ -85,8 +84,7 @@ def router(looking: Looking) -> APIRouter:
         """A model's quantities, along the way of the data."""
         loaded = looking.loaded(asked(look).model, look.numbers)
         glass = run(look).look.model if look.changes else loaded.glass
-        table = list(stages_of(glass.machine).values())
-        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine, table))
+        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine))
 
     @api.post("/translate")
     def translate(look: Look) -> Any:

@@ -1,11 +1,11 @@
 """What if …? A list of changes, and what they do to a machine.
 
     whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: the machine's trace as it is
-    machine, change = whatif.apply(machine)  # run it again with these: `after`
+    machine = whatif.apply(machine)  # run it again: `after`
     compare(before, after, whatif)  # comparison.py
 
-A change alters the machine (a function of `changes.py`), or the numbers on their way (a tap), or both. Addresses and
-tokens in it are those of the run before the change.
+A change (a function of `changes.py`) puts another operation or other parameters into the machine, or edits numbers on
+their way. Addresses and tokens in it are those of the run before the change.
 """
 
 import json
@@ -17,12 +17,13 @@ from functools import partial
 import numpy as np
 
 from vidrio.errors import AddressError, ConfigError, VidrioError, nearest
-from vidrio.glass.numbers.stages import Stage
-from vidrio.glass.numbers.trace import Address, Trace, parse_address
-from vidrio.glass.paper import variants
-from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine
-from vidrio.glass.whatif import changes
+from vidrio.glass import changes
+from vidrio.glass.cells import Stage
+from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
+from vidrio.glass.machine import Machine
+from vidrio.glass.maths import Array, zero_after, zero_after_renormalised
+from vidrio.glass.operations import Operation
+from vidrio.glass.trace import Address, Trace, parse_address
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,7 @@ class Change:
     """One change: what it does, and how."""
 
     says: str
-    to_machine: Callable[[Machine], Machine] = lambda machine: machine
-    tap: Tap = no_tap
+    make: Callable[[Machine], Machine] = lambda machine: machine
     reaches: Callable[[Trace], bool] = lambda after: True  # whether there was anything to change
     asked: str = ""  # as it was asked for: --softmax naive
 
@@ -45,18 +45,11 @@ class WhatIf:
     def __bool__(self) -> bool:
         return bool(self.changes)
 
-    def apply(self, machine: Machine) -> tuple[Machine, Tap]:
-        """The changed machine, and the tap that changes numbers on the way."""
+    def apply(self, machine: Machine) -> Machine:
+        """The changed machine."""
         for change in self.changes:
-            machine = change.to_machine(machine)
-        taps = [change.tap for change in self.changes if change.tap is not no_tap]
-
-        def tap(name: str, value: Array) -> Array:
-            for change in taps:
-                value = change(name, value)
-            return value
-
-        return machine, tap if taps else no_tap
+            machine = change.make(machine)
+        return machine
 
 
 def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
@@ -80,29 +73,34 @@ def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
 # --- changes that have a name -----------------------------------------------------------------------------------------
 
 
-def _after_softmax(change: Callable[[Array], Array]) -> Tap:
-    """Changes the weights of the decoder's self-attention."""
+def _after_softmax(machine: Machine, change: Callable[[Array], Array]) -> Machine:
+    """Nothing is hidden before the softmax; the weights of the decoder's self-attention are changed after it."""
 
-    def tap(name: str, value: Array) -> Array:
-        return change(value) if re.fullmatch(r"dec\.\d+\.self\.weights\.h\d+", name) else value
+    def edit(address: str, value: Array) -> Array:
+        return change(value) if re.fullmatch(r"dec\.\d+\.self\.weights\.h\d+", address) else value
 
-    return tap
+    return changes.with_edits(changes.with_row(machine, "mask", changes.UNMASKED), edit)
 
 
-_SOFTMAXES = {
-    "naive": "softmax as the formula stands: exp(x) / Σ exp(x)",
-    "stable": "softmax with the maximum taken off first",
+def _row(name: str, row: Operation | None = None) -> Callable[[Machine], Machine]:
+    return partial(changes.with_row, name=name, row=row)
+
+
+SOFTMAXES = {
+    "naive": Change("softmax as the formula stands: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
+    "stable": Change("softmax with the maximum taken off first", _row("softmax")),
 }
-SOFTMAXES = {kind: Change(says, partial(changes.with_softmax, kind=kind)) for kind, says in _SOFTMAXES.items()}
-_OFF, _ZEROS, _CAUSAL = (partial(changes.with_mask, kind=kind) for kind in ("off", "zeros", "causal"))
 _ZERO_AFTER = "weights of later words are set to 0 after the softmax"
 MASKS = {
-    "causal": Change("later words are hidden by −∞ before the softmax", _CAUSAL),
-    "off": Change("no mask: while decoding, every row is computed afresh at each step and sees all words so far", _OFF),
-    "zeros": Change("scores of later words are set to 0, which hides nothing", _ZEROS),
-    "zero-after": Change(_ZERO_AFTER, _OFF, _after_softmax(variants.zero_after)),
+    "causal": Change("later words are hidden by −∞ before the softmax", _row("mask")),
+    "off": Change(
+        "no mask: while decoding, every row is computed afresh at each step and sees all words so far",
+        _row("mask", changes.UNMASKED),
+    ),
+    "zeros": Change("scores of later words are set to 0, which hides nothing", _row("mask", changes.ZERO_SCORES)),
+    "zero-after": Change(_ZERO_AFTER, partial(_after_softmax, change=zero_after)),
     "zero-after-renormalised": Change(
-        f"{_ZERO_AFTER}, and each row divided by its sum", _OFF, _after_softmax(variants.zero_after_renormalised)
+        f"{_ZERO_AFTER}, and each row divided by its sum", partial(_after_softmax, change=zero_after_renormalised)
     ),
 }
 _POSITIONS = {
@@ -115,17 +113,27 @@ _POSITIONS = {
 }
 POSITIONS = {kind: Change(says, partial(changes.with_positions, kind=kind)) for kind, says in _POSITIONS.items()}
 WITHOUT = {
-    "layer-norm": Change("no layer norm: rows go on as they are", changes.without_layer_norm),
-    "residual": Change("no residual connections: what comes into a sub-layer is lost", changes.without_residual),
+    "layer-norm": Change("no layer norm: rows go on as they are", partial(changes.without, what="layer-norm")),
+    "residual": Change(
+        "no residual connections: what comes into a sub-layer is lost", partial(changes.without, what="residual")
+    ),
     "positions": replace(POSITIONS["none"], says="no positions: zeros are added to the embeddings"),
-    "scaling": Change("scores are not divided by √K", partial(changes.with_divisor, divisor=1.0)),
-    "embedding-scale": Change("embeddings are not multiplied by √D", changes.without_embedding_scale),
+    "scaling": Change("scores are not divided by √K", _row("divide", changes.divide_by(1.0))),
+    "embedding-scale": Change(
+        "embeddings are not multiplied by √D", partial(changes.with_config, scale_embeddings=False)
+    ),
 }
 _SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
 DTYPES = {
-    "int8": Change("parameters multiply in whole numbers, as in the engine", changes.with_whole_numbers),
+    "int8": Change(
+        "parameters multiply in whole numbers, as in the engine",
+        partial(changes.with_arithmetic, arithmetic=WHOLE_NUMBERS, dtype=np.float32),
+    ),
     **{
-        dtype.__name__: Change(f"everything is computed in {dtype.__name__}", partial(changes.with_dtype, dtype=dtype))
+        dtype.__name__: Change(
+            f"everything is computed in {dtype.__name__}",
+            partial(changes.with_arithmetic, arithmetic=FLOAT, dtype=dtype),
+        )
         for dtype in (np.float16, np.float32, np.float64)
     },
 }
@@ -145,10 +153,10 @@ def _change(option: str, words: str, before: Trace) -> Change:
             change = WITHOUT[words] if words in WITHOUT else _without_sub_layer(words, before)
         case "divisor":
             divisor = _number(words)
-            change = Change(f"scores are divided by {divisor:g}", partial(changes.with_divisor, divisor=divisor))
+            change = Change(f"scores are divided by {divisor:g}", _row("divide", changes.divide_by(divisor)))
         case "norm-epsilon":
             epsilon = _number(words)
-            change = Change(f"ε in layer norm is {epsilon:g}", partial(changes.with_norm_epsilon, epsilon=epsilon))
+            change = Change(f"ε in layer norm is {epsilon:g}", partial(changes.with_config, norm_epsilon=epsilon))
         case "heads-off":
             change = _heads_off(words, before)
         case "set" | "scale":
@@ -158,7 +166,7 @@ def _change(option: str, words: str, before: Trace) -> Change:
     if option == "mask" and not before.machine.config.has_decoder:
         raise ConfigError("this model has no decoder, so no mask")
     if option in ("positions", "norm-epsilon"):
-        change.to_machine(before.machine)  # refused now if it cannot be
+        change.make(before.machine)  # refused now if it cannot be
     return change
 
 
@@ -188,11 +196,11 @@ def _without_sub_layer(what: str, before: Trace) -> Change:
         valid = [*WITHOUT, *_SILENT, *sub_layers, *dict.fromkeys(name.rpartition(".")[0] for name in sub_layers)]
         raise ConfigError(f"there is no {what!r} to leave out", found=f"the nearest: {nearest(what, valid)}")
     says = _SILENT.get(what, f"{', '.join(silent)}: adds nothing")
-    return Change(says, tap=_zero({f"{name}.out" for name in silent}))
+    return Change(says, _zero({f"{name}.out" for name in silent}))
 
 
-def _zero(names: set[str]) -> Tap:
-    return lambda name, value: np.zeros_like(value) if name in names else value
+def _zero(names: set[str]) -> Callable[[Machine], Machine]:
+    return partial(changes.with_edits, edit=lambda address, value: np.zeros_like(value) if address in names else value)
 
 
 def _heads_off(words: str, before: Trace) -> Change:
@@ -203,7 +211,7 @@ def _heads_off(words: str, before: Trace) -> Change:
         if word not in heads:
             raise AddressError(f"there is no head {word!r}", found=f"the nearest: {nearest(word, list(heads))}")
     says = "this head gives out zeros" if len(wanted) == 1 else "these heads give out zeros"
-    return Change(says, tap=_zero({heads[word] for word in wanted}))
+    return Change(says, _zero({heads[word] for word in wanted}))
 
 
 def _edit(option: str, words: str, before: Trace) -> Change:
@@ -214,7 +222,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
         raise ConfigError("what is missing is =VALUE", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
     address, value = parse_address(text), _numbers(value_text)
     stage = before.stage(address.name)
-    if stage.kind in ("input", "choice") or stage.operation == "log_of_choice":
+    if stage.kind in ("input", "choice") or address.name == "out.score":
         raise AddressError(f"{address.name} cannot be changed", found="it follows from the text and the search")
     place = _place(address, stage, before)
 
@@ -243,7 +251,7 @@ def _edit(option: str, words: str, before: Trace) -> Change:
         return Change(says, lambda machine: changes.with_parameter(machine, address.name, altered))
     return Change(
         says,
-        tap=lambda name, value: altered(value) if name == address.name else value,
+        partial(changes.with_edits, edit=lambda name, value: altered(value) if name == address.name else value),
         reaches=lambda after: address.name in after.values and fits(after.values[address.name]),
     )
 

@@ -1,19 +1,19 @@
 """Every number of a run at once: does it follow from the numbers it is said to be made from?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from vidrio.errors import AddressError
-from vidrio.glass.numbers.trace import Address, Trace
-from vidrio.glass.paper.arithmetic import FLOAT
-from vidrio.glass.paper.attention import Kept, causal
-from vidrio.glass.paper.decoding import decode_step
-from vidrio.glass.paper.transformer import encode
-from vidrio.glass.proof.arrays import recomputed
-from vidrio.glass.proof.receipts import At, Compared, locate
+from vidrio.glass.arrays import recomputed
+from vidrio.glass.engine import FLOAT
+from vidrio.glass.machine import KeyValueCache
+from vidrio.glass.maths import Array
+from vidrio.glass.receipts import At, Compared, locate
+from vidrio.glass.trace import Address, Trace
+from vidrio.glass.walk import decode_step, encode
 
 NAMED = 8  # exceptions kept of one quantity
 
@@ -125,7 +125,7 @@ STEPS_TOLERANCE = {"float64": 1e-9, "float32": 1e-3, "float16": 0.5}
 
 @dataclass(frozen=True)
 class StepsChecked:
-    """How far one pass over the whole translation is from decoding it step by step, with kept keys and values."""
+    """How far one pass over the whole translation is from decoding it step by step, with a key–value cache."""
 
     steps: int
     largest: float  # difference of logits, relative to the largest logit of the step
@@ -140,13 +140,12 @@ class StepsChecked:
 def check_steps(trace: Trace) -> StepsChecked | None:
     """None where there is nothing to compare: no decoder, no causal mask, or numbers changed on the way."""
     machine = trace.machine
-    if "tgt.ids" not in trace or machine.mask is not causal or trace.computed:
+    if "tgt.ids" not in trace or not machine.causal or trace.computed:
         return None
-    memory_SD = encode(machine, trace.array("src.ids").tolist()) if machine.config.has_encoder else None
-    kept, largest, at = Kept(), 0.0, 0
-    for step, token in enumerate(trace.array("tgt.ids").tolist()):
-        logits_V = decode_step(machine, [token], memory_SD, kept)
-        traced_V = trace.array("out.logits")[step]
+    with np.errstate(all="ignore"):  # a what-if may come to infinity and NaN
+        steps_TV = list(_step_by_step(trace))
+    largest, at = 0.0, 0
+    for step, (logits_V, traced_V) in enumerate(zip(steps_TV, trace.array("out.logits"), strict=True)):
         if np.array_equal(logits_V, traced_V, equal_nan=True):
             continue
         difference = np.abs(logits_V.astype(np.float64) - traced_V.astype(np.float64))
@@ -155,6 +154,14 @@ def check_steps(trace: Trace) -> StepsChecked | None:
             largest, at = (math.inf if math.isnan(distance) else distance), step
     tolerance = STEPS_TOLERANCE[trace.array("out.logits").dtype.name] if machine.arithmetic is FLOAT else 0.0
     return StepsChecked(int(trace.sizes["T"]), largest, at, tolerance)
+
+
+def _step_by_step(trace: Trace) -> Iterator[Array]:
+    """The logits of each decoding step."""
+    machine, cache = trace.machine, KeyValueCache()
+    memory_SD = encode(machine, trace.array("src.ids").tolist()) if machine.config.has_encoder else None
+    for token in trace.array("tgt.ids").tolist():
+        yield decode_step(machine, [token], memory_SD, cache)
 
 
 def check_following(trace: Trace) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from vidrio.errors import ModelError
-from vidrio.glass.paper.maths import Array
+from vidrio.glass.maths import Array
 from vidrio.model.header import read_header
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}

@@ -42,6 +42,14 @@ def none(n_positions: int, d_model: int) -> np.ndarray:
     return np.zeros((n_positions, d_model))
 
 
+def slipped_sinusoidal(n_positions: int, d_model: int) -> np.ndarray:
+    """The worked example's slip: the column j stands where the pair's number i should, so that no two columns share a
+    frequency. Row 1 of width 4 begins sin 1, cos 0.01 instead of sin 1, cos 1."""
+    scale_D = exp(2 * np.arange(d_model) / d_model * LOG_10000)
+    sine_PD, cosine_PD = sine_and_cosine(np.arange(n_positions)[:, None] / scale_D)
+    return np.where(np.arange(d_model) % 2 == 0, sine_PD, cosine_PD)
+
+
 TABLES = {
     "sinusoidal": sinusoidal,
     "sinusoidal-halves": sinusoidal_halves,

@@ -1,7 +1,7 @@
 """All the numbers of one run, by address.
 
-A `Trace` is a tap: hand `trace.tap` to the functions of `transformer.py` and it keeps what they compute. It refuses
-what `stages.py` does not declare, and axes of the wrong length, so the declaration and the computation cannot part.
+A `Trace` is a tap: `machine.tapped(trace.tap)` is a machine whose every quantity it keeps. It refuses what is not
+declared (declaration.py), and axes of the wrong length.
 
 Addresses are the same everywhere: command line, JSON, page, tests, errors.
 
@@ -18,9 +18,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vidrio.errors import AddressError, nearest
-from vidrio.glass.numbers.stages import Stage, stages, stages_of, without_head
-from vidrio.glass.paper.maths import Array, Tap
-from vidrio.glass.paper.transformer import Machine
+from vidrio.glass.cells import Stage
+from vidrio.glass.declaration import stages_of
+from vidrio.glass.machine import Machine
+from vidrio.glass.maths import Array, Tap
+from vidrio.glass.operations import Operation
+from vidrio.glass.walk import take
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Trace:
         """Keep a value under its address; refuse what is not declared."""
         stage = self.stages.get(name)
         if stage is None or stage.of_the_model:
-            raise AddressError(f"{name} is computed but not declared in stages.py", do="declare it there")
+            raise AddressError(f"{name} is computed but not declared", do="let the walk compute it")
         expected = tuple(
             self.sizes.setdefault(axis, length) for axis, length in zip(stage.axes, value.shape, strict=False)
         )
@@ -89,10 +92,8 @@ class Trace:
 
     def take(self, ids: Sequence[int]) -> None:
         """Keep the tokens that the search took, and their log-probabilities."""
-        choice_T, values = np.asarray(ids, dtype=np.int64), self.values
-        self.tap("out.choice", choice_T)
-        log_of_choice = self.machine.arithmetic.log_of_choice
-        self.tap("out.score", log_of_choice(values["out.logits"], values["out.prob"], choice_T))
+        with np.errstate(divide="ignore"):  # a forced token may have the probability 0
+            take(self.machine.tapped(self.tap), ids, self.values["out.logits"], self.values["out.prob"])
 
     def tap_through(self, change: Tap) -> Tap:
         """A tap that lets `change` alter the value first, then keeps what it became."""
@@ -153,7 +154,11 @@ class Trace:
     def array(self, name: str) -> Array:
         """The whole quantity, parameter or value."""
         stage = self.stage(name)
-        return parameter_array(self.machine, name) if stage.of_the_model else self.values[name]
+        return self.machine.parameter(name) if stage.of_the_model else self.values[name]
+
+    def operation(self, stage: Stage) -> Operation:
+        """How a quantity is made."""
+        return self.machine.operations[stage.operation]
 
     def axis_tokens(self, name: str, axis: str) -> Sequence[str]:
         """What the rows or columns along an axis stand for, where they stand for tokens."""
@@ -194,19 +199,3 @@ class Trace:
     def number(self, address: Address) -> float:
         """The one number at an address."""
         return float(self.array(address.name)[self.position(address)])
-
-
-def parameter_array(machine: Machine, name: str) -> Array:
-    """A parameter by its address; one head of it where the address ends in .h0, .h1, …"""
-    whole, head = without_head(name)
-    matrix, _, quantity = whole.rpartition(".")
-    if quantity in ("whole", "scale"):
-        array: Array = getattr(machine.whole_parameters[matrix], quantity)
-    else:
-        array = machine.parameters[whole]
-    return array[int(head.removeprefix(".h"))] if head else array
-
-
-def parameter_addresses(machine: Machine) -> list[str]:
-    """Every parameter's address, heads apart."""
-    return [name for name, stage in stages(machine.config).items() if stage.kind == "parameter"]

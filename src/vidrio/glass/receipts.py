@@ -4,7 +4,7 @@ at = locate(trace, parse_address("enc.0.self.scores.h0[0,0]"))
 bill = receipt(trace, at)
 bill.working()          # ["8*4 + 3*8 + 3*4", "32 + 24 + 12", "68"]
 bill.compared.agrees
-made_from(trace, at)    # how many numbers of each quantity it is made from, down to parameters and ids
+walk(trace, at)         # the receipts of all that it is made from, down to parameters and ids
 """
 
 import math
@@ -14,13 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
-from vidrio.glass.numbers.stages import Stage, without_head
-from vidrio.glass.numbers.trace import Address, Trace
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.proof import expressions, notations
-from vidrio.glass.proof.cells import Cells, Making, Place, inputs_of
-from vidrio.glass.proof.expressions import Expression, Number, Precision, bounded, evaluate, leaves, replaced
-from vidrio.glass.proof.operations import OPERATIONS, expression, needs_of, uses_of
+from vidrio.glass import expressions, notations
+from vidrio.glass.cells import Making, Place, Stage, inputs_of, letters
+from vidrio.glass.expressions import PRECISIONS, Expression, Number, Precision, bounded, evaluate, leaves, replaced
+from vidrio.glass.trace import Address, Trace
+from vidrio.glass.words import without_head
 
 ANY = ":"  # in an address: every index of that axis
 
@@ -67,12 +65,16 @@ class Compared:
         return self.difference == 0.0 or self.difference <= self.tolerance
 
 
-def compared(cells: Cells, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
+def expression(trace: Trace, stage: Stage, place: Place) -> Expression:
+    """How one number is made."""
+    cell, m = trace.operation(stage).cell, Making(trace, stage, place)
+    return cell.make(m, *inputs_of(m, cell.indices))
+
+
+def compared(trace: Trace, stage: Stage, place: Place, node: Expression | None = None) -> Compared:
     """Model and recomputation of one number, as it was computed: before a what-if put another in its place."""
-    node = node or expression(cells, stage, place)
-    before = cells.trace.computed.get(stage.address)
-    model = float((cells.array(stage.address) if before is None else before)[place])
-    recomputed, tolerance = bounded(node, cells.precision)
+    model = float(trace.computed.get(stage.address, trace.array(stage.address))[place])
+    recomputed, tolerance = bounded(node or expression(trace, stage, place), PRECISIONS[trace.machine.dtype.name])
     return Compared(model, recomputed, 0.0 if model == recomputed else tolerance)
 
 
@@ -138,14 +140,14 @@ class Receipt:
         return again if again != number(self.compared.recomputed) else None
 
 
-def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
-    """The receipt of one number. `cells`, of this trace, saves fetching the same rows again for the next one."""
-    cells, stage = cells or Cells(trace), trace.stages[at.name]
-    operation, making = OPERATIONS[stage.operation], Making(cells, stage, at.place)
-    made_of = inputs_of(making, operation.indices)
-    node = operation.express(making, *made_of)
+def receipt(trace: Trace, at: At) -> Receipt:
+    """The receipt of one number."""
+    stage = trace.stages[at.name]
+    cell, making = trace.operation(stage).cell, Making(trace, stage, at.place)
+    made_of = inputs_of(making, cell.indices)
+    node = cell.make(making, *made_of)
     sources = dict.fromkeys(n.cell for n in leaves(node) if n.cell is not None)
-    if operation.picks:
+    if cell.picks:
         sources[stage.inputs[1], at.place[:1]] = None
     sources.pop((at.name, at.place), None)
     return Receipt(
@@ -153,12 +155,12 @@ def receipt(trace: Trace, at: At, cells: Cells | None = None) -> Receipt:
         stage=stage,
         tokens=tokens_of(trace, at),
         value=trace.array(at.name)[at.place].item(),
-        compared=compared(cells, stage, at.place, node),
-        precision=cells.precision,
+        compared=compared(trace, stage, at.place, node),
+        precision=making.precision,
         expression=node,
-        inputs=tuple((At(*cell), cells.number(*cell).value) for cell in sources),
+        inputs=tuple((At(*source), making.number(*source).value) for source in sources),
         used_by=tuple(used_by(trace, at)),
-        facts=tuple(operation.facts(making, *made_of)),
+        facts=tuple(cell.facts(making, *made_of)),
     )
 
 
@@ -169,6 +171,30 @@ def tokens_of(trace: Trace, at: At) -> tuple[str, ...]:
         tokens = trace.axis_tokens(at.name, axis)
         found.append(tokens[i] if i < len(tokens) else "")
     return tuple(found)
+
+
+# --- which numbers meet which -----------------------------------------------------------------------------------------
+
+
+def uses_of(trace: Trace, stage: Stage, slot: int, place: Place) -> Iterator[tuple[int | None, ...]]:
+    """Which numbers of a stage are made from number `place` of its input `slot`; None: every index of that axis."""
+    cell = trace.operation(stage).cell
+    if stage.operation == "concat":
+        yield place[0], slot * trace.machine.config.d_head + place[1]
+    elif stage.operation == "choice":
+        yield place[:1]
+    elif cell.indices and not (cell.causal and place[1] > place[0]):
+        inputs, made = letters(cell.indices, len(stage.axes))
+        bound = dict(zip(inputs[slot], place, strict=True))
+        ways = [bound]
+        if "p" in bound:  # every row that picks this number
+            rows = np.flatnonzero(trace.array(stage.inputs[1]) == bound["p"]).tolist()
+            ways = [{**bound, "i": row} for row in rows if bound.get("i", row) == row]
+        shape = trace.array(stage.address).shape  # may be shorter than its input: a table of positions
+        for way in ways:
+            index = tuple(way.get(axis) for axis in made)
+            if all(i is None or i < length for i, length in zip(index, shape, strict=True)):
+                yield index
 
 
 # --- where it goes ----------------------------------------------------------------------------------------------------
@@ -186,42 +212,18 @@ def used_by(trace: Trace, at: At) -> Iterator[str]:
 # --- where it comes from ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Line:
-    """One number of the way down: how deep it lies under the first, and its receipt."""
-
-    depth: int
-    receipt: Receipt
-
-
-def walk(trace: Trace, at: At, limit: int) -> list[Line]:
-    """The receipts from a number down to parameters and ids, each number once, `limit` of them at most.
+def walk(trace: Trace, at: At) -> Iterator[tuple[int, Receipt]]:
+    """The receipts from a number down to parameters and ids, each number once, and how deep each lies under the first.
 
     Under each number first the parameters and ids it is made from, then the numbers that are made from others.
     """
-    lines: list[Line] = []
     seen = {at}
     waiting = [(0, at)]
-    cells = Cells(trace)
-    while waiting and len(lines) < limit:
+    while waiting:
         depth, now = waiting.pop()
-        bill = receipt(trace, now, cells)
-        lines.append(Line(depth, bill))
+        bill = receipt(trace, now)
+        yield depth, bill
         new = [source for source, _ in reversed(bill.inputs) if source not in seen]
         seen.update(new)
         new.sort(key=lambda source: trace.stages[source.name].kind in ("parameter", "input"))  # these come off first
         waiting += [(depth + 1, source) for source in new]
-    return lines
-
-
-def made_from(trace: Trace, at: At) -> dict[str, int]:
-    """How many numbers of each quantity go into one number, itself left out; parameters first, then along the way."""
-    start = np.zeros(trace.array(at.name).shape, dtype=bool)
-    start[at.place] = True
-    wanted: dict[str, Array] = {at.name: start}
-    for stage in reversed(list(trace.stages.values())):
-        if stage.address in wanted:
-            for name, needed in needs_of(trace, stage, wanted[stage.address]):
-                wanted[name] = wanted[name] | needed if name in wanted else needed
-    wanted[at.name] = wanted[at.name] & ~start
-    return {name: int(wanted[name].sum()) for name in trace.stages if name in wanted and wanted[name].any()}

@@ -1,8 +1,9 @@
 """Arithmetic written down: a number as the small tree of additions, products and functions that it is made by.
 
 One tree serves everything that a receipt tells: its value, how far rounding can have carried the model away from it,
-the steps by which one works it out on paper, and the line to copy into Python, a spreadsheet or LaTeX. All in Python
-floats, whose sums are exact until their one final rounding (`math.fsum`); nothing here calls the maths that it checks.
+the steps by which one works it out on paper, and the line to copy into Python, a spreadsheet or LaTeX. Leaves may be
+whole arrays: then it tells of all numbers of a quantity at once (arrays.py). It is worked out in a wider kind of number
+than the model's; nothing here calls the maths that it checks.
 
 How far can rounding carry? Every operation of the model rounds once, by at most half an epsilon relative to its
 result (functions such as exp: by at most four epsilons), a sum of n terms n times, in whatever order it is taken; what
@@ -17,6 +18,8 @@ from functools import cached_property
 from operator import itemgetter, mul, sub
 from typing import Any
 
+import numpy as np
+
 Cell = tuple[str, tuple[int, ...]]  # the name of a quantity, and the place in it
 
 
@@ -28,6 +31,16 @@ class Precision:
     epsilon: float  # the step from 1 to the next number
     tiny: float  # what may be lost next to 0
     largest: float
+
+    @property
+    def smallest(self) -> Any:
+        """Above 0."""
+        return np.longdouble(np.finfo(self.name).smallest_subnormal)
+
+    @property
+    def wide(self) -> type:
+        """What it is checked in."""
+        return np.longdouble if self.name == "float64" else np.float64
 
 
 FLOAT64 = Precision("float64", 2.0**-52, 2.0**-1074, float.fromhex("0x1.fffffffffffffp+1023"))
@@ -65,7 +78,7 @@ class Expression:
 class Number(Expression):
     """A leaf: a number that has an address, or one that the formula brings along."""
 
-    value: float
+    value: Any  # a float, or an array of them
     cell: Cell | None = None
     symbol: str = ""  # of a constant: √K, ε
     rounded: bool = False  # a constant that the model rounds to its own precision
@@ -84,14 +97,27 @@ def apply(function: str, *parts: Expression) -> Apply:
     return Apply(function, parts)
 
 
-class Row:
-    """Several numbers of one quantity: those along the free axis (None) of a place."""
+def where(condition: Any, a: Expression, b: Expression) -> Expression:
+    """One or the other; in an array, each where the condition says so."""
+    if isinstance(condition, np.ndarray):
+        return Apply("where", (Number(condition), a, b))
+    return a if condition else b
 
-    def __init__(self, name: str, place: tuple[int | None, ...], values: list[float]) -> None:
+
+class Row:
+    """Several numbers of one quantity: those along the free axis (None) of a place; or, in an array, along the last."""
+
+    def __init__(self, name: str, place: tuple[int | None, ...], values: Any) -> None:
         self.name, self.place, self.values = name, place, values
 
     def __len__(self) -> int:
-        return len(self.values)
+        return int(np.shape(self.values)[-1])
+
+    def pick(self, i: Any) -> Number:
+        """The number at a place; of an array, those at an array of places."""
+        if isinstance(self.values, list):
+            return self[int(i)]
+        return Number(np.take_along_axis(self.values, np.asarray(i)[..., None], -1)[..., 0])
 
     def __getitem__(self, i: int) -> Number:
         return Number(self.values[i], (self.name, tuple(i if p is None else p for p in self.place)))
@@ -100,8 +126,9 @@ class Row:
         return (self[i] for i in range(len(self)))
 
     @cached_property
-    def maximum(self) -> float:
-        return math.nan if any(map(math.isnan, self.values)) else max(self.values)
+    def maximum(self) -> Any:
+        largest = np.max(self.values, axis=-1)
+        return largest if largest.ndim else largest.item()
 
 
 @dataclass(frozen=True)
@@ -113,7 +140,7 @@ class Long(Expression):
     other: Row | Number | None = None  # a second row, or what is taken off every number
 
     @cached_property
-    def known(self) -> dict[Precision, tuple[float, float]]:
+    def known(self) -> dict[Precision, tuple[Any, Any]]:
         """Its value and bound, once they have been worked out: every number of a softmax asks for them."""
         return {}
 
@@ -169,55 +196,13 @@ def leaves(node: Expression) -> Iterator[Number]:
 
 
 # --- what it comes to, and how far rounding can carry -----------------------------------------------------------------
-# Python stops at 1/0, at exp(1000) and at log(0), where a machine goes on with ∞ and NaN. So does this.
 
-
-def total(values: Sequence[float]) -> float:
-    try:
-        return math.fsum(values)
-    except (OverflowError, ValueError):  # too large on the way, or ∞ − ∞
-        return sum(values)
-
-
-def divided(a: float, b: float) -> float:
-    if b != 0:
-        return a / b
-    return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
-
-
-def _exp(x: float) -> float:
-    try:
-        return math.exp(x)
-    except OverflowError:
-        return math.inf
-
-
-def _log(x: float) -> float:
-    return math.log(x) if x > 0 else -math.inf if x == 0 else math.nan
-
-
-def _sqrt(x: float) -> float:
-    return math.sqrt(x) if x >= 0 else math.nan
-
-
-def _positive(x: float) -> float:
-    return x if math.isnan(x) else max(0.0, x)
-
-
-def _round(x: float) -> float:
-    """To the nearest whole number, halves to the even one."""
-    return float(round(x)) if math.isfinite(x) else x
-
-
-def _power(base: float, exponent: float) -> float:
-    return base * base if exponent == 2 else float(base**exponent)
-
-
-FUNCTIONS: dict[str, Callable[..., float]] = {
-    **{"+": lambda *values: total(values), "-": sub, "*": mul, "/": divided, "^": _power},
-    **{"exp": _exp, "log": _log, "sqrt": _sqrt, "max0": _positive},
-    **{"sin": math.sin, "cos": math.cos, "erf": math.erf, "abs": abs, "round": _round},
-}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "-": sub, "*": mul, "/": np.divide, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
+    "abs": np.abs, "round": np.rint, "max0": lambda x: np.maximum(x, 0), "where": np.where,
+    "+": lambda *values: sum(values), "^": lambda base, exponent: np.power(base, exponent),
+    "erf": lambda x: np.vectorize(math.erf, otypes=[float])(np.asarray(x, float)),
+}  # fmt: skip
 
 
 def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
@@ -225,83 +210,106 @@ def evaluate(node: Expression, precision: Precision = FLOAT64) -> float:
     return bounded(node, precision)[0]
 
 
-def bounded(node: Expression, precision: Precision) -> tuple[float, float]:
+def bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
     """The value, and the largest distance from it that the model's rounding (and this one's) can explain."""
+    with np.errstate(all="ignore"):
+        value, error = _bounded(node, precision)
+    return (value, error) if np.ndim(value) else (float(value), float(error))
+
+
+def _bounded(node: Expression, precision: Precision) -> tuple[Any, Any]:
     eps, tiny = precision.epsilon, precision.tiny
     match node:
         case Number(value):
-            error = eps * abs(value) + tiny if node.rounded else 0.0
+            value = np.asarray(value, precision.wide)
+            error = eps * np.abs(value) + tiny if node.rounded else np.zeros(value.shape)
         case Long("plain" | "square") if precision.name == "float16":
             return _bounded_long(node, precision)  # NumPy adds up in float32 what it takes the mean of
         case Long():
             value, error = _bounded_long(node, precision)
         case Apply("float64", (inside,)):
-            value, error = bounded(inside, FLOAT64)
-            error += eps * abs(value) + tiny
+            value, error = _bounded(inside, FLOAT64)
+            error = error + eps * np.abs(value) + tiny
         case Apply(function, parts):
-            value, error = _bounded_function(function, [bounded(part, precision) for part in parts], precision)
+            value, error = _bounded_function(function, [_bounded(part, precision) for part in parts], precision)
         case _:
             raise TypeError(f"{node} is no expression")
     value = _limited(value, precision)
-    return value, 0.0 if math.isinf(value) else error  # rounding makes no other number of ∞
+    return value, np.where(np.isinf(value) | np.isnan(error), 0.0, error)  # rounding makes no other number of ∞
 
 
-def _limited(value: float, precision: Precision) -> float:
-    return math.copysign(math.inf, value) if abs(value) > precision.largest else value
+def _limited(value: Any, precision: Precision) -> Any:
+    """∞ beyond the model's largest number, 0 below half its smallest."""
+    beyond = np.abs(value) > precision.wide(precision.largest) * (1 + precision.epsilon / 4)  # which rounds to ∞
+    value = np.where(beyond, np.copysign(np.inf, value), value)
+    return np.where(np.abs(value) < precision.smallest / 2, 0.0, value)
 
 
-def _bounded_long(node: Long, precision: Precision) -> tuple[float, float]:
-    eps, tiny, n = precision.epsilon, precision.tiny, len(node.x)
-    match node:
-        case Long("plain", x):
-            return total(x.values), n * eps * total(list(map(abs, x.values)))
-        case Long("product", a, Row() as b):
-            products = list(map(mul, a.values, b.values))
-            return total(products), n * (eps * total(list(map(abs, products))) + tiny)
-        case Long("square", x, Number(mean)):
-            value = total([_limited((v - mean) * (v - mean), precision) for v in x.values])
-            return value, (n + 3) * (eps * value + tiny)
+def _bounded_long(node: Long, precision: Precision) -> tuple[Any, Any]:
     if precision not in node.known:
-        shift = node.other.value if isinstance(node.other, Number) else None
-        shifted = node.x.values if shift is None else [v - shift for v in node.x.values]
-        exps = [_limited(_exp(v), precision) for v in shifted]
-        away = [0.0 if shift is None or v == -math.inf else abs(v) for v in shifted]
-        error = total([e * (d + FUNCTION + n) * eps for e, d in zip(exps, away, strict=True)]) + n * tiny
-        node.known[precision] = total(exps), error
+        node.known[precision] = _sum(node, precision)
     return node.known[precision]
 
 
-def _bounded_function(function: str, parts: Sequence[tuple[float, float]], precision: Precision) -> tuple[float, float]:
+def _sum(node: Long, precision: Precision) -> tuple[Any, Any]:
+    eps, tiny, n = precision.epsilon, precision.tiny, len(node.x)
+    x: Any = np.asarray(node.x.values, precision.wide)
+    other = node.other
+    if isinstance(other, Row):
+        b: Any = np.asarray(other.values, precision.wide)
+        return _inner(x, b), n * (eps * _inner(np.abs(x), np.abs(b)) + tiny)
+    away = x if other is None else x - np.asarray(other.value, precision.wide)[..., None]
+    match node.kind:
+        case "plain":
+            return x.sum(-1), n * eps * np.abs(x).sum(-1)
+        case "square":
+            value = _limited(away * away, precision).sum(-1)
+            return value, (n + 3) * (eps * value + tiny)
+    exps = _limited(np.exp(away), precision)
+    far = np.where(np.isneginf(x), 0.0, np.abs(away)) if other else 0.0
+    return exps.sum(-1), (exps * (far + FUNCTION + n) * eps).sum(-1) + n * tiny
+
+
+def _inner(a: Any, b: Any) -> Any:
+    """Of the last axes; every row with every column at once."""
+    return a[:, 0] @ b[0].T if a.ndim == 3 else (a * b).sum(-1)
+
+
+def _bounded_function(function: str, parts: Sequence[tuple[Any, Any]], precision: Precision) -> tuple[Any, Any]:
     """Of numbers and what they may be wrong by."""
     (x, dx), (y, dy), *_ = *parts, (0.0, 0.0)
     value, eps, epsilons = FUNCTIONS[function](*[x for x, _ in parts]), precision.epsilon, 1
     match function:
         case "max0" | "abs":
             return value, dx  # exact
+        case "where":
+            return value, np.where(x, dy, parts[2][1])
         case "round":
-            return value, max(_round(x + dx) - value, value - _round(x - dx))
+            return value, np.maximum(np.rint(x + dx) - value, value - np.rint(x - dx))
         case "+":
-            sizes = total([abs(v) + e for v, e in parts])
-            return value, total([e for _, e in parts]) + (len(parts) - 1) * eps * sizes
+            sizes = sum(np.abs(v) + e for v, e in parts)
+            return value, sum(e for _, e in parts) + (len(parts) - 1) * eps * sizes
         case "-":
             carried = dx + dy
         case "*":
-            carried = abs(x) * dy + abs(y) * dx + dx * dy
+            carried = np.abs(x) * dy + np.abs(y) * dx + dx * dy
         case "/":
-            carried = divided(dx + abs(value) * dy, abs(y) - dy) if abs(y) > dy else math.inf
+            carried = np.where(np.abs(y) > dy, (dx + np.abs(value) * dy) / (np.abs(y) - dy), np.inf)
         case "^":
-            carried = abs(value) * (abs(y) * divided(dx, abs(x)) + (_log(abs(x)) * dy if dy else 0.0) + FUNCTION * eps)
+            of_exponent = np.where(dy > 0, np.log(np.abs(x)) * dy, 0.0)
+            of_base = np.where(dx > 0, np.abs(y) * dx / np.abs(x), 0.0)
+            carried = np.abs(value) * (of_base + of_exponent + FUNCTION * eps)
         case "exp":
-            carried, epsilons = value * math.expm1(min(dx, 700.0)), FUNCTION
+            carried, epsilons = value * np.expm1(np.minimum(dx, 700.0)), FUNCTION
         case "log":
-            carried, epsilons = divided(dx, x - dx) if x > dx else math.inf, FUNCTION
+            carried, epsilons = np.where(x > dx, dx / (x - dx), np.inf), FUNCTION
         case "sqrt":
-            carried, epsilons = divided(dx, 2 * _sqrt(x - dx)) if x > dx else _sqrt(dx), FUNCTION
+            carried, epsilons = np.where(x > dx, dx / (2 * np.sqrt(x - dx)), np.sqrt(dx)), FUNCTION
         case "erf":  # the engine's is a polynomial, right to so much anywhere
             carried = dx * 2 / math.sqrt(math.pi) + 2 * FUNCTION * eps
         case _:  # sin, cos
             carried, epsilons = dx, FUNCTION
-    return value, carried + epsilons * eps * abs(value) + precision.tiny
+    return value, carried + epsilons * eps * np.abs(value) + precision.tiny
 
 
 # --- working it out step by step --------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vidrio.glass.numbers.trace import Address, Trace
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.whatif.whatif import WhatIf
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Address, Trace
+from vidrio.glass.whatif import WhatIf
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Compar
         p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
         kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
     notes = []
-    if after.machine.mask is not before.machine.mask and "tgt.ids" in after:
+    if after.machine.operations["mask"] is not before.machine.operations["mask"] and "tgt.ids" in after:
         notes = ["the numbers are those of the last step, where earlier rows see later words"]
     idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
     notes += [f"{change.asked}: there was nothing to change" for change in idle]

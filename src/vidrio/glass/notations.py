@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from vidrio.glass.proof.expressions import Apply, Expression, Long, Number, Row, children, rebuilt, terms
+from vidrio.glass.expressions import Apply, Expression, Long, Number, Row, children, rebuilt, terms
 
 SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is too long to read
 LONGEST_SUM = 8
