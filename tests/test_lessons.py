@@ -21,11 +21,12 @@ from vidrio.lessons.html import contents, fragment_of, section_html
 from vidrio.look.changed import look_changed
 from vidrio.look.run import open_model
 from vidrio.model.find import WORKED_EXAMPLES, find
-from vidrio.model.folder import read_parameters
+from vidrio.model.folder import read_config, read_parameters
 
 GOLDEN: Mapping[str, Mapping[str, list[list[float]]]] = json.loads(
     (Path(__file__).parent / "golden" / "random_transformer.json").read_text("utf-8")
 )
+RECIPE = Path(__file__).parents[1] / "recipes/lesson/worked_example.py"
 PRINTED, RIGHT = "worked-example-printed", "worked-example"
 Changes = Sequence[tuple[str, str]]
 BY_30 = [("divisor", "30")]
@@ -164,6 +165,14 @@ def test_the_two_models_differ_in_positions_only() -> None:
     assert {"src.pos", "tgt.pos"} == printed.keys() - right.keys()
     assert all(np.array_equal(printed[name], array) for name, array in right.items())
     assert " ".join(open_model(RIGHT).source_vocabulary) == "hello mundo world how ? EOS SOS a hola c"
+
+
+def test_the_recipe_writes_these_folders(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, RECIPE, str(tmp_path)], check=True)
+    for name in WORKED_EXAMPLES:
+        for file in ("model.safetensors", "tokenizer.json"):
+            assert (tmp_path / name / file).read_bytes() == (find(name) / file).read_bytes()
+        assert read_config(tmp_path / name) == read_config(find(name))
 
 
 def test_six_bare_blocks_overflow_as_printed_and_grow_with_the_stable_softmax() -> None:
