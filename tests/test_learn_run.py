@@ -16,7 +16,8 @@ from vidrio.cli import main
 from vidrio.data.progress import Progress
 from vidrio.data.sources import Origin
 from vidrio.errors import ConfigError, DataError, RunError
-from vidrio.glass.paper import transformer
+from vidrio.glass import walk
+from vidrio.glass.machine import build
 from vidrio.learn import model
 from vidrio.learn import train as training
 from vidrio.learn.choose import (
@@ -108,11 +109,11 @@ def test_it_learns_to_tell_classes(tmp_path: Path) -> None:
     # The written model classifies in glass/ as it did while learning.
     write_model(learned)
     config, about = read_config(tmp_path / "model")
-    machine = transformer.build(config, read_parameters(tmp_path / "model"))
+    machine = build(config, read_parameters(tmp_path / "model"))
     tokenizer = Tokenizer.load(tmp_path / "model" / "tokenizer.json", config.special)
     for text, label in (("nine two five", "yes"), ("nine three five", "no")):
         ids = [*tokenizer.encode(text), config.special.end]
-        assert about.labels[int(np.argmax(transformer.classify(machine, ids)))] == label
+        assert about.labels[int(np.argmax(walk.classify(machine, ids)))] == label
 
 
 def test_it_learns_to_write_on(tmp_path: Path) -> None:
@@ -123,12 +124,12 @@ def test_it_learns_to_write_on(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join(lines) + "\n")
     learned, _ = learn(tmp_path / "model", path, replace(QUICK, task="generate"))
-    machine = transformer.build(learned.config, learned.parameters.to_arrays())
+    machine = build(learned.config, learned.parameters.to_arrays())
     tokenizer = learned.task.target
     assert tokenizer is not None
     start = learned.config.special.start
     for told, following in (("three four five", "six"), ("nine ten", "one")):
-        prob_TV = transformer.translate_forced(machine, [], [start, *tokenizer.encode(told)])
+        prob_TV = walk.translate_forced(machine, [], [start, *tokenizer.encode(told)])
         assert tokenizer.token(int(prob_TV[-1].argmax())) == f"▁{following}"
 
 

@@ -33,7 +33,7 @@ from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.lexicon import Lexicon, UnknownWords
 from vidrio.translate.rounds import Rounds, streaming_search
 from vidrio.translate.stream import REMEMBERED, in_chunks, in_order
-from vidrio.translate.translation import Details, Pieces, Scored, Sentence, Translation, put_back
+from vidrio.translate.translation import Details, Pieces, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
@@ -147,13 +147,11 @@ class Translator:
         if text[at:]:
             yield text[at:]
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
-        """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
-        ids = [self._pair_ids(*pair) for pair in pairs]
-        return [
-            Scored(self._names(target, ended=True), tuple(log_probs))
-            for (_, target), (log_probs, _) in zip(ids, self.engine.forced(ids), strict=True)
-        ]
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
+        """How likely the model finds given translations: the log-probability of each token, and of the end token. Each
+        pair is one sentence, whatever it holds."""
+        found = self.engine.forced([self._pair_ids(*pair) for pair in pairs])
+        return [tuple(log_probs) for log_probs, _ in found]
 
     def fits(self, source: str, target: str) -> bool:
         """Whether a pair can be scored as one sentence: there is something to read, and it is not too long."""
@@ -170,12 +168,8 @@ class Translator:
         return Details(
             links((sentence.source, source), (sentence.text, target), best.attention),
             confident_words(sentence.text, target, best.token_log_probs),
-            self._names(best.ids, ended=best.ended),
+            tuple(map(self._target.token, (*best.ids, *[self.config.special.end] * best.ended))),
         )
-
-    def _names(self, ids: Sequence[int], *, ended: bool) -> tuple[str, ...]:
-        """The tokens of a translation, the end token included if it ended."""
-        return tuple(map(self._target.token, (*ids, *[self.config.special.end] * ended)))
 
     def _pair_ids(self, source: str, target: str) -> tuple[Ids, Ids]:
         return (*self._source.encode(source), *self._close), tuple(self._target.encode(target))
