@@ -279,6 +279,8 @@ def test_clip() -> None:
     assert clip(gradient, 1) == 5
     assert gradient.norm().item() == pytest.approx(1)
     assert clip(torch.tensor([3.0, 4.0]), 0) == 5
+    many = torch.randn(200_001, generator=torch.Generator().manual_seed(1))
+    assert clip(many, 0) == pytest.approx(float(many.double().norm()), rel=1e-13)
 
 
 # --- batches ----------------------------------------------------------------------------------------------------------

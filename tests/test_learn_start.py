@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +9,9 @@ import torch
 
 from small_run import PAIRS, train_small, vidrio_train
 from vidrio.errors import RunError
-from vidrio.learn.choose import SHARE_OF_RATE, refuse_nonsense
+from vidrio.learn.choose import SHARE_OF_RATE
 from vidrio.learn.parameters import Parameters
-from vidrio.learn.plan import Choices, Material, Request, Start
+from vidrio.learn.plan import Start
 from vidrio.learn.state import resume
 from vidrio.look.curves import metrics, panels
 from vidrio.model.files import read_json
@@ -148,9 +147,3 @@ def test_what_is_no_translator_is_refused(learned, tmp_path):
     (writer / "model.safetensors").unlink()  # the config alone; this one's parameters would be refused first
     with pytest.raises(RunError, match="does not translate"):
         Start.find(str(writer))
-
-
-def test_other_sizes_are_refused_before_any_data_is_read(learned):
-    request = Request(Path("m"), Material(names=()), Choices(sizes={"d_ff": 9}), Start.find(str(learned)))
-    with pytest.raises(RunError, match="has its sizes already"):
-        refuse_nonsense(request, None)

@@ -278,7 +278,7 @@ def test_csv_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="unpaired quotation mark"):
         pairs_of(path)
     bad = write(tmp_path / "q.csv", b'en,es\na,b\nc\xff,d\n"e\nf\0",g\nh,i\n')
-    pairs, tally = pairs_of(bad)
+    pairs, tally = pairs_of(bad, languages=("en", "es"))
     assert [pair[:2] for pair in pairs] == [("a", "b"), ("h", "i")]
     assert tally.counts == {"invalid UTF-8": 1, "NUL character": 1}
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from vidrio.data.store import Ids
 from vidrio.errors import RunError
 
-Learned = tuple[Tensor, Tensor]  # a gradient; and loss, predictions, tokens, and a place for seconds
+GradientAndSums = tuple[Tensor, Tensor]  # and the sums: loss, predictions, tokens, and a place for seconds
 
 
 class Halves:
@@ -24,7 +24,7 @@ class Halves:
         settle = partial(torch.set_num_threads, self.threads // 2)
         self.pool = ThreadPoolExecutor(2, initializer=settle) if self.parts == 2 else None
 
-    def learn(self, learn: Callable[[Ids, int], Learned], pairs: Ids) -> Learned:
+    def learn(self, learn: Callable[[Ids, int], GradientAndSums], pairs: Ids) -> GradientAndSums:
         """What is learned from these pairs, summed over parts. Every part has long sentences and short ones."""
         parts = min(self.parts, len(pairs))
         run = self.pool.map if self.pool else map

@@ -23,7 +23,7 @@ from vidrio.errors import RunError
 from vidrio.learn import model, run_files
 from vidrio.learn.batches import Streamed, collate, stream
 from vidrio.learn.dropout import Dropout
-from vidrio.learn.halves import Halves, Learned
+from vidrio.learn.halves import GradientAndSums, Halves
 from vidrio.learn.loss import gradient_of
 from vidrio.learn.optimiser import Schedule, clip, update_by_muon
 from vidrio.learn.parameters import Parameters
@@ -147,7 +147,7 @@ def take_step(training: Training, batches: Sequence[Streamed], state: State, clo
 
 def learn_from(
     recipe: Recipe, parameters: Parameters, place: Sequence[int], examples: Examples, pairs: Ids, part: int
-) -> Learned:
+) -> GradientAndSums:
     """The gradient of these pairs' loss; and the loss, predictions and tokens."""
     batch = collate(examples, pairs, parameters.config)
     # Every random number depends on the step, the batch's place in it and the part of the batch alone.
