@@ -56,7 +56,7 @@ def read_weights(folder: Path, config: ModelConfig) -> Weights:
         tensor.dtype not in TYPES or (places[name] % 4 and tensor.dtype == "F32") for name, tensor in stored.items()
     ):
         data, places = _as_float32(data, places, stored)
-    tensors = []
+    tensors: list[int] = []
     for name in parameter_specs(config):
         is_whole = stored[name].dtype == "I8"
         tensors += (TYPES["I8" if is_whole else "F32"], places[name], places[name + SCALE] if is_whole else 0)
