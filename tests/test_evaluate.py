@@ -15,7 +15,8 @@ from small_models import WORDS, write_model
 from vidrio.cli import main
 from vidrio.commands._lines import read_aligned, read_lines
 from vidrio.errors import DataError
-from vidrio.glass.paper.transformer import build, translate_forced
+from vidrio.glass.machine import build
+from vidrio.glass.walk import translate_forced
 from vidrio.model.folder import read_parameters
 from vidrio.score.evaluate import bits_per_character, evaluate, translate_all
 from vidrio.score.metrics import corpus_scores, usual_metrics

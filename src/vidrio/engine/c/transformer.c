@@ -1,5 +1,5 @@
 // The whole way, top to bottom: ids -> embeddings + positions -> encoder -> decoder -> logits -> probabilities, as in
-// glass/paper/transformer.py. The rows of many sentences lie below each other, without padding; only attention knows
+// glass/walk.py. The rows of many sentences lie below each other, without padding; only attention knows
 // where one ends, so no row depends on its neighbours.
 
 // Ids go through the model together. What a pass works in grows to the most rows and keys it has seen.
