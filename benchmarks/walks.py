@@ -20,7 +20,7 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from inspect import CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
