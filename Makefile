@@ -18,7 +18,7 @@ DATA = ../shared/data/en-es
 WORK = runs/packaged
 DIRECTION = en-es
 TIME = 90m
-# packaged: learn on from the packaged models; else from nothing.
+# A model's folder to learn on from; else the packaged model.
 FROM =
 
 # An install is done when its stamp is newer than what it was made from.
@@ -64,7 +64,7 @@ engine: $(READY_TEST) ## compile the engine for this machine and the web
 fuzz: $(READY_TEST) ## damaged models for the engine, under sanitizers
 	@"$(VENV_TEST)/bin/python" -m pytest -m slow -rP tests/test_engine_hostile.py
 
-model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es), 5 × TIME (90m)
+model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es) for TIME (90m) more
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python" $(FROM)
 
 format: $(READY_TEST) ## put the code into the one format

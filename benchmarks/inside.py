@@ -13,9 +13,10 @@ import sys
 import numpy as np
 
 from shared import SENTENCE, cost_of, processor, timed
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.transformer import build, translate_forced
-from vidrio.glass.proof.checking import check
+from vidrio.glass.checking import check
+from vidrio.glass.machine import build
+from vidrio.glass.trace import Trace
+from vidrio.glass.walk import translate_forced
 from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import random_parameters
 

@@ -89,10 +89,6 @@ PICTURES: dict[str, tuple[dict[str, Any], tuple[int, int], Callable[[Page], Page
     "-whatif": ({**CAR, "if": "without:cross"}, (1360, 1180), lambda page: page),
     "-learning": ({**SEED, "at": "enc.0.self.WQ.h0[0,1]"}, (1360, 1000), learning),
     "-waves": ({**CAR, "open": "src"}, (1280, 900), waves),
-    "-lesson": (
-        {"text": "hello world", "model": "worked-example-printed", "tour": 11, "if": "divisor:30",
-         "open": "enc.0", "at": "enc.0.self.norm.out[0,0]"},
-        (1280, 940), lambda page: page),
 }  # fmt: skip
 
 

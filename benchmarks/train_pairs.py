@@ -27,8 +27,13 @@ import numpy as np  # noqa: E402
 from shared import forget_peak, memory  # noqa: E402
 from vidrio.data.progress import Progress, Work  # noqa: E402
 from vidrio.learn import train as training  # noqa: E402
-from vidrio.learn.plan import Stop  # noqa: E402
-from vidrio.learn.request import Choices, Material, Reporter, Request  # noqa: E402
+from vidrio.learn.plan import (  # noqa: E402
+    Choices,
+    Material,
+    Reporter,
+    Request,
+    Stop,
+)
 
 WORDS = 50_000  # of each language
 SOME = 10_000  # pairs that are made at a time

@@ -9,7 +9,8 @@
     ```text, ```mermaid and other prose    are read by people only
 
 Words after the language say more: `output` on a text block: exactly what the block before it printed, in the same
-notation. `slow`: run by `make slow`. `network`, `gpu`: not run. What is not run must still name real verbs and options.
+notation. `more` on a script: it goes on from those before it, back to one without. `slow`: run by `make slow`.
+`network`, `gpu`: not run. What is not run must still name real verbs and options.
 
 Five commands are pointed at the environment that the tests run in, so that a page can say what a reader types:
 `make hello` installs nothing anew, other make goals are looked up and not run, `pip install` must
@@ -34,13 +35,14 @@ import click
 
 import forked
 from vidrio import cli
+from vidrio.lessons.run import MARK
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 RUN = {"sh", "console", "python"}
 PARSED = {"toml": tomllib.loads, "json": json.loads}
 PROSE = {"text", "mermaid", "math", "html", "tsv", "makefile", "diff", "c", "py"}
-WORDS = {"output", "slow", "network", "gpu"}
+WORDS = {"output", "more", "slow", "network", "gpu"}
 
 # Bash functions that take the place of some commands, see above. VENV is relative to the repository, as in a Makefile.
 STAND_INS = r"""
@@ -208,20 +210,21 @@ def run_console(block: Block, folder: Path, timeout: float) -> str:
     return printed
 
 
-def run(block: Block, folder: Path, timeout: float) -> str:
-    """Run one block and return what it printed."""
+def run(block: Block, folder: Path, timeout: float, base: str = "") -> str:
+    """Run one block, which may go on from another script, and return what it printed."""
     if block.language == "console":
         return run_console(block, folder, timeout)
     script = f"set -euo pipefail\n{block.code}"
     if block.language == "python":
         (folder / ".home").mkdir(exist_ok=True)
-        (folder / ".home" / "block.py").write_text(block.code, encoding="utf-8")
+        code = f"{base}\nprint({MARK!r})\n{block.code}" if "more" in block.words else block.code
+        (folder / ".home" / "block.py").write_text(code, encoding="utf-8")
         # As if the script lay in the page's folder, which is where a reader would put it.
-        script = 'PYTHONPATH="$PWD" "$PYTHON" .home/block.py'
+        script = 'PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" "$PYTHON" .home/block.py'
     status, printed = run_bash(script, folder, timeout)
     if status != 0:
         raise Wrong(f"{block}: failed with status {status}\n{block.code}{printed}")
-    return printed
+    return printed.rpartition(f"{MARK}\n")[2] if "more" in block.words else printed
 
 
 def command_lines(block: Block) -> Iterator[list[str]]:
@@ -257,7 +260,7 @@ def check_unrun(block: Block) -> None:
 
 
 def run_page(page: Path, folder: Path, *, slow: bool = False, timeout: float = 120) -> None:
-    printed = ""
+    printed = base = ""
     for block in blocks_of(page):
         if block.language not in RUN | set(PARSED) | PROSE:
             raise Wrong(
@@ -275,4 +278,6 @@ def run_page(page: Path, folder: Path, *, slow: bool = False, timeout: float = 1
         elif block.language in RUN and block.words & ({"network", "gpu"} if slow else {"network", "gpu", "slow"}):
             check_unrun(block)
         elif block.language in RUN:
-            printed = run(block, folder, timeout)
+            printed = run(block, folder, timeout, base)
+            if block.language == "python":
+                base = f"{base}{block.code}\n" if "more" in block.words else f"{block.code}\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vidrio.cli import main
-from vidrio.glass.paper.decoding import stepper
-from vidrio.glass.paper.transformer import build
+from vidrio.glass.machine import build
+from vidrio.glass.walk import stepper
 from vidrio.hypothesis import Hypothesis, Options
 from vidrio.model.folder import read_config, read_parameters
 from vidrio.search import search

@@ -27,7 +27,7 @@ def source_files() -> tuple[Path, ...]:
 
 
 def module_name(path: Path, package: Path = PACKAGE) -> str:
-    """`glass.paper.maths`; a folder's `__init__` has the folder's name, and the package's own is `__init__`."""
+    """`glass.maths`; a folder's `__init__` has the folder's name, and the package's own is `__init__`."""
     parts = path.relative_to(package).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
@@ -88,7 +88,7 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def functions() -> Iterator[tuple[str, Function]]:
-    """Every function with its full name: `commands.look.show`, `glass.numbers.trace.Trace.tap`."""
+    """Every function with its full name: `commands.look.show`, `glass.trace.Trace.tap`."""
     for path in source_files():
         yield from _functions_in(syntax_of(path), module_name(path))
 

@@ -11,7 +11,8 @@ from hiding import mask
 from small_models import WORDS, random_sources, write_model
 from small_run import PAIRS, train_small
 from vidrio.engine.engine import Engine
-from vidrio.glass.paper.transformer import build_as_engine, translate_forced
+from vidrio.glass.machine import build_as_engine
+from vidrio.glass.walk import translate_forced
 from vidrio.hypothesis import Options
 from vidrio.model.folder import read_arrays
 from vidrio.text.protect import protected
@@ -87,7 +88,7 @@ def test_the_attention_is_that_of_the_glass(tmp_path):
                 heads.append(value)
             return value
 
-        translate_forced(machine, source, [config.special.start, *best.ids], tap)
+        translate_forced(machine.tapped(tap), source, [config.special.start, *best.ids])
         assert np.asarray(best.attention) == pytest.approx(np.mean(heads, axis=0)[: len(best.ids)], abs=1e-6)
 
 

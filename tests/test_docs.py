@@ -1,4 +1,4 @@
-"""Every code block of README.md, the other pages at the root, and docs/ is run; their links lead somewhere."""
+"""Every code block of README.md, the other pages at the root, docs/ and the lessons is run; links lead somewhere."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,9 @@ import pytest
 from doc_blocks import REPOSITORY, Wrong, blocks_of, run_page
 from vidrio import __version__
 
-PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+PAGES = sorted(
+    [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "src/vidrio/lessons").glob("*.md")]
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))

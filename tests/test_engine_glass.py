@@ -11,8 +11,8 @@ import pytest
 from small_models import random_sources, write_model
 from source import PACKAGE, REPOSITORY
 from vidrio.engine.engine import Engine
-from vidrio.glass.paper.decoding import stepper
-from vidrio.glass.paper.transformer import Machine, build_as_engine, classify, translate_forced
+from vidrio.glass.machine import Machine, build_as_engine
+from vidrio.glass.walk import classify, stepper, translate_forced
 from vidrio.hypothesis import Hypothesis, Options, Sampling, default_options
 from vidrio.model import find
 from vidrio.model.config import ModelConfig
@@ -61,9 +61,9 @@ class Both:
             return value
 
         if self.config.has_decoder:
-            translate_forced(self.machine, source, [self.config.special.start, *target], tap)
+            translate_forced(self.machine.tapped(tap), source, [self.config.special.start, *target])
         else:
-            classify(self.machine, source, tap)
+            classify(self.machine.tapped(tap), source)
         return seen
 
     def search(self, sources: Iterable[list[int]], options: Options) -> list[list[Hypothesis]]:
@@ -172,17 +172,9 @@ def test_scores_and_attention_are_those_of_the_search(packaged: tuple[Both, list
         assert np.allclose(scores, best.token_log_probs, atol=1e-3)
 
 
-def test_no_result_depends_on_its_neighbours(packaged: tuple[Both, list[list[int]]]) -> None:
-    both, sources = packaged
-    options = default_options(both.config)
-    together = both.engine.search([*sources, *sources[::-1]] * 9, options)
-    alone = [both.engine.search([source], options)[0] for source in sources]
-    assert_same_hypotheses(together, [*alone, *alone[::-1]] * 9)
-
-
 def test_the_page_about_the_engine_quotes_it() -> None:
     """What docs/engine.md shows side by side is what runs."""
-    sources = [*(PACKAGE / "engine/c").glob("*.[ch]"), *(PACKAGE / "glass/paper").glob("*.py")]
+    sources = [*(PACKAGE / "engine/c").glob("*.[ch]"), *(PACKAGE / "glass").glob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     page = (REPOSITORY / "docs/engine.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```(?:c|py)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

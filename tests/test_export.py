@@ -22,8 +22,8 @@ from doc_blocks import REPOSITORY
 from marian_models import ENGLISH, SPANISH, searched, sentences, write_marian
 from small_models import write_model
 from vidrio.cli import main
-from vidrio.glass.paper.decoding import encode
-from vidrio.glass.paper.transformer import build, decode, logits, translate_forced
+from vidrio.glass.machine import build
+from vidrio.glass.walk import decode, encode, logits, translate_forced
 from vidrio.hypothesis import default_options
 from vidrio.interop import to_ctranslate2
 from vidrio.interop.exporting import export_model

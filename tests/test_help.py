@@ -40,22 +40,17 @@ def examples(command: click.Command) -> list[str]:
 
 
 EXAMPLES = [(name, line) for name, command in commands(cli.vidrio, "vidrio") for line in examples(command)]
-# Shorter ones are run on docs/nan.md.
-SLOW = {"vidrio lesson nan", "vidrio lesson nan --softmax stable"}
 
 
 def test_the_examples_are_found() -> None:
-    assert ("vidrio lesson nan", "vidrio lesson nan --as trained") in EXAMPLES
+    assert ("vidrio lesson", "vidrio lesson nan all --code") in EXAMPLES
     assert ("vidrio look", 'vidrio look "Hello world" --at enc.0') in EXAMPLES
     assert ("vidrio translate", "vidrio translate -i big.txt -o big.es.txt") in EXAMPLES
-    assert len(EXAMPLES) >= 30
-    assert {line for _, line in EXAMPLES} >= SLOW
+    assert len(EXAMPLES) >= 25
     assert not [line for name, line in EXAMPLES if f"{line} ".split(f"{name} ")[0]], "an example of another command"
 
 
-@pytest.mark.parametrize(
-    "line", [pytest.param(line, marks=[pytest.mark.slow] * (line in SLOW)) for _, line in EXAMPLES]
-)
+@pytest.mark.parametrize("line", [line for _, line in EXAMPLES])
 def test_an_example_does_what_it_promises(line: str, folder: Path, call_vidrio: Call) -> None:
     os.chdir(folder)
     if line.startswith("vidrio serve"):

@@ -26,8 +26,8 @@ from marian_models import (
 )
 from vidrio.cli import main
 from vidrio.errors import ModelError
-from vidrio.glass.paper.decoding import encode
-from vidrio.glass.paper.transformer import Machine, build, decode, logits
+from vidrio.glass.machine import Machine, build
+from vidrio.glass.walk import decode, encode, logits
 from vidrio.hypothesis import default_options
 from vidrio.interop.importing import import_model
 from vidrio.learn import model as learned

@@ -161,7 +161,7 @@ UNSUPPORTED = {
     "SSRU": ({"transformer-decoder-autoreg": "rnn"}, "an SSRU decoder"),
     "pre-norm": ({"transformer-preprocess": "n"}, "transformer-preprocess 'n'"),
     "an RNN": ({"type": "s2s"}, "type 's2s'"),
-    "factors": ({"lemma-dim-emb": 64}, "lemma-dim-emb 64"),
+    "another array": ({"dec-depth": 1}, "parameters that it does not know: decoder_l2_self_Wq"),
     "gelu": ({"transformer-ffn-activation": "gelu"}, "gelu"),
     "heads": ({"transformer-heads": 3}, "3 heads in a width of 16"),
     "a width": ({"transformer-dim-ffn": 25}, "encoder_l1_ffn_W1"),

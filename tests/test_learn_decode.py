@@ -6,18 +6,19 @@ import torch
 
 from parity_models import make_config, make_parameters
 from vidrio import search
-from vidrio.glass.paper import decoding, transformer
+from vidrio.glass import machine as glass
+from vidrio.glass import walk
 from vidrio.hypothesis import Options
 from vidrio.learn import model
 from vidrio.learn.parameters import Parameters
 from vidrio.learn.validate import translate
 
 
-def engines(seed: int) -> tuple[transformer.Machine, model.Network]:
+def engines(seed: int) -> tuple[glass.Machine, model.Network]:
     config = make_config(max_positions=40, output_bias=True)
     parameters = make_parameters(config, seed)
     parameters["out.b"][config.special.end] += 3  # random models hardly ever end by themselves
-    return transformer.build(config, parameters), model.build(Parameters.from_arrays(config, parameters, torch.float64))
+    return glass.build(config, parameters), model.build(Parameters.from_arrays(config, parameters, torch.float64))
 
 
 def sources() -> list[np.ndarray]:
@@ -34,7 +35,7 @@ def test_same_translations_as_search_over_glass(seed: int) -> None:
     for source, ids in zip(sources(), ours, strict=True):
         ended = [*source.tolist(), special.end]
         options = Options(beam=1, max_length=39, suppressed=(special.pad, special.start))
-        best = search.search(decoding.stepper(machine, ended), special.start, special.end, options)[0]
+        best = search.search(walk.stepper(machine, ended), special.start, special.end, options)[0]
         if best.ended and len(best.ids) < 2 * len(ended):
             assert ids == list(best.ids)
             compared += 1

@@ -185,11 +185,19 @@ def test_frequent_words_keep_their_gradient_in_bfloat16() -> None:
 
 
 def test_dropout_drops_its_share_and_keeps_the_mean() -> None:
-    mask = Drop(0.3, (1,)).mask((1000, 1000), torch.float32, torch.device("cpu"))
+    cpu = torch.device("cpu")
+    mask = Drop(0.3, (1,)).mask((1000, 1000), torch.float32, cpu)
     assert mask is not None
     assert float((mask == 0).float().mean()) == pytest.approx(77 / 256, abs=0.002)
     assert float(mask.mean()) == pytest.approx(1, abs=0.003)
     assert len(mask.unique()) == 2
+    for rate in (0.0, 0.001):  # too small for a byte
+        assert Drop(rate, (1,)).mask((4, 5), F64, cpu) is None
+    with pytest.raises(ValueError, match="rate"):
+        Drop(1.0, (1,))
+    x, y = normal(40, 50), normal(40, 50, seed=1)
+    added = Drop(0.5, (7,)).add(x, y) - x
+    torch.testing.assert_close(added, y * Drop(0.5, (7,)).mask((40, 50), F64, cpu), rtol=0, atol=SAME_CODE)
 
 
 def test_dropout_repeats_by_key_alone() -> None:
@@ -203,37 +211,18 @@ def test_dropout_repeats_by_key_alone() -> None:
     assert not torch.equal(first[0], first[1])
 
 
-def test_residual_sum_drops_only_what_is_added() -> None:
-    x, y = normal(40, 50), normal(40, 50, seed=1)
-    added = Drop(0.5, (7,)).add(x, y) - x
-    mask = Drop(0.5, (7,)).mask((40, 50), F64, torch.device("cpu"))
-    torch.testing.assert_close(added, y * mask, rtol=0, atol=SAME_CODE)
-
-
-def test_rate_too_small_for_a_byte_is_none() -> None:
-    for rate in (0.0, 0.001):
-        assert Drop(rate, (1,)).mask((4, 5), F64, torch.device("cpu")) is None
-    with pytest.raises(ValueError, match="rate"):
-        Drop(1.0, (1,))
-
-
 # --- schedules, Adam and Muon -----------------------------------------------------------------------------------------
 
 
-def test_inverse_square_root_is_the_papers() -> None:
-    """Eq. 3 as it is written: D^−½ · min(n^−½, n · w^−1.5)."""
+def test_schedules() -> None:
+    """Eq. 3 as it is written: D^−½ · min(n^−½, n · w^−1.5); the others at their beginning, middle and end."""
     ours = Schedule("inverse-sqrt", (512 * 4000) ** -0.5, 4000)
     for n in (1, 10, 3999, 4000, 4001, 100_000):
         assert ours.rate(n, 0.0) == pytest.approx(512**-0.5 * min(n**-0.5, n * 4000**-1.5), rel=1e-12)
-
-
-@pytest.mark.parametrize(("kind", "middle"), [("linear", 0.5), ("cosine", 0.5), ("constant", 1.0)])
-def test_other_schedules(kind: str, middle: float) -> None:
-    ours = Schedule(kind, 2.0, 10)
-    assert ours.rate(5, 0.0) == pytest.approx(1.0)
-    assert ours.rate(1000, 0.5) == pytest.approx(2 * middle)
-    assert ours.rate(1000, 1.0) == pytest.approx(2.0 if kind == "constant" else 0.0)
-    assert ours.rate(1000, 1.5) == ours.rate(1000, 1.0)
+    for kind, middle, end in (("linear", 1.0, 0.0), ("cosine", 1.0, 0.0), ("constant", 2.0, 2.0)):
+        ours = Schedule(kind, 2.0, 10)
+        rates = [ours.rate(5, 0.0), ours.rate(1000, 0.5), ours.rate(1000, 1.0), ours.rate(1000, 1.5)]
+        assert rates == pytest.approx([1.0, middle, end, end])
 
 
 def test_adam_is_pytorchs() -> None:

@@ -12,7 +12,7 @@ from small_run import PAIRS, train_small, vidrio_train
 from vidrio.errors import RunError
 from vidrio.learn.choose import SHARE_OF_RATE, refuse_nonsense
 from vidrio.learn.parameters import Parameters
-from vidrio.learn.request import Choices, Material, Request, Start
+from vidrio.learn.plan import Choices, Material, Request, Start
 from vidrio.learn.state import resume
 from vidrio.look.curves import metrics, panels
 from vidrio.model.files import read_json

@@ -23,7 +23,7 @@ import torch
 from forked import run_python
 from vidrio.data.store import Examples, in_memory
 from vidrio.errors import ConfigError, RunError
-from vidrio.learn import loop, run_files
+from vidrio.learn import loop
 from vidrio.learn import state as states
 from vidrio.learn.batches import Position
 from vidrio.learn.choose import sized
@@ -347,31 +347,25 @@ def test_a_full_disk_leaves_the_last_good_state(examples: Examples, tmp_path: Pa
     assert go_on(tmp_path, config).step == 60
 
 
-def test_half_a_line_of_metrics_is_dropped(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 20, "loss": 1}\n{"step": 40, "loss": 0.5}\n{"step": 60, "lo')
-    run_files.forget_metrics_after(tmp_path, 20)
-    assert path.read_text() == '{"step": 20, "loss": 1}\n'
-
-
-def test_more_steps_than_before_go_on(examples: Examples, tmp_path: Path) -> None:
+def test_more_steps_than_before_go_on_and_half_a_line_of_metrics_is_dropped(examples: Examples, tmp_path: Path) -> None:
     config = small_config()
     train(examples, begin(config), STEPS, no_scores, run=tmp_path)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 60, "lo')
     longer = replace(STEPS, stop=Stop(steps=80))
     assert train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80
+    assert [step for step, _ in losses(tmp_path)] == list(range(10, 90, 10))
     assert train(examples, go_on(tmp_path, config), longer, no_scores, run=tmp_path).step == 80  # nothing left to do
 
 
 # --- it stops for a reason --------------------------------------------------------------------------------------------
 
 
-def test_a_loss_that_comes_apart_is_told(examples: Examples, tmp_path: Path) -> None:
-    recipe = replace(STEPS, rate=1e30, warmup=0, clip=0.0)
+def test_a_loss_that_comes_apart_or_does_not_move_is_an_error(
+    examples: Examples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(RunError, match="not a number"):
-        train(examples, begin(small_config()), recipe, no_scores, run=tmp_path)
-
-
-def test_a_loss_that_does_not_move_is_told(examples: Examples, monkeypatch: pytest.MonkeyPatch) -> None:
+        train(examples, begin(small_config()), replace(STEPS, rate=1e30, warmup=0, clip=0.0), no_scores, run=tmp_path)
     monkeypatch.setattr(loop, "PROOF", 40)
     with pytest.raises(RunError, match="does not move"):
         train(examples, begin(small_config()), replace(STEPS, rate=1e-12), no_scores)
@@ -388,11 +382,11 @@ def test_a_model_that_knows_it_all_already_need_not_get_better(
 
 def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
     scores = iter([3.0, 2.0, 2.5, 2.0, 9.0, 1.0])
-    kept = {}
+    embeddings = {}
 
     def validate(net: Network) -> dict[str, float]:
         score = next(scores)
-        kept[score] = net.parameters["embed"].detach().clone()
+        embeddings[score] = net.parameters["embed"].detach().clone()
         return {"loss": score}
 
     recipe = replace(STEPS, patience=3)
@@ -401,24 +395,22 @@ def test_the_best_model_is_kept_and_patience_ends(examples: Examples) -> None:
     assert train(examples, state, recipe, validate).step == 50  # and it stays ended
     best = Parameters(state.parameters.config, state.best)
     # Two validations scored 2.0; only a better one replaces the best.
-    assert not torch.equal(best.views(best.flat)["embed"], kept[2.0])
+    assert not torch.equal(best.views(best.flat)["embed"], embeddings[2.0])
 
 
 def test_of_equal_scores_the_lower_loss_is_better(examples: Examples) -> None:
     """A young model's BLEU is 0 again and again; what it learns meanwhile must not be lost."""
-    found = iter([(0.0, 5.0), (0.0, 4.0), (0.0, 4.5), (1.0, 6.0), (1.0, 6.0), (0.5, 1.0)])
-    told: list[bool] = []
+    scores = iter([(0.0, 5.0), (0.0, 4.0), (0.0, 4.5), (1.0, 6.0), (1.0, 6.0), (0.5, 1.0)])
+    best: list[bool] = []
 
     def validate(net: Network) -> dict[str, float]:
-        score, loss = next(found)
-        return {"loss": loss, "bleu": score}
+        return dict(zip(("bleu", "loss"), next(scores), strict=True))
 
     def watch(record: dict[str, Any]) -> None:
-        if record["kind"] == "validation":
-            told.append(record["best"])
+        best.extend([record["best"]] if record["kind"] == "validation" else [])
 
     state = train(examples, begin(small_config()), replace(STEPS, metric="bleu"), validate, watch=watch)
-    assert told == [True, True, False, True, False, False]
+    assert best == [True, True, False, True, False, False]
     assert (state.best_step, state.best_score, state.best_loss) == (40, 1.0, 6.0)
 
 
@@ -450,14 +442,11 @@ def test_until_converged_validates_each_epoch(examples: Examples, tmp_path: Path
         ({"precision": "float16"}, "precision"),
         ({"batch_tokens": 0}, "batch_tokens"),
         ({"stop": Stop(converged=True), "schedule": "linear"}, "needs an end"),
+        ({"stop": Stop()}, "exactly one way"),
+        ({"stop": Stop(steps=5, seconds=3.0)}, "exactly one way"),
+        ({"stop": Stop(steps=-1)}, "before it begins"),
     ],
 )
 def test_an_impossible_recipe_is_refused(changes: dict[str, Any], word: str) -> None:
     with pytest.raises(ConfigError, match=word):
         replace(STEPS, **changes)
-
-
-def test_exactly_one_end() -> None:
-    for wrong in ({}, {"steps": 5, "seconds": 3.0}, {"steps": -1}):
-        with pytest.raises(ConfigError):
-            replace(STEPS, stop=Stop(**wrong))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vidrio.glass.paper.transformer import Machine, build
+from vidrio.glass.machine import Machine, build
 from vidrio.hypothesis import default_options
 from vidrio.learn.run_files import kept_steps, snapshots
 from vidrio.look.history import history
@@ -34,7 +34,7 @@ def model() -> tuple[Machine, Tokenizer]:
 
 
 def translated(model: tuple[Machine, Tokenizer], text: str) -> str:
-    from vidrio.glass.paper.decoding import stepper
+    from vidrio.glass.walk import stepper
 
     machine, tokenizer = model
     special, options = machine.config.special, default_options(machine.config)

@@ -127,9 +127,9 @@ def test_a_word_that_the_model_does_not_know_is_the_lexicons(translator: Transla
 
 def test_its_log_p_is_what_the_model_gives_it(translator: Translator) -> None:
     [sentence] = translator.translate(SURNAME).sentences
-    [scored] = translator.score([(sentence.given, sentence.text)])
-    assert sentence.best.token_log_probs == scored.log_probs
-    assert sentence.best.score == pytest.approx(scored.log_prob / len(scored.tokens))
+    [log_probs] = translator.score([(sentence.given, sentence.text)])
+    assert sentence.best.token_log_probs == log_probs
+    assert sentence.best.score == pytest.approx(sum(log_probs) / len(log_probs))
 
 
 def test_a_word_that_it_knows_stays_though_no_list_has_it(translator: Translator, tmp_path: Path) -> None:

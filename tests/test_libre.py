@@ -394,16 +394,9 @@ def test_the_public_client_works_unchanged(running: Server) -> None:
     assert {language["code"] for language in client.languages()} == {"en", "es"}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["-d", '{"q": "The house is red.", "source": "en", "target": "es"}', "-H", "Content-Type: application/json"],
-        ["-d", "q=The house is red.", "-d", "source=en", "-d", "target=es"],
-        ["-F", "q=The house is red.", "-F", "source=auto", "-F", "target=es", "-F", "format=text"],
-    ],
-)
-def test_curl_works(running: Server, arguments: list[str]) -> None:
-    command = ["curl", "-sS", "-X", "POST", f"{running.address}translate", *arguments]
+def test_curl_works(running: Server) -> None:
+    fields = ["-F", "q=The house is red.", "-F", "source=auto", "-F", "target=es", "-F", "format=text"]
+    command = ["curl", "-sS", "-X", "POST", f"{running.address}translate", *fields]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert json.loads(done.stdout)["translatedText"] == "La casa es roja."
 

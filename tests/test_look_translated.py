@@ -52,20 +52,15 @@ def saying(words: str) -> Callable[..., object]:
     return search
 
 
-def test_it_is_told_where_the_engine_had_other_probabilities(
+def test_the_tokens_printed_are_shown_though_the_glass_would_choose_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Engine, "search", saying("mundo"))
     assert cli.main(["look", "hello world", "--model", "lesson"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "hello world → mundo" in out
-    assert "The search saw other probabilities: log p differs by up to" in out
-
-
-def test_where_they_say_the_same_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["look", "hello world", "--model", "lesson"]) == 0
-    out = capsys.readouterr().out
-    assert "Checked: the pass shown here" in out
+    assert "0 after SOS → mundo log p -5" in out
+    assert "hola 0.96" in out
 
 
 def test_a_what_if_starts_from_what_was_printed(

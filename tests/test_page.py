@@ -314,24 +314,22 @@ def test_how_a_model_learned(open_page: Open, server: str) -> None:
     assert not violations(page)
 
 
-def test_the_lesson_as_a_tour(open_page: Open) -> None:
+def test_a_lesson_is_read_beside_the_machine(open_page: Open) -> None:
     page = open_page()
-    page.get_by_role("button", name="Lesson").click()
-    card = page.locator("section", has=page.locator("#tour-title"))
-    expect(card.locator("ul b")).to_have_text(["0", "1", "2", "3", "4"])  # "hello" in the document
-    count = int(card.locator("p").first.inner_text().split()[-1])
-    revealed = 0
-    for stop in range(1, count + 1):
-        expect(card.locator("p").first).to_have_text(f"Lesson, {stop} of {count}")
-        if card.get_by_role("button", name="Reveal").count():
-            card.locator("input").fill("I do not know")
-            card.get_by_role("button", name="Reveal").click()
-            expect(card).to_contain_text("I do not know")
-            revealed += 1
-        settled(page)
-        assert page.locator(".refused").count() == 0, f"stop {stop}"
-        if stop < count:
-            card.get_by_role("button", name="On →").click()
-    assert (count, revealed) == (20, 8)
-    card.get_by_role("button", name="End").click()
+    page.get_by_role("button", name="Lessons").click()
+    card = page.get_by_role("region", name="Lesson")
+    expect(card.locator("h1")).to_have_text("The worked example: from Hello World to hola …")
+    card.get_by_role("button", name="On →").click()
+    expect(card.locator("h2")).to_have_text("Words become numbers")
+    card.get_by_label("Section").select_option(label="6. Two heads become one row")
+    card.locator("pre a").first.click()
+    settled(page)
+    expect(page.locator("[data-address='enc.0.self.concat[0,0]']").first).to_have_text("7.5435")
+    card.get_by_label("Lesson").select_option(label="Eight exercises")
+    card.get_by_label("Section").select_option("4")
+    expect(card).not_to_contain_text("Two linear maps", use_inner_text=True)
+    card.get_by_text("The answer").click()
+    expect(card).to_contain_text("Two linear maps", use_inner_text=True)
+    assert not violations(page)
+    card.get_by_role("button", name="leave the lesson").click()
     expect(card).to_have_count(0)

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from chromium import violations
 from small_models import write_model
-from vidrio.glass.numbers.trace import Trace, parse_address
+from vidrio.glass.trace import Trace, parse_address
 from vidrio.look.blocks import Bar, Curve, Curves, Fold, Heat, Note, Numbers, Pairs, Section, Table, Title, Value, Words
 from vidrio.look.blocks import Page as Sheet
 from vidrio.look.changed import BeforeAfter, look_changed

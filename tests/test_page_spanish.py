@@ -17,7 +17,7 @@ VIEWS = [
     {**LESSON, "open": "dec.0", "at": "dec.0.ffn.norm.var[0]"},
     {**LESSON, "open": "out", "at": "enc.0.self.WQ.h0[0,0]"},
     {**LESSON, "open": "src", "if": ["positions:sinusoidal-marian", "divisor:30", "softmax:naive", "prefix:mundo"]},
-    {**LESSON, "tour": "6", "if": ["without:layer-norm", "softmax:naive", "scale:src.scaled=1000"]},
+    {**LESSON, "lesson": "nan/2", "if": ["without:layer-norm", "softmax:naive", "scale:src.scaled=1000"]},
     {**LESSON, "at": "enc.77.in[0,0]"},
 ]
 # All that can be read: texts, and what a screen reader says; but not code, formulas, and the text that is translated.

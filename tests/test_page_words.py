@@ -9,11 +9,13 @@ import pytest
 
 from small_models import write_model
 from vidrio.errors import VidrioError
-from vidrio.glass.numbers import formulas
-from vidrio.glass.numbers.stages import stages_of
-from vidrio.glass.numbers.trace import parse_address
-from vidrio.glass.proof.receipts import At, locate, receipt
-from vidrio.glass.whatif import whatif
+from vidrio.glass import changes, whatif
+from vidrio.glass.declaration import stages_of
+from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.operations import OPERATIONS, Operation
+from vidrio.glass.receipts import At, locate, receipt
+from vidrio.glass.trace import parse_address
+from vidrio.glass.words import OF_CLASSES, PARAMETERS, QUANTITIES
 from vidrio.look.changed import look_changed
 from vidrio.look.run import LoadedModel, default_options, look, open_model
 from vidrio.search import Tree
@@ -69,21 +71,14 @@ def test_quantities(patterns: list[re.Pattern[str]], tmp_path: Path) -> None:
     assert not untold((stage.place for stage in stages if "departs" in stage.place or "," in stage.place), patterns)
 
 
-def test_every_formula_there_is(patterns: list[re.Pattern[str]]) -> None:
+def test_every_operation_and_word_there_is(patterns: list[re.Pattern[str]]) -> None:
     """Also those of models that no test has: other positions, activations, what-ifs."""
-
-    def formulas_in(value: object) -> Iterator[formulas.Formula]:
-        if isinstance(value, formulas.Formula):
-            yield value
-        elif isinstance(value, dict):
-            for inner in value.values():
-                yield from formulas_in(inner)
-
-    known = [formula for value in vars(formulas).values() for formula in formulas_in(value)]
-    assert len(known) > 20
-    assert not untold((text for formula in known for text in (formula.says, in_words(formula.place))), patterns)
-    told = (text for place, says in formulas.PARAMETERS.values() for text in (says, in_words(place)))
-    assert not untold(told, patterns)
+    changed = [row for row in vars(changes).values() if isinstance(row, Operation)]
+    rows = [*WHOLE_NUMBERS.operations.values(), *OPERATIONS.values(), *changed]
+    words = (PARAMETERS | QUANTITIES).values()
+    known = [*((row.formula.place, row.says) for row in rows), *words, *OF_CLASSES.values()]
+    assert len(known) > 90
+    assert not untold((text for place, says in known for text in (says, in_words(place))), patterns)
 
 
 def in_words(place: str) -> str:

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,16 +43,9 @@ def tsv(pairs: list[tuple[str, ...]] | list[tuple[str, str]]) -> str:
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("suffix", "pack"),
-    [
-        ("", bytes),
-        (".gz", gzip.compress),
-        (".xz", lzma.compress),
-    ],
-)
-def test_tsv_plain_and_compressed(tmp_path: Path, suffix: str, pack: object) -> None:
-    path = write(tmp_path / f"pairs.tsv{suffix}", pack(tsv(PAIRS).encode()))  # type: ignore[operator]
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_tsv_plain_and_compressed(tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]) -> None:
+    path = write(tmp_path / f"pairs.tsv{suffix}", pack(tsv(PAIRS).encode()))
     assert pairs_of(path)[0] == WANTED
 
 
@@ -69,7 +63,8 @@ def test_csv_with_commas_quotes_and_line_ends_inside(tmp_path: Path) -> None:
         csv.writer(file).writerows(rows)
     pairs, _ = pairs_of(tmp_path / "p.csv", columns=("en", "es"))
     assert [pair[:2] for pair in pairs] == [rows[1][1:], rows[2][1:]]
-    assert pairs_of(tmp_path / "p.csv", columns=("3", "2"))[0][0][:2] == (rows[1][2], rows[1][1])
+    turned, _ = pairs_of(tmp_path / "p.csv", columns=("3", "2"), languages=("en", "es"))
+    assert turned[0][:2] == (rows[1][2], rows[1][1])
     assert pairs_of(write(tmp_path / "q.csv", "en;es\na;b\n"), languages=("en", "es"))[0] == [Pair("a", "b", 2)]
 
 
@@ -78,9 +73,9 @@ def test_csv_with_commas_quotes_and_line_ends_inside(tmp_path: Path) -> None:
     [
         ("dog,perro\ncat,gato\n", [("dog", "perro"), ("cat", "gato")]),
         ('"Hello, Tom.",Hola\nno,no\n', [("Hello, Tom.", "Hola"), ("no", "no")]),
-        ("english;spanish\ndog;perro\n", [("dog", "perro")]),
+        ("English;Spanish\ndog;perro\n", [("dog", "perro")]),
         ("text,texto\ndog,perro\n", [("text", "texto"), ("dog", "perro")]),
-        ("text,class\ngood day,praise\n", [("good day", "praise")]),
+        ("id,text,class\n1,good day,praise\n", [("good day", "praise")]),
         ("source,target\nsource,fuente\n", [("source", "fuente")]),
         ("7,dog,perro\n8,cat,gato\n9,man,hombre\n", [("dog", "perro"), ("cat", "gato"), ("man", "hombre")]),
     ],
@@ -88,8 +83,6 @@ def test_csv_with_commas_quotes_and_line_ends_inside(tmp_path: Path) -> None:
 def test_csv_with_a_header_or_without(tmp_path: Path, text: str, wanted: list[tuple[str, str]]) -> None:
     """The first pair of a file without a header is a pair."""
     assert [pair[:2] for pair in pairs_of(write(tmp_path / "p.csv", text))[0]] == wanted
-    with pytest.raises(DataError, match="does not have two columns"):
-        corpora([str(write(tmp_path / "q.csv", "id,text,label\n1,good day,praise\n"))])
     if text.startswith("dog"):
         assert [pair[:2] for pair in pairs_of(tmp_path / "p.csv", columns=("2", "1"))[0]] == [w[::-1] for w in wanted]
 
@@ -161,17 +154,22 @@ def test_several_corpora_with_weights(tmp_path: Path) -> None:
         corpora([f"{one}@0"])
 
 
-def test_data_sets_of_hugging_face_need_their_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataError, match="pip install datasets"):
-        corpora(["hf:opus_books:en-es"])
-
-
-def test_what_else_is_needed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    for name, do in (("p.parquet", "pip install pyarrow"), ("p.tsv.zst", "unpack it first")):
-        with pytest.raises(DataError, match=do):
-            corpora([str(write(tmp_path / name, b"x"))])
+@pytest.mark.parametrize(
+    ("name", "do"),
+    [
+        ("p.parquet", "pip install pyarrow"),
+        ("hf:opus_books:en-es", "pip install datasets"),
+        ("p.tsv.zst", "unpack it first"),
+    ],
+)
+def test_what_else_is_needed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, do: str) -> None:
+    for library in ("pyarrow", "datasets"):
+        monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.chdir(tmp_path)
+    Path("p.parquet").touch()
+    Path("p.tsv.zst").touch()
+    with pytest.raises(DataError, match=do):
+        corpora([name])
 
 
 def test_lines_of_text_are_pairs_with_themselves(tmp_path: Path) -> None:
@@ -201,11 +199,10 @@ def test_a_file_with_one_column_has_no_pairs(tmp_path: Path) -> None:
         pairs_of(write(tmp_path / "p.txt", "Hello\nworld\n"))
 
 
-@pytest.mark.parametrize("name", ["p.tsv", "p.csv", "p.jsonl", "p.tsv.gz"])
+@pytest.mark.parametrize("name", ["p.tsv", "p.csv", "p.jsonl"])
 def test_an_empty_file_has_no_pairs(tmp_path: Path, name: str) -> None:
-    text = gzip.compress(b"\n\n") if name.endswith("gz") else b"\n"
     with pytest.raises(DataError, match="holds no sentence pairs"):
-        pairs_of(write(tmp_path / name, text))
+        pairs_of(write(tmp_path / name, b"\n"))
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
@@ -258,36 +255,22 @@ def test_other_encodings_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "pack"),
-    [
-        ("p.tsv.gz", gzip.compress),
-        ("p.tsv.xz", lzma.compress),
-        ("p.parquet", bytes),
-    ],
+    ("name", "pack"), [("p.tsv.gz", gzip.compress), ("p.tsv.xz", lzma.compress), ("p.parquet", bytes)]
 )
-def test_damaged_files_are_told(tmp_path: Path, name: str, pack: object) -> None:
-    whole = pack(random.Random(1).randbytes(100_000).hex().encode() + b"\ta\n")  # type: ignore[operator]
+def test_damaged_files_are_refused(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
+    whole = pack(random.Random(1).randbytes(100_000).hex().encode() + b"\ta\n")
     for data in (whole[: len(whole) // 2], b"something else", b""):
         with pytest.raises(DataError):
             pairs_of(write(tmp_path / name, data))
 
 
 def test_rows_that_are_no_records_are_counted(tmp_path: Path) -> None:
-    lines = [
-        '{"source": "a", "target": "b"}',
-        "{",
-        "[1]",
-        '{"source": "a"}',
-        '{"source": 1, "target": "b"}',
-        "",
-        "null",
-    ]
+    good, numbered = '{"source": "a", "target": "b"}', '{"source": 1, "target": "b"}'
+    lines = [good, "{", "[1]", '{"source": "a"}', numbered, "", "null", "[" * 200_000]
     pairs, tally = pairs_of(write(tmp_path / "p.jsonl", "\n".join(lines)))
     assert pairs == [Pair("a", "b", 1)]
-    assert tally.counts == {"not JSON": 3, "column missing": 2}
-    assert tally.read == 6
-    deep = '{"source": "a", "target": "b"}\n' + "[" * 200_000
-    assert pairs_of(write(tmp_path / "q.jsonl", deep))[1].counts == {"not JSON": 1}
+    assert tally.counts == {"not JSON": 4, "column missing": 2}
+    assert tally.read == 7
 
 
 def test_csv_that_is_none(tmp_path: Path) -> None:

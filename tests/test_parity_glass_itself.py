@@ -7,21 +7,20 @@ import pytest
 
 from parity_models import SOURCE, TARGET, make_config, make_parameters
 from tolerances import SAME_CODE
-from vidrio.glass.paper import transformer
-from vidrio.glass.paper.attention import Kept
-from vidrio.glass.paper.decoding import decode_step, stepper
-from vidrio.glass.paper.transformer import Machine
+from vidrio.glass import walk
+from vidrio.glass.machine import KeyValueCache, Machine, build
+from vidrio.glass.walk import decode_step, stepper
 
 SHAPES = ["encoder-decoder", "decoder"]
 
 
 def machine(shape: str, **changes: object) -> Machine:
     config = make_config(shape=shape, **changes)
-    return transformer.build(config, make_parameters(config))
+    return build(config, make_parameters(config))
 
 
 def memory(of: Machine) -> np.ndarray | None:
-    return transformer.encode(of, SOURCE) if of.config.has_encoder else None
+    return walk.encode(of, SOURCE) if of.config.has_encoder else None
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -36,26 +35,26 @@ def test_one_pass_is_every_step(shape: str, norm: str) -> None:
         return value
 
     seen.append({})
-    whole = transformer.logits(ours, transformer.decode(ours, TARGET, memory(ours), tap), tap)
-    kept = Kept()
+    whole = walk.logits(ours.tapped(tap), walk.decode(ours.tapped(tap), TARGET, memory(ours)))
+    cache = KeyValueCache()
     for t, token in enumerate(TARGET):
         seen.append({})
-        step = decode_step(ours, [token], memory(ours), kept, tap)
+        step = decode_step(ours.tapped(tap), [token], memory(ours), cache)
         np.testing.assert_allclose(step, whole[t], rtol=0, atol=SAME_CODE)
         # Not only the result: every value on the way.
         for name in ("dec.0.self.Q.h2", "dec.1.self.head.h0", "dec.1.ffn.hidden", "dec.out"):
             np.testing.assert_allclose(seen[-1][name][-1], seen[0][name][t], rtol=0, atol=SAME_CODE, err_msg=name)
         weights = seen[0]["dec.1.self.weights.h1"][t, : t + 1]
         np.testing.assert_allclose(seen[-1]["dec.1.self.weights.h1"][0], weights, rtol=0, atol=SAME_CODE)
-        assert kept.reused["dec.0.self.K"] == t  # as many rows as there were steps before
+        assert len(cache.rows["dec.0.self.K.h0"]) == t + 1  # a row a step
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_past_does_not_depend_on_the_future(shape: str) -> None:
     """Changing the last three target tokens leaves the rows before them identical: not close, identical."""
     ours = machine(shape)
-    before = transformer.decode(ours, TARGET, memory(ours))
-    after = transformer.decode(ours, [*TARGET[:4], 30, 1, 17], memory(ours))
+    before = walk.decode(ours, TARGET, memory(ours))
+    after = walk.decode(ours, [*TARGET[:4], 30, 1, 17], memory(ours))
     np.testing.assert_array_equal(after[:4], before[:4])
     assert not np.array_equal(after[4:], before[4:])
 
@@ -63,7 +62,7 @@ def test_the_past_does_not_depend_on_the_future(shape: str) -> None:
 def test_the_encoder_sees_both_ways() -> None:
     """The opposite holds in the encoder: its first row depends on the last word."""
     ours = machine("encoder-decoder")
-    before, after = transformer.encode(ours, SOURCE), transformer.encode(ours, [*SOURCE[:-1], 11])
+    before, after = walk.encode(ours, SOURCE), walk.encode(ours, [*SOURCE[:-1], 11])
     assert np.abs(after[0] - before[0]).max() > 1e-3
 
 
@@ -76,34 +75,34 @@ def test_cached_equals_uncached(shape: str) -> None:
     for prefixes in beams:
         rows = step(prefixes)
         for prefix, row in zip(prefixes, rows, strict=True):
-            uncached = transformer.logits(ours, transformer.decode(ours, prefix, memory(ours)))[-1]
+            uncached = walk.logits(ours, walk.decode(ours, prefix, memory(ours)))[-1]
             np.testing.assert_allclose(row, uncached, rtol=0, atol=SAME_CODE)
 
 
 def test_without_positions_order_is_invisible_to_the_encoder() -> None:
     ours = machine("encoder-decoder", positions="none")
-    forward, backward = transformer.encode(ours, SOURCE), transformer.encode(ours, SOURCE[::-1])
+    forward, backward = walk.encode(ours, SOURCE), walk.encode(ours, SOURCE[::-1])
     np.testing.assert_allclose(forward, backward[::-1], rtol=0, atol=SAME_CODE)
     ours = machine("encoder-decoder", positions="sinusoidal")
-    assert np.abs(transformer.encode(ours, SOURCE) - transformer.encode(ours, SOURCE[::-1])[::-1]).max() > 1e-3
+    assert np.abs(walk.encode(ours, SOURCE) - walk.encode(ours, SOURCE[::-1])[::-1]).max() > 1e-3
 
 
 def test_encoder_alone_classifies() -> None:
     """The probabilities are those of the mean memory row, through the output layer, by hand."""
     ours = machine("encoder")
     p = ours.parameters
-    scores = transformer.encode(ours, SOURCE).mean(axis=0) @ p["out.W"] + p["out.b"]
+    scores = walk.encode(ours, SOURCE).mean(axis=0) @ p["out.W"] + p["out.b"]
     expected = np.exp(scores) / np.exp(scores).sum()
-    np.testing.assert_allclose(transformer.classify(ours, SOURCE), expected, rtol=0, atol=SAME_CODE)
+    np.testing.assert_allclose(walk.classify(ours, SOURCE), expected, rtol=0, atol=SAME_CODE)
 
 
 def test_decoder_alone_has_no_cross_attention_and_needs_no_source() -> None:
     ours = machine("decoder")
     assert not any(".cross." in name or name.startswith(("enc.", "src.")) for name in ours.parameters)
-    probabilities = transformer.translate_forced(ours, [], TARGET)
+    probabilities = walk.translate_forced(ours, [], TARGET)
     assert probabilities.shape == (len(TARGET), 31)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=0, atol=SAME_CODE)
     # Longer prefixes only add rows.
     for shorter, longer in pairwise(range(1, len(TARGET) + 1)):
-        a, b = (transformer.translate_forced(ours, [], TARGET[:n]) for n in (shorter, longer))
+        a, b = (walk.translate_forced(ours, [], TARGET[:n]) for n in (shorter, longer))
         np.testing.assert_allclose(b[:shorter], a, rtol=0, atol=SAME_CODE)

@@ -8,12 +8,11 @@ import torch
 
 from parity_models import SOURCE, TARGET, make_config, make_parameters
 from tolerances import FLOAT64
-from vidrio.glass.paper import attention as glass_attention
-from vidrio.glass.paper import positions as glass_positions
-from vidrio.glass.paper import transformer as glass
-from vidrio.glass.paper.attention import Kept
-from vidrio.glass.paper.decoding import decode_step
-from vidrio.glass.paper.maths import no_tap
+from vidrio.glass import positions as glass_positions
+from vidrio.glass import walk as glass
+from vidrio.glass.machine import KeyValueCache, Machine, build
+from vidrio.glass.maths import allowed as glass_allowed
+from vidrio.glass.walk import decode_step
 from vidrio.learn import model as learn
 from vidrio.learn.parameters import Parameters
 from vidrio.model import config as choices
@@ -21,9 +20,9 @@ from vidrio.model.config import ModelConfig
 from vidrio.model.parameters import parameter_specs
 
 
-def both(config: ModelConfig, seed: int = 0) -> tuple[glass.Machine, learn.Network]:
+def both(config: ModelConfig, seed: int = 0) -> tuple[Machine, learn.Network]:
     parameters = make_parameters(config, seed)
-    return glass.build(config, parameters), learn.build(Parameters.from_arrays(config, parameters, torch.float64))
+    return build(config, parameters), learn.build(Parameters.from_arrays(config, parameters, torch.float64))
 
 
 def padded(ids: list[int], extra: int = 3) -> tuple[torch.Tensor, torch.Tensor]:
@@ -69,7 +68,7 @@ def test_position_tables(positions: str) -> None:
 def test_attention(biases: bool) -> None:
     machine, net = both(make_config(attention_bias=biases))
     x_LD, y_MD = rows(7), rows(5, seed=6)
-    expected = glass_attention.multi_head(machine, glass_attention.Attention("dec.1.cross"), x_LD, y_MD)
+    expected = glass.multi_head(machine, x_LD, y_MD, "dec.1.cross")
     (q,) = learn.heads(net, batch_of(x_LD), "dec.1.cross", "Q")
     k, v = learn.heads(net, batch_of(y_MD), "dec.1.cross", "KV")
     assert_agree(learn.multi_head(net, q, k, v, "dec.1.cross", None)[0], expected)
@@ -79,12 +78,10 @@ def test_attention(biases: bool) -> None:
 def test_masked_attention(biases: bool) -> None:
     machine, net = both(make_config(attention_bias=biases))
     x_LD = rows(7)
-    expected = glass_attention.multi_head(
-        machine, glass_attention.Attention("dec.0.self", glass_attention.causal), x_LD, x_LD
-    )
+    expected = glass.multi_head(machine, x_LD, x_LD, "dec.0.self", masked=True)
     allowed = learn.causal(7, 7, torch.device("cpu"))
     assert allowed is not None
-    np.testing.assert_array_equal(allowed.numpy(), glass_attention.allowed_LM(7, 7))
+    np.testing.assert_array_equal(allowed.numpy(), glass_allowed(7, 7))
     ours = learn.multi_head(net, *learn.heads(net, batch_of(x_LD), "dec.0.self", "QKV"), "dec.0.self", allowed)
     assert_agree(ours[0], expected)
 
@@ -94,16 +91,14 @@ def test_feed_forward(activation: str) -> None:
     machine, net = both(make_config(activation=activation))
     x_LD = 3 * rows(7)
     assert_agree(
-        learn.feed_forward(net, batch_of(x_LD), "enc.1.ffn")[0], glass.feed_forward(machine, x_LD, "enc.1.ffn", no_tap)
+        learn.feed_forward(net, batch_of(x_LD), "enc.1.ffn")[0], glass.feed_forward(machine, x_LD, "enc.1.ffn")
     )
 
 
 def test_norm() -> None:
     machine, net = both(make_config())
     x_LD = rows(7)
-    assert_agree(
-        learn.norm(net, batch_of(x_LD), "enc.0.ffn.norm")[0], glass.norm(machine, x_LD, "enc.0.ffn.norm", no_tap)
-    )
+    assert_agree(learn.norm(net, batch_of(x_LD), "enc.0.ffn.norm")[0], glass.norm(machine, x_LD, "enc.0.ffn.norm"))
 
 
 @pytest.mark.parametrize(("norm", "activation"), list(product(choices.NORMS, choices.ACTIVATIONS)))
@@ -112,11 +107,11 @@ def test_layers(norm: str, activation: str) -> None:
     x_SD, x_TD = rows(5), rows(7, seed=8)
     assert_agree(
         learn.layer(net, batch_of(x_SD), None, "enc.1", learn.Masks(None))[0],
-        glass.encoder_layer(machine, x_SD, "enc.1", no_tap),
+        glass.encoder_layer(machine, x_SD, "enc.1"),
     )
     allowed = learn.causal(7, 7, torch.device("cpu"))
     ours = learn.layer(net, batch_of(x_TD), batch_of(x_SD), "dec.1", learn.Masks(allowed))
-    assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1", no_tap))
+    assert_agree(ours[0], glass.decoder_layer(machine, x_TD, x_SD, "dec.1"))
 
 
 @pytest.mark.parametrize("scaled", [False, True])
@@ -125,7 +120,7 @@ def test_embedding(positions: str, scaled: bool) -> None:
     config = make_config(positions=positions, scale_embeddings=scaled)
     machine, net = both(config)
     for first in (0, 4):
-        expected = glass.embed(machine, "tgt", TARGET, first, no_tap)
+        expected = glass.embed(machine, TARGET, "tgt", first)
         assert_agree(learn.embed(net, torch.tensor([TARGET]), "tgt.embed", "tgt", first)[0], expected)
 
 
@@ -188,9 +183,9 @@ def test_kept_keys_and_values_change_nothing(shape: str) -> None:
     machine, net = both(make_config(shape=shape))
     memory_SD = glass.encode(machine, SOURCE) if shape == "encoder-decoder" else None
     memory = None if memory_SD is None else batch_of(memory_SD)
-    kept, store = Kept(), {}
+    cache, store = KeyValueCache(), {}
     for t, token in enumerate(TARGET):
-        expected = decode_step(machine, [token], memory_SD, kept)
+        expected = decode_step(machine, [token], memory_SD, cache)
         ours = learn.logits(net, learn.decode(net, torch.tensor([[token]]), memory, None, store, t))
         assert_agree(ours[0, 0], expected)
     assert store["dec.1.self"][0].shape == (1, 3, len(TARGET), 5)

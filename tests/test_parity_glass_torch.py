@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tolerances import FLOAT64
-from vidrio.glass.paper import attention, transformer
-from vidrio.glass.paper.maths import no_tap
+from vidrio.glass import walk
+from vidrio.glass.machine import Machine, build
 from vidrio.model.config import ModelConfig
 
 D, H, F, S, T = 12, 3, 20, 5, 7
@@ -73,10 +73,10 @@ def feed_forward_parameters(layer: torch.nn.Module, name: str) -> dict[str, np.n
     }
 
 
-def machine(config: ModelConfig, parameters: dict[str, np.ndarray]) -> transformer.Machine:
+def machine(config: ModelConfig, parameters: dict[str, np.ndarray]) -> Machine:
     from vidrio.model.parameters import random_parameters
 
-    return transformer.build(config, random_parameters(config, np.random.default_rng(0)) | parameters)
+    return build(config, random_parameters(config, np.random.default_rng(0)) | parameters)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -93,8 +93,7 @@ def test_multi_head_attention(masked: bool) -> None:
         seen[name] = value
         return value
 
-    mask = attention.causal if masked else attention.see_all
-    out = attention.multi_head(ours, attention.Attention("dec.0.cross", mask), x, y, tap)
+    out = walk.multi_head(ours.tapped(tap), x, y, "dec.0.cross", masked=masked)
     np.testing.assert_allclose(out, numpy(expected)[0], rtol=0, atol=FLOAT64)
     for h in range(H):
         np.testing.assert_allclose(seen[f"dec.0.cross.weights.h{h}"], numpy(weights)[0, h], rtol=0, atol=FLOAT64)
@@ -119,9 +118,7 @@ def test_encoder_layer(norm: str, activation: str) -> None:
     )
     x = rows(S, 3)
     expected = theirs(torch.from_numpy(x)[None].requires_grad_())  # a gradient keeps PyTorch off its fused short cut
-    np.testing.assert_allclose(
-        transformer.encoder_layer(ours, x, "enc.0", no_tap), numpy(expected)[0], rtol=0, atol=FLOAT64
-    )
+    np.testing.assert_allclose(walk.encoder_layer(ours, x, "enc.0"), numpy(expected)[0], rtol=0, atol=FLOAT64)
 
 
 @pytest.mark.parametrize(("norm", "activation"), CHOICES)
@@ -143,6 +140,4 @@ def test_decoder_layer(norm: str, activation: str) -> None:
     x, memory = rows(T, 4), rows(S, 5)
     hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
     expected = theirs(torch.from_numpy(x)[None], torch.from_numpy(memory)[None], tgt_mask=hidden)
-    np.testing.assert_allclose(
-        transformer.decoder_layer(ours, x, memory, "dec.0", no_tap), numpy(expected)[0], rtol=0, atol=FLOAT64
-    )
+    np.testing.assert_allclose(walk.decoder_layer(ours, x, memory, "dec.0"), numpy(expected)[0], rtol=0, atol=FLOAT64)

@@ -37,10 +37,7 @@ ROOMS = (
     "hypothesis",
     "search",
     "engine",
-    "glass.paper",
-    "glass.numbers",
-    "glass.proof",
-    "glass.whatif",
+    "glass",
     "translate",
     "documents",
     "data",
@@ -101,7 +98,7 @@ LONG_FILES: dict[str, str] = {}
 MOST_PARAMETERS = 6
 
 # JSON is written by one function, which knows what to do with NaN.
-JSON_WRITERS = {"model.json_text", "lessons.values_file", "lessons.values_reader"}
+JSON_WRITERS = {"model.json_text"}
 
 
 # --- rooms ------------------------------------------------------------------------------------------------------------
@@ -183,8 +180,8 @@ def test_the_search_for_circles_finds_them(tmp_path: Path) -> None:
     assert circles(graph) == [["cli", "model.a", "model.b", "model.c", "model.d"]]
     assert imports_upwards(graph) == {("model.d", "cli")}
     assert circles({**graph, "model.d": set()}) == [["model.a", "model.b", "model.c"]]
-    assert height("glass.paper.maths") == ROOMS.index("glass.paper")
-    assert (height("glass.new.file"), height("modelling")) == (None, None)
+    assert height("text.tokens.byte_pairs") == ROOMS.index("text.tokens")
+    assert height("modelling") is None
 
 
 def test_strangers_never_import_each_other() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from small_models import rewrite_config, write_model
 from vidrio.errors import ModelError
-from vidrio.glass.proof.stored import check_file, stored
+from vidrio.glass.stored import check_file, stored
 from vidrio.look.receipt import receipt_data, why
 from vidrio.look.run import look, open_model
 from vidrio.look.terminal import text as plain

@@ -186,8 +186,8 @@ def weight(page: Page) -> float:
 
 
 def test_what_pupils_do_by_themselves(page: Page) -> None:
-    page.get_by_role("button", name="Lesson").click()
-    expect(page.locator("#tour-title")).to_be_visible()
+    page.get_by_role("button", name="Lessons").click()
+    expect(page.get_by_role("region", name="Lesson")).to_contain_text("The Random Transformer")
     page.get_by_role("button", name="leave the lesson").click()
     choose(page, "Model", "lesson")
     page.locator(".unfold", has_text="How it learned").click()

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from parity_models import SOURCE
 from traced import CHOICES, blank, make_machine, make_trace, run
 from vidrio.errors import AddressError
-from vidrio.glass.numbers.trace import Address, parse_address
-from vidrio.glass.paper.transformer import translate_forced
+from vidrio.glass.trace import Address, parse_address
+from vidrio.glass.walk import translate_forced
 
 # --- addresses --------------------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ def test_as_of_a_step_is_what_decoding_had_computed_by_then(choice: str) -> None
     target = trace.array("tgt.ids").tolist()
     for step in (0, 3, 6):
         here, then = trace.as_of(step), blank(trace.machine)
-        translate_forced(trace.machine, SOURCE, target[: step + 1], then.tap)
+        translate_forced(trace.machine.tapped(then.tap), SOURCE, target[: step + 1])
         for name, array in then.values.items():
             np.testing.assert_allclose(here.values[name], array, rtol=1e-9, atol=1e-12, err_msg=name)
         assert here.target_tokens == trace.target_tokens[: step + 1]

@@ -20,8 +20,7 @@ from vidrio.data.progress import Progress, Work
 from vidrio.errors import DataError, RunError
 from vidrio.learn.choose import sized
 from vidrio.learn.finish import interval
-from vidrio.learn.plan import Plan, Recipe, Stop
-from vidrio.learn.request import Choices, Material, Request
+from vidrio.learn.plan import Choices, Material, Plan, Recipe, Request, Stop
 from vidrio.learn.task import Task, make_task
 from vidrio.look.run import look, open_model
 from vidrio.model.config import SpecialIds

@@ -251,30 +251,14 @@ def test_repetition_and_length_can_be_controlled(model, lines):
     assert len(long) > len(short)
 
 
-def test_no_text_comes_twice(model, lines):
-    """A vocabulary with two ways to write a word gives the same text for other tokens."""
-    said = run(model, "--n-best", "8", "--json", stdin=text_of(lines[:20])).stdout.splitlines()
-    assert len(said) == 20
-    for found in (json.loads(line)["alternatives"] for line in said):
-        assert len(set(found)) == len(found)
-    [sentence] = json.loads(run(model, "--json", "--n-best", "8", lines[0]).stdout)["sentences"]
-    told = [alternative["translation"] for alternative in sentence["alternatives"]]
-    assert len(set(told)) == len(told)
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["--top-k", "8001"], 0),
         (["--seed", "4294967295"], 0),
         (["--seed", "4294967296"], 1),
-        (["--temperature", "inf"], 1),
         (["--temperature", "nan"], 1),
         (["--length-penalty", "nan"], 1),
-        (["--length-penalty", "1e308"], 1),
-        (["--length-penalty", "-1e308"], 1),
         (["--temperature", "1e-40"], 1),
-        (["--top-p", "1e-300"], 1),
         (["--no-repeat", "99999999999999999999"], 1),
         (["--n-best", "100000"], 2),
     ],
@@ -307,19 +291,6 @@ def test_a_reader_who_leaves_ends_it_quietly(model, lines, tmp_path):
         assert process.stdout.readline()
         process.stdout.close()
         assert (process.wait(timeout=30), process.stderr.read()) == (0, b"")
-
-
-def test_a_full_disk_is_told(model, lines):
-    if not os.path.exists("/dev/full"):
-        pytest.skip("this system has no /dev/full")
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            command(model), input=text_of(lines[:9]), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
-        )
-    assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device: 'stdout'\n")
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(command(model, lines[0]), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (1, b"vidrio: [Errno 28] No space left on device: 'stdout'\n")
 
 
 def test_a_disk_that_fills_leaves_lines_to_continue(model, lines, expected, tmp_path):

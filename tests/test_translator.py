@@ -304,9 +304,8 @@ def test_a_translation_can_be_looked_into(folder):
 
 def test_a_translation_can_be_copied_and_pickled(folder):
     found = vidrio.load(folder).translate("Bala core. Cola core.")
-    assert copy.deepcopy(found) == copy.copy(found) == found
     read = pickle.loads(pickle.dumps(found))
-    assert read.to_json() == found.to_json()
+    assert read.to_json() == copy.deepcopy(found).to_json() == found.to_json()
     assert (read.alternative(0), read.alignment, read.words) == (found.text, found.alignment, found.words)
     with pytest.raises(InputError, match="it was pickled"):
         read.look()

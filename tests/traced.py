@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from parity_models import SOURCE, TARGET, make_config, make_parameters
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.arithmetic import FLOAT, Arithmetic
-from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine, build, classify, translate_forced
+from vidrio.glass.engine import FLOAT, Arithmetic
+from vidrio.glass.machine import Machine, build
+from vidrio.glass.maths import Array, Tap, no_tap
+from vidrio.glass.trace import Trace
+from vidrio.glass.walk import classify, translate_forced
 
 # Together these have every choice of the closed set, on sizes that no axis shares with another.
 CHOICES: dict[str, dict[str, Any]] = {
@@ -40,12 +41,13 @@ def run(machine: Machine, change: Tap = no_tap, trace: Trace | None = None) -> T
     """One pass, with choices taken as the search would have, were it forced to TARGET."""
     config = machine.config
     trace = trace or blank(machine)
-    tap = trace.tap_through(change)
+    edit = machine.tap  # a what-if's
+    machine = machine.tapped(trace.tap_through(lambda name, value: change(name, edit(name, value))))
     if config.shape == "encoder":
-        classify(machine, SOURCE, tap)
+        classify(machine, SOURCE)
         return trace
     target = [i % config.target_vocabulary for i in TARGET]
-    translate_forced(machine, SOURCE, target, tap)
+    translate_forced(machine, SOURCE, target)
     choices = [*target[1:], 3]
     trace.take(choices)
     return trace

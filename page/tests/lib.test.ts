@@ -53,6 +53,7 @@ describe("the address bar", () => {
       text: 'a & b = "<img onerror=x>" #é',
       model: "lesson",
       step: 3,
+      lesson: "nan/2",
       at: "out.prob[5]@0",
       changes: [["set", "enc.0.self.WQ.h0[0,0]=1:2"]] as [string, string][],
     };

@@ -14,6 +14,7 @@ import random
 import re
 import sys
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 
 from vidrio.text.fold import fold
@@ -57,10 +58,19 @@ MOST = {  # of a corpus, or of a source that says the same again and again
 
 ALL = sys.maxsize
 ALONE = {  # of each so many at most
-    "en": {"commonvoice": ALL, "ud": ALL, "taskmaster": ALL, "sgd": 25_000},
-    "es": {"commonvoice": ALL, "ud": ALL, "cfk": 30_000, "mananeras": 30_000},
+    "en": {
+        **{"commonvoice": ALL, "ud": ALL, "taskmaster": ALL, "sgd": 25_000, "openstax": 150_000, "globalvoices": ALL},
+        **{"callhome": 3_000, "topical-chat": 30_000, "qmsum": 12_000, "pratham": ALL, "factbook": ALL},
+        **{"standardebooks": 75_000, "eltec": 25_000, "ungdc": 40_000, "wikipedia": ALL},
+    },
+    "es": {
+        **{"commonvoice": ALL, "ud": ALL, "cfk": 25_000, "mananeras": 30_000, "openstax": ALL, "globalvoices": ALL},
+        **{"nubes": 4_000, "pilar-boumh": 1_500, "pilar-dogv": 2_500, "pilar-generalitat": ALL, "law": 5_000},
+        **{"parl": 90_000, "drama": 8_000, "lit-textbox": 50_000, "lit-eltec": 60_000, "lit-conha19": 30_000},
+        **{"wikipedia": ALL},
+    },
 }
-LONGEST_ALONE = 200  # characters; the model that translates them does not do well on longer ones
+SHORTEST_ALONE, LONGEST_ALONE = 12, 260  # characters; the models translate longer ones worse
 
 SYMBOLS = "①②③④⑤⑥"  # stand for what must be copied; text/mask.py puts them in when it translates
 TRANSLATED = (
@@ -108,15 +118,29 @@ def alone(data: Path, to: Path) -> None:
     to.mkdir(parents=True, exist_ok=True)
     for language, most in ALONE.items():
         sentences: dict[str, list[str]] = {source: [] for source in most}
-        with lzma.open(data / f"mono.{language}.tsv.xz", "rt", encoding="utf-8") as lines:
-            for line in lines:
-                source, _, sentence = line.rstrip("\n").partition("\t")
-                if source in most and 2 <= len(sentence) <= LONGEST_ALONE:
-                    sentences[source].append(sentence)
+        for source, sentence in monolingual(data, language):
+            name = next((name for name in most if source.startswith(name)), None)
+            if name and SHORTEST_ALONE <= len(sentence) <= LONGEST_ALONE:
+                sentences[name].append(sentence)
         taken: list[str] = []
-        for source, of_it in sentences.items():
-            taken += random.Random(source).sample(of_it, min(len(of_it), most[source]))
-        (to / f"{language}.txt").write_text("".join(f"{text}\n" for text in dict.fromkeys(taken)), encoding="utf-8")
+        for name, of_it in sentences.items():
+            taken += random.Random(name).sample(of_it, min(len(of_it), most[name]))
+        taken = list(dict.fromkeys(taken))
+        random.Random(language).shuffle(taken)
+        (to / f"{language}.txt").write_text("".join(f"{text}\n" for text in taken), encoding="utf-8")
+
+
+def monolingual(data: Path, language: str) -> Iterable[tuple[str, str]]:
+    """Every sentence of one language alone, with the source that it comes from."""
+    with lzma.open(data / f"mono.{language}.tsv.xz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            source, _, sentence = line.rstrip("\n").partition("\t")
+            yield source, sentence
+    spans = [row.split("\t") for row in (data / f"mono-2.{language}.sources.tsv").read_text("utf-8").splitlines()[1:]]
+    with lzma.open(data / f"mono-2.{language}.xz", "rt", encoding="utf-8") as lines:
+        for source, first, last in spans:
+            for line in islice(lines, int(last) - int(first) + 1):
+                yield source, line.rstrip("\n")
 
 
 def vary(clean: Path, to: Path) -> None:

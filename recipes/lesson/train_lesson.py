@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from vidrio.errors import RunError
-from vidrio.glass.paper.transformer import Machine, build, translate_forced
+from vidrio.glass.machine import Machine, build
+from vidrio.glass.walk import translate_forced
 from vidrio.learn.plain import How, fit
 from vidrio.learn.run_files import keep_snapshot
 from vidrio.model.config import DecodingDefaults, ModelConfig

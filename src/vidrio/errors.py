@@ -43,7 +43,7 @@ class AddressError(VidrioError):
 
 
 class LessonError(VidrioError):
-    """A user's own values for a lesson that do not fit."""
+    """A lesson or a section that there is not."""
 
 
 class RunError(VidrioError):

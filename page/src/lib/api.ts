@@ -48,6 +48,13 @@ export const models = async (): Promise<{ default: string; models: string[] }> =
   alone
     ? { default: "", models: [] }
     : ((await (await fetch("api/models")).json()) as { default: string; models: string[] });
+export const lessons = async (): Promise<{ name: string; sections: string[] }[]> =>
+  (await (await fetch("api/lessons")).json()) as { name: string; sections: string[] }[];
+/** A section of a lesson, as HTML. */
+export const lesson = async (place: string): Promise<string> => {
+  const answer = await fetch(`api/lessons/${place}`);
+  return answer.ok ? ((await answer.json()) as { html: string }).html : "";
+};
 export const machine = (asked: Asked, signal?: AbortSignal) => json<Machine>("machine", asked, signal);
 export const translate = (asked: Asked, signal?: AbortSignal) =>
   json<{ translation: string | null }>("translate", asked, signal);

@@ -6,7 +6,7 @@ export interface View {
   model: string;
   sentence: number;
   step: number;
-  tour: number; // 0: none, else the stop, counted from 1
+  lesson: string; // its name and the number of its section, nan/2; empty: none
   open: string;
   head: number;
   at: string;
@@ -19,7 +19,7 @@ export const EMPTY: View = {
   model: "",
   sentence: 0,
   step: 0,
-  tour: 0,
+  lesson: "",
   open: "",
   head: 0,
   at: "",
@@ -30,11 +30,11 @@ export const EMPTY: View = {
 export function readFragment(fragment: string): Partial<View> {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const view: Partial<View> = {};
-  for (const name of ["text", "model", "open", "at", "numbers"] as const) {
+  for (const name of ["text", "model", "lesson", "open", "at", "numbers"] as const) {
     const value = given.get(name);
     if (value !== null) view[name] = value;
   }
-  for (const name of ["sentence", "step", "head", "tour"] as const) {
+  for (const name of ["sentence", "step", "head"] as const) {
     const value = Number(given.get(name) ?? "");
     if (given.has(name) && Number.isInteger(value) && value >= 0) view[name] = value;
   }
@@ -50,8 +50,8 @@ export function writeFragment(view: View, defaultModel: string): string {
   const told = new URLSearchParams();
   told.set("text", view.text);
   if (view.model !== defaultModel) told.set("model", view.model);
-  for (const name of ["sentence", "step", "head", "tour"] as const) if (view[name]) told.set(name, String(view[name]));
-  for (const name of ["open", "at", "numbers"] as const) if (view[name]) told.set(name, view[name]);
+  for (const name of ["sentence", "step", "head"] as const) if (view[name]) told.set(name, String(view[name]));
+  for (const name of ["lesson", "open", "at", "numbers"] as const) if (view[name]) told.set(name, view[name]);
   for (const [option, words] of view.changes) told.append("if", `${option}:${words}`);
   return `#${told.toString()}`;
 }

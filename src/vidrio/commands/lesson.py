@@ -1,35 +1,69 @@
-"""`vidrio lesson NAME`: the worked example and what goes with it. Each lesson is imported only when it is called."""
+"""`vidrio lesson NAME SECTION`: a section of a lesson, whose experiments run while it is read."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
-from vidrio.commands._lazy import Lazy
-
-LESSONS = {
-    "random-transformer": ("vidrio.lessons.random_transformer", "The worked example, from Hello World to hola …"),
-    "errata": ("vidrio.lessons.errata", "What the two documents print wrong, and what is right."),
-    "nan": ("vidrio.lessons.nan_laboratory", "Six blocks that explode, and what stops them."),
-    "sizes": ("vidrio.lessons.sizes", "Parameters and multiplications, up to the paper's size."),
-    "notes": ("vidrio.lessons.notes", "The second document: positions, masks, heads, forcing."),
-    "exercises": ("vidrio.lessons.exercises", "Eight questions, each answered by an experiment."),
-}
+ANSWER = "<details>"  # what follows is folded on a page; in a terminal the reader is asked to think first
 
 
-class Lessons(Lazy):
-    """The lessons."""
-
-    table = LESSONS
-    noun = "lesson"
-    attribute = "command"
-
-
-@click.command(cls=Lessons, invoke_without_command=True, subcommand_metavar="NAME [OPTIONS]...")
-@click.pass_context
-def lesson(context: click.Context) -> None:
+@click.command()
+@click.argument("name", required=False)
+@click.argument("section", required=False)
+@click.option("--code", "wants_code", is_flag=True, help="Only the Python of the section, to save and to change.")
+def lesson(name: str | None, section: str | None, wants_code: bool) -> None:
     """Lessons: a Transformer worked through by hand, and experiments on it.
 
-    Without a name, the lessons are listed.
+    Without a name, the lessons are listed; without a section, the lesson's sections. SECTION is a number, words of its
+    title, or `all`. Its experiments run while you read.
+
+    \b
+    vidrio lesson
+    vidrio lesson nan
+    vidrio lesson nan cause
+    vidrio lesson nan all --code
     """
-    if context.invoked_subcommand is None:
-        click.echo("Lessons; run one with `vidrio lesson NAME`:\n")
-        for name, (_, says) in LESSONS.items():
-            click.echo(f"  {name:20}{says}")
+    from vidrio.lessons import run
+
+    if name is None:
+        click.echo("Lessons; `vidrio lesson NAME` lists the sections of one:\n")
+        for known in run.NAMES:
+            click.echo(f"  {known:20}{run.sections(known)[0].title}")
+    elif wants_code:
+        click.echo(run.python(run.chosen(name, section or "all")), nl=False)
+    elif section is None:
+        first, *others = run.sections(name)
+        show(str(part) for part in first.parts)
+        click.echo(f"\nSections; `vidrio lesson {name} NUMBER` reads one:\n")
+        for number, other in enumerate(others, 1):
+            click.echo(f"  {number:2}  {other.title}")
+    else:
+        with TemporaryDirectory() as folder:
+            for one in run.chosen(name, section):
+                show(run.read(one, Path(folder)))
+
+
+def show(pieces: Iterable[str]) -> None:
+    """Markdown: drawn on a terminal, as it is anywhere else."""
+    for piece in pieces:
+        before, details, after = piece.partition(ANSWER)
+        _show(before)
+        if details:
+            click.pause("When you have thought, press any key …\n")
+            _show(after.partition("</summary>")[2])
+
+
+def _show(markdown: str) -> None:
+    text = markdown.replace("</details>", "").strip("\n")
+    if not text:
+        return
+    if not sys.stdout.isatty():
+        click.echo(f"{text}\n")
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console().print(Markdown(text), "")

@@ -74,7 +74,7 @@ class Views:
 
 def show(views: Views, request: RunRequest, tried: "BeforeAfter") -> None:
     """Print what was asked for, and write the page."""
-    from vidrio.glass.numbers.trace import parse_address
+    from vidrio.glass.trace import parse_address
     from vidrio.look import changed, overview, quantities, run_data
     from vidrio.look.terminal import text
 

@@ -3,14 +3,18 @@
 import gc
 import os
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from vidrio.commands._options import SEARCH, as_options, search_options, together
 from vidrio.errors import InputError
+from vidrio.model.find import WORKED_EXAMPLES
+from vidrio.model.json_text import json_text
 
 if TYPE_CHECKING:
     from vidrio.hypothesis import Options
@@ -41,7 +45,10 @@ _WHATIF = {
     "divisor": ("X", "Divide scores by X instead of √K."),
     "norm-epsilon": ("X", "ε of layer norm."),
     "heads-off": ("HEAD,…", "Heads that give out zeros: enc.1.self.h0."),
-    "set": ("ADDRESS=X", "A parameter or a number on the way; [2,*] is a row, no index at all is all of it."),
+    "set": (
+        "ADDRESS=X",
+        "A parameter or number on the way; [2,*] is a row, no index all of it. X: 1 or [[1,0],[0,1]].",
+    ),
     "scale": ("ADDRESS=X", "The same, times X."),
 }
 _REPEATED = ("without", "heads-off", "set", "scale")
@@ -54,6 +61,7 @@ run_options = together(
         click.option(f"--{name}", metavar=metavar, help=text, multiple=name in _REPEATED)
         for name, (metavar, text) in _WHATIF.items()
     ),
+    click.option("--values", metavar="FILE", help="Your own numbers: a TOML file, a line ADDRESS = X for each --set."),
 )
 
 
@@ -68,17 +76,18 @@ class RunRequest:
     typed: bool
     search: Mapping[str, Any]
     whatif: Asked
+    values: str | None = None
 
     @staticmethod
     def take(text: str, given: dict[str, Any]) -> "RunRequest":
         """What a command was given, which loses the options of this request."""
         search = {name: given.pop(name) for name in SEARCH}
-        whatif: Asked = []
+        whatif = values_of(given["values"])
         for option in _WHATIF:
             words = given.pop(option.replace("-", "_"))
             changes = words if isinstance(words, tuple) else (words,)
             whatif += [(option, change) for change in changes if change is not None]
-        names = ("model_name", "dtype", "target", "typed")
+        names = ("model_name", "dtype", "target", "typed", "values")
         return RunRequest(given_text(text), **{name: given.pop(name) for name in names}, search=search, whatif=whatif)
 
     def open(self) -> "LoadedModel":
@@ -100,7 +109,7 @@ class RunRequest:
         from vidrio.look.translated import Reading, read_as_translated
         from vidrio.look.writing import visible
 
-        if self.typed or self.target is not None:
+        if self.typed or self.target is not None or self.model_name in WORKED_EXAMPLES:
             return Reading(self.text)
         reading = read_as_translated(model, self.text, self.options(model))
         for note in reading.notes:
@@ -125,11 +134,32 @@ class RunRequest:
         """What must be told again to see the same run from another side."""
         from vidrio.look.command_line import CommandLine
 
-        again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, **self.search}
+        again = {"model": self.model_name, "dtype": self.dtype, "target": self.target, "values": self.values}
+        again |= self.search
         told = [(name.replace("_", "-"), str(value)) for name, value in again.items() if value is not None]
         words = [part for option, value in told for part in (f"--{option}", value)]
-        whatif = [part for option, change in self.whatif for part in (f"--{option}", change)]
+        own = values_of(self.values)
+        asked = [pair for pair in self.whatif if pair not in own]
+        whatif = [part for option, change in asked for part in (f"--{option}", change)]
         return CommandLine(self.text, (*words, *["--as-typed"] * self.typed, *whatif))
+
+
+def values_of(path: str | None) -> Asked:
+    """A file of numbers by address as what-ifs. enc.0.self.WQ.h0 may be one key, or WQ.h0 in a table [enc.0.self]."""
+
+    def under(name: str, value: Any) -> Asked:
+        if not isinstance(value, dict):
+            return [("set", f"{name}={json_text(value)}")]
+        return [pair for key, inner in value.items() for pair in under(f"{name}.{key}" if name else key, inner)]
+
+    if path is None:
+        return []
+    try:
+        return under("", tomllib.loads(Path(path).read_text("utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(
+            f"{path} cannot be read as TOML", found=str(error), do='write lines like "enc.0.ffn.b2" = [1, 0, 0, 0]'
+        ) from None
 
 
 def given_text(text: str) -> str:

@@ -14,7 +14,7 @@ from vidrio.data.progress import Work
 
 if TYPE_CHECKING:
     from vidrio.learn.finish import Judgement, Learned
-    from vidrio.learn.request import Request
+    from vidrio.learn.plan import Request
     from vidrio.learn.task import Task
 
 _STOP = (
@@ -94,8 +94,7 @@ def read_request(pairs: tuple[str, ...], folder: Path, given: Mapping[str, Any],
     """What the options ask for; what was not given is not in it."""
     from vidrio.data.clean import Limits
     from vidrio.data.prepare import Wishes
-    from vidrio.learn.plan import Stop
-    from vidrio.learn.request import Choices, Material, Request, Start
+    from vidrio.learn.plan import Choices, Material, Request, Start, Stop
 
     sizes, recipe = ({name: given[name] for name in names if given[name] is not None} for names in (SIZES, RECIPE))
     ends = {name: given[name] for name in STOPS if given[name]}
@@ -146,7 +145,7 @@ def train(pairs: tuple[str, ...], to: Path, threads: int | None, **given: Any) -
     machine.settle()  # before PyTorch is imported
     request = read_request(pairs, to, given, tuple(sys.argv[1:]))
     from vidrio.learn import train as training
-    from vidrio.learn.request import Reporter
+    from vidrio.learn.plan import Reporter
 
     machine.use(threads)
     with Console() as console:

@@ -1,4 +1,4 @@
-"""Work that is done once: a folder made for a key is found again while the key is the same."""
+"""Work that is done once: a folder made for a key is used again while the key is the same."""
 
 import shutil
 from collections.abc import Callable

@@ -249,13 +249,11 @@ def _shown(row: Row) -> str:
 #
 # What was recognised is always shown in words, so that a wrong guess can be seen and corrected with --columns.
 
-# Names of columns that no sentence would be.
-_USUAL = (
-    "id line source target src tgt trg source_text target_text input output text texts label labels class sentence "
-    "translation original domain score en es de fr it pt nl ru zh ja eng spa deu fra ita por nld rus english spanish "
-    "german french italian portuguese dutch russian chinese japanese"
+# Names that two columns may have in a header.
+_KNOWN = (
+    *(("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output")),
+    *(("english", "spanish"), ("text", "label"), ("text", "class")),
 )
-_KNOWN = (("source", "target"), ("src", "tgt"), ("src", "trg"), ("source_text", "target_text"), ("input", "output"))
 
 
 def _weighted(name: str) -> tuple[str, float]:
@@ -280,12 +278,11 @@ def _table(name: str, form: str, columns: Names | None, languages: Names, weight
     if not rows:
         found = "no line is a JSON object" if form == "jsonl" else "no row"
         raise DataError(f"{name} holds no sentence pairs", found=found, do="give a file with pairs")
-    first = rows[0]
+    first: Any = rows[0]
     if isinstance(first, Mapping):
         layout, shown = _layout_of_record(first, columns, languages), ", ".join(first)
     else:
-        header = form == "csv" and is_header(first, columns or languages)
-        layout, shown = _layout_of_cells(rows, columns, languages, header=header), " | ".join(first)  # type: ignore[arg-type]
+        layout, shown = _layout_of_cells(rows, columns, languages), " | ".join(first)
     if layout is None:
         asked = f"--columns {','.join(columns)}" if columns else "two columns, source and target"
         do = "name the columns: --columns source,target or --columns 1,2"
@@ -294,35 +291,25 @@ def _table(name: str, form: str, columns: Names | None, languages: Names, weight
     return Corpus(form, paths, layout, weight, dataset)
 
 
-def is_header(row: Sequence[str], expected: Sequence[str]) -> bool:
-    """Whether the first row of a CSV file names its columns: by the names that are expected, or two usual ones, which
-    are half of all. (`text,texto` is the first pair of a list of words.)"""
-    cells = {cell.strip().lower() for cell in row}
-    names = set(map(str.lower, filter(None, expected)))
-    return (bool(names) and names <= cells) or len(cells & set(_USUAL.split())) >= max(2, len(cells) / 2)
-
-
-def _layout_of_cells(
-    rows: Sequence[Sequence[str]], columns: Names | None, languages: Names, *, header: bool
-) -> Layout | None:
-    """The layout of a table's first rows; None if it has no two columns of text, or not those asked for."""
-    if columns and (numbers := _numbers(columns)):
-        return Layout(*numbers, header, f"columns {columns[0]} and {columns[1]}, as asked for")
+def _layout_of_cells(rows: Sequence[Any], columns: Names | None, languages: Names) -> Layout | None:
+    """The layout of a table's first rows; None if it has no two columns, or not those asked for."""
+    first, width = [cell.strip().lower() for cell in rows[0]], min(map(len, rows))
+    header = next((names for names in _usual_names(languages) if set(names) <= set(first)), None)
+    if columns and all(name.isdecimal() and int(name) > 0 for name in columns):
+        source, target = (int(name) - 1 for name in columns)
+        return Layout(source, target, header is not None, f"columns {columns[0]} and {columns[1]}, as asked for")
     if columns:
-        cells = list(rows[0])
-        found = [cells.index(name) for name in columns if name in cells]
-        words = f"columns {columns[0]!r} and {columns[1]!r}"
-        return Layout(found[0], found[1], True, words) if len(found) == 2 else None
-    width = min(map(len, rows))
-    first = [cell.strip().lower() for cell in rows[0]]
-    for names in _usual_names(languages):
-        if set(names) <= set(first) and width > 1:
-            source, target = map(first.index, names)
-            return Layout(source, target, True, f"a header; source {rows[0][source]!r}, target {rows[0][target]!r}")
-    if width < 2 or (header and width > 2):
+        if not set(columns) <= set(rows[0]):
+            return None
+        source, target = map(rows[0].index, columns)
+        return Layout(source, target, True, f"columns {columns[0]!r} and {columns[1]!r}")
+    if width < 2:
         return None
+    if header:
+        source, target = map(first.index, header)
+        return Layout(source, target, True, f"a header; source {rows[0][source]!r}, target {rows[0][target]!r}")
     if width == 2:
-        return Layout(0, 1, header, "source, target")
+        return Layout(0, 1, False, "source, target")
     # Of three columns or more the first two texts; numbers, or the same word in every row, are none.
     by_column = [set(cells) for cells in zip(*rows, strict=False)]
     texts = [n for n, cells in enumerate(by_column) if len(cells) > 1 and not all(map(str.isdecimal, cells))]
@@ -331,7 +318,7 @@ def _layout_of_cells(
 
 
 def _layout_of_record(record: Mapping[str, Any], columns: Names | None, languages: Names) -> Layout | None:
-    """The layout of named fields, from the first record; None if it cannot be told."""
+    """The layout of named fields, from the first record; None if it is not clear."""
     if columns:
         there = all(value_of(record, name) is not None for name in columns)
         return Layout(*columns, True, f"source {columns[0]!r}, target {columns[1]!r}") if there else None
@@ -343,13 +330,6 @@ def _layout_of_record(record: Mapping[str, Any], columns: Names | None, language
         if len(names) == 2:
             return Layout(names[0], names[1], True, f"source {names[0]!r}, target {names[1]!r}")
     return None
-
-
-def _numbers(columns: Names) -> tuple[int, int] | None:
-    """Columns that are asked for by numbers from 1, as numbers from 0."""
-    if not all(name.isdecimal() and int(name) > 0 for name in columns):
-        return None
-    return int(columns[0]) - 1, int(columns[1]) - 1
 
 
 def _usual_names(languages: Names) -> list[Names]:

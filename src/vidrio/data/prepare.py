@@ -1,7 +1,7 @@
 """Corpora → pairs worth learning from: cleaned, each once, some held out; as a stream, or as files in a folder.
 
-The corpora are read once: each pair is tested by itself and goes into a work file, and checksums of its sides are kept.
-Then it is known which pairs are new and which are held out, and the work file is read into the parts.
+The corpora are read once: each pair is tested by itself and written to a work file; checksums of its sides stay in
+memory. They decide which pairs are new and which are held out, and the work file is read into the parts.
 """
 
 import json
@@ -164,8 +164,8 @@ class Prepared:
 
     def to_json(self) -> dict[str, Any]:
         shares = [asdict(share) for share in self.shares]
-        told = {"pairs": self.pairs, "repeats": self.repeats}
-        return {**told, "corpora": shares, "report": self.tally.to_json()}
+        report = self.tally.to_json()
+        return {"pairs": self.pairs, "repeats": self.repeats, "corpora": shares, "report": report}
 
 
 def both_sides(part: Path) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""How far long work is: a value, at which whoever wants looks meanwhile (the command line does)."""
+"""How far a long piece of work has come: a value that the command line looks at meanwhile."""
 
 from dataclasses import dataclass
 

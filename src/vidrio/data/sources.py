@@ -188,7 +188,7 @@ def _write(path: Path, rows: Iterator[str]) -> int:
                 count += 1
         part.replace(path)
     except ValueError:  # zip(strict=True), and lines without a tab
-        found = f"they part after {count:,} lines"
+        found = f"one ends after {count:,} lines"
         raise DataError(f"the two sides of {path.name} have different lengths", found=found) from None
     except OSError as error:
         raise DataError(f"{path} cannot be written", found=str(error), do="make room, or write elsewhere") from None

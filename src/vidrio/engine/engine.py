@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from vidrio.engine.library import Library, opener
 from vidrio.engine.weights import read_weights
-from vidrio.engine.workers import Batch, Model, Search, Sentence, Stopped, Workers, floats, matrix, whole
+from vidrio.engine.workers import Batch, Model, Search, Sentence, Stopped, Workers, float_array, int_array, matrix
 from vidrio.errors import InputError, ModelError
 from vidrio.hypothesis import Hypothesis, Ids, Options, Pair
 from vidrio.model.config import ModelConfig
@@ -48,11 +48,11 @@ class Engine:
         self._check_lengths(sources, options.max_length)
         return self._workers.run([Sentence(source, options) for source in sources], stopped)
 
-    def watch(self, source: Ids, options: Options, tell: Callable[[int], bool]) -> Hypothesis:
-        """The greedy translation of one source; `tell` hears every token as it is chosen, and says whether to stop:
-        then it ends in a CancelledError."""
+    def watch(self, source: Ids, options: Options, on_token: Callable[[int], bool]) -> Hypothesis:
+        """The greedy translation of one source; `on_token` is called with every token as it is chosen, and returns
+        whether to stop: then it ends in a CancelledError."""
         self._check_lengths([source], options.max_length)
-        [best] = self._workers.run([partial(_watch, source, replace(options, beam=1, n_best=1), tell)])
+        [best] = self._workers.run([partial(_watch, source, replace(options, beam=1, n_best=1), on_token)])
         return best
 
     def forced(self, pairs: Sequence[Pair]) -> list[Forced]:
@@ -102,7 +102,7 @@ class Engine:
 
 def loader(folder: Path, config: ModelConfig, open_library: Callable[[], Library]) -> Callable[[], Model]:
     """What gives the folder's model: one for all threads, or one for each where a library cannot share it. It is
-    loaded at once, so that what is wrong with it is told to who opens it."""
+    loaded at once, so that whoever opens it hears what is wrong with it."""
 
     def load() -> Model:
         library, weights = open_library(), read_weights(folder, config)
@@ -123,7 +123,7 @@ def loader(folder: Path, config: ModelConfig, open_library: Callable[[], Library
     return lambda: next(loaded, None) or load()
 
 
-def _watch(source: Ids, options: Options, tell: Callable[[int], bool], model: Model) -> Hypothesis | Exception:
+def _watch(source: Ids, options: Options, on_token: Callable[[int], bool], model: Model) -> Hypothesis | Exception:
     from concurrent.futures import CancelledError
 
     search, heard = Search(model), len(options.prefix)
@@ -135,24 +135,27 @@ def _watch(source: Ids, options: Options, tell: Callable[[int], bool], model: Mo
             best = search.read(address, sentence)[0] if search.next() else None
             for token in (best.ids if best else search.written(address, sentence))[heard:]:
                 heard += 1
-                if tell(token):
+                if on_token(token):
                     return CancelledError()
             if best:
                 return best
-    except Exception as error:  # of `tell`: it is raised where it was asked for
+    except Exception as error:  # of `on_token`: raised where it was asked for
         return error
 
 
 def _force(source: Sequence[int], target: Sequence[int], model: Model, record: int = 0) -> Forced:
-    read, written = whole(source), whole(target)
-    log_probs, attention = floats(len(target) + 1), floats((len(target) + 1) * len(source))  # a row for the end token
+    read, written = int_array(source), int_array(target)
+    log_probs, attention = (
+        float_array(len(target) + 1),
+        float_array((len(target) + 1) * len(source)),
+    )  # a row for the end token
     given = (read, len(read), written, len(written), log_probs, attention)
     _check_ids(model.library.functions.forced(model.address, record, *given))
     return Forced(list(log_probs), matrix(attention, (len(target), len(source))))
 
 
 def _classify(source: Sequence[int], classes: int, model: Model, record: int) -> list[float]:
-    read, probabilities = whole(source), floats(classes)
+    read, probabilities = int_array(source), float_array(classes)
     _check_ids(model.library.functions.classify(model.address, record, read, len(read), probabilities))
     return list(probabilities)
 

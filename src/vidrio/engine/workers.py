@@ -24,8 +24,8 @@ from vidrio.errors import ConfigError, VidrioError
 from vidrio.hypothesis import Hypothesis, Options, Sampling
 
 ROWS = 32  # hypotheses that go through the decoder together
-TURN = 0.015  # seconds that a thread works before it looks up
-POLL = 0.05  # seconds until somebody who waits asks again whether to stop
+TURN_SECONDS = 0.015  # seconds that a thread works before it looks up
+POLL_SECONDS = 0.05  # seconds until somebody who waits asks again whether to stop
 LARGEST = 2**31 - 1
 
 Stopped = Callable[[], bool] | None  # says that nobody wants the results any more
@@ -64,8 +64,8 @@ class Search:
 
     def add(self, sentence: Sentence) -> int:
         """Begin with a sentence → where it lies in the library's memory."""
-        o, source = sentence.options, whole(sentence.source)
-        prefix, suppressed = whole(o.prefix), whole(o.suppressed)
+        o, source = sentence.options, int_array(sentence.source)
+        prefix, suppressed = int_array(o.prefix), int_array(o.suppressed)
         given = (source, len(source), prefix, len(prefix), suppressed, len(suppressed))
         address: int = self.functions.search_add(self.address, as_struct(o), *given)
         if not address:
@@ -82,7 +82,7 @@ class Search:
 
     def written(self, address: int, sentence: Sentence) -> list[int]:
         """The tokens of a sentence's leading hypothesis so far."""
-        ids = whole([0] * sentence.options.max_length)
+        ids = int_array([0] * sentence.options.max_length)
         written: list[int] = ids[: max(0, self.functions.sentence_written(address, ids, len(ids)))]
         return written
 
@@ -95,7 +95,7 @@ class Search:
         hypotheses, sources = [], len(sentence.source)
         for nth in range(self.functions.sentence_count(address)):
             length = self.functions.sentence_length(address, nth)
-            ids, log_probs, attention = whole([0] * length), floats(length), floats(length * sources)
+            ids, log_probs, attention = int_array([0] * length), float_array(length), float_array(length * sources)
             total = (ctypes.c_double * 2)()
             ended = bool(self.functions.sentence_read(address, nth, ids, log_probs, attention, total))
             tokens = ids[: length - ended]
@@ -121,12 +121,12 @@ def as_struct(o: Options) -> bytes:
     return struct.pack("<7iI3f", *numbers, o.sampling is not None, s.seed, o.length_penalty, s.temperature, s.top_p)
 
 
-def whole(numbers: Sequence[int]) -> Any:
+def int_array(numbers: Sequence[int]) -> Any:
     """An argument: int32_t."""
     return (ctypes.c_int32 * len(numbers))(*numbers)
 
 
-def floats(count: int) -> Any:
+def float_array(count: int) -> Any:
     """Room for so many float32."""
     return (ctypes.c_float * count)()
 
@@ -220,7 +220,7 @@ class Batch:
         search = self._search = self._search or Search(self._load())
         if not self._begun:
             self._steps = 1  # of the search, in a turn
-        end = perf_counter() + TURN
+        end = perf_counter() + TURN_SECONDS
         while self._waiting and perf_counter() < end:
             job = self._waiting[0]
             try:
@@ -237,7 +237,7 @@ class Batch:
     def _go_on(self, search: Search, deliver: Callable[[Job, object], None]) -> None:
         begin = perf_counter()
         search.run(self._steps)
-        self._steps = max(1, min(2 * self._steps, int(self._steps * TURN / (perf_counter() - begin))))
+        self._steps = max(1, min(2 * self._steps, int(self._steps * TURN_SECONDS / (perf_counter() - begin))))
         while address := search.next():
             if job := self._begun.get(address):
                 assert isinstance(job.request, Sentence)
@@ -286,7 +286,7 @@ class Workers:
                 else:
                     with self._changed:
                         if not call.is_over:
-                            self._changed.wait(POLL)
+                            self._changed.wait(POLL_SECONDS)
         finally:
             with self._changed:
                 if not call.is_over:

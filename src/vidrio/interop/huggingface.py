@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ModelError
-from vidrio.glass.paper.positions import TABLES
+from vidrio.glass.positions import TABLES
 from vidrio.interop.foreign import Foreign, Side, array_of, need, read_pieces
 from vidrio.interop.names import by_heads, flat_shape, hf_name, is_turned
 from vidrio.interop.tensors import read_tensors

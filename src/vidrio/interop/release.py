@@ -21,7 +21,7 @@ from vidrio.interop.foreign import Foreign, Side, array_of, check_pieces, need, 
 from vidrio.interop.names import by_heads, flat_shape, marian_name
 from vidrio.interop.tensors import read_tensors
 from vidrio.model.config import LARGEST_BEAM, DecodingDefaults, ModelConfig, SpecialIds
-from vidrio.model.parameters import ParameterSpec
+from vidrio.model.parameters import ParameterSpec, parameter_specs
 
 SETTINGS = "special:model.yml"
 LARGEST_SETTINGS = 8 * 1024 * 1024  # bytes of YAML
@@ -30,7 +30,7 @@ MOST_FILES = 1000
 POSITIONS = 512  # Marian makes as many as a text needs
 EPSILON = 1e-6  # of Marian's layer norms
 ACTIVATIONS = ("swish", "relu")  # its gelu is x σ(1.702 x), ours is the exact one
-# Settings that must have one of these values, where they are given.
+# Settings that must have one of these values, where they are given. What they leave out shows in the arrays.
 SUPPORTED: dict[str, tuple[object, ...]] = {
     "type": ("transformer",),
     "transformer-decoder-autoreg": ("self-attention",),
@@ -39,16 +39,7 @@ SUPPORTED: dict[str, tuple[object, ...]] = {
     "transformer-postprocess-emb": ("", "d"),
     "transformer-postprocess-top": ("",),
     "transformer-ffn-activation": ACTIVATIONS,
-    "transformer-train-position-embeddings": (False,),
-    "transformer-train-positions": (False,),
-    "transformer-ffn-depth": (2,),
-    "transformer-decoder-ffn-depth": (0, 2),
     "transformer-tied-layers": ([], None),
-    "transformer-no-projection": (False,),
-    "transformer-no-affine": (False,),
-    "transformer-no-bias": (False,),
-    "lemma-dim-emb": (0,),
-    "tied-embeddings-src": (False,),
 }
 IN_WORDS = {"rnn": "an SSRU decoder", "average-attention": "a decoder of average attention"}
 PADDING = "<pad>"  # a row of zeros stands before every target; Marian has no token for it
@@ -71,13 +62,17 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     if stored is None or stored.size > LARGEST_SETTINGS:
         raise ModelError(f"{weights} has no settings", found=f"no {SETTINGS}", do="copy it again")
     settings = yaml_object(stored.tobytes().rstrip(b"\0"), weights)
-    if problems := dict.fromkeys(obstacles(settings, tensors)):
+    if problems := list(obstacles(settings)):
         raise ModelError(f"{weights} is not supported", found="; ".join(problems), do="docs/interop.md lists what is")
     vocabularies = [inside(folder, name) for name in need(decoder, "vocabs", list[str], str(path))]
     if len(vocabularies) != 2:
         raise ModelError(f"{path} does not name two vocabularies", found=str(len(vocabularies)), do="copy it again")
     lists = [pieces_of(vocabulary) for vocabulary in vocabularies]
     config = config_of(settings, decoder, tensors, lists[1].get("</s>", 0), weights)
+    known = {SETTINGS, "Wemb", *map(marian_name, parameter_specs(config))}
+    if unknown := [name for name in tensors if name not in known]:
+        found = f"parameters that it does not know: {', '.join(unknown[:4])}"
+        raise ModelError(f"{weights} is not supported", found=found, do="docs/interop.md lists what is")
     sides = []
     for vocabulary, pieces, side in zip(vocabularies, lists, ("source", "target"), strict=True):
         spm = vocabulary if vocabulary.suffix == ".spm" else folder / f"{side}.spm"
@@ -91,22 +86,12 @@ def read_folder(folder: Path, path: Path) -> Foreign:
     )
 
 
-def obstacles(settings: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Iterator[str]:
+def obstacles(settings: Mapping[str, Any]) -> Iterator[str]:
     """What we have no word for, by its name."""
     for name, values in SUPPORTED.items():
         value = settings.get(name, values[0])
         if value not in values:
             yield IN_WORDS.get(str(value), f"{name} {value!r:.60}")
-    if any("_rnn_" in name for name in tensors):
-        yield IN_WORDS["rnn"]
-    if any("factor" in name.lower() for name in tensors) or "factors-dim-emb" in settings:
-        yield "a factored vocabulary"
-    if any("QuantMult" in name or name.endswith("_QScale") for name in tensors):
-        yield "parameters in eight bits"
-    for name in ("transformer-dim-ffn", "transformer-ffn-activation"):
-        own = settings.get(name.replace("transformer-", "transformer-decoder-"), 0)
-        if own not in (0, None, "", settings.get(name)):
-            yield f"another {name} in the decoder"
 
 
 def config_of(

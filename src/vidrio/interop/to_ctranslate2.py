@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ModelError, about_file
-from vidrio.glass.paper.positions import TABLES
+from vidrio.glass.positions import TABLES
 from vidrio.interop.to_huggingface import marian_tokenizer
 from vidrio.model.config import ModelConfig
 from vidrio.model.folder import TOKENIZERS, read_config, read_parameters

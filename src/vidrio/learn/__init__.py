@@ -3,9 +3,8 @@
 Read in this order:
   plain                    the whole of training on one screen, for a lesson's model
   train                    a training of your own, phase after phase:
-    request                what is asked for
     task                   the user's files → something to learn from
-    plan, choose           what a run learns by, and how that is chosen
+    plan, choose           what is asked for, what a run learns by, and how that is chosen
     loop                   batches → loss → gradient → step → state → validate
     state, run_files       what a run is, and what it leaves on disk
     validate, finish       how good the model is; the best one, judged and written

@@ -1,7 +1,7 @@
 """Sentence pairs as ids → batches of about the same number of tokens, each of sentences of about the same lengths.
 
-The order is a function of the seed and the epoch alone: whoever knows seed, epoch and batch number knows what comes
-next, so a run can stop anywhere and go on exactly.
+The order is a function of the seed and the epoch alone: seed, epoch and batch number determine what comes next, so a
+run can stop anywhere and continue exactly.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """How a run is planned: what is asked for is done, the rest follows from the data, the machine and the time.
 
-The rules are few, and stand here as tables; docs/training.md tells them in words.
+The rules are few, and stand here as tables; docs/training.md explains them.
 """
 
 import math
@@ -13,8 +13,7 @@ import torch
 
 from vidrio.errors import RunError
 from vidrio.learn.machine import find_device
-from vidrio.learn.plan import Plan, Recipe, Stop, cannot_change
-from vidrio.learn.request import Choices, Request
+from vidrio.learn.plan import Choices, Plan, Recipe, Request, Stop, cannot_change
 from vidrio.learn.task import Task
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.parameters import count
@@ -36,7 +35,7 @@ RATE_FOR = {"tiny": 3e-3, "small": 1.5e-3, "base": 7e-4, "big": 5e-4}
 # Muon learns more from each step, but its products take time: a GPU hardly notices, a CPU does.
 OPTIMISER_FOR = {"tiny": "adam", "small": "muon", "base": "muon", "big": "muon"}
 BATCH_FOR = {"tiny": 4096, "small": 8192, "base": 16384, "big": 32768}
-MINUTES = 30  # a run takes, unless it is told when to stop
+MINUTES = 30  # of training, unless the user chooses an end
 WARMUP = 500  # steps; fewer where the whole run is short
 # Of the usual highest rate, where a model is learned on from: what it knows shall change, and not be lost.
 SHARE_OF_RATE = 1 / 3
@@ -171,7 +170,7 @@ def decided_by(task: Task) -> dict[str, Any]:
 
 
 def with_heads(sizes: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """These sizes; heads share the model's width, unless told otherwise. What is not given is as in the others."""
+    """These sizes, with heads that share the model's width unless `d_head` is given; `others` has the missing sizes."""
     if "d_model" not in sizes and "n_heads" not in sizes:
         return sizes
     wide = {**others, **sizes}
@@ -199,7 +198,7 @@ def schedule_for(stop: Stop) -> str:
 
 
 def dropout_for(pairs: int, repeats: float) -> float:
-    """The fewer the pairs, the more; little, where the same few words are said again and again."""
+    """The fewer the pairs, the more; little for a few words that come again and again."""
     rate = min(rate for rate, threshold in DROPOUT_FOR.items() if pairs >= threshold)
     return min(rate, DROPOUT_OF_FEW) if repeats >= FEW_WORDS else rate
 

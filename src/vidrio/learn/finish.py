@@ -19,8 +19,7 @@ from vidrio.learn import model, run_files
 from vidrio.learn.choose import METRICS_OF, OWN_SIZES
 from vidrio.learn.loop import rank
 from vidrio.learn.parameters import Parameters
-from vidrio.learn.plan import METRICS, Plan
-from vidrio.learn.request import Material, Request
+from vidrio.learn.plan import METRICS, Material, Plan, Request
 from vidrio.learn.state import State
 from vidrio.learn.task import Task
 from vidrio.learn.validate import validation
@@ -58,7 +57,7 @@ class Learned:
 
 @dataclass(frozen=True)
 class Judgement:
-    """How good the finished model is on texts that it has never seen, and what must be said beside the scores."""
+    """How good the finished model is on texts that it has never seen, and warnings to print beside the scores."""
 
     scores: list[Score]
     warnings: list[str] = field(default_factory=list)
@@ -165,14 +164,14 @@ def copy_words(learned: Learned) -> None:
 
 
 def write_card(learned: Learned, judgement: Judgement) -> None:
-    """The model's card; its config tells the scores too."""
+    """The model's card; the scores go into the config, too."""
     folder, about = learned.request.folder, describe(learned, judgement)
     write_atomically(folder / "README.md", card(learned, about, (*LIMITS, *judgement.warnings)).encode())
     write_config(folder, learned.config, about)
 
 
 def describe(learned: Learned, judgement: Judgement) -> About:
-    """What the model's config tells of it."""
+    """What the config says about the model."""
     request, plan, state, task = learned.request, learned.plan, learned.state, learned.task
     source, target = request.material.languages
     start = request.start
@@ -212,20 +211,20 @@ def trainings(about: About) -> list[dict[str, Any]]:
 
 def versions() -> dict[str, str]:
     """Of everything that has a say in what comes out."""
-    libraries = ("numpy", "torch", "tokenizers", "sacrebleu", "ctranslate2")
+    libraries = ("numpy", "torch", "tokenizers", "sacrebleu")
     return {"vidrio": __version__, "python": platform.python_version()} | {name: version(name) for name in libraries}
 
 
 def origins(material: Material) -> list[dict[str, Any]]:
     """Where the files came from, if `vidrio data get` has fetched them: names, licences, attribution."""
-    found = [origin_of(Path(name.rpartition("@")[0] or name)) or origin_of(Path(name)) for name in material.names]
-    return [asdict(origin) for origin in found if origin is not None]
+    known = [origin_of(Path(name.rpartition("@")[0] or name)) or origin_of(Path(name)) for name in material.names]
+    return [asdict(origin) for origin in known if origin is not None]
 
 
 def card(learned: Learned, about: About, limits: Sequence[str]) -> str:
     """README.md: what this model is, in a minute's reading."""
     p, c, task = about.provenance, learned.config, learned.plan.task
-    does = {"translate": "translates", "classify": "tells the classes of texts", "generate": "writes on"}[task]
+    does = {"translate": "translates", "classify": "classifies texts", "generate": "continues texts"}[task]
     languages = " → ".join(filter(None, (about.source_language, about.target_language)))
     translates = task == "translate" and learned.task.test
     searched = f", beam {c.decoding.beam}, length penalty {c.decoding.length_penalty:g}" if translates else ""

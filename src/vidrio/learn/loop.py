@@ -45,7 +45,7 @@ class Training:
     encodings: Sequence[Examples]  # the same pairs in one encoding or several; each pass takes the next
     recipe: Recipe
     validate: Validate
-    run: Path | None = None  # where everything is kept that is needed to go on after a kill
+    run: Path | None = None  # the folder with all that is needed to continue after a kill
     processes: Processes = ALONE
 
 
@@ -66,7 +66,7 @@ def loop(training: Training, state: State) -> Iterator[dict[str, Any]]:
             if state.step % EVERY == 0 or state.ended:
                 yield folder.log(step_metrics(state, recipe, clock))
             if state.ended or validation_due(before, state, recipe):
-                record = judge(training, state)
+                record = validate(training, state)
                 if processes.leads:
                     yield folder.log(record)
                 state.seconds = clock.now()
@@ -190,7 +190,7 @@ class Clock:
         return time.monotonic() - self.start
 
 
-# --- figures and judging ----------------------------------------------------------------------------------------------
+# --- metrics and validation -------------------------------------------------------------------------------------------
 
 
 def step_metrics(state: State, recipe: Recipe, clock: Clock) -> dict[str, Any]:
@@ -236,8 +236,8 @@ def validation_due(before: tuple[float, float], state: State, recipe: Recipe) ->
 
 
 @torch.no_grad()
-def judge(training: Training, state: State) -> dict[str, Any]:
-    """Validate the mean of the parameters; the best so far is kept, and enough without a better one ends the run."""
+def validate(training: Training, state: State) -> dict[str, Any]:
+    """Score the mean of the parameters and keep the best; enough validations without a better one end the run."""
     recipe, processes, scores = training.recipe, training.processes, dict[str, float]()
     if processes.leads:
         average = Parameters(state.parameters.config, state.average)

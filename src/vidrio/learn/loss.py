@@ -32,7 +32,7 @@ def gradient_of(net: model.Network, batch: Batch, smoothing: float) -> tuple[Ten
 
 def predict(net: model.Network, batch: Batch) -> Tensor:
     """The rows from which the expected tokens (or the class) are predicted. Teacher forcing: the decoder reads the
-    right answer so far, whatever it would have said itself.
+    right answer so far, whatever it would have written itself.
     """
     if not net.config.has_encoder:
         return model.decode(net, batch.target_BT)

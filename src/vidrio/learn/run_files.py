@@ -53,7 +53,7 @@ def forget_metrics_after(run: Path, step: int) -> None:
 
 
 def is_due(step: int) -> bool:
-    """Whether a snapshot is to be kept after this step; 0 is before the first."""
+    """Whether a snapshot is taken after this step; 0 is before the first."""
     return step & (step - 1) == 0
 
 
@@ -64,7 +64,7 @@ def kept_steps(step: int, most: int = MOST) -> list[int]:
 
 
 def keep_snapshot(run: Path, step: int, parameters: Mapping[str, np.ndarray]) -> None:
-    """Keep the parameters as they are after this step, and remove what is no longer to be kept."""
+    """Save the parameters as they are after this step, and remove snapshots that are too many."""
     size = sum(array.nbytes for array in parameters.values())
     steps = kept_steps(step, max(FEWEST, min(MOST, ROOM // max(1, size))))
     if step in steps:

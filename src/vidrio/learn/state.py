@@ -58,7 +58,7 @@ class State:
     @staticmethod
     def start(parameters: Parameters) -> "State":
         flat = parameters.flat
-        return State(parameters, flat.clone(), flat.clone(), Adam.start(flat))
+        return State(parameters, flat.clone(), flat.clone(), Adam(torch.zeros_like(flat), torch.zeros_like(flat)))
 
     @staticmethod
     def of_arrays(config: ModelConfig, arrays: Mapping[str, np.ndarray], device: torch.device) -> "State":

@@ -24,8 +24,7 @@ from vidrio.data.prepare import Prepared, both_sides, key_of, prepare
 from vidrio.data.progress import Progress, Work
 from vidrio.data.store import Encode, Examples, in_memory, read, write
 from vidrio.errors import DataError
-from vidrio.learn.plan import Plan, cannot_change
-from vidrio.learn.request import Request
+from vidrio.learn.plan import Plan, Request, cannot_change
 from vidrio.model.json_text import json_text
 from vidrio.text.tokens.tokenizer import Tokenizer
 
@@ -77,7 +76,7 @@ class Task:
 
 
 def make_task(request: Request, before: Plan | None, progress: Progress) -> Task:
-    """What the request asks for, found made or made now; a run that goes on refuses anything else untouched."""
+    """What the request asks for, made now or earlier; a run that goes on refuses anything else, untouched."""
     material, kind = request.material, request.choices.task
     dev, test, files = (_corpora(request, names) for names in (material.dev, material.test, material.names))
     wishes = replace(

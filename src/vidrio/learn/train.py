@@ -17,9 +17,8 @@ from vidrio.learn import choose
 from vidrio.learn.finish import Judgement, Learned, best_model, judge, write_card, write_model
 from vidrio.learn.loop import Training, loop
 from vidrio.learn.machine import Sweeper, find_device
-from vidrio.learn.plan import Plan, duration, read_plan, write_plan
+from vidrio.learn.plan import Plan, Reporter, Request, duration, read_plan, write_plan
 from vidrio.learn.processes import ALONE, Processes, join, leave
-from vidrio.learn.request import Reporter, Request
 from vidrio.learn.state import State, resume, share_state
 from vidrio.learn.task import Task, describe, load_task, make_task
 from vidrio.learn.validate import validation
@@ -69,7 +68,7 @@ def learn(request: Request, reporter: Reporter, processes: Processes = ALONE) ->
 
 
 def planned(request: Request, device: torch.device, processes: Processes, reporter: Reporter) -> tuple[Task, Plan]:
-    """The data, made or found made, and the plan: the run's, or a new one."""
+    """The data, prepared now or earlier, and the plan: the run's, or a new one."""
     before = read_plan(request.run)
     choose.refuse_nonsense(request, before)
     plan = None if before is None else choose.continued(before, request.choices, processes.size)

@@ -32,16 +32,16 @@ def validation(task: Task, pairs: Sequence[tuple[str, str]]) -> Validate:
     some = translated(len(pairs), JUDGED)
 
     def scores(net: Network) -> dict[str, Any]:
-        found = {"loss": mean_loss(net, held_out)}
+        loss = {"loss": mean_loss(net, held_out)}
         if task.kind == "classify":
-            return found | {"accuracy": accuracy(net, held_out)}
+            return loss | {"accuracy": accuracy(net, held_out)}
         if task.kind == "generate":
-            return found
+            return loss
         sources, references = zip(*(pairs[i] for i in some), strict=True)
         ids = translate(net, [held_out.source.gather(np.array([i]))[0] for i in some])
         translations = task.target.decode_batch(ids)
         read = [pair for pair in zip(sources, translations, strict=True) if len(pair[0].split()) >= LEAST_SHOWN]
-        return found | quick_scores(translations, references) | {"samples": read[:SHOWN]}
+        return loss | quick_scores(translations, references) | {"samples": read[:SHOWN]}
 
     return scores
 

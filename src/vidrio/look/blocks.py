@@ -12,8 +12,8 @@ written as lines (layout.py) where it is made.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from vidrio.glass.numbers.stages import Stage
-from vidrio.glass.paper.maths import Array
+from vidrio.glass.cells import Stage
+from vidrio.glass.maths import Array
 from vidrio.look.measures import Candidate
 
 LIMIT = 12  # rows or columns drawn before the rest is left out

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vidrio.glass.paper.maths import Array
+from vidrio.glass.maths import Array
 from vidrio.look import blocks as b
 from vidrio.look.matrix import shown
 from vidrio.look.terminal import text

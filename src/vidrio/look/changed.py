@@ -1,6 +1,6 @@
 """A run with something changed beside the run before: what became of the text and of the numbers.
 
-Changes of the machine and its numbers are in `glass/whatif/`. Three are about the search:
+Changes of the machine and its numbers are in `glass/whatif.py`. Three are about the search:
 
     ("prefix", "Ayer he")                  the translation begins with these words
     ("pin", "▁Ayer ▁compr é")              with these tokens; it is whole if the end token is among them
@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import ConfigError, nearest
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.whatif.comparison import Comparison, compare
-from vidrio.glass.whatif.whatif import Change, WhatIf, parse
+from vidrio.glass.comparison import Comparison, compare
+from vidrio.glass.whatif import Change, WhatIf, parse
 from vidrio.hypothesis import Options, Sampling
 from vidrio.look.blocks import Block, Note, Table
-from vidrio.look.overview import TOLERANCE, other_probabilities
 from vidrio.look.run import LoadedModel, Look, Printed, look
 from vidrio.look.writing import PRECISION, cut, number
 from vidrio.search import Tree
@@ -75,10 +73,10 @@ def with_changes(
     about_search = [change for change in asked if change[0] in ("prefix", "pin", "draw")]
     options, pinned, of_search = _searching(about_search, model, before.options)
     whatif = parse([change for change in asked if change not in about_search], before.trace)
-    machine, change = whatif.apply(model.machine)
+    machine = whatif.apply(model.machine)
     changed = replace(model, machine=machine, config=machine.config)
     with np.errstate(all="ignore"):  # NaN and infinities are what one came to see
-        after = look(changed, before.text, options=options, change=change, target=pinned or target, tree=tree)
+        after = look(changed, before.text, options=options, target=pinned or target, tree=tree)
     return BeforeAfter(before, after, WhatIf((*of_search, *whatif.changes)))
 
 
@@ -139,8 +137,6 @@ def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
         if seen.stopped:
             text += " … then no word could be chosen: the numbers were NaN or infinite"
         yield Note(f"{word:6}  {text}", indent=2, hang=10)
-        if seen.model.machine.mask is causal and seen.disagreement > TOLERANCE:
-            yield Note(f"! {other_probabilities(seen)}", indent=8, hang=10)
     for what, address in (("first NaN", compared.first_nan), ("first infinity", compared.first_infinite)):
         if address is not None:
             yield f"  {what}: {address}"

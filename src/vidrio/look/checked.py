@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from vidrio.glass.numbers.trace import parse_address
-from vidrio.glass.proof.checking import Checked, StepsChecked, check, check_following, check_steps
-from vidrio.glass.proof.stored import FileChecked, check_file
+from vidrio.glass.checking import Checked, StepsChecked, check, check_following, check_steps
+from vidrio.glass.stored import FileChecked, check_file
+from vidrio.glass.trace import parse_address
 from vidrio.look.blocks import Block, Note
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.receipt import compared_data

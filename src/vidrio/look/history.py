@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import AddressError, InputError
-from vidrio.glass.numbers.trace import parameter_array, parse_address
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.paper.transformer import build
-from vidrio.glass.proof.receipts import locate
+from vidrio.glass.machine import build
+from vidrio.glass.maths import Array
+from vidrio.glass.receipts import locate
+from vidrio.glass.trace import parse_address
 from vidrio.hypothesis import Options, default_options
 from vidrio.learn.run_files import snapshots
 from vidrio.look.blocks import Block, Note, Table, apart
@@ -175,7 +175,7 @@ def life_data(seen: Look, address: str) -> dict[str, Any]:
     if not snapshots(model.path / "run"):
         raise InputError("this model's folder keeps no snapshots of its training", found=str(model.path / "run"))
     ages = [
-        {"step": step, "value": float(parameter_array(aged.machine, at.name)[at.place])}
+        {"step": step, "value": float(aged.machine.parameter(at.name)[at.place])}
         for step, aged in chain(young(model), [(None, model)])
     ]
     return {"address": str(at), "ages": ages}

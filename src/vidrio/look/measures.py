@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.maths import Array
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Trace
 from vidrio.look.run import Look
 from vidrio.model.parameters import source_table, target_table
 from vidrio.search import drawable, largest

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.paper.engine import WHOLE_NUMBERS
-from vidrio.glass.whatif.comparison import first
+from vidrio.glass.comparison import first
+from vidrio.glass.engine import WHOLE_NUMBERS
 from vidrio.look.blocks import Bar, Block, Note, Prediction, Predictions, Rows, Table, Title, Value, Words, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.layout import wrap
@@ -32,7 +31,6 @@ AXES = {
     "C": "classes",
     "P": "positions",
 }
-TOLERANCE = 1e-3  # of a log p, which the search has in float32
 TOP = 5
 
 
@@ -71,7 +69,7 @@ def headline(seen: Look) -> Iterator[Block]:
         yield Note(f"(cut: it had not ended after {steps} token{'s' * (steps != 1)}, the longest allowed)")
     for change in seen.changes:
         yield warning(f"Changed: {change}")
-    if seen.model.machine.mask is not causal and seen.target_ids:
+    if not seen.model.machine.causal and seen.target_ids:
         yield warning(
             "Without the mask earlier rows see later words; the decoder's numbers are those of the last step."
         )
@@ -210,7 +208,7 @@ def words_out(seen: Look) -> Predictions:
 
 
 def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
-    """Which search, what score, and whether the traced pass tells the same."""
+    """Which search, and what score."""
     result, options = seen.result, seen.options
     if result is None:
         return
@@ -228,19 +226,6 @@ def how_found(seen: Look, precision: int = PRECISION) -> Iterator[Block]:
         f"(log p / length^{options.length_penalty:g}). Search: {way}.",
         indent=2,
     )
-    if seen.model.machine.mask is not causal:
-        return
-    if seen.disagreement <= TOLERANCE:
-        yield Note(
-            "Checked: the pass shown here gives the log p that the search saw, step by step.",
-            indent=2,
-        )
-    else:
-        yield warning(other_probabilities(seen))
-
-
-def other_probabilities(seen: Look) -> str:
-    return f"The search saw other probabilities: log p differs by up to {seen.disagreement:.1e}."
 
 
 def why_stopped(seen: Look) -> str:

@@ -13,9 +13,9 @@ import numpy as np
 from safetensors.numpy import save
 
 from vidrio._version import __version__
-from vidrio.glass.numbers.stages import without_head
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.maths import Array
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Trace
+from vidrio.glass.words import without_head
 from vidrio.hypothesis import Sampling
 from vidrio.look import blocks as b
 from vidrio.look import run_data
@@ -71,13 +71,6 @@ def _narrow(name: str, array: Array) -> Array:
     if array.dtype.kind == "i":
         return array.astype(np.int32)
     return array.astype(np.float32) if array.dtype == np.float16 else array
-
-
-def framed(seen: Look) -> str:
-    """For a notebook: the page with a run in it, in a frame of its own that reaches nothing outside."""
-    page = run_page(BeforeAfter.of_one(seen), CommandLine(seen.text))
-    style = "width:100%;height:720px;border:0;resize:vertical"
-    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'
 
 
 def blocks_page(page: b.Page, precision: int = PRECISION) -> str:

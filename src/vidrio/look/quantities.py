@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from vidrio.errors import AddressError, InputError, nearest
-from vidrio.glass.numbers.stages import Stage
-from vidrio.glass.numbers.trace import Address, Trace, parse_address
+from vidrio.glass.cells import Stage
+from vidrio.glass.trace import Address, Trace, parse_address
 from vidrio.look.blocks import LIMIT, Block, Note, Numbers, Quantity, apart
 from vidrio.look.command_line import CommandLine
 from vidrio.look.writing import NO_BREAK, PRECISION, number, shape, visible

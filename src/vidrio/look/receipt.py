@@ -3,21 +3,19 @@
 import math
 import re
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 from vidrio.errors import InputError
-from vidrio.glass.numbers.stages import without_head
-from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.proof.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
-from vidrio.glass.proof.notations import COPIES
-from vidrio.glass.proof.receipts import At, Compared, Receipt, locate, made_from, receipt, walk
-from vidrio.glass.proof.stored import stored
+from vidrio.glass.expressions import Apply, Expression, Long, Number, children, evaluate, leaves, terms
+from vidrio.glass.notations import COPIES
+from vidrio.glass.receipts import Compared, Receipt, locate, receipt, walk
+from vidrio.glass.stored import stored
+from vidrio.glass.trace import Trace, parse_address
+from vidrio.glass.words import without_head
 from vidrio.look.blocks import Block, Note, Table
-from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.run import Look
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width, visible
 
@@ -192,15 +190,14 @@ def copied(trace: Trace, address: str, kind: str) -> str:
 
 def deep(trace: Trace, address: str, limit: int = DEEP, precision: int = PRECISION) -> Iterator[Block]:
     """Receipts, one a line, from a number down to parameters and ids, each number once."""
-    at = locate(trace, parse_address(address))
-    lines, show = walk(trace, at, limit), digits(precision)
+    at, show = locate(trace, parse_address(address)), digits(precision)
+    lines = list(islice(walk(trace, at), limit + 1))
     yield "What it is made from, each number once; in front, how far down it lies."
-    for line in lines:
-        bill = line.receipt
-        head = f"{line.depth:>3}  {' ' * min(line.depth, DEEPEST_INDENT)}{bill.at} = {show(bill.value)}"
+    for depth, bill in lines[:limit]:
+        head = f"{depth:>3}  {' ' * min(depth, DEEPEST_INDENT)}{bill.at} = {show(bill.value)}"
         yield cut(f"{head}{_made(bill, show)}", max(WIDTH, text_width(head) + 2))
-    yield ""
-    yield from _summary(trace, made_from(trace, at), len(lines))
+    if len(lines) > limit:
+        yield f"… and more, left out here: --limit {2 * limit} shows more."
 
 
 def _made(bill: Receipt, show: Show) -> str:
@@ -211,20 +208,6 @@ def _made(bill: Receipt, show: Show) -> str:
     return f" = {bill.formula if isinstance(bill.expression, Number) else bill.working(show)[0]}"
 
 
-def _summary(trace: Trace, counts: dict[str, int], shown: int) -> Iterator[Block]:
-    kinds: Counter[str] = Counter()
-    for name, count in counts.items():
-        kinds[trace.stages[name].kind] += count
-    whole, parameters, ids = kinds.total() + 1, kinds["parameter"], kinds["input"]
-    yield Note(
-        f"In all it is made from {parameters:,} parameters, {ids:,} token ids and "
-        f"{whole - 1 - parameters - ids:,} numbers on the way.",
-        hang=2,
-    )
-    if shown < whole:
-        yield f"Shown: {shown:,} of these {whole:,}; {whole - shown:,} left out. --limit {whole} shows all."
-
-
 def compared_data(result: Compared) -> dict[str, float]:
     """Model and recomputation side by side."""
     return {name: getattr(result, name) for name in ("model", "recomputed", "difference", "tolerance")}
@@ -233,11 +216,11 @@ def compared_data(result: Compared) -> dict[str, float]:
 # --- as data: for the page, and `vidrio why --json` -------------------------------------------------------------------
 
 
-def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Receipt] = receipt) -> dict[str, Any]:
+def receipt_data(seen: Look, address: str) -> dict[str, Any]:
     """Everything about one number: the arithmetic with its terms, where it comes from, where it goes."""
     if seen.empty:
         raise InputError("the text is empty, so nothing was computed", do="give a text to translate")
-    bill = receipt_of(seen.trace, locate(seen.trace, parse_address(address)))
+    bill = receipt(seen.trace, locate(seen.trace, parse_address(address)))
     stage = bill.stage
     return {
         "address": str(bill.at),
@@ -256,7 +239,7 @@ def receipt_data(seen: Look, address: str, receipt_of: Callable[[Trace, At], Rec
         "used_by": list(bill.used_by),
         "quantity": stage.address,
         "index": list(bill.at.place),
-        "code": numpy_line(stage, seen.trace.machine) if stage == seen.trace.stage(stage.address) else "",
+        "code": stage.code,
         "computed": bill.compared.model,
         "terms": _terms(bill),
         "slips": list(_slips(bill)),

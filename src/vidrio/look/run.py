@@ -6,8 +6,8 @@
     seen.trace.number(parse_address("dec.0.cross.weights.h1[1,0]"))
 
 Where translating has printed something, the tokens that it printed are traced: one pass over all of them. Thanks to the
-causal mask its row t is what the decoder computed at step t. Else the glass searches, step by step, with kept keys and
-values. A machine without that mask is shown as it was at the last step.
+causal mask its row t is what the decoder computed at step t. Else the glass searches, step by step, with a key–value
+cache. A machine without that mask is shown as it was at the last step.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vidrio.errors import ConfigError, InputError
-from vidrio.glass.numbers.trace import Trace
-from vidrio.glass.paper.arithmetic import FLOAT
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.paper.decoding import stepper
-from vidrio.glass.paper.engine import WHOLE_NUMBERS
-from vidrio.glass.paper.maths import Array, Tap, no_tap
-from vidrio.glass.paper.transformer import Machine, build, classify, decode, encode, logits, translate_forced
+from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
+from vidrio.glass.machine import Machine, build
+from vidrio.glass.maths import Array, no_tap
+from vidrio.glass.trace import Trace
+from vidrio.glass.walk import classify, decode, encode, logits, stepper, translate_forced
 from vidrio.hypothesis import Hypothesis, Ids, Options, default_options
 from vidrio.model import find as models
 from vidrio.model.config import ModelConfig
@@ -52,8 +50,8 @@ class LoadedModel:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What its numbers are kept in."""
-        return next(iter(self.machine.parameters.values())).dtype
+        """What its numbers are stored in."""
+        return self.machine.dtype
 
     @cached_property
     def source_vocabulary(self) -> list[str]:
@@ -123,22 +121,6 @@ class Look:
         return self.empty and bool(self.text.strip())
 
     @property
-    def disagreement(self) -> float:
-        """How far the traced pass is from the search: the largest difference in log p of a token that it took."""
-        if self.forced or self.result is None:
-            return 0.0
-        prompt = len(self.options.prefix)
-        steps = list(enumerate(self.chosen_ids))[prompt:]
-        traced = [float(self.allowed(t)[taken]) for t, taken in steps]
-        searched = self.result.token_log_probs[prompt:]
-        return max((abs(a - b) for a, b in zip(traced, searched, strict=False)), default=0.0)
-
-    @property
-    def tolerance(self) -> float:
-        """The largest `disagreement` that rounding explains."""
-        return 1e-9 if self.model.dtype == np.float64 else 1e-3
-
-    @property
     def chosen_ids(self) -> list[int]:
         """The token taken after each row of the decoder."""
         return [int(i) for i in self.trace.values.get("out.choice", ())]
@@ -162,13 +144,11 @@ def look(
     text: str,
     *,
     options: Options | None = None,
-    change: Tap = no_tap,
     target: Sequence[int] | Printed | None = None,
     tree: Tree | None = None,
 ) -> Look:
-    """Run the model on a text and keep every number. `change` may alter any of them on the way; `target` forces the
-    decoder's output (teacher forcing) instead of searching for one, or is what translating printed; `tree` records the
-    search."""
+    """Run the model on a text and keep every number. `target` forces the decoder's output (teacher forcing) instead of
+    searching for one, or is what translating printed; `tree` records the search."""
     config = model.config
     options = target.options if isinstance(target, Printed) else options or default_options(config)
     options = replace(options, max_length=min(options.max_length, config.max_positions))
@@ -186,16 +166,16 @@ def look(
         return seen
     _refuse_too_long(config, len(ids))
     if config.shape == "encoder":
-        return _classified(seen, ids, change)
+        return _classified(seen, ids)
     if config.shape == "decoder":
         seen = replace(seen, options=replace(options, prefix=tuple(ids)))
     else:
         seen = replace(seen, source_ids=[*ids, *config.source_close])
     if target is None:
-        return _searched(seen, change)
+        return _searched(seen)
     if isinstance(target, Printed):
-        return _concluded(_traced(seen, change, _taken(target.hypothesis, config)), [target.hypothesis])
-    return _forced(seen, change, tuple(target))
+        return _concluded(_traced(seen, _taken(target.hypothesis, config)), [target.hypothesis])
+    return _forced(seen, tuple(target))
 
 
 def target_ids(model: LoadedModel, text: str) -> list[int]:
@@ -203,38 +183,38 @@ def target_ids(model: LoadedModel, text: str) -> list[int]:
     return [*model.target_tokenizer.encode(text), model.config.special.end]
 
 
-def _classified(seen: Look, ids: Sequence[int], change: Tap) -> Look:
+def _classified(seen: Look, ids: Sequence[int]) -> Look:
     """Encoder only: the text's most probable class."""
     trace, config = seen.trace, seen.model.config
     ids = [*ids, *config.source_close]
     trace.source_tokens = [trace.source_vocabulary[i] for i in ids]
-    prob_C = classify(seen.model.machine, ids, trace.tap_through(change))
+    prob_C = classify(_tapped(seen), ids)
     if np.isnan(prob_C).any():
         return replace(seen, source_ids=ids, stopped=True)
     best = int(np.argmax(prob_C))
     return replace(seen, source_ids=ids, translation=trace.labels[best] if trace.labels else f"class {best}")
 
 
-def _forced(seen: Look, change: Tap, target: Ids) -> Look:
+def _forced(seen: Look, target: Ids) -> Look:
     """Trace the pass over a target that is given; an empty one is the end token alone."""
     end = seen.model.config.special.end
     taken = target or (end,)
-    seen = _traced(replace(seen, forced=True), change, taken)
+    seen = _traced(replace(seen, forced=True), taken)
     return _concluded(seen, [finish(taken, seen.trace.values["out.score"].tolist(), end, seen.options)])
 
 
-def _searched(seen: Look, change: Tap) -> Look:
+def _searched(seen: Look) -> Look:
     """Search, and trace what was found."""
     config = seen.model.config
-    step = _step(seen.model.machine, seen.source_ids, change)
+    step = _step(seen.model.machine, seen.source_ids)
     try:
         found = search(step, config.special.start, config.special.end, seen.options, seen.tree)
     except _NoChoice as stop:
-        return _stopped(seen, change, stop.prefix)
+        return _stopped(seen, stop.prefix)
     taken = _taken(found[0], config)
     if not taken:
         raise ConfigError("no token may be taken", found="every one is forbidden", do="suppress fewer tokens")
-    return _concluded(_traced(seen, change, taken), found)
+    return _concluded(_traced(seen, taken), found)
 
 
 def _taken(found: Hypothesis, config: ModelConfig) -> Ids:
@@ -242,11 +222,11 @@ def _taken(found: Hypothesis, config: ModelConfig) -> Ids:
     return (*found.ids, *[config.special.end] * found.ended)
 
 
-def _stopped(seen: Look, change: Tap, prefix: Ids) -> Look:
+def _stopped(seen: Look, prefix: Ids) -> Look:
     """What was computed up to the step that came to NaN."""
     seen = replace(seen, stopped=True)
     _name_tokens(seen, prefix[1:], prefix)
-    translate_forced(seen.model.machine, seen.source_ids, prefix, seen.trace.tap_through(change))
+    translate_forced(_tapped(seen), seen.source_ids, prefix)
     return replace(seen, target_ids=prefix, translation=seen.model.target_tokenizer.decode(prefix[1:]))
 
 
@@ -254,13 +234,18 @@ def _concluded(seen: Look, hypotheses: Sequence[Hypothesis]) -> Look:
     return replace(seen, hypotheses=hypotheses, translation=seen.model.target_tokenizer.decode(list(hypotheses[0].ids)))
 
 
-def _traced(seen: Look, change: Tap, taken: Ids) -> Look:
+def _traced(seen: Look, taken: Ids) -> Look:
     """One pass over the tokens taken, which keeps every number."""
     target_ids = (seen.model.config.special.start, *taken[:-1])
     _name_tokens(seen, taken, target_ids)
-    translate_forced(seen.model.machine, seen.source_ids, target_ids, seen.trace.tap_through(change))
+    translate_forced(_tapped(seen), seen.source_ids, target_ids)
     seen.trace.take(taken)
     return replace(seen, target_ids=target_ids)
+
+
+def _tapped(seen: Look) -> Machine:
+    """The machine whose every number is kept in the trace."""
+    return seen.model.machine.tapped(seen.trace.tap_through(seen.model.machine.tap))
 
 
 def _name_tokens(seen: Look, taken: Ids, target_ids: Ids) -> None:
@@ -277,16 +262,16 @@ class _NoChoice(Exception):
         self.prefix = prefix
 
 
-def _step(machine: Machine, source_ids: Sequence[int], change: Tap) -> Step:
+def _step(machine: Machine, source_ids: Sequence[int]) -> Step:
     """How the search goes on by one token. Keeping keys and values is right only while no row sees later ones; and a
     change that names rows means those of the whole prefix. So a changed machine computes every prefix afresh."""
-    if change is no_tap and machine.mask is causal:
+    if machine.tap is no_tap and machine.causal:
         go_on = stepper(machine, source_ids)
     else:
-        memory_SD = encode(machine, source_ids, change) if machine.config.has_encoder else None
+        memory_SD = encode(machine, source_ids) if machine.config.has_encoder else None
 
         def go_on(prefixes: Sequence[Ids]) -> Array:
-            return np.stack([logits(machine, decode(machine, ids, memory_SD, change), change)[-1] for ids in prefixes])
+            return np.stack([logits(machine, decode(machine, ids, memory_SD))[-1] for ids in prefixes])
 
     def step(prefixes: Sequence[Ids]) -> Array:
         logits_NV = go_on(prefixes)

@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 
 from vidrio.errors import AddressError
-from vidrio.glass.numbers.stages import Stage, stages_of
-from vidrio.glass.numbers.trace import Trace, parse_address
-from vidrio.glass.paper.attention import causal
-from vidrio.glass.paper.engine import WHOLE_NUMBERS
-from vidrio.glass.paper.maths import Array
-from vidrio.glass.paper.positions import TABLES, WAVELENGTHS
-from vidrio.glass.paper.transformer import Machine
+from vidrio.glass.declaration import stages_of
+from vidrio.glass.engine import WHOLE_NUMBERS
+from vidrio.glass.machine import Machine
+from vidrio.glass.maths import Array
+from vidrio.glass.positions import TABLES, WAVELENGTHS
+from vidrio.glass.trace import Trace, parse_address
+from vidrio.glass.walk import positions
 from vidrio.hypothesis import Sampling, default_options
 from vidrio.look import changed
 from vidrio.look.changed import BeforeAfter
 from vidrio.look.measures import Alike, alike, classes, listed, projection
-from vidrio.look.numpy_lines import numpy_line
 from vidrio.look.overview import words_out
 from vidrio.look.run import LoadedModel, Look
 from vidrio.model.files import sha256
@@ -31,11 +30,9 @@ POSITIONS = 64  # rows of their table that are drawn
 LISTED = 12  # tokens of a choice; the others are told by their sum
 
 
-def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[Stage] | None = None) -> dict[str, Any]:
-    """What there is in a model, before any text: its sizes and every quantity, along the way of the data. `stages`:
-    what is told of them, where a machine departs from the table."""
+def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
+    """What there is in a model, before any text: its sizes and every quantity, along the way of the data."""
     config, about = glass.config, glass.about
-    table = stages_of(glass.machine)
     return {
         "name": name,
         "shape": config.shape,
@@ -50,10 +47,7 @@ def machine_data(glass: LoadedModel, name: str, engine: str, stages: Sequence[St
         "sizes": {"D": config.d_model, "H": config.n_heads, "K": config.d_head, "F": config.d_ff}
         | {"V": config.target_vocabulary, "E": config.n_heads * config.d_head},
         "beam": default_options(config).beam,
-        "stages": [
-            {**vars(stage), "code": numpy_line(stage, glass.machine) if stage == table[stage.address] else ""}
-            for stage in stages or table.values()
-        ],
+        "stages": [vars(stage) for stage in stages_of(glass.machine).values()],
     }
 
 
@@ -187,7 +181,7 @@ def choosing_data(seen: Look, step: int, sampling: Sampling) -> dict[str, Any]:
 
 def kept_data(seen: Look) -> list[list[dict[str, Any]]]:
     """What each decoding step reused and what it computed anew: the encoder's output, each part's keys and values."""
-    if seen.empty or seen.stopped or seen.model.machine.mask is not causal or not seen.model.config.has_decoder:
+    if seen.empty or seen.stopped or not seen.model.machine.causal or not seen.model.config.has_decoder:
         return []  # without the mask nothing can be reused: every step computes all rows afresh
     sources = len(seen.source_ids)
     parts = [("memory", "S")] if sources else []
@@ -254,8 +248,8 @@ def _laid_flat(table_VD: Array, rows: Alike) -> dict[str, Any] | None:
 def positions_at(machine: Machine, address: str) -> dict[str, Array]:
     """The table of positions that a side adds, its first rows; and how many positions each column's wave is long."""
     config = machine.config
-    table_PD = machine.source_positions_PD if address.startswith("src.") else machine.target_positions_PD
-    arrays = {"positions": np.ascontiguousarray(table_PD[:POSITIONS])}
+    side = "src" if address.startswith("src.") else "tgt"
+    arrays = {"positions": np.ascontiguousarray(positions(machine, side, min(POSITIONS, config.max_positions)))}
     waves = WAVELENGTHS.get(config.positions)
     if waves and np.allclose(arrays["positions"], TABLES[config.positions](len(arrays["positions"]), config.d_model)):
         arrays["wavelengths"] = waves(config.d_model)

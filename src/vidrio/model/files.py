@@ -3,13 +3,12 @@
 import json
 import os
 import stat
-from collections.abc import Mapping
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from vidrio.errors import DataError, ModelError, about_file
+from vidrio.errors import ModelError, about_file
 
 LARGEST_JSON = 64 * 1024 * 1024  # bytes; a tokenizer beyond it is refused before it is parsed
 HASHED_AT_ONCE = 1 << 24  # bytes; between blocks other threads may keep this one waiting
@@ -93,17 +92,6 @@ def read_json(path: Path, *, what: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ModelError(f"{path} cannot be read", found=f"a JSON {type(data).__name__}, not an object")
     return data
-
-
-def refuse_other(output: Path | str, before: Mapping[str, Any], identity: Mapping[str, str]) -> None:
-    """Refuse to go on with an output that belongs to something else."""
-    other = [name for name in identity if before.get(name) != identity[name]]
-    if other:
-        raise DataError(
-            f"{output} belongs to another translation",
-            found=f"not the same: {', '.join(other)}",
-            do="give the command that it belongs to, or leave out --resume to start afresh",
-        )
 
 
 def sha256(path: Path) -> str:

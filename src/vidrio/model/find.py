@@ -12,13 +12,16 @@ from vidrio.errors import ModelError
 PACKAGE = Path(__file__).parents[1]  # as it is installed; nothing is ever written into it
 DEFAULT = "en-es"
 LESSON = "lesson"  # the lessons' model: a few thousand numbers, a handful of words
+# The worked example as it is, and as the post prints it.
+WORKED_EXAMPLES = ("worked-example", "worked-example-printed")  # untrained, so nothing translates
+LESSONS = {LESSON: "trained", **{name: name for name in WORKED_EXAMPLES}}
 
 
 def packaged() -> dict[str, Path]:
     """The models that come with the package, by name."""
     folders = {folder.name: folder for folder in sorted((PACKAGE / "models").iterdir()) if is_model(folder)}
-    lesson = PACKAGE / "lessons" / "trained"
-    return {**folders, LESSON: lesson} if is_model(lesson) else folders
+    lessons = {name: PACKAGE / "lessons" / folder for name, folder in LESSONS.items()}
+    return folders | {name: folder for name, folder in lessons.items() if is_model(folder)}
 
 
 def find(name: str | Path | None = None) -> Path:

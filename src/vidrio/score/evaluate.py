@@ -73,6 +73,6 @@ def bits_per_character(translator: Translator, sources: Sequence[str], reference
     Lower is better, and unlike a loss per token it compares models with different vocabularies.
     """
     fitting = [pair for pair in zip(sources, references, strict=True) if translator.fits(*pair)]
-    log_prob = sum(scored.log_prob for scored in translator.score(fitting))
+    log_prob = sum(map(sum, translator.score(fitting)))
     characters = sum(len(reference) for _, reference in fitting)
     return -log_prob / math.log(2) / max(1, characters), len(sources) - len(fitting)

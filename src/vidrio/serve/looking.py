@@ -15,21 +15,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from vidrio.errors import ConfigError, InputError, ModelError
-from vidrio.glass.numbers.trace import Trace
+from vidrio.glass.trace import Trace
 from vidrio.hypothesis import Options, default_options
-from vidrio.lessons import values_file
-from vidrio.lessons.runs import MOST_WORDS, Lesson
 from vidrio.look.changed import BeforeAfter, with_changes
 from vidrio.look.run import LoadedModel, Look, Printed, look, open_model
 from vidrio.model import find as models
-from vidrio.model.config import DecodingDefaults
-from vidrio.model.folder import About
 from vidrio.search import Tree
 from vidrio.translate.translation import Sentence, Translation
 from vidrio.translate.translator import Translator
 
 RUNS = 6  # kept, the last ones asked for; a long sentence of the packaged model has 100 MB of numbers
-EXAMPLES = {"worked-example": "corrected", "worked-example-printed": "printed"}  # the lesson's machine, and its modes
 NUMBERS: dict[str, type | None] = {"": None, "float64": np.float64, "float32": np.float32}
 
 K = TypeVar("K")
@@ -99,7 +94,7 @@ class Looking:
         known = next((name for name, path in packaged.items() if path == first), first.name)
         self.folders: dict[str, Path] = {known: first, **{n: p for n, p in packaged.items() if n != known}}
         self.default = known
-        self.models = [*self.folders, *(name for name in EXAMPLES if name not in self.folders)]
+        self.models = list(self.folders)
         self._load = remembered(2 * len(self.models), self._loaded)
         self._translate = lru_cache(64)(self._translated)
         self._search = remembered(RUNS, self._searched)
@@ -110,14 +105,12 @@ class Looking:
             raise ModelError(f"this server has no model {name!r}", found=", ".join(self.models), do="name one of them")
         if numbers not in NUMBERS:
             raise ConfigError(f"there are no numbers {numbers!r}", found=", ".join(filter(None, NUMBERS)))
-        return self._load((name, numbers if name in self.folders else ""))
+        return self._load((name, numbers))
 
     def _loaded(self, key: tuple[str, str]) -> Loaded:
         name, numbers = key
-        if name not in self.folders:
-            return _example(name)
         glass = open_model(self.folders[name], NUMBERS[numbers])
-        translates = glass.config.shape == "encoder-decoder"
+        translates = glass.config.shape == "encoder-decoder" and name not in models.WORKED_EXAMPLES
         return Loaded(name, glass, Translator.load(self.folders[name]) if translates else None)
 
     def learned(self, name: str) -> LoadedModel:
@@ -175,16 +168,3 @@ class Looking:
             tried,
             {"translate": 1000 * (between - start), "glass": 1000 * (done - between)},
         )
-
-
-def _example(name: str) -> Loaded:
-    """The first document's worked example: its matrices, computed right or as it prints."""
-    lesson = Lesson(EXAMPLES[name], values_file.of_the_post())
-    values = lesson.values
-    decoding = DecodingDefaults(beam=1, max_length=MOST_WORDS)
-    config = replace(values.config, decoding=decoding)
-    machine = replace(lesson.machine, config=config)
-    about = About(name=name, source_language="en", target_language="es", provenance={"about": values.about})
-    nowhere = Path(values_file.__file__).parent  # no folder holds its numbers
-    glass = LoadedModel(config, about, machine, values.tokenizer, values.tokenizer, nowhere)
-    return Loaded(name, glass, None)

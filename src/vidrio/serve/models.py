@@ -13,7 +13,7 @@ from vidrio.translate.translator import Translator
 def folders_of(names: tuple[str, ...]) -> dict[Pair, Path]:
     """The models by what they translate. Of two for the same pair the one that was named first counts."""
     named = [find.find(name) for name in names]
-    packaged = [folder for name, folder in find.packaged().items() if name != find.LESSON]
+    packaged = [folder for name, folder in find.packaged().items() if name not in find.LESSONS]
     folders: dict[Pair, Path] = {}
     for folder in named or packaged or [find.find()]:
         config, about = read_config(folder)

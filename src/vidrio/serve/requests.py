@@ -19,10 +19,6 @@ from vidrio.serve.settings import Settings
 MOST_FIELDS, MOST_TERMS = 100, 1_000
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 KINDS = ("application/json", *FORMS)
-STATUSES = {
-    **{400: "A field is missing or wrong", 403: "The API key is wrong", 408: "It came too slowly"},
-    **{413: "The request is too large", 429: "Too many requests", 503: "The server is busy"},
-}
 
 
 def _from_json(value: Any) -> Any:
@@ -152,9 +148,5 @@ def check_length(characters: int, limit: int) -> None:
 
 def described(model: type[BaseModel], *kinds: str) -> dict[str, Any]:
     """A request's body, for OpenAPI."""
-    schema = model.model_json_schema()
-    refused = {"application/json": {"schema": {"type": "object", "properties": {"error": {"type": "string"}}}}}
-    return {
-        "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in kinds or KINDS}},
-        "responses": {str(status): {"description": what, "content": refused} for status, what in STATUSES.items()},
-    }
+    content = {kind: {"schema": model.model_json_schema()} for kind in kinds or KINDS}
+    return {"requestBody": {"required": True, "content": content}}

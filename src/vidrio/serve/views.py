@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from safetensors.numpy import save
 
 from vidrio.errors import InputError
-from vidrio.glass.numbers.stages import stages_of
 from vidrio.hypothesis import Sampling
-from vidrio.lessons import printed
+from vidrio.lessons.html import contents, section_html
+from vidrio.lessons.run import chosen
 from vidrio.look import history, run_data
 from vidrio.look.blocks_data import as_data
 from vidrio.look.curves import metrics, panels
@@ -68,13 +68,23 @@ def router(looking: Looking) -> APIRouter:
         """What may be looked into."""
         return {"default": looking.default, "models": looking.models}
 
+    @api.get("/lessons")
+    def lessons() -> Any:
+        """The lessons, and the titles of their sections."""
+        return contents()
+
+    @api.get("/lessons/{name}/{number}")
+    def lesson(name: str, number: int) -> Any:
+        """A section of a lesson, as HTML."""
+        (section,) = chosen(name, str(number))
+        return {"title": section.title, "html": section_html(name, section)}
+
     @api.post("/machine")
     def machine(look: Look) -> Any:
         """A model's quantities, along the way of the data."""
         loaded = looking.loaded(asked(look).model, look.numbers)
         glass = run(look).look.model if look.changes else loaded.glass
-        table = [printed.as_told(stage, glass.machine) for stage in stages_of(glass.machine).values()]
-        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine, table))
+        return as_json(run_data.machine_data(glass, loaded.name, loaded.engine))
 
     @api.post("/translate")
     def translate(look: Look) -> Any:
@@ -135,7 +145,7 @@ def router(looking: Looking) -> APIRouter:
     @api.post("/receipt")
     def receipt(look: Look) -> Any:
         """One number: its arithmetic, where it comes from, where it goes."""
-        return as_json(receipt_data(run(look).look, look.address, printed.receipt_of))
+        return as_json(receipt_data(run(look).look, look.address))
 
     @api.post("/copy")
     def copy(look: Look) -> Any:

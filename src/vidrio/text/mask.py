@@ -98,8 +98,8 @@ class Masker:
             return 1 if word in known else tokenizer.count(given) if tokenizer.spells(given) else UNSPELLABLE
 
         self._tokens: Tokens = lru_cache(REMEMBERED)(count)
-        dollar = tokenizer.count(DOLLAR)
-        self._money = {sign for sign in MONEY if not knows(sign, tokenizer) and tokenizer.count(sign) > dollar}
+        rare = [] if tokenizer.of_whole_words else [sign for sign in MONEY if not knows(sign, tokenizer)]
+        self._money = {sign for sign in rare if tokenizer.count(sign) > tokenizer.count(DOLLAR)}
 
     @cached_property
     def knows_forms(self) -> bool:

@@ -27,7 +27,7 @@ AGAIN = pattern(r"(.{1,8}?)\1{3}", re.DOTALL)  # a few tokens four times, one af
 GARBLED = "\ufffd"  # what bytes that make no character are decoded to
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What the search found for a source."""
 
     source: Ids
@@ -67,7 +67,7 @@ class Rounds:
         forms = not self.options.prefix
         read = [self.masker.mask(source, forms=forms, hide_names=hide_names) for source in sentences]
         lost = []
-        for masked, sentence in zip(read, self._searched(read, self.options, self.search), strict=True):
+        for masked, sentence in zip(read, self._attempt(read, self.options, self.search), strict=True):
             source = masked.source
             if sentence and (not source.spans or came_through(source, sentence.alternatives[0])):
                 done[source] = (sentence,)
@@ -84,7 +84,7 @@ class Rounds:
 
         def translate(parts: Sequence[Protected]) -> list[Pieces]:
             read = [self.masker.mask(part, hide_names=False) for part in parts]
-            return [(found,) if found else () for found in self._searched(read, self._free)]
+            return [(found,) if found else () for found in self._attempt(read, self._free)]
 
         return _joined(parts_of, translate)
 
@@ -98,7 +98,7 @@ class Rounds:
         """For a part of a sentence, which may begin as it likes."""
         return replace(self.options, prefix=()) if self.options.prefix else self.options
 
-    def _searched(
+    def _attempt(
         self, read: Sequence[Masked], options: Options, search: SearchAll | None = None
     ) -> list[Sentence | None]:
         """What the search finds, a second one for what repeats itself, or is no text at all; None for a sentence of
@@ -107,27 +107,27 @@ class Rounds:
             raise CancelledError
         if not read:
             return []
-        found = self._found(read, options, search)
+        found = self._search(read, options, search)
         bad = [n for n, (ids, hypotheses, texts) in enumerate(found) if self._is_bad(ids, hypotheses[0].ids, texts[0])]
         if bad and not search and not options.no_repeat_ngram:
             suppressed = (*options.suppressed, *self.target.byte_ids)
             stricter = replace(options, no_repeat_ngram=NO_REPEAT, suppressed=suppressed)
-            for n, better in zip(bad, self._found([read[n] for n in bad], stricter), strict=True):
+            for n, better in zip(bad, self._search([read[n] for n in bad], stricter), strict=True):
                 found[n] = better
         return [self._sentence(*one, options) for one in zip(read, found, strict=True)]
 
-    def _found(self, read: Sequence[Masked], options: Options, search: SearchAll | None = None) -> list[Found]:
+    def _search(self, read: Sequence[Masked], options: Options, search: SearchAll | None = None) -> list[SearchResult]:
         given = self.source.encode_batch([masked.given for masked in read])
         sources = [(*ids, *self.close) for ids in given]
         found = search(sources, options) if search else self.engine.search(sources, options, self.stopped)
         decoded = iter(self.target.decode_batch([one.ids for hypotheses in found for one in hypotheses]))
-        return [Found(*one, [next(decoded) for _ in one[1]]) for one in zip(sources, found, strict=True)]
+        return [SearchResult(*one, [next(decoded) for _ in one[1]]) for one in zip(sources, found, strict=True)]
 
     def _is_bad(self, source: Ids, target: Ids, text: str) -> bool:
         """Whether a translation repeats itself, or has bytes that make no character."""
         return repeats(source, target) or (GARBLED in text and not self.target.byte_ids.isdisjoint(target))
 
-    def _sentence(self, masked: Masked, found: Found, options: Options) -> Sentence | None:
+    def _sentence(self, masked: Masked, found: SearchResult, options: Options) -> Sentence | None:
         """The sentence with its translations; None, if the best one has lost a symbol."""
         distinct: dict[str, Hypothesis] = {}
         for hypothesis, written in zip(found.hypotheses, found.texts, strict=True):
@@ -180,29 +180,29 @@ def repeats(source: Ids, target: Ids) -> bool:
     return AGAIN.search("".join(map(chr, target))) is not None and AGAIN.search("".join(map(chr, source))) is None
 
 
-def watched_search(engine: Engine, target: Tokenizer, masked: Masked, tell: Callable[[str], bool]) -> SearchAll:
-    """A search in the place of an engine's, for a sentence that somebody watches: greedily, and `tell` hears its text
-    in pieces as it is written, and says whether to stop. What was told stands, but where the sentence has to be tried
-    again (a name or a number was lost, it repeated itself): then its translation is another."""
+def streaming_search(engine: Engine, target: Tokenizer, masked: Masked, on_text: Callable[[str], bool]) -> SearchAll:
+    """A search in the place of an engine's, for a sentence that somebody watches: greedy; `on_text` is called with each
+    piece of its text as it is written, and returns whether to stop. What was shown stands, unless the sentence has to
+    be tried again (a name or a number was lost, it repeated itself): then its translation is another."""
     ids: list[int] = []
-    told = ""
+    shown = ""
 
-    def hear(token: int) -> bool:
-        nonlocal told
+    def on_token(token: int) -> bool:
+        nonlocal shown
         ids.append(token)
         text = target.decode(ids)
         # Of money the last word may go on: dólar may become dólares.
         text = masked.unmasked(text.rstrip(ascii_letters + "ó") if masked.money else text)
-        if GARBLED in text or not text.startswith(told) or text == told:
+        if GARBLED in text or not text.startswith(shown) or text == shown:
             return False
-        piece, told = text[len(told) :], text
-        return tell(piece)
+        piece, shown = text[len(shown) :], text
+        return on_text(piece)
 
     def search(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
         if ids or len(sources) > 1:  # the first one only is watched
             return engine.search(sources, options)
         source = tuple(sources[0])
-        best = engine.watch(source, options, hear)
+        best = engine.watch(source, options, on_token)
         if best.ended and not repeats(source, best.ids):
             return [[best]]
         return engine.search(sources, replace(options, no_repeat_ngram=NO_REPEAT))

@@ -231,18 +231,6 @@ class Translation:
         return self._annotator.look(self._annotator.folder, self, sentence)
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A given translation, token by token: the end token comes last."""
-
-    tokens: tuple[str, ...]
-    log_probs: tuple[float, ...]
-
-    @property
-    def log_prob(self) -> float:
-        return sum(self.log_probs)
-
-
 def put_back(text: str, found: Iterable[tuple[int, Pieces]], n: int = 0) -> tuple[str, Pieces]:
     """The text with its sentences translated, and the sentences with their places; `found` has the place that theirs
     count from. `n`: of each the n-th best translation, or its last."""

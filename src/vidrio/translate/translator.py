@@ -31,9 +31,9 @@ from vidrio.text.sentences import split
 from vidrio.text.tokens.normalise import valid
 from vidrio.text.tokens.tokenizer import Tokenizer, read_tokenizers
 from vidrio.translate.lexicon import Lexicon, UnknownWords
-from vidrio.translate.rounds import Rounds, watched_search
+from vidrio.translate.rounds import Rounds, streaming_search
 from vidrio.translate.stream import REMEMBERED, in_chunks, in_order
-from vidrio.translate.translation import Details, Pieces, Scored, Sentence, Translation, put_back
+from vidrio.translate.translation import Details, Pieces, Sentence, Translation, put_back
 
 LONGEST = 128  # tokens in a sentence; training sees few that are longer, and learns to translate them badly
 
@@ -121,7 +121,7 @@ class Translator:
         plan = self._sentences(text)
         if len(plan) != 1:
             found = f"{len(plan)} sentences (or parts of one that is too long)"
-            raise InputError("only one sentence can be told how to begin", found=found, do="give one sentence")
+            raise InputError("only one sentence can be given a beginning", found=found, do="give one sentence")
         [(first, source)] = plan
 
         def differing(sources: Sequence[Sequence[int]], options: Options) -> list[list[Hypothesis]]:
@@ -134,26 +134,24 @@ class Translator:
         )
         return Translation(text, *put_back(text, [(first, pieces)]), self)
 
-    def live(self, text: str, tell: Callable[[str], bool]) -> Iterator[str]:
-        """The greedy translation, sentence by sentence, each with what follows it. `tell` hears the pieces of a
-        sentence as they are written, and says whether to stop: then it ends in a CancelledError."""
+    def live(self, text: str, on_text: Callable[[str], bool]) -> Iterator[str]:
+        """The greedy translation, sentence by sentence, each with what follows it. `on_text` is called with the pieces
+        of a sentence as they are written, and returns whether to stop: then it ends in a CancelledError."""
         plan, at = self._sentences(text), 0
         options = replace(self.options, beam=1, n_best=1)
         for (start, source), end in zip(plan, [*(start for start, _ in plan[1:]), len(text)], strict=True):
-            search = watched_search(self.engine, self._target, self._masker.mask(source), tell)
+            search = streaming_search(self.engine, self._target, self._masker.mask(source), on_text)
             [pieces] = self._rounds(options, search=search).translate([source])
             yield put_back(text[at:end], [(start - at, pieces)])[0]
             at = end
         if text[at:]:
             yield text[at:]
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> list[Scored]:
-        """How likely the model finds given translations: each pair as one sentence, whatever it holds."""
-        ids = [self._pair_ids(*pair) for pair in pairs]
-        return [
-            Scored(self._names(target, ended=True), tuple(log_probs))
-            for (_, target), (log_probs, _) in zip(ids, self.engine.forced(ids), strict=True)
-        ]
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, ...]]:
+        """How likely the model finds given translations: the log-probability of each token, and of the end token. Each
+        pair is one sentence, whatever it holds."""
+        found = self.engine.forced([self._pair_ids(*pair) for pair in pairs])
+        return [tuple(log_probs) for log_probs, _ in found]
 
     def fits(self, source: str, target: str) -> bool:
         """Whether a pair can be scored as one sentence: there is something to read, and it is not too long."""
@@ -170,12 +168,8 @@ class Translator:
         return Details(
             links((sentence.source, source), (sentence.text, target), best.attention),
             confident_words(sentence.text, target, best.token_log_probs),
-            self._names(best.ids, ended=best.ended),
+            tuple(map(self._target.token, (*best.ids, *[self.config.special.end] * best.ended))),
         )
-
-    def _names(self, ids: Sequence[int], *, ended: bool) -> tuple[str, ...]:
-        """The tokens of a translation, the end token included if it ended."""
-        return tuple(map(self._target.token, (*ids, *[self.config.special.end] * ended)))
 
     def _pair_ids(self, source: str, target: str) -> tuple[Ids, Ids]:
         return (*self._source.encode(source), *self._close), tuple(self._target.encode(target))
@@ -214,12 +208,12 @@ class Translator:
         ]
 
     def _rounds(self, options: Options, stopped: Stopped = None, search: SearchAll | None = None) -> Rounds:
-        options = complete(options, self.config, self._target.size)
+        options = search_options(options, self.config, self._target.size)
         return Rounds(self._masker, self._source, self._target, self._close, self.engine, options, stopped, search)
 
 
 @lru_cache
-def complete(options: Options, config: ModelConfig, tokens: int) -> Options:
+def search_options(options: Options, config: ModelConfig, tokens: int) -> Options:
     """The options as they are searched with: there is room for scoring, which adds the end token, and no row of the
     embedding without a token is chosen."""
     room = min(options.max_length, max(1, config.max_positions - 1))

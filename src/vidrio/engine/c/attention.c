@@ -11,7 +11,7 @@ typedef struct Page {
   float *keys, *values; // [E][16], [16][E]
 } Page;
 
-typedef struct { Page **pages; int32_t length, room; } Cache; // of one attention of one sentence, or hypothesis
+typedef struct { Page **pages; int32_t length, room; } KVCache; // of one attention of one sentence, or hypothesis
 
 typedef struct { Page *free; int32_t width; } Pages; // E
 
@@ -43,7 +43,7 @@ static void pages_free(Pages *all) {
 }
 
 // The keys and values of one more row.
-static void cache_add(Pages *all, Cache *cache, const float *key, const float *value) {
+static void cache_add(Pages *all, KVCache *cache, const float *key, const float *value) {
   int32_t n = cache->length / PAGE, at = cache->length % PAGE, width = all->width;
   cache->pages = with_room(cache->pages, n + 1, &cache->room, sizeof *cache->pages);
   if (!at) cache->pages[n] = page_new(all);
@@ -59,23 +59,23 @@ static void cache_add(Pages *all, Cache *cache, const float *key, const float *v
   cache->length++;
 }
 
-static Cache cache_share(const Cache *cache) {
-  Cache copy = {need((size_t)cache->room * sizeof *copy.pages), cache->length, cache->room};
+static KVCache cache_share(const KVCache *cache) {
+  KVCache copy = {need((size_t)cache->room * sizeof *copy.pages), cache->length, cache->room};
   int32_t n = (cache->length + PAGE - 1) / PAGE;
   if (n) memcpy(copy.pages, cache->pages, (size_t)n * sizeof *copy.pages);
   for (int32_t i = 0; i < n; i++) copy.pages[i]->users++;
   return copy;
 }
 
-static void cache_drop(Pages *all, Cache *cache) {
+static void cache_drop(Pages *all, KVCache *cache) {
   for (int32_t i = 0; i * PAGE < cache->length; i++) page_drop(all, cache->pages[i]);
   let_go(cache->pages);
-  *cache = (Cache){0};
+  *cache = (KVCache){0};
 }
 
 // Rows `first` to `first + rows` of a pass, that ask `keys`. Causal: `before` keys precede them, and each sees its own
 // and those before it; before < 0: all see all. `looked` gets the mean of the heads' weights, a row of `keys`, or is NULL.
-typedef struct { int32_t first, rows, before; Cache *keys; float *looked; } Group;
+typedef struct { int32_t first, rows, before; KVCache *keys; float *looked; } Group;
 
 // --- Q K^T and weights V, each sum term by term -----------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ ALWAYS_INLINE void score_rows(const int tall, const int wide, const float *q, in
 }
 
 // scores = Q K^T for `rows` rows of one head against all pages; `at` is the head's first column.
-static void scores(const float *q, int32_t rows, int32_t stride, const Cache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
+static void scores(const float *q, int32_t rows, int32_t stride, const KVCache *cache, int32_t at, int32_t width, float *s, int32_t padded) {
   int32_t n_pages = padded / PAGE, r = 0;
   for (; r + 4 <= rows; r += 4)
     for (int32_t p = 0; p < n_pages; p++)
@@ -114,7 +114,7 @@ static void scores(const float *q, int32_t rows, int32_t stride, const Cache *ca
 }
 
 // Some rows of one head, 16 or 32 columns from `at` on (or the last few).
-ALWAYS_INLINE void mix_rows(const int tall, const int wide, const float *w, int32_t padded, const Cache *cache, int32_t at, int32_t columns, int32_t stride,
+ALWAYS_INLINE void mix_rows(const int tall, const int wide, const float *w, int32_t padded, const KVCache *cache, int32_t at, int32_t columns, int32_t stride,
                             float *y) {
   Lanes sums[4];
 #pragma GCC unroll 4
@@ -141,7 +141,7 @@ ALWAYS_INLINE void mix_rows(const int tall, const int wide, const float *w, int3
 }
 
 // weights V for `rows` rows of one head, into its columns of the concatenation.
-static void mix(const float *w, int32_t rows, int32_t padded, const Cache *cache, int32_t at, int32_t width, int32_t stride, float *y) {
+static void mix(const float *w, int32_t rows, int32_t padded, const KVCache *cache, int32_t at, int32_t width, int32_t stride, float *y) {
   int32_t r = 0, end = at + width;
   for (; r + 4 <= rows; r += 4)
     for (int32_t c = at; c < end; c += LANES)

@@ -1,4 +1,4 @@
-// The engine: what glass/paper does, in the same order and with the same names, for translating. It is one program; the
+// The engine: what glass/walk.py does, in the same order and with the same names, for translating. It is one program; the
 // files follow the paper. Whatever the processor, it computes the same bits (docs/engine.md).
 #include "engine.h"
 

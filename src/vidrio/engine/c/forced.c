@@ -8,7 +8,7 @@ int32_t forced(const Model *m, Record *record, const int32_t *source, int32_t n_
   const int32_t *c = m->size;
   int32_t rows = n_target + 1, layers = c[N_DECODER_LAYERS], width = logits_width(m), d = c[D_MODEL];
   Pass pass = pass_new(m, record), *p = &pass;
-  Cache *self = need((size_t)layers * sizeof *self), *cross = need((size_t)layers * sizeof *cross);
+  KVCache *self = need((size_t)layers * sizeof *self), *cross = need((size_t)layers * sizeof *cross);
   int32_t *ids = need((size_t)rows * sizeof *ids);
   ids[0] = c[START];
   if (n_target) memcpy(ids + 1, target, (size_t)n_target * sizeof *ids);

@@ -1,4 +1,4 @@
-// The small functions that everything is made of, as in glass/paper/maths.py. A float32 sum has one order, whatever the
+// The small functions that everything is made of, as in glass/engine.py. A float32 sum has one order, whatever the
 // width of the processor's vectors: 16 lanes side by side, then folded by halves. Nothing is fused, nothing reordered.
 
 enum { LANES = 16 };

@@ -14,7 +14,7 @@ typedef struct {
   int32_t *looked;  // of each its row in the sentence's attention
   double total;     // log p
   uint64_t random;  // the state of its generator
-  Cache *self;      // the decoder's keys and values, of each layer; NULL where it goes no further
+  KVCache *self;      // the decoder's keys and values, of each layer; NULL where it goes no further
   double score;     // of one that goes no further
   int32_t ended;
 } Hypothesis;
@@ -22,7 +22,7 @@ typedef struct {
 struct Sentence {
   Options options;
   int32_t *source, n_source, *prefix, n_prefix, *suppressed, n_suppressed;
-  Cache *cross; // of each layer
+  KVCache *cross; // of each layer
   Hypothesis *alive, *finished;
   int32_t n_alive, n_finished, best_ended, done;
   float *attention; // a row of n_source for each token that a hypothesis had to choose
@@ -45,7 +45,7 @@ struct Search {
 static Hypothesis hypothesis_new(const Model *m, const Sentence *s, uint64_t random) {
   size_t most = (size_t)s->options.max_length;
   Hypothesis h = {.length = s->n_prefix, .ids = need(most * 4), .log_probs = need(most * 4), .looked = need(most * 4),
-                  .self = need((size_t)m->size[N_DECODER_LAYERS] * sizeof(Cache)), .random = random};
+                  .self = need((size_t)m->size[N_DECODER_LAYERS] * sizeof(KVCache)), .random = random};
   if (s->n_prefix) memcpy(h.ids, s->prefix, (size_t)s->n_prefix * 4);
   return h;
 }
@@ -64,7 +64,7 @@ static Hypothesis hypothesis_copy(const Sentence *s, const Hypothesis *from) {
 // Another that goes on from the same keys and values.
 static Hypothesis hypothesis_branch(const Model *m, const Sentence *s, const Hypothesis *from) {
   Hypothesis h = hypothesis_copy(s, from);
-  h.self = need((size_t)m->size[N_DECODER_LAYERS] * sizeof(Cache));
+  h.self = need((size_t)m->size[N_DECODER_LAYERS] * sizeof(KVCache));
   for (int32_t l = 0; l < m->size[N_DECODER_LAYERS]; l++) h.self[l] = cache_share(&from->self[l]);
   return h;
 }
@@ -293,7 +293,7 @@ static void let_go_of_steps(Pass *p, Sentence *s) {
 static int32_t hypotheses_of(const Sentence *s) { return s->options.sampling ? s->options.n_best : s->options.beam; }
 
 static void begin(const Model *m, Sentence *s) {
-  s->cross = need((size_t)m->size[N_DECODER_LAYERS] * sizeof(Cache));
+  s->cross = need((size_t)m->size[N_DECODER_LAYERS] * sizeof(KVCache));
   s->n_alive = s->options.sampling ? s->options.n_best : 1;
   s->alive = need((size_t)s->n_alive * sizeof *s->alive);
   for (int32_t h = 0; h < s->n_alive; h++) s->alive[h] = hypothesis_new(m, s, ((uint64_t)s->options.seed << 32) + (uint64_t)h);

@@ -1,5 +1,5 @@
 // The whole way, top to bottom: ids -> embeddings + positions -> encoder -> decoder -> logits -> probabilities, as in
-// glass/paper/transformer.py. The rows of many sentences lie below each other, without padding; only attention knows
+// glass/walk.py. The rows of many sentences lie below each other, without padding; only attention knows
 // where one ends, so no row depends on its neighbours.
 
 // Ids go through the model together. What a pass works in grows to the most rows and keys it has seen.
@@ -202,7 +202,7 @@ static void encoder_layer(Pass *p, int32_t n) {
 }
 
 // A sentence to read, and where the decoder's layers keep the keys and values of its memory.
-typedef struct { const int32_t *ids; int32_t count; Cache *cross; } Source;
+typedef struct { const int32_t *ids; int32_t count; KVCache *cross; } Source;
 
 // The encoder: the ids of some sentences -> their memories, row by row in p->x. Figure 1, left.
 static void encode(Pass *p, const Source *sources, int32_t n) {
@@ -212,7 +212,7 @@ static void encode(Pass *p, const Source *sources, int32_t n) {
   begin_pass(p, rows, longest);
   p->groups = with_room(p->groups, n, &p->groups_room, sizeof *p->groups);
   p->n_groups = n;
-  Cache *caches = need((size_t)n * sizeof *caches);
+  KVCache *caches = need((size_t)n * sizeof *caches);
   enter(p->record, "src", -1, "");
   for (int32_t i = 0, first = 0; i < n; first += sources[i++].count) {
     p->groups[i] = (Group){first, sources[i].count, -1, &caches[i], NULL};
@@ -243,7 +243,7 @@ static void remember(Pass *p, const Source *sources) {
 
 // Tokens that one hypothesis decodes now: what they follow is in its caches, one for each layer. `looked` gets a row of
 // attention for each, or is NULL.
-typedef struct { const int32_t *ids; int32_t count; Cache *self, *cross; float *looked; } Decoding;
+typedef struct { const int32_t *ids; int32_t count; KVCache *self, *cross; float *looked; } Decoding;
 
 // Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1.
 static void decoder_layer(Pass *p, int32_t n, const Decoding *some) {

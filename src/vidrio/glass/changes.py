@@ -1,0 +1,117 @@
+"""A machine with something changed: other operations in the place of the table's, or other parameters."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from vidrio.errors import ConfigError
+from vidrio.glass import cells
+from vidrio.glass.engine import WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.expressions import Number
+from vidrio.glass.machine import Machine
+from vidrio.glass.maths import Array, Tap, allowed, naive_softmax
+from vidrio.glass.operations import OPERATIONS, WHAT_IF, Cell, Formula, Operation
+from vidrio.glass.positions import slipped_sinusoidal
+from vidrio.glass.words import without_head
+from vidrio.model.parameters import parameter_specs
+from vidrio.model.quantised import SUMMED, in_whole_numbers, whole_numbers
+
+# --- operations that the paper does not have --------------------------------------------------------------------------
+
+NAIVE_SOFTMAX = Operation(
+    "naive_softmax",
+    naive_softmax,
+    Formula("exp(x) / Σ exp(x)", r"\frac{e^{x_i}}{\sum_j e^{x_j}}"),
+    Cell("ik->ij", partial(cells.share, shifted=False), partial(cells.facts_of_softmax, shifted=False)),
+)
+UNMASKED = replace(OPERATIONS["copy"], formula=Formula("scaled: nothing is hidden", "s_{ij}", WHAT_IF))
+ZERO_SCORES = Operation(
+    "zero_scores",
+    lambda scaled: np.where(allowed(*scaled.shape), scaled, scaled.dtype.type(0)),
+    Formula("scaled where column ≤ row, else 0", r"\begin{cases}s_{ij}&j\le i\\0&j>i\end{cases}", WHAT_IF),
+    Cell("ij->ij", partial(cells.hidden, by=Number(0.0)), causal=True),
+)
+SLIPPED_POSITIONS = Operation(
+    "slipped_positions",
+    lambda first, n, d_model, dtype: slipped_sinusoidal(first + n, d_model)[first:].astype(dtype),
+    Formula(
+        "sin(p / 10000^(2j/D)) in an even column j, cos in an odd one",
+        r"PE_{p,j}=\sin(p/10000^{2j/d}),\ j\text{ even};\ \cos(p/10000^{2j/d}),\ j\text{ odd}",
+        WHAT_IF,
+    ),
+    Cell(make=lambda m: cells.interleaved(m, m.place[1])),
+)
+
+
+def divide_by(divisor: float) -> Operation:
+    """Scores divided by another number than √K."""
+    return Operation(
+        "divide_by",
+        lambda scores, d_head: scores / divisor,
+        Formula(f"scores / {divisor:g}", rf"\frac{{QK^\top}}{{{divisor:g}}}", WHAT_IF),
+        Cell("ij->ij", lambda m, x: x / Number(divisor, rounded=True)),
+    )
+
+
+# --- machines with something changed ----------------------------------------------------------------------------------
+
+
+def with_row(machine: Machine, name: str, row: Operation | None = None) -> Machine:
+    """Another operation in the place of one; None: the table's own."""
+    others = {key: other for key, other in machine.changes.items() if key != name}
+    return replace(machine, changes=others if row is None else {**others, name: row})
+
+
+def without(machine: Machine, what: str) -> Machine:
+    """Without `layer-norm`, or without `residual` connections."""
+    return replace(machine, without=machine.without | {what})
+
+
+def with_config(machine: Machine, **fields: Any) -> Machine:
+    """ConfigError if no model may have it."""
+    return replace(machine, config=replace(machine.config, **fields))
+
+
+def with_edits(machine: Machine, edit: Tap) -> Machine:
+    """Numbers on the way are changed as they are made."""
+    return machine.tapped(lambda address, value: edit(address, machine.tap(address, value)))
+
+
+def with_positions(machine: Machine, kind: str) -> Machine:
+    """One of config.POSITIONS, or `seed`: the worked example's slip."""
+    if kind == machine.config.positions:
+        return machine
+    if kind == "learned":
+        raise ConfigError(
+            "this model has no learned positions", found=machine.config.positions, do="train one that has"
+        )
+    config = replace(machine.config, positions="sinusoidal" if kind == "seed" else kind)
+    parameters = {name: p for name, p in machine.parameters.items() if not name.endswith(".pos")}
+    changed = replace(machine, config=config, parameters=parameters)
+    return with_row(changed, "sinusoidal_positions", SLIPPED_POSITIONS if kind == "seed" else None)
+
+
+def with_arithmetic(machine: Machine, arithmetic: Arithmetic, dtype: type) -> Machine:
+    """What another what-if has put in the place of an operation stays there."""
+    with np.errstate(over="ignore"):  # beyond float16's 65504 is ∞, and that is the lesson
+        parameters: dict[str, Array] = {name: p.astype(dtype) for name, p in machine.parameters.items()}
+    whole = in_whole_numbers(parameters, machine.config) if arithmetic is WHOLE_NUMBERS else {}
+    return replace(machine, arithmetic=arithmetic, parameters=parameters, whole_parameters=whole)
+
+
+def with_parameter(machine: Machine, name: str, change: Callable[[Array], Array]) -> Machine:
+    """One parameter (one head of it, where its address says so) altered in a copy."""
+    whole, head = without_head(name)
+    if whole not in machine.parameters:
+        return machine  # learned positions, in whose place another what-if has put others
+    array = machine.parameters[whole].copy()
+    part = int(head.removeprefix(".h")) if head else ...
+    array[part] = change(array[part])
+    whole_parameters = machine.whole_parameters
+    if whole in whole_parameters:
+        changed = whole_numbers(array, SUMMED[parameter_specs(machine.config)[whole].axes])
+        whole_parameters = {**whole_parameters, whole: changed}
+    return replace(machine, parameters={**machine.parameters, whole: array}, whole_parameters=whole_parameters)

@@ -1,0 +1,132 @@
+"""Two runs on the same text, number by number: what a what-if changed, how much, and where NaN begins."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vidrio.glass.maths import Array
+from vidrio.glass.trace import Address, Trace
+from vidrio.glass.whatif import WhatIf
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The largest change of one quantity. NaN: some of it became NaN."""
+
+    address: str  # of the number that changed most
+    name: str
+    largest: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What became of the numbers. Decoder rows are compared up to the first step that saw other words."""
+
+    tokens_before: tuple[str, ...]
+    tokens_after: tuple[str, ...]
+    shared_steps: int
+    quantities: tuple[Changed, ...]  # in the order of the way, those that did not change too
+    layers: tuple[tuple[str, Changed], ...]  # the largest change of each layer
+    only_before: tuple[str, ...]  # quantities that the changed machine does not have
+    kl: tuple[float, ...]  # Σ p log(p / q) of the next word, in nats, for each shared step
+    first_nan: str | None
+    first_infinite: str | None
+    notes: tuple[str, ...] = ()
+
+
+def compare(before: Trace, after: Trace, whatif: WhatIf | None = None) -> Comparison:
+    """Two runs on the same text, number by number."""
+    shared = _shared(before.target_tokens, after.target_tokens)
+    step = shared - 1 if shared else None  # the last one that saw the same words
+    quantities = tuple(_quantities(before.as_of(step), after.as_of(step)))
+    kl: tuple[float, ...] = ()
+    if "out.prob" in before and "out.prob" in after:
+        p, q = (np.atleast_2d(t.array("out.prob")).astype(np.float64) for t in (before, after))
+        kl = tuple(_kl(*rows) for rows in zip(p[: shared or 1], q[: shared or 1], strict=True))
+    notes = []
+    if after.machine.operations["mask"] is not before.machine.operations["mask"] and "tgt.ids" in after:
+        notes = ["the numbers are those of the last step, where earlier rows see later words"]
+    idle = [change for change in (whatif.changes if whatif else ()) if not change.reaches(after)]
+    notes += [f"{change.asked}: there was nothing to change" for change in idle]
+    return Comparison(
+        tokens_before=tuple(before.chosen_tokens),
+        tokens_after=tuple(after.chosen_tokens),
+        shared_steps=shared,
+        quantities=quantities,
+        layers=_by_layer(before, quantities),
+        only_before=tuple(name for name in before.values if name not in after.values),
+        kl=kl,
+        first_nan=first(after, np.isnan),
+        first_infinite=first(after, np.isinf),
+        notes=tuple(notes),
+    )
+
+
+def _shared(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many steps saw the same words."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def _quantities(before: Trace, after: Trace) -> Iterator[Changed]:
+    """Of what both have: parameters first. Ids are left out: how far one is from another says nothing."""
+    for name, stage in before.stages.items():
+        if stage.kind in ("parameter", "value", "aggregate") and name in before and name in after:
+            yield _changed(name, before.array(name), after.array(name))
+
+
+def _changed(name: str, before: Array, after: Array) -> Changed:
+    before, after = before.astype(np.float64), after.astype(np.float64)
+    same = (before == after) | (np.isnan(before) & np.isnan(after))
+    with np.errstate(invalid="ignore"):
+        difference = np.where(same, 0.0, np.abs(after - before))
+    flat = int(np.argmax(difference))  # argmax takes NaN for the largest
+    place = tuple(int(i) for i in np.unravel_index(flat, before.shape))
+    address = str(Address(name, tuple(map(str, place))))
+    return Changed(address, name, float(difference[place]), float(before[place]), float(after[place]))
+
+
+def _by_layer(before: Trace, quantities: Sequence[Changed]) -> tuple[tuple[str, Changed], ...]:
+    """In the order of the way. The mask's own stage is left out: from −∞ every change is infinite, and says nothing."""
+    largest: dict[str, Changed] = {}
+    for changed in quantities:
+        layer = layer_of(changed.name)
+        if before.stages[changed.name].operation == "mask":
+            continue
+        if layer not in largest or _size(changed) > _size(largest[layer]):
+            largest[layer] = changed
+    way = dict.fromkeys(map(layer_of, before.values))
+    layers = [layer for layer in largest if layer not in way] + [layer for layer in way if layer in largest]
+    return tuple((layer, largest[layer]) for layer in layers)
+
+
+def layer_of(name: str) -> str:
+    """enc.0.self.scores.h1 belongs to enc.0, out.prob to out."""
+    first, _, rest = name.partition(".")
+    second = rest.partition(".")[0]
+    return f"{first}.{second}" if second.isdigit() else first
+
+
+def _size(changed: Changed) -> float:
+    return math.inf if math.isnan(changed.largest) else changed.largest
+
+
+def _kl(p: Array, q: Array) -> float:
+    """Σ p log(p / q): how much another distribution surprises one who expects p; 0 if nothing changed."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = p / p.sum(), q / q.sum()  # in float16 they miss 1 by more than what is measured here
+        divergence = float(np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0 * q).sum())
+    return 0.0 if -1e-12 < divergence < 0 else divergence  # it is never below 0, but for rounding
+
+
+def first(trace: Trace, wrong: Callable[[Array], Array]) -> str | None:
+    """The address of the first number that is NaN (or infinite), along the way. The −∞ of the mask is no surprise."""
+    for name, array in trace.values.items():
+        if array.dtype.kind == "f" and trace.stages[name].operation != "mask":
+            places = np.argwhere(wrong(array))
+            if len(places):
+                return str(Address(name, tuple(map(str, places[0]))))
+    return None

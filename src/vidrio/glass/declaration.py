@@ -1,0 +1,167 @@
+"""What each number is: every quantity of a model declared once, by address.
+
+Whoever draws, explains or checks a number reads this table: its axes, its formula (plain and LaTeX), the paper's
+place, and the addresses of what it is made from. The walk writes it (walk.py), as it computes.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from vidrio.glass.cells import Stage
+from vidrio.glass.code import Name, line, variable, variables
+from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.machine import Machine
+from vidrio.glass.operations import Operation
+from vidrio.glass.walk import classify, take, translate_forced
+from vidrio.glass.words import PARAMETERS, part, without_head, words
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import parameter_specs
+from vidrio.model.quantised import SUMMED
+
+
+def stages_of(machine: Machine) -> dict[str, Stage]:
+    """What each number of this machine is: parameters first, then values in the order of the way."""
+    return _stages(
+        machine.config, machine.arithmetic, machine.dtype, frozenset(machine.changes.items()), machine.without
+    )
+
+
+@lru_cache(maxsize=32)
+def _stages(
+    config: ModelConfig,
+    arithmetic: Arithmetic,
+    dtype: np.dtype[Any],
+    changes: frozenset[tuple[str, Operation]],
+    without: frozenset[str],
+) -> dict[str, Stage]:
+    operations = Machine(config, {}, arithmetic, changes=dict(changes)).operations
+    g = Declaration(config, arithmetic, dtype, operations, without)
+    g.declare_parameters()
+    if not config.has_decoder:
+        classify(g, ())
+    else:
+        translate_forced(g, (), ())
+        take(g, (), "out.logits", "out.prob")
+    return g.table
+
+
+def stages(config: ModelConfig) -> dict[str, Stage]:
+    """What each number of a model with this config is, in floating point."""
+    return _stages(config, FLOAT, np.dtype(np.float64), frozenset(), frozenset())
+
+
+@dataclass
+class Declaration:
+    """The walk on addresses: each call writes a quantity into the table."""
+
+    config: ModelConfig
+    arithmetic: Arithmetic
+    dtype: np.dtype[Any]
+    operations: Mapping[str, Operation]
+    without: frozenset[str]
+    table: dict[str, Stage] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        return self.arithmetic is WHOLE_NUMBERS
+
+    def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> str:
+        row, names = self.operations[operation], tuple(one for one in inputs if type(one) is str)
+        axes = axes or self._axes(row, names)
+        return self._add(address, axes, row, names, _code(address, row, inputs))
+
+    def _add(self, address: str, axes: str, row: Operation, inputs: tuple[str, ...], code: str = "") -> str:
+        assert address not in self.table, address
+        formula, latex = (
+            _written(row.formula.plain, " + b", row, inputs),
+            _written(row.formula.latex, "+b", row, inputs),
+        )
+        place, says = words(address, axes)
+        self.table[address] = Stage(
+            address,
+            axes,
+            row.name,
+            inputs,
+            formula,
+            latex,
+            row.formula.place or place,
+            row.says or says,
+            row.kind,
+            code,
+        )
+        return address
+
+    def _axes(self, row: Operation, inputs: Sequence[str]) -> str:
+        """By the letters of the operation: ik,kj->ij of TD and DK makes TK."""
+        if row.name == "concat":
+            return f"{self.table[inputs[0]].axes[0]}E"
+        if row.name == "choice":
+            return self.table[inputs[0]].axes[0]
+        wanted, made = row.cell.indices.split("->")
+        axis: dict[str, str] = {}
+        for letters, name in zip(wanted.split(","), inputs, strict=False):
+            own = self.table[name].axes
+            axis |= zip(letters if len(letters) == len(own) else letters.replace("i", ""), own, strict=True)
+        axis = {"i": "", "j": axis.get("k", "")} | axis  # one row only; a softmax's places are those it sums over
+        return "".join(axis[letter] for letter in made)
+
+    def given(self, address: str, ids: Sequence[int], axes: str) -> str:
+        return self._add(address, axes, self.operations["input"], ())
+
+    def chosen(self, address: str, ids: Sequence[int], prob: str) -> str:
+        return self(address, "choice", prob)
+
+    def count(self, ids: str) -> Name:
+        return Name(self.table[ids].axes)
+
+    def parameter(self, address: str) -> str:
+        return address
+
+    @property
+    def seen(self) -> int:
+        return 0
+
+    def all_rows(self, address: str, make: Callable[[], str], *, grow: bool) -> str:
+        return make()
+
+    def declare_parameters(self) -> None:
+        for name, (axes, _) in parameter_specs(self.config).items():
+            letter = name.rpartition(".")[2]
+            for head in [f".h{h}" for h in range(self.config.n_heads)] if axes[0] == "H" else [""]:
+                address, own = name + head, axes.removeprefix("H")
+                place, says = PARAMETERS[letter]
+                self.table[address] = Stage(address, own, "parameter", (), letter, letter, place, says, "parameter")
+                if self.whole and axes in SUMMED:
+                    of, whole = ("rows", "table") if axes == "VD" else ("columns", "by_columns")
+                    scale = self(part(address, "scale"), f"scale_of_weight_{of}", address)
+                    self(part(address, "whole"), f"whole_{whole}", address, scale)
+
+
+def _written(text: str, plus: str, row: Operation, inputs: Sequence[str]) -> str:
+    """A formula with the names of its inputs: <0> and <1>, the weight's letter <W>, a bias <b> if there is one."""
+    for i, name in enumerate(inputs):
+        text = text.replace(f"<{i}>", name)
+    W = 2 if row.name == "restore" else 1  # which input the weight is; its bias comes after it
+    if "<W>" in text:
+        letter = without_head(inputs[W])[0].removesuffix(".whole").removesuffix(".scale").rpartition(".")[2]
+        text = text.replace("<W>", letter)
+    return text.replace("<b>", plus if len(inputs) > W + 1 else "")
+
+
+def _code(address: str, row: Operation, inputs: Sequence[Any]) -> str:
+    """The line of NumPy, with the inputs' names as variables."""
+    if row.run is None:
+        return ""
+    short = iter(variables([one for one in inputs if type(one) is str]))
+    shown = tuple(_shown(one, short) for one in inputs)
+    return line(row.run, variable(address), shown)
+
+
+def _shown(argument: Any, names: Any) -> Any:
+    if type(argument) is str:
+        return Name(next(names))
+    return argument.name if isinstance(argument, np.dtype) else argument

@@ -1,0 +1,219 @@
+"""The engine's arithmetic: the same bits as the C code that translates, on every processor (docs/engine.md).
+
+Two arithmetics, which differ only in how a parameter multiplies:
+
+WHOLE_NUMBERS   matrices of seven bits (model/quantised.py) times rows of eight; the product is exact
+IN_ORDER        float32, term by term
+
+A row x becomes whole numbers with one scale, and so has each column of W:
+
+    scale   = max |x| / 127
+    whole   = rint(x · (1 / scale))        −127 … 127
+    product = whole_x whole_W              whole numbers, no rounding
+    x W + b ≈ product · (scale_x · scale_W) + b
+
+Everything else is float32, each operation rounded by itself. Sums have one order, whatever the width of a processor's
+vectors: scores and mixtures term by term, sums over a row in 16 lanes (model/exact.py). exp and log are our own.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vidrio.glass import cells
+from vidrio.glass.maths import Array
+from vidrio.glass.operations import OPERATIONS, Cell, Formula, Operation
+from vidrio.model.exact import exp, in_lanes, log, rint
+from vidrio.model.quantised import LARGEST, whole_numbers
+
+float32 = np.float32
+EXACT_IN_FLOAT32 = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """How a machine multiplies and adds: which operations it computes otherwise than NumPy's floating point."""
+
+    name: str
+    operations: Mapping[str, Operation]
+
+
+FLOAT = Arithmetic("float", {})
+
+# --- sums in a fixed order --------------------------------------------------------------------------------------------
+
+
+def in_order(a: Array, b: Array) -> Array:
+    """a b, each sum term by term, from 0 on. A processor may work on several rows and columns at once, and does."""
+    if a.ndim == 1:  # a classifier's one row
+        return in_order(a[None], b)[0]
+    total = np.zeros((len(a), b.shape[1]), float32)
+    for k in range(a.shape[1]):
+        total += a[:, k, None] * b[k]
+    return total
+
+
+def softmax(x: Array) -> Array:
+    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. What the mask hides is exactly 0, so it does not change the sum."""
+    exps = exp(x - x.max(axis=-1, keepdims=True))
+    return exps / in_lanes(exps)[..., None]
+
+
+def variance(x: Array, mean: Array) -> Array:
+    """Of each row."""
+    centred = x - mean[:, None]
+    return in_lanes(centred * centred) / float32(x.shape[-1])
+
+
+def normalise(x: Array, mean: Array, var: Array, epsilon: float) -> Array:
+    """(x − μ) / √(σ² + ε), by the inverse of the root."""
+    inverse = float32(1) / np.sqrt(var + float32(epsilon))
+    return (x - mean[:, None]) * inverse[:, None]
+
+
+def log_softmax_of_choice(logits: Array, choice: Array) -> Array:
+    """log softmax of the logits, at the tokens chosen."""
+    largest = logits.max(axis=-1)
+    return (logits[np.arange(len(choice)), choice] - largest) - log(in_lanes(exp(logits - largest[:, None])))
+
+
+# --- activations ------------------------------------------------------------------------------------------------------
+
+
+def swish(x: Array) -> Array:
+    """x σ(x), with σ written so that neither end overflows."""
+    e = exp(-np.abs(x))
+    return x * (np.where(x >= 0, float32(1), e) / (float32(1) + e))
+
+
+_ERF = [float32(c) for c in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)]
+
+
+def gelu(x: Array) -> Array:
+    """x Φ(x), Φ(x) = ½ (1 + erf(x / √2)), erf by Abramowitz & Stegun 7.1.26: within 1.5e-7."""
+    z = np.abs(x) * float32(0.70710678)
+    t = float32(1) / (float32(1) + float32(0.3275911) * z)
+    p = np.full_like(t, _ERF[0])
+    for c in _ERF[1:]:
+        p = p * t + c
+    erf = float32(1) - (p * t) * exp(-(z * z))
+    return x * (float32(0.5) * (float32(1) + np.where(x < 0, -erf, erf)))
+
+
+# --- products with parameters: whole numbers --------------------------------------------------------------------------
+
+
+def scale_of_rows(x: Array) -> Array:
+    """What 1 is worth in each row; a row of next to nothing has the scale 1: all of it becomes 0."""
+    largest = np.abs(x).max(axis=-1)
+    return np.where(largest < float32(2.0**-100), float32(1), largest / float32(127))
+
+
+def whole_product(a: Array, b: Array) -> Array:
+    """Exact, in whatever order: as long as every sum stays below 2²⁴, float32 holds each whole number, and float64 does
+    far beyond."""
+    if b.shape[-2] * 127 * LARGEST < EXACT_IN_FLOAT32:
+        return a @ b
+    return (a.astype(np.float64) @ b.astype(np.float64)).astype(float32)
+
+
+WHOLE = "departs: the paper has no whole numbers"
+WORTH_OF_WEIGHTS = "what 1 is worth in each {} of whole numbers up to 63"
+_NEW = (
+    Operation(
+        "scale_of_rows",
+        scale_of_rows,
+        Formula("max |x| / 127 of each row", r"\max|x|/127", WHOLE),
+        Cell("ik->i", cells.scale_of_rows),
+        says="what 1 is worth in each row of whole numbers up to 127",
+    ),
+    Operation(
+        "whole_by_rows",
+        lambda x, scale: rint(x * (float32(1) / scale)[..., None]),
+        Formula("round(x · (1 / scale))", r"\mathrm{round}(x\cdot(1/s_x))", WHOLE),
+        Cell("ij,i->ij", cells.whole_row),
+        says="the rows in whole numbers",
+    ),
+    Operation(
+        "scale_of_weight_rows",
+        lambda W: whole_numbers(W, 1).scale,
+        Formula("max |W| / 63 of each row", r"\max|W|/63", WHOLE),
+        Cell("ik->i", cells.scale_of_weights),
+        kind="constant",
+        says=WORTH_OF_WEIGHTS.format("row"),
+    ),
+    Operation(
+        "scale_of_weight_columns",
+        lambda W: whole_numbers(W, 0).scale,
+        Formula("max |W| / 63 of each column", r"\max|W|/63", WHOLE),
+        Cell("kj->j", cells.scale_of_weights),
+        kind="constant",
+        says=WORTH_OF_WEIGHTS.format("column"),
+    ),
+    Operation(
+        "whole_table",
+        lambda W, scale: rint(W / scale[:, None]),
+        Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE),
+        Cell("ij,i->ij", cells.whole_weight),
+        kind="constant",
+        says="the same in whole numbers",
+    ),
+    Operation(
+        "whole_by_columns",
+        lambda W, scale: rint(W / scale),
+        Formula("round(W / scale)", r"\mathrm{round}(W/s_W)", WHOLE),
+        Cell("ij,j->ij", cells.whole_weight),
+        kind="constant",
+        says="the same in whole numbers",
+    ),
+    Operation(
+        "whole_product",
+        lambda x, W: whole_product(x, W),
+        Formula("x.whole <W>.whole", r"\bar{x}\bar{W}", WHOLE),
+        Cell("ik,kj->ij", cells.dot),
+        says="the same in whole numbers: exact",
+    ),
+    Operation(
+        "whole_product_tied",
+        lambda x, E: whole_product(x, E.T),
+        Formula("x.whole <W>.wholeᵀ", r"\bar{x}\bar{W}", WHOLE),
+        Cell("ik,jk->ij", cells.dot),
+        says="the same in whole numbers: exact",
+    ),
+    Operation(
+        "restore",
+        lambda product, x, W, b=None: product * (x[..., None] * W) if b is None else product * (x[..., None] * W) + b,
+        Formula("product · (scale of x · scale of <W>)<b>", r"\bar{x}\bar{W}\,(s_xs_W)<b>"),
+        Cell("ij,i,j,j->ij", cells.restore),
+    ),
+    Operation(
+        "log_softmax_of_choice",
+        log_softmax_of_choice,
+        Formula(
+            "logits[choice] − max logits − log Σ exp(logits − max logits)",
+            r"z_{\hat{y}}-\max z-\log\sum_j e^{z_j-\max z}",
+            "§6.1",
+        ),
+        Cell("ik,i->i", cells.log_softmax_of_choice, chooses=True),
+    ),
+)
+
+# --- the two ----------------------------------------------------------------------------------------------------------
+
+_RUNS: dict[str, Callable[..., Array]] = {
+    "project": lambda x, W, b=None: in_order(x, W) if b is None else in_order(x, W) + b,
+    "project_tied": lambda x, E, b=None: in_order(x, E.T) if b is None else in_order(x, E.T) + b,
+    "rows_dot_rows": lambda Q, K: in_order(Q, K.T),
+    "rows_dot_columns": lambda weights, V: in_order(weights, V),
+    "softmax": softmax,
+    "mean": lambda x: in_lanes(x) / float32(x.shape[-1]),
+    "variance": variance,
+    "normalise": normalise,
+    "column_mean": lambda x: in_order(np.ones((1, len(x)), float32), x)[0] / float32(len(x)),
+    "gelu": gelu,
+    "swish": swish,
+}
+_ROWS = {name: replace(OPERATIONS[name], run=run) for name, run in _RUNS.items()} | {row.name: row for row in _NEW}
+IN_ORDER = Arithmetic("float32 in order", _ROWS)
+WHOLE_NUMBERS = Arithmetic("whole numbers", _ROWS)

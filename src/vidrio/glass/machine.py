@@ -1,0 +1,132 @@
+"""A model ready to run: its parameters, and the operations that it computes with.
+
+A `Machine` is what walk.py runs on: it computes each quantity with the row of its table of operations, and shows it to
+the tap. A what-if gives it other rows; the walk does not notice.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from vidrio.glass.engine import FLOAT, IN_ORDER, WHOLE_NUMBERS, Arithmetic
+from vidrio.glass.maths import Array, Tap, no_tap
+from vidrio.glass.operations import OPERATIONS, Operation
+from vidrio.glass.words import without_head
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import check_parameters
+from vidrio.model.quantised import WholeNumbers, dequantise, in_whole_numbers, multiplies_in_whole_numbers
+
+
+@dataclass
+class KeyValueCache:
+    """The keys and values of earlier decoding steps, by address."""
+
+    length: int = 0  # target tokens so far
+    rows: dict[str, Array] = field(default_factory=dict)
+
+    def branch(self) -> "KeyValueCache":
+        """A copy to go on from; the arrays are shared, since nobody writes into them."""
+        return KeyValueCache(self.length, dict(self.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A model ready to run, and what a what-if changed in it."""
+
+    config: ModelConfig
+    parameters: Mapping[str, Array]
+    arithmetic: Arithmetic = FLOAT
+    whole_parameters: Mapping[str, WholeNumbers] = field(default_factory=dict)  # where it multiplies with those
+    changes: Mapping[str, Operation] = field(default_factory=dict)  # operations in the place of the table's
+    without: frozenset[str] = frozenset()  # layer-norm, residual: left out
+    tap: Tap = no_tap  # sees every quantity: a trace keeps it, a what-if edits it
+    cache: KeyValueCache | None = None  # while decoding step by step
+
+    @cached_property
+    def operations(self) -> Mapping[str, Operation]:
+        """The table of operations: each under the name by which the walk calls it, and under its own."""
+        own = {row.name: row for row in self.changes.values()}
+        return {**own, **OPERATIONS, **self.arithmetic.operations, **self.changes}
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return next(iter(self.parameters.values())).dtype
+
+    @property
+    def whole(self) -> bool:
+        """Whether parameters multiply in whole numbers."""
+        return self.arithmetic is WHOLE_NUMBERS
+
+    @property
+    def causal(self) -> bool:
+        """Whether the decoder's rows see no later ones, so that keys and values can be cached."""
+        return "mask" not in self.changes
+
+    def tapped(self, tap: Tap) -> "Machine":
+        """The same machine with another tap."""
+        return replace(self, tap=tap)
+
+    # --- what the walk calls ------------------------------------------------------------------------------------------
+
+    def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> Array:
+        run = self.operations[operation].run
+        assert run is not None
+        return self.tap(address, run(*inputs))
+
+    def given(self, address: str, ids: Sequence[int], axes: str) -> Array:
+        """Tokens' ids: they come from outside."""
+        return self.tap(address, np.asarray(ids, dtype=np.int64))
+
+    def chosen(self, address: str, ids: Sequence[int], prob: Array) -> Array:
+        """What the search chose by these probabilities."""
+        return self.tap(address, np.asarray(ids, dtype=np.int64))
+
+    def count(self, ids: Array) -> int:
+        return len(ids)
+
+    def parameter(self, address: str) -> Array:
+        """A parameter by its address; one head of it where the address ends in .h0, .h1, …"""
+        name, head = without_head(address)
+        matrix, _, last = name.rpartition(".")
+        array: Array = (
+            getattr(self.whole_parameters[matrix], last) if last in ("whole", "scale") else self.parameters[name]
+        )
+        return array[int(head.removeprefix(".h"))] if head else array
+
+    @property
+    def seen(self) -> int:
+        """How many target tokens there were before."""
+        return self.cache.length if self.cache else 0
+
+    def all_rows(self, address: str, make: Callable[[], Array], *, grow: bool) -> Array:
+        """Keys or values of all rows. Step by step, the decoder's own grow by a row; the memory's stay as they are."""
+        if self.cache is None:
+            return make()
+        earlier = self.cache.rows.get(address)
+        if earlier is None:
+            self.cache.rows[address] = make()
+        elif grow:
+            self.cache.rows[address] = np.concatenate([earlier, make()])
+        return self.cache.rows[address]
+
+
+def build(
+    config: ModelConfig, stored: Mapping[str, Array], dtype: type = np.float64, arithmetic: Arithmetic = FLOAT
+) -> Machine:
+    """Make a model ready. Parameters may be as a file stores them: integers with their scales."""
+    parameters = dequantise(stored)
+    check_parameters(parameters, config)
+    return Machine(
+        config=config,
+        parameters={name: np.ascontiguousarray(value, dtype=dtype) for name, value in parameters.items()},
+        arithmetic=arithmetic,
+        whole_parameters=in_whole_numbers(stored, config) if arithmetic is WHOLE_NUMBERS else {},
+    )
+
+
+def build_as_engine(config: ModelConfig, stored: Mapping[str, Array]) -> Machine:
+    """The machine whose numbers are the engine's, to the last bit. `stored`: the file's arrays (read_arrays)."""
+    return build(config, stored, np.float32, WHOLE_NUMBERS if multiplies_in_whole_numbers(stored) else IN_ORDER)

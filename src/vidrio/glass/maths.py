@@ -1,0 +1,59 @@
+"""Softmax and the activations in NumPy's floating point; arrays, and the taps that watch them.
+
+Pure functions of arrays, in the dtype of what they are given. Each row is one token.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+Array = np.ndarray
+
+# `tap(address, value)` sees every quantity as it is computed, and returns the value to go on with.
+Tap = Callable[[str, Array], Array]
+
+
+def no_tap(address: str, value: Array) -> Array:
+    """Nobody looks."""
+    return value
+
+
+def softmax(x: Array) -> Array:
+    """exp(xᵢ) / Σⱼ exp(xⱼ) over the last axis. The maximum is taken off first: the same value, and no overflow."""
+    exp = np.exp(x - x.max(axis=-1, keepdims=True))
+    return exp / exp.sum(axis=-1, keepdims=True)
+
+
+def naive_softmax(x: Array) -> Array:
+    """exp(xᵢ) / Σⱼ exp(xⱼ) as the formula stands: exp overflows above 709.78 (88.72 in float32), and ∞/∞ is NaN."""
+    return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
+
+
+def allowed(n_queries: int, n_keys: int) -> Array:
+    """True where the query row may see the key row: the queries are the last rows of the keys' sequence. §3.2.3."""
+    return np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)
+
+
+def zero_after(weights: Array) -> Array:
+    """Weights of later rows set to 0 after the softmax: they are hidden, but the rows no longer sum to 1."""
+    return np.where(allowed(*weights.shape), weights, weights.dtype.type(0))
+
+
+def zero_after_renormalised(weights: Array) -> Array:
+    """The same with each row divided by its sum: again what −∞ before the softmax gives."""
+    return zero_after(weights) / zero_after(weights).sum(axis=-1, keepdims=True)
+
+
+erf = np.vectorize(math.erf, otypes=[float])
+
+
+def gelu(x: Array) -> Array:
+    """x Φ(x), Φ the standard normal distribution function, in its exact form with erf."""
+    return x * (0.5 * (1.0 + erf(x / math.sqrt(2.0)))).astype(x.dtype)
+
+
+def swish(x: Array) -> Array:
+    """x σ(x), with σ written so that neither end overflows."""
+    e = np.exp(-np.abs(x))
+    return x * (np.where(x >= 0, 1.0, e) / (1.0 + e)).astype(x.dtype)

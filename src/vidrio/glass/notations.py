@@ -1,0 +1,157 @@
+"""An expression as text: for reading, for a calculator, for Python, for a spreadsheet, for LaTeX."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from vidrio.glass.expressions import Apply, Expression, Long, Number, Row, children, rebuilt, terms
+
+SHOWN_FIRST, SHOWN_LAST = 4, 2  # terms of a sum that is too long to read
+LONGEST_SUM = 8
+
+ANYTHING, SUM, PRODUCT, POWER, ATOM = 0, 1, 2, 3, 4
+# How tightly an operation binds, and how tightly its operands must, or they need brackets; all others have their own.
+BINDING = {
+    "-": (SUM, SUM, PRODUCT),
+    "*": (PRODUCT, PRODUCT, POWER),
+    "/": (PRODUCT, PRODUCT, POWER),
+    "^": (POWER, ATOM, ATOM),
+}
+
+
+@dataclass(frozen=True)
+class Notation:
+    """One way of writing."""
+
+    number: Callable[[Number], str]
+    functions: Mapping[str, str]  # `{}` stands for the operands
+    left_out: str = ""  # how to tell of the terms of a long sum that are left out; empty: write them all
+    bracketed: str = "({})"
+    binding: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: BINDING)
+
+
+_PLAIN = {
+    **{"-": "{} - {}", "*": "{}*{}", "/": "{} / {}", "^": "{}^{}", "squared": "{}²"},
+    **{"exp": "exp({})", "log": "log({})", "sqrt": "√({})", "max0": "max(0, {})"},
+    **{"sin": "sin({})", "cos": "cos({})", "erf": "erf({})", "abs": "|{}|", "round": "round({})"},
+}
+_NAMED = [name for name in _PLAIN if name.isalnum() and name != "squared"]
+_CALCULATOR = {**_PLAIN, "squared": "{}^2", "sqrt": "sqrt({})", "log": "ln({})", "abs": "abs({})"}
+_PYTHON = {
+    **_PLAIN,
+    **{name: f"math.{name}({{}})" for name in _NAMED},
+    **{"^": "{} ** {}", "squared": "{} ** 2", "max0": "max(0.0, {})", "abs": "abs({})", "round": "round({})"},
+}
+_SPREADSHEET = {
+    **_PLAIN,
+    **{name: f"{name.upper()}({{}})" for name in _NAMED},
+    **{"/": "{}/{}", "squared": "{}^2", "max0": "MAX(0,{})", "log": "LN({})", "round": "ROUND({},0)"},
+}
+_LATEX = {
+    **{"-": "{} - {}", "*": r"{} \cdot {}", "/": r"\frac{{{}}}{{{}}}", "^": "{}^{{{}}}", "squared": "{}^2"},
+    **{"exp": "e^{{{}}}", "log": r"\log\left({}\right)", "sqrt": r"\sqrt{{{}}}", "max0": r"\max\left(0, {}\right)"},
+    **{"sin": r"\sin\left({}\right)", "cos": r"\cos\left({}\right)", "abs": r"\left|{}\right|"},
+    "erf": r"\operatorname{{erf}}\left({}\right)",
+    "round": r"\operatorname{{round}}\left({}\right)",
+}
+
+
+def plain(number: Callable[[float], str]) -> Notation:
+    """To read: numbers as `number` shows them, long sums with the middle left out and counted."""
+    return Notation(lambda n: number(n.value), _PLAIN, left_out="… ({} more terms) …")
+
+
+def _exact(infinity: str, nan: str) -> Callable[[Number], str]:
+    def number(n: Number) -> str:
+        if math.isnan(n.value):
+            return nan
+        return repr(n.value) if math.isfinite(n.value) else f"{'-' * (n.value < 0)}{infinity}"
+
+    return number
+
+
+def _latex_number(n: Number) -> str:
+    mantissa, _, exponent = _exact(r"\infty", r"\mathrm{NaN}")(n).partition("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+
+
+COPIES = {
+    "calculator": Notation(_exact("inf", "nan"), _CALCULATOR),
+    "python": Notation(_exact("math.inf", "math.nan"), _PYTHON),
+    # A spreadsheet knows no infinity; 1E+300 does what one does in EXP.
+    "spreadsheet": Notation(_exact("1E+300", "NA()"), _SPREADSHEET),
+    # The quotient's line and the raised place are brackets enough.
+    "latex": Notation(
+        _latex_number,
+        _LATEX,
+        bracketed=r"\left({}\right)",
+        binding=BINDING | {"/": (ATOM, ANYTHING, ANYTHING), "^": (POWER, ATOM, ANYTHING)},
+    ),
+}
+
+
+def copy_of(node: Expression, kind: str) -> str:
+    """The expression at full precision, to paste into a calculator, Python, a spreadsheet or LaTeX."""
+    text = write(node, COPIES[kind])
+    return f"={text}" if kind == "spreadsheet" else text
+
+
+def write(node: Expression, notation: Notation) -> str:
+    """The expression as text."""
+    return _write(node, notation)[0]
+
+
+def _write(node: Expression, notation: Notation) -> tuple[str, int]:
+    """The text, and how tightly it binds."""
+    match node:
+        case Number():
+            digits = notation.number(node)
+            return digits, SUM if digits.startswith("-") else PRODUCT if " " in digits else ATOM
+        case Long():
+            return _write(terms(node), notation)
+        case Apply("float64", (inside,)):
+            return _write(inside, notation)
+        case Apply("+", parts):
+            return _sum(parts, notation), SUM
+        case Apply("^", (a, Number(2.0))):
+            return notation.functions["squared"].format(_in(a, ATOM, notation)), POWER
+        case Apply(function, parts):
+            binds, *least = notation.binding.get(function, (ATOM, ANYTHING))
+            operands = [_in(part, binding, notation) for part, binding in zip(parts, least, strict=True)]
+            return notation.functions[function].format(*operands), binds
+    raise TypeError(f"{node} is no expression")
+
+
+def _in(node: Expression, least: int, notation: Notation) -> str:
+    text, binds = _write(node, notation)
+    return text if binds >= least else notation.bracketed.format(text)
+
+
+def _sum(parts: tuple[Expression, ...], notation: Notation) -> str:
+    is_cut = notation.left_out and len(parts) > LONGEST_SUM
+    shown = (*parts[:SHOWN_FIRST], *parts[-SHOWN_LAST:]) if is_cut else parts
+    first, *rest = [write(part, notation) for part in shown]
+    pieces = [first, *(f"- {text[1:]}" if text.startswith("-") else f"+ {text}" for text in rest)]
+    if is_cut:
+        pieces.insert(SHOWN_FIRST, "+ " + notation.left_out.format(len(parts) - len(shown)))
+    return " ".join(pieces)
+
+
+def formula(node: Expression, name: Callable[[str], str]) -> str:
+    """The formula of one number, with indices: `Σ_k Q[0,k]*K[0,k]`. `name` shortens the quantities' addresses."""
+
+    def symbol(n: Number) -> str:
+        if n.cell is None:
+            return n.symbol or f"{n.value:g}"
+        quantity, place = n.cell
+        return f"{name(quantity)}[{','.join('k' if p < 0 else str(p) for p in place)}]"
+
+    def running(row: Row) -> Number:
+        return Number(0.0, (row.name, tuple(-1 if p is None else p for p in row.place)))
+
+    def short(whole: Expression) -> Expression:
+        if isinstance(whole, Long):
+            return Apply("sum", (whole.term(running),))
+        return rebuilt(whole, tuple(map(short, children(whole))))
+
+    return write(short(node), Notation(symbol, {**_PLAIN, "sum": "Σ_k {}"}))

@@ -1,1 +1,0 @@
-"""Its numbers: stages (what each is), trace (all of them at once)."""

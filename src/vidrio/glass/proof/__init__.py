@@ -1,1 +1,0 @@
-"""Their proof: one number computed again, independently (expressions, recompute), receipts, checking."""

@@ -1,0 +1,201 @@
+"""All the numbers of one run, by address.
+
+A `Trace` is a tap: `machine.tapped(trace.tap)` is a machine whose every quantity it keeps. It refuses what is not
+declared (declaration.py), and axes of the wrong length.
+
+Addresses are the same everywhere: command line, JSON, page, tests, errors.
+
+    enc.0.self.weights.h1            a whole matrix
+    enc.0.self.weights.h1[1,0]       one of its numbers; rows and columns by number or by token: [world,hello]
+    dec.0.self.WQ.h1[2,3]            a parameter
+    out.prob[0,hola]                 what the decoder gave out after its first row: a row is a decoding step
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from vidrio.errors import AddressError, nearest
+from vidrio.glass.cells import Stage
+from vidrio.glass.declaration import stages_of
+from vidrio.glass.machine import Machine
+from vidrio.glass.maths import Array, Tap
+from vidrio.glass.operations import Operation
+from vidrio.glass.walk import take
+
+
+@dataclass(frozen=True)
+class Address:
+    """A parsed address: the quantity, and the place in it."""
+
+    name: str
+    index: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name + (f"[{','.join(self.index)}]" if self.index else "")
+
+
+_ADDRESS = re.compile(r"(?P<name>[A-Za-z][\w.]*)(?:\[(?P<index>.+)\])?", re.DOTALL)
+
+
+def parse_address(text: str) -> Address:
+    """Take an address apart; whether it names anything is for the trace to say."""
+    match = _ADDRESS.fullmatch(text.strip())
+    if match is None:
+        raise AddressError(
+            f"{text!r} is not an address", do="write it like enc.0.self.weights.h1[1,0] or out.prob[0,hola]"
+        )
+    # At commas; a token that is or holds a comma, or that looks like a number, is written in quotes.
+    index = re.findall(r'\s*"(?:[^"]|"(?!\s*(?:,|$)))*"\s*|[^,]+', match["index"] or "")
+    return Address(match["name"], tuple(part.strip() for part in index))
+
+
+@dataclass(repr=False)
+class Trace:
+    """The numbers of one run of one machine on one text."""
+
+    machine: Machine
+    source_tokens: Sequence[str] = ()  # as the encoder saw them
+    target_tokens: Sequence[str] = ()  # as the decoder saw them: the start token first
+    chosen_tokens: Sequence[str] = ()  # what came out after each
+    vocabulary: Sequence[str] = ()  # the target vocabulary, in the order of its ids
+    source_vocabulary: Sequence[str] = ()
+    labels: Sequence[str] = ()  # a classifier's classes
+    values: dict[str, Array] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    # What a what-if put other numbers in place of: as they were computed, before it did.
+    computed: dict[str, Array] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        c = self.machine.config
+        self.stages: Mapping[str, Stage] = stages_of(self.machine)
+        self.sizes |= {"D": c.d_model, "H": c.n_heads, "K": c.d_head, "F": c.d_ff, "E": c.n_heads * c.d_head}
+        self.sizes |= {"V": c.target_vocabulary, "C": c.n_classes, "P": c.max_positions}
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self.values)} quantities of {' '.join(self.source_tokens or self.target_tokens)!r})"
+
+    def tap(self, name: str, value: Array) -> Array:
+        """Keep a value under its address; refuse what is not declared."""
+        stage = self.stages.get(name)
+        if stage is None or stage.of_the_model:
+            raise AddressError(f"{name} is computed but not declared", do="let the walk compute it")
+        expected = tuple(
+            self.sizes.setdefault(axis, length) for axis, length in zip(stage.axes, value.shape, strict=False)
+        )
+        if value.shape != expected or value.ndim != len(stage.axes):
+            raise AddressError(f"{name} has shape {value.shape}", found=f"its axes {stage.axes} are {expected} here")
+        self.values[name] = value
+        return value
+
+    def take(self, ids: Sequence[int]) -> None:
+        """Keep the tokens that the search took, and their log-probabilities."""
+        with np.errstate(divide="ignore"):  # a forced token may have the probability 0
+            take(self.machine.tapped(self.tap), ids, self.values["out.logits"], self.values["out.prob"])
+
+    def tap_through(self, change: Tap) -> Tap:
+        """A tap that lets `change` alter the value first, then keeps what it became."""
+
+        def tap(name: str, value: Array) -> Array:
+            changed = change(name, value)
+            if changed is not value:
+                self.computed[name] = value
+            return self.tap(name, changed)
+
+        return tap
+
+    def as_of(self, step: int | None) -> "Trace":
+        """What there was at a decoding step: the decoder's rows up to it, and nothing of what came later.
+
+        The causal mask makes the first rows of the whole pass just that: later tokens do not change them (tested).
+        """
+        if step is None:
+            return self
+
+        def first_rows(arrays: Mapping[str, Array]) -> dict[str, Array]:
+            return {
+                name: array[tuple(slice(step + 1) if axis == "T" else slice(None) for axis in self.stages[name].axes)]
+                for name, array in arrays.items()
+            }
+
+        return replace(
+            self,
+            target_tokens=self.target_tokens[: step + 1],
+            chosen_tokens=self.chosen_tokens[: step + 1],
+            values=first_rows(self.values),
+            computed=first_rows(self.computed),
+            sizes={**self.sizes, "T": step + 1},
+        )
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values or (name in self.stages and self.stages[name].of_the_model)
+
+    def addresses(self, prefix: str = "") -> list[str]:
+        """The quantities of this run, parameters too, whose address is or lies under `prefix`."""
+        return [name for name in self.stages if name in self and (not prefix or f"{name}.".startswith(f"{prefix}."))]
+
+    def stage(self, name: str) -> Stage:
+        """What the table says of a quantity; an unknown name is answered with the nearest ones."""
+        stage = self.stages.get(name)
+        if stage is None or name not in self:
+            inside = self.addresses(name)
+            if inside:
+                shown = ", ".join(inside[:5]) + ", …" * (len(inside) > 5)
+                raise AddressError(f"{name} is not one quantity but {len(inside)}", found=shown, do="name one of them")
+            raise AddressError(
+                f"there is no {name!r} in this run",
+                found=f"the nearest: {nearest(name, [n for n in self.stages if n in self])}",
+                do="`vidrio look TEXT` lists what there is",
+            )
+        return stage
+
+    def array(self, name: str) -> Array:
+        """The whole quantity, parameter or value."""
+        stage = self.stage(name)
+        return self.machine.parameter(name) if stage.of_the_model else self.values[name]
+
+    def operation(self, stage: Stage) -> Operation:
+        """How a quantity is made."""
+        return self.machine.operations[stage.operation]
+
+    def axis_tokens(self, name: str, axis: str) -> Sequence[str]:
+        """What the rows or columns along an axis stand for, where they stand for tokens."""
+        side = self.source_vocabulary if name.startswith("src.") else self.vocabulary
+        return {"S": self.source_tokens, "T": self.target_tokens, "V": side, "C": self.labels}.get(axis, ())
+
+    def position(self, address: Address) -> tuple[int, ...]:
+        """The indices of an address as numbers, tokens looked up; refused if they lie outside."""
+        array, axes = self.array(address.name), self.stage(address.name).axes
+        if len(address.index) != array.ndim:
+            here = Address(address.name, tuple("0" * array.ndim))
+            count = f"{array.ndim} {'index' if array.ndim == 1 else 'indices'}"
+            raise AddressError(
+                f"{address} needs {count}, one for each of its axes {axes}",
+                found=f"{len(address.index)}; its shape is {array.shape}",
+                do=f"write {here}, for example",
+            )
+        return tuple(
+            self._index(address, part, axis, length)
+            for part, axis, length in zip(address.index, axes, array.shape, strict=True)
+        )
+
+    def _index(self, address: Address, part: str, axis: str, length: int) -> int:
+        tokens = list(self.axis_tokens(address.name, axis)[:length])
+        if re.fullmatch(r"\d+", part) and int(part) < length:
+            return int(part)
+        token = part[1:-1] if len(part) > 1 and part[0] == part[-1] == '"' else part
+        places = [place for place, known in enumerate(tokens) if known == token]
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise AddressError(
+                f"{address}: {token!r} stands at more than one place", found=f"{places}", do="give the place"
+            )
+        known = f"; the nearest tokens: {nearest(token, tokens)}" if tokens else ""
+        raise AddressError(f"{address}: {part} is not on its axis {axis}", found=f"0 to {length - 1}{known}")
+
+    def number(self, address: Address) -> float:
+        """The one number at an address."""
+        return float(self.array(address.name)[self.position(address)])

@@ -1,0 +1,296 @@
+"""The paper, once: from ids to probabilities, top to bottom. Every call of `g` names a quantity and makes it.
+
+    scores = g(f"{name}.scores.h0", "rows_dot_rows", Q, K)    # address, operation (operations.py), inputs
+
+On a `Machine` (machine.py) g computes, and these functions take and give arrays. On a `Declaration` (declaration.py) it
+writes the table of all quantities, and they take and give addresses. So the table cannot part from the computation.
+
+The same walk serves three shapes: encoder–decoder (translation), an encoder with a linear layer on top
+(classification), a decoder alone (free generation). Paper: §3.1 and Figure 1. The letters of the axes: see config.py.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from vidrio.errors import InputError
+from vidrio.glass.engine import FLOAT, Arithmetic
+from vidrio.glass.machine import KeyValueCache, Machine
+from vidrio.glass.maths import Array
+from vidrio.glass.words import part
+from vidrio.model.config import ModelConfig
+from vidrio.model.parameters import output_is_tied, source_table, target_table
+
+Quantity = Any  # an array, or the address of one
+
+
+class Glass(Protocol):
+    """What the walk is taken on: it computes, or it declares."""
+
+    @property
+    def config(self) -> ModelConfig: ...
+    @property
+    def arithmetic(self) -> Arithmetic: ...
+    @property
+    def without(self) -> frozenset[str]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def whole(self) -> bool: ...
+    @property
+    def seen(self) -> int: ...
+    def __call__(self, address: str, operation: str, *inputs: Any, axes: str = "") -> Quantity: ...
+    def given(self, address: str, ids: Sequence[int], axes: str) -> Quantity: ...
+    def chosen(self, address: str, ids: Sequence[int], prob: Quantity) -> Quantity: ...
+    def count(self, ids: Quantity) -> Any: ...
+    def parameter(self, address: str) -> Quantity: ...
+    def all_rows(self, address: str, make: Callable[[], Quantity], *, grow: bool) -> Quantity: ...
+
+
+# --- the way ----------------------------------------------------------------------------------------------------------
+
+
+def embed(g: Glass, ids: Sequence[int], side: str, first: int = 0) -> Quantity:
+    """√D times a row of the table for each id (§3.4), plus the row of its position (§3.5), counted from `first`."""
+    c, table, axes, made = {
+        "src": (g.config, source_table(g.config), "S", "enc.in"),
+        "tgt": (g.config, target_table(g.config), "T", "dec.in"),
+    }[side]
+    _refuse_too_long(c, first + len(ids))
+    ids = g.given(f"{side}.ids", ids, axes)
+    if g.whole:
+        whole, scale = g.parameter(f"{table}.whole"), g.parameter(f"{table}.scale")
+        embedding = g(f"{side}.embedding", "lookup_whole", whole, ids, scale)
+    else:
+        embedding = g(f"{side}.embedding", "lookup", g.parameter(table), ids)
+    scaled = g(f"{side}.scaled", "scale" if c.scale_embeddings else "unscaled", embedding, c.d_model)  # · √d_model
+    return g(made, "add", scaled, positions(g, side, g.count(ids), first))
+
+
+def positions(g: Glass, side: str, n: int, first: int = 0) -> Quantity:
+    """n rows of the table of positions. §3.5."""
+    c, axes = g.config, {"src": "SD", "tgt": "TD"}[side]
+    learned = [g.parameter(f"{side}.pos")] if c.positions == "learned" else []
+    kind = f"{c.positions.replace('-', '_')}_positions"
+    return g(f"{side}.positions", kind, *learned, first, n, c.d_model, g.dtype, axes=axes)
+
+
+def encode(g: Glass, source_ids: Sequence[int]) -> Quantity:
+    """The encoder: source ids → memory. Figure 1, left."""
+    x = embed(g, source_ids, "src")
+    for n in range(g.config.n_encoder_layers):
+        x = encoder_layer(g, x, f"enc.{n}")
+    if g.config.norm == "pre":
+        x = norm(g, x, "enc.norm")
+    return g("memory", "copy", x)
+
+
+def encoder_layer(g: Glass, x: Quantity, name: str) -> Quantity:
+    """Self-attention, then feed-forward, each with its residual and its norm. §3.1."""
+    x = sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self"))
+    return sub_layer(g, x, f"{name}.ffn", lambda x: feed_forward(g, x, f"{name}.ffn"))
+
+
+def decode(g: Glass, target_ids: Sequence[int], memory: Quantity | None) -> Quantity:
+    """The decoder: target ids so far (and memory, unless there is no encoder) → one row for each. Figure 1, right.
+
+    On a machine with a cache, `target_ids` are only the new ones; the earlier ones' keys and values are there.
+    """
+    x = embed(g, target_ids, "tgt", g.seen)
+    for n in range(g.config.n_decoder_layers):
+        x = decoder_layer(g, x, memory, f"dec.{n}")
+    if g.config.norm == "pre":
+        x = norm(g, x, "dec.norm")
+    return g("dec.out", "copy", x)
+
+
+def decoder_layer(g: Glass, x: Quantity, memory: Quantity | None, name: str) -> Quantity:
+    """Masked self-attention, cross-attention to the memory (if there is one), feed-forward. §3.1."""
+    x = sub_layer(g, x, f"{name}.self", lambda x: multi_head(g, x, x, f"{name}.self", masked=True))
+    if memory is not None:
+        x = sub_layer(g, x, f"{name}.cross", lambda x: multi_head(g, x, memory, f"{name}.cross"))
+    return sub_layer(g, x, f"{name}.ffn", lambda x: feed_forward(g, x, f"{name}.ffn"))
+
+
+# --- sub-layers -------------------------------------------------------------------------------------------------------
+
+
+def sub_layer(g: Glass, x: Quantity, name: str, make: Callable[[Quantity], Quantity]) -> Quantity:
+    """LayerNorm(x + Sublayer(x)), as in the paper (§3.1); or x + Sublayer(LayerNorm(x)), which trains more easily when
+    deep (docs/departures.md)."""
+    if g.config.norm == "pre":
+        return residual(g, x, make(norm(g, x, f"{name}.norm")), name)
+    return norm(g, residual(g, x, make(x), name), f"{name}.norm")
+
+
+def residual(g: Glass, x: Quantity, made: Quantity, name: str) -> Quantity:
+    """x + Sublayer(x). §3.1."""
+    if "residual" in g.without:
+        return g(f"{name}.sum", "left_out", made)
+    return g(f"{name}.sum", "add", x, made)
+
+
+def norm(g: Glass, x: Quantity, name: str) -> Quantity:
+    """γ (x − μ) / √(σ² + ε) + β, with μ and σ² of each row; σ² divides by D, not by D − 1."""
+    if "layer-norm" in g.without:
+        return g(f"{name}.out", "left_out", x)
+    mean = g(f"{name}.mean", "mean", x)
+    var = g(f"{name}.var", "variance", x, mean)
+    normed = g(f"{name}.normed", "normalise", x, mean, var, g.config.norm_epsilon)
+    return g(f"{name}.out", "gain_and_bias", normed, g.parameter(f"{name}.gain"), g.parameter(f"{name}.bias"))
+
+
+def multi_head(g: Glass, x: Quantity, y: Quantity, name: str, *, masked: bool = False) -> Quantity:
+    """Rows x ask rows y: Concat(head_1, …, head_H) W^O. §3.2.2. `masked`: no row sees a later one."""
+    x_rows = rows(g, x, f"{name}.x")
+    y_rows = x_rows if y is x else rows(g, y, f"{name}.y")
+    heads = [head(g, x_rows, y_rows, name, h, masked=masked) for h in range(g.config.n_heads)]
+    concat = g(f"{name}.concat", "concat", *heads)
+    return project(g, rows(g, concat, f"{name}.concat"), f"{name}.out", f"{name}.WO", bias(g, f"{name}.bO"))
+
+
+def head(g: Glass, x: "Rows", y: "Rows", name: str, h: int, *, masked: bool) -> Quantity:
+    """softmax(Q Kᵀ / √K) V. Eq. 1. Large dot products would saturate the softmax, hence √K. §3.2.1."""
+
+    def at(quantity: str) -> str:
+        return f"{name}.{quantity}.h{h}"
+
+    def projected(letter: str, rows: Rows) -> Quantity:
+        return project(g, rows, at(letter), at(f"W{letter}"), bias(g, at(f"b{letter}")))
+
+    def of_all_rows(letter: str) -> Quantity:
+        return g.all_rows(at(letter), lambda: projected(letter, y), grow=masked)
+
+    Q, K, V = projected("Q", x), of_all_rows("K"), of_all_rows("V")
+    scores = g(at("scores"), "rows_dot_rows", Q, K)
+    visible = g(at("scaled"), "divide", scores, g.config.d_head)
+    if masked:
+        visible = g(at("masked"), "mask", visible)
+    weights = g(at("weights"), "softmax", visible)
+    return g(at("head"), "rows_dot_columns", weights, V)
+
+
+def feed_forward(g: Glass, x: Quantity, name: str) -> Quantity:
+    """max(0, x W₁ + b₁) W₂ + b₂, each row by itself. Eq. 2."""
+    hidden = project(g, rows(g, x, f"{name}.x"), f"{name}.hidden", f"{name}.W1", f"{name}.b1")
+    active = g(f"{name}.active", g.config.activation, hidden)
+    return project(g, rows(g, active, f"{name}.active"), f"{name}.out", f"{name}.W2", f"{name}.b2")
+
+
+# --- products with parameters -----------------------------------------------------------------------------------------
+
+
+class InWholeNumbers(NamedTuple):
+    """Rows ready to be multiplied in whole numbers."""
+
+    whole: Quantity
+    scale: Quantity
+
+
+Rows = Quantity | InWholeNumbers
+
+
+def rows(g: Glass, x: Quantity, name: str) -> Rows:
+    """Rows ready to be multiplied by parameters: as they are, or in whole numbers."""
+    if not g.whole:
+        return x
+    scale = g(f"{name}.scale", "scale_of_rows", x)
+    return InWholeNumbers(g(f"{name}.whole", "whole_by_rows", x, scale), scale)
+
+
+def project(g: Glass, x: Rows, made: str, W: str, b: str = "", tied: str = "") -> Quantity:
+    """x W + b; x Wᵀ where W is a tied table of embeddings."""
+    bias = [g.parameter(b)] if b else []
+    if not g.whole:
+        return g(made, f"project{tied}", x, g.parameter(W), *bias)
+    product = g(part(made, "product"), f"whole_product{tied}", x.whole, g.parameter(part(W, "whole")))
+    return g(made, "restore", product, x.scale, g.parameter(part(W, "scale")), *bias)
+
+
+def bias(g: Glass, name: str) -> str:
+    """An attention's bias; the paper has none. docs/departures.md."""
+    return name if g.config.attention_bias else ""
+
+
+# --- from rows to words -----------------------------------------------------------------------------------------------
+
+
+def logits(g: Glass, x: Quantity) -> Quantity:
+    """One number for each word of the vocabulary: x Wᵒᵘᵗ + b, where Wᵒᵘᵗ may be the embedding, transposed. §3.4."""
+    c, x = g.config, rows(g, x, "out.x")
+    b = "out.b" if c.output_bias or not c.has_decoder else ""
+    if output_is_tied(c):
+        return project(g, x, "out.logits", target_table(c), b, tied="_tied")
+    return project(g, x, "out.logits", "out.W", b)
+
+
+def predict(g: Glass, x: Quantity) -> Quantity:
+    """Probabilities of the next word, after each row (of the classes, of one row). §3.4."""
+    return g("out.prob", "softmax", logits(g, x))
+
+
+def take(g: Glass, ids: Sequence[int], logits: Quantity, prob: Quantity) -> Quantity:
+    """The tokens that the search took after each row, and their log-probabilities."""
+    choice = g.chosen("out.choice", ids, prob)
+    if g.arithmetic is FLOAT:
+        return g("out.score", "log_of_choice", prob, choice)
+    return g("out.score", "log_softmax_of_choice", logits, choice)
+
+
+def classify(g: Glass, source_ids: Sequence[int]) -> Quantity:
+    """Encoder only: the mean row of the memory, and a linear layer on top → probabilities of the classes."""
+    return predict(g, g("out.pooled", "column_mean", encode(g, source_ids)))
+
+
+def translate_forced(g: Glass, source_ids: Sequence[int], target_ids: Sequence[int]) -> Quantity:
+    """Teacher forcing: all target rows at once → probabilities of the next word after each.
+
+    Thanks to the causal mask, row t is what the decoder computes at decoding step t, so one pass shows every step.
+    """
+    memory = encode(g, source_ids) if g.config.has_encoder else None
+    return predict(g, decode(g, target_ids, memory))
+
+
+# --- step by step, with a key–value cache --------------------------------------------------------------------------
+
+
+def decode_step(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
+    """Logits after the last of `new_ids`, which follow the tokens that the cache holds."""
+    return logits(machine, last_row(machine, new_ids, memory, cache))[0]
+
+
+def last_row(machine: Machine, new_ids: Sequence[int], memory: Array | None, cache: KeyValueCache) -> Array:
+    """The decoder's row after the last of them, 1·D."""
+    x = decode(replace(machine, cache=cache), new_ids, memory)
+    cache.length += len(new_ids)
+    return x[-1:]
+
+
+def stepper(machine: Machine, source_ids: Sequence[int] | None) -> Callable[[Sequence[tuple[int, ...]]], Array]:
+    """`step(prefixes) → logits of the next token`, with a key–value cache for every live prefix."""
+    memory = encode(machine, source_ids) if machine.config.has_encoder and source_ids is not None else None
+    caches: dict[tuple[int, ...], KeyValueCache] = {}
+
+    def step(prefixes: Sequence[tuple[int, ...]]) -> Array:
+        rows, live = [], {}
+        for prefix in prefixes:
+            parent = caches.get(prefix[:-1])
+            cache = parent.branch() if parent is not None else KeyValueCache()
+            rows.append(last_row(machine, prefix[cache.length :], memory, cache))
+            live[prefix] = cache
+        caches.clear()
+        caches.update(live)
+        return logits(machine, np.concatenate(rows))
+
+    return step
+
+
+def _refuse_too_long(config: ModelConfig, length: int) -> None:
+    if length > config.max_positions:
+        raise InputError(
+            "the text is longer than the model's positions",
+            found=f"{length} tokens; the model holds {config.max_positions}",
+            do="shorten or split the text; nothing was cut off silently",
+        )

@@ -1,0 +1,265 @@
+"""What if …? A list of changes, and what they do to a machine.
+
+    whatif = parse([("without", "layer-norm"), ("softmax", "naive")], before)  # `before`: the machine's trace as it is
+    machine = whatif.apply(machine)  # run it again: `after`
+    compare(before, after, whatif)  # comparison.py
+
+A change (a function of `changes.py`) puts another operation or other parameters into the machine, or edits numbers on
+their way. Addresses and tokens in it are those of the run before the change.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from vidrio.errors import AddressError, ConfigError, VidrioError, nearest
+from vidrio.glass import changes
+from vidrio.glass.cells import Stage
+from vidrio.glass.engine import FLOAT, WHOLE_NUMBERS
+from vidrio.glass.machine import Machine
+from vidrio.glass.maths import Array, zero_after, zero_after_renormalised
+from vidrio.glass.operations import Operation
+from vidrio.glass.trace import Address, Trace, parse_address
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change: what it does, and how."""
+
+    says: str
+    make: Callable[[Machine], Machine] = lambda machine: machine
+    reaches: Callable[[Trace], bool] = lambda after: True  # whether there was anything to change
+    asked: str = ""  # as it was asked for: --softmax naive
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """Some changes, made together."""
+
+    changes: tuple[Change, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def apply(self, machine: Machine) -> Machine:
+        """The changed machine."""
+        for change in self.changes:
+            machine = change.make(machine)
+        return machine
+
+
+def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
+    """The changes that pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5") ask for.
+
+    All that cannot be made is told at once.
+    """
+    made, problems = [], []
+    for option, words in asked:
+        try:
+            made.append(replace(_change(option, words, before), asked=f"--{option} {words}"))
+        except VidrioError as error:
+            problems.append(f"--{option} {words}: {error.what}" + (f" ({error.found})" if error.found else ""))
+    if problems:
+        raise ConfigError(
+            "this what-if cannot be made", found="\n         ".join(problems), do="change or leave out what is named"
+        )
+    return WhatIf(tuple(made))
+
+
+# --- changes that have a name -----------------------------------------------------------------------------------------
+
+
+def _after_softmax(machine: Machine, change: Callable[[Array], Array]) -> Machine:
+    """Nothing is hidden before the softmax; the weights of the decoder's self-attention are changed after it."""
+
+    def edit(address: str, value: Array) -> Array:
+        return change(value) if re.fullmatch(r"dec\.\d+\.self\.weights\.h\d+", address) else value
+
+    return changes.with_edits(changes.with_row(machine, "mask", changes.UNMASKED), edit)
+
+
+def _row(name: str, row: Operation | None = None) -> Callable[[Machine], Machine]:
+    return partial(changes.with_row, name=name, row=row)
+
+
+SOFTMAXES = {
+    "naive": Change("softmax as the formula stands: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
+    "stable": Change("softmax with the maximum taken off first", _row("softmax")),
+}
+_ZERO_AFTER = "weights of later words are set to 0 after the softmax"
+MASKS = {
+    "causal": Change("later words are hidden by −∞ before the softmax", _row("mask")),
+    "off": Change(
+        "no mask: while decoding, every row is computed afresh at each step and sees all words so far",
+        _row("mask", changes.UNMASKED),
+    ),
+    "zeros": Change("scores of later words are set to 0, which hides nothing", _row("mask", changes.ZERO_SCORES)),
+    "zero-after": Change(_ZERO_AFTER, partial(_after_softmax, change=zero_after)),
+    "zero-after-renormalised": Change(
+        f"{_ZERO_AFTER}, and each row divided by its sum", partial(_after_softmax, change=zero_after_renormalised)
+    ),
+}
+_POSITIONS = {
+    "sinusoidal": "sines and cosines in turn, §3.5",
+    "sinusoidal-halves": "first all sines, then all cosines",
+    "sinusoidal-marian": "first all sines, then all cosines, of Marian's longer waves",
+    "learned": "as the model learned them",
+    "none": "zeros are added to the embeddings",
+    "seed": "the worked example's slip: the column's number stands where the pair's should",
+}
+POSITIONS = {kind: Change(says, partial(changes.with_positions, kind=kind)) for kind, says in _POSITIONS.items()}
+WITHOUT = {
+    "layer-norm": Change("no layer norm: rows go on as they are", partial(changes.without, what="layer-norm")),
+    "residual": Change(
+        "no residual connections: what comes into a sub-layer is lost", partial(changes.without, what="residual")
+    ),
+    "positions": replace(POSITIONS["none"], says="no positions: zeros are added to the embeddings"),
+    "scaling": Change("scores are not divided by √K", _row("divide", changes.divide_by(1.0))),
+    "embedding-scale": Change(
+        "embeddings are not multiplied by √D", partial(changes.with_config, scale_embeddings=False)
+    ),
+}
+_SILENT = {"cross": "cross-attention adds nothing", "ffn": "the feed-forward networks add nothing"}
+DTYPES = {
+    "int8": Change(
+        "parameters multiply in whole numbers, as in the engine",
+        partial(changes.with_arithmetic, arithmetic=WHOLE_NUMBERS, dtype=np.float32),
+    ),
+    **{
+        dtype.__name__: Change(
+            f"everything is computed in {dtype.__name__}",
+            partial(changes.with_arithmetic, arithmetic=FLOAT, dtype=dtype),
+        )
+        for dtype in (np.float16, np.float32, np.float64)
+    },
+}
+CHOICES = {"softmax": SOFTMAXES, "mask": MASKS, "positions": POSITIONS, "change-dtype": DTYPES}
+
+
+# --- what was asked for -----------------------------------------------------------------------------------------------
+
+
+def _change(option: str, words: str, before: Trace) -> Change:
+    match option:
+        case "softmax" | "mask" | "positions" | "change-dtype":
+            if words not in CHOICES[option]:
+                raise ConfigError(f"{words!r} is not one of {', '.join(CHOICES[option])}")
+            change = CHOICES[option][words]
+        case "without":
+            change = WITHOUT[words] if words in WITHOUT else _without_sub_layer(words, before)
+        case "divisor":
+            divisor = _number(words)
+            change = Change(f"scores are divided by {divisor:g}", _row("divide", changes.divide_by(divisor)))
+        case "norm-epsilon":
+            epsilon = _number(words)
+            change = Change(f"ε in layer norm is {epsilon:g}", partial(changes.with_config, norm_epsilon=epsilon))
+        case "heads-off":
+            change = _heads_off(words, before)
+        case "set" | "scale":
+            change = _edit(option, words, before)
+        case _:
+            raise ConfigError(f"there is no what-if {option!r}")
+    if option == "mask" and not before.machine.config.has_decoder:
+        raise ConfigError("this model has no decoder, so no mask")
+    if option in ("positions", "norm-epsilon"):
+        change.make(before.machine)  # refused now if it cannot be
+    return change
+
+
+def _number(words: str) -> float:
+    try:
+        return float(words)
+    except ValueError:
+        raise ConfigError(f"{words!r} is not a number") from None
+
+
+def _numbers(words: str) -> Array:
+    """A number, or rows of them."""
+    try:
+        return np.array(json.loads(words) if words.startswith("[") else float(words), dtype=float)
+    except (ValueError, TypeError):
+        raise ConfigError(f"{words!r} is not a number", found="nor rows of numbers, [[1, 0], [0, 1]]") from None
+
+
+def _without_sub_layer(what: str, before: Trace) -> Change:
+    """Sub-layers that add nothing: those of a kind, of a layer, or one."""
+    sub_layers = [name.removesuffix(".sum") for name in before.stages if name.endswith(".sum")]
+    if what in _SILENT:
+        silent = [name for name in sub_layers if name.endswith(f".{what}")]
+    else:
+        silent = [name for name in sub_layers if name == what or name.startswith(f"{what}.")]
+    if not silent:
+        valid = [*WITHOUT, *_SILENT, *sub_layers, *dict.fromkeys(name.rpartition(".")[0] for name in sub_layers)]
+        raise ConfigError(f"there is no {what!r} to leave out", found=f"the nearest: {nearest(what, valid)}")
+    says = _SILENT.get(what, f"{', '.join(silent)}: adds nothing")
+    return Change(says, _zero({f"{name}.out" for name in silent}))
+
+
+def _zero(names: set[str]) -> Callable[[Machine], Machine]:
+    return partial(changes.with_edits, edit=lambda address, value: np.zeros_like(value) if address in names else value)
+
+
+def _heads_off(words: str, before: Trace) -> Change:
+    """Heads are named enc.1.self.h0; their outputs become 0."""
+    heads = {name.replace(".head.", "."): name for name in before.stages if ".head." in name}
+    wanted = [word.strip() for word in words.split(",") if word.strip()] or [words]
+    for word in wanted:
+        if word not in heads:
+            raise AddressError(f"there is no head {word!r}", found=f"the nearest: {nearest(word, list(heads))}")
+    says = "this head gives out zeros" if len(wanted) == 1 else "these heads give out zeros"
+    return Change(says, _zero({heads[word] for word in wanted}))
+
+
+def _edit(option: str, words: str, before: Trace) -> Change:
+    """ADDRESS=VALUE: a parameter or a number on the way, one cell, a row (`*` for an index), or all of it. VALUE is a
+    number, or rows of numbers: [[1, 0], [0, 1]]."""
+    text, equals, value_text = words.rpartition("=")
+    if not equals:
+        raise ConfigError("what is missing is =VALUE", found="write it like enc.0.self.WQ.h1[2,3]=0.5")
+    address, value = parse_address(text), _numbers(value_text)
+    stage = before.stage(address.name)
+    if stage.kind in ("input", "choice") or address.name == "out.score":
+        raise AddressError(f"{address.name} cannot be changed", found="it follows from the text and the search")
+    place = _place(address, stage, before)
+
+    def fits(array: Array) -> bool:
+        """Fewer words now, and there may be no such row."""
+        try:
+            np.broadcast_to(value, array[place].shape)
+        except (IndexError, ValueError):
+            return False
+        return True
+
+    if address.name in before and not fits(before.array(address.name)):
+        given, has = (" × ".join(map(str, array.shape)) for array in (value, before.array(address.name)))
+        raise AddressError(f"{given} numbers do not fit", found=f"{address.name} has {has}")
+
+    def altered(array: Array) -> Array:
+        if not fits(array):
+            return array
+        array = array.copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            array[place] = array[place] * value if option == "scale" else value
+        return array
+
+    says = f"{'a parameter' if stage.kind == 'parameter' else 'a number on the way'}: {stage.says}"
+    if stage.kind == "parameter":
+        return Change(says, lambda machine: changes.with_parameter(machine, address.name, altered))
+    return Change(
+        says,
+        partial(changes.with_edits, edit=lambda name, value: altered(value) if name == address.name else value),
+        reaches=lambda after: address.name in after.values and fits(after.values[address.name]),
+    )
+
+
+def _place(address: Address, stage: Stage, before: Trace) -> tuple[int | slice, ...]:
+    """Where an address points; `*` is the whole axis, and no index at all is everything."""
+    if not address.index:
+        return (slice(None),) * len(stage.axes)
+    numbered = Address(address.name, tuple("0" if part == "*" else part for part in address.index))
+    position = before.position(numbered)
+    return tuple(slice(None) if part == "*" else place for part, place in zip(address.index, position, strict=True))

@@ -1,1 +1,0 @@
-"""What if: changes of a machine, lists of them, before and after."""

@@ -1,0 +1,66 @@
+"""A section of a lesson as the page shows it: its Markdown as HTML, each command a link to what it shows."""
+
+import re
+import shlex
+from html import escape
+from urllib.parse import urlencode
+
+from markdown_it import MarkdownIt
+
+from vidrio.lessons.run import NAMES, Section, sections
+
+CHANGES = ("divisor", "mask", "positions", "scale", "set", "softmax", "without")  # options that the page has, too
+LESSON_LINK = re.compile(r'href="([\w-]+)\.md(?:#([^"]*))?"')
+
+
+def section_html(name: str, section: Section) -> str:
+    """The texts are the package's own, so their HTML (`<details>`) is let through."""
+    parts = [part if isinstance(part, str) else str(part) for part in section.parts]
+    place = f"{name}/{sections(name).index(section)}"
+    html: str = MarkdownIt("commonmark").enable("table").render("\n\n".join(parts))
+    html = re.sub(r"^\$ (vidrio .*)$", lambda match: _linked(match[1], place), html, flags=re.MULTILINE)
+    return LESSON_LINK.sub(lambda match: f'href="{_other(match[1], match[2] or "")}"', html)
+
+
+def _other(name: str, anchor: str) -> str:
+    """The page's address of a section, from the name that a forge gives its heading."""
+    slugs = [re.sub(r"[^\w\- ]", "", section.title).lower().replace(" ", "-") for section in sections(name)]
+    number = next((n for n, slug in enumerate(slugs) if slug == re.sub(r"^\d+-", "", anchor)), 0)
+    return "#" + urlencode({"lesson": f"{name}/{number}"})
+
+
+def _linked(line: str, place: str) -> str:
+    """A command as it stands in HTML, as a link where the page shows the same."""
+    fragment = fragment_of(line.replace("&quot;", '"').replace("&amp;", "&"), place)
+    return f'$ <a href="{escape(fragment)}">{line}</a>' if fragment else f"$ {line}"
+
+
+def fragment_of(command: str, place: str) -> str:
+    """The page's address of what `vidrio look` or `vidrio why` shows; nothing where the page cannot."""
+    _, verb, *words = shlex.split(command)
+    if verb not in ("look", "why"):
+        return ""
+    given, changes = list[str](), list[tuple[str, str]]()
+    view = {"lesson": place, "text": "", "model": "", "at": "", "open": ""}
+    rest = iter(words)
+    for word in rest:
+        option = word.removeprefix("--")
+        if option == word:
+            given.append(word)
+        elif option in CHANGES:
+            changes.append(("if", f"{option}:{next(rest)}"))
+        elif option in ("model", "at", "precision"):
+            value = next(rest)  # of several addresses the first
+            view[option] = view.get(option) or value
+        else:
+            return ""
+    view.pop("precision", "")
+    address = given.pop(0) if verb == "why" else view["at"]
+    view |= {"text": " ".join(given), "at": address if "[" in address else ""}
+    view["open"] = (re.match(r"(?:enc|dec)\.\d+|\w+", address) or [""])[0]
+    return "#" + urlencode([*((name, value) for name, value in view.items() if value), *changes])
+
+
+def contents() -> list[dict[str, object]]:
+    """The lessons and the titles of their sections."""
+    return [{"name": name, "sections": [section.title for section in sections(name)]} for name in NAMES]

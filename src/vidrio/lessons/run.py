@@ -1,0 +1,147 @@
+"""A lesson is a Markdown document in sections, and what stands in it runs.
+
+    ```python        an experiment: a script by itself
+    ```python more   one that goes on from those before it, back to one by itself
+    ```console       `$ vidrio …` commands, and what they printed when the page was written
+    ```text output   what the script above printed when the page was written
+
+Whoever reads a lesson in a terminal sees what these print now; a test holds the two together (`tests/test_docs.py`).
+Other blocks are only shown. All of a reading happens in one temporary folder.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vidrio.errors import LessonError, nearest
+
+FOLDER = Path(__file__).parent
+NAMES = ["random-transformer", "errata", "nan", "sizes", "notes", "exercises", "training-seen"]
+MARK = "-- here the script goes on --"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block."""
+
+    words: str  # after the fence: its language, and how it is run
+    code: str
+    base: str = ""  # the scripts that it goes on from
+
+    @property
+    def is_python(self) -> bool:
+        return self.words in ("python", "python more")
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands of a console block, if all of them are `vidrio …`; what needs a shell is only shown."""
+        lines = self.code.replace("\\\n> ", "").splitlines() if self.words == "console" else []
+        found = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+        return found if all(re.fullmatch(r"vidrio [^|<>$]*", command) for command in found) else []
+
+    def __str__(self) -> str:
+        return f"```{self.words}\n{self.code}```"
+
+
+@dataclass
+class Section:
+    """A heading, and the prose and blocks below it."""
+
+    title: str
+    parts: list[str | Block] = field(default_factory=list)
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [part for part in self.parts if isinstance(part, Block)]
+
+
+def path(name: str) -> Path:
+    """Where the text of a lesson lies."""
+    if name not in NAMES:
+        raise LessonError(f"there is no lesson {name!r}", found=f"nearest: {nearest(name, NAMES)}")
+    return FOLDER / f"{name}.md"
+
+
+def sections(name: str) -> list[Section]:
+    """The sections of a lesson; number 0 is its introduction, with the lesson's title."""
+    found: list[Section] = []
+    base, prose, fence = "", list[str](), ""
+    for line in [*path(name).read_text("utf-8").splitlines(keepends=True), "# "]:
+        text = "".join(prose)
+        if line.startswith("```"):
+            if fence:
+                block = Block(fence, text, base if fence == "python more" else "")
+                base = f"{block.base}{text}\n" if block.is_python else base
+                found[-1].parts.append(block)
+            elif text.strip():
+                found[-1].parts.append(text.strip("\n"))
+            prose, fence = [], "" if fence else line.strip("`\n")
+        elif line.startswith(("# ", "## ")) and not fence:
+            if text.strip():
+                found[-1].parts.append(text.strip("\n"))
+            found.append(Section(re.sub(r"^#+ *(?:\d+\. )?", "", line).strip()))
+            prose = [line]
+        else:
+            prose.append(line)
+    return found[:-1]
+
+
+def chosen(name: str, wanted: str) -> list[Section]:
+    """A section by its number or by words of its title; `all` of them."""
+    every = sections(name)
+    if wanted == "all":
+        return every
+    if wanted.isdigit():
+        named = every[int(wanted) : int(wanted) + 1]
+    else:
+        named = [section for section in every if wanted.lower() in section.title.lower()]
+    if len(named) != 1:
+        raise LessonError(
+            f"{wanted!r} names {len(named) or 'no'} section{'s' * (len(named) != 1)} of the lesson {name}",
+            found="; ".join(section.title for section in named) or f"sections 1 to {len(every) - 1}",
+            do=f"`vidrio lesson {name}` lists them",
+        )
+    return named
+
+
+def python(found: Sequence[Section]) -> str:
+    """The scripts of these sections, to save and to change, and what the first one goes on from."""
+    blocks = [block for section in found for block in section.blocks if block.is_python]
+    return "\n\n".join([block.base for block in blocks[:1] if block.base] + [block.code for block in blocks])
+
+
+def read(section: Section, folder: Path) -> Iterator[str]:
+    """A section piece by piece; what its blocks print now stands in the place of what they printed."""
+    for part in section.parts:
+        if isinstance(part, str):
+            yield part
+        elif part.is_python:
+            yield str(part)
+            script = f"{part.base}\nprint({MARK!r})\n{part.code}" if part.base else part.code
+            yield str(Block("text", _printed(["-"], folder, script).rpartition(f"{MARK}\n")[2]))
+        elif part.commands:
+            for command in part.commands:
+                printed = _printed(["-m", "vidrio", *shlex.split(command)[1:]], folder)
+                yield str(Block("text", f"$ {command}\n{printed}"))
+        elif part.words != "text output":
+            yield str(part)
+
+
+def _printed(arguments: list[str], folder: Path, script: str = "") -> str:
+    """What this Python prints with these arguments, or of a script."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        input=script,
+        cwd=folder,
+        env={**os.environ, "PYTHONUTF8": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    return done.stdout

@@ -1,0 +1,68 @@
+"""The line of NumPy that is shown is the line that ran."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from traced import CHOICES, make_machine, run
+from vidrio.glass.cells import Stage
+from vidrio.glass.code import Name, line, variable, variables
+from vidrio.glass.declaration import stages_of
+from vidrio.glass.engine import IN_ORDER, WHOLE_NUMBERS
+from vidrio.glass.machine import Machine
+from vidrio.glass.trace import Trace
+from vidrio.glass.whatif import parse
+
+CHANGES = [
+    *(("mask", kind) for kind in ("off", "zeros")),
+    *(("without", what) for what in ("layer-norm", "residual", "embedding-scale")),
+    *(("softmax", "naive"), ("divisor", "30"), ("positions", "none")),
+]
+
+
+def machines() -> Iterator[tuple[str, Machine]]:
+    for choice in CHOICES:
+        yield choice, make_machine(choice)
+        yield f"{choice} in whole numbers", make_machine(choice, np.float32, WHOLE_NUMBERS)
+        yield f"{choice} in order", make_machine(choice, np.float32, IN_ORDER)
+    paper = make_machine()
+    for asked in CHANGES:
+        yield " ".join(asked), parse([asked], run(paper)).apply(paper)
+
+
+@pytest.mark.parametrize(("name", "machine"), list(machines()))
+def test_every_line_makes_the_bits_of_the_glass(name: str, machine: Machine) -> None:
+    trace = run(machine)
+    shown = [stage for stage in trace.stages.values() if stage.code]
+    assert {stage.kind for stage in trace.stages.values() if not stage.code} <= {"parameter", "input", "choice"}
+    for stage in shown:
+        with np.errstate(divide="ignore"):  # a forced token may come to probability 0
+            made = worked_out(trace, stage)
+        np.testing.assert_array_equal(made, trace.array(stage.address), stage.code, strict=True)
+
+
+def worked_out(trace: Trace, stage: Stage) -> Any:
+    """The line, with the trace's arrays under its names."""
+    arrays: dict[str, Any] = dict(zip(variables(stage.inputs), map(trace.array, stage.inputs), strict=True))
+    sizes = {axis: trace.sizes[axis] for axis in stage.axes[:1]}
+    exec(stage.code, {**sizes, **trace.operation(stage).run.__globals__}, arrays)
+    return arrays[variable(stage.address)]
+
+
+def with_a_loop(x: Any) -> Any:
+    for _ in range(2):
+        x = x + 1
+    return x
+
+
+def test_a_function_with_a_loop_is_shown_by_its_name() -> None:
+    assert line(with_a_loop, "y", (Name("a"),)) == "y = with_a_loop(a)"
+
+
+def test_arguments_are_shown_by_name_or_value() -> None:
+    scaled = stages_of(make_machine())["enc.0.self.scaled.h1"]
+    assert scaled.code == "scaled = scores / math.sqrt(5)"
+    assert variables(["enc.0.self.head.h0", "enc.0.self.head.h1"]) == ["head_0", "head_1"]
+    assert variable("enc.0.self.norm.out") == "norm_out"
