@@ -87,7 +87,7 @@ LIBRARIES = {
     "prometheus_client": ("serve",),
     "py3langid": ("serve",),
     "justhtml": ("documents",),
-    "markdown_it": ("documents",),
+    "markdown_it": ("documents", "lessons"),
     "polib": ("documents",),
 }
 
