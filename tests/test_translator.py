@@ -1,18 +1,13 @@
 """Text to text: nothing is lost on the way, whatever the text and however it is handed in."""
 
-import asyncio
 import copy
 import math
 import multiprocessing
-import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from concurrent.futures import CancelledError
 from dataclasses import replace
 
 import pytest
@@ -237,31 +232,6 @@ def test_a_stream_that_is_left_is_not_worked_for(folder):
     assert translator.engine.stopped()
 
 
-def test_the_engine_leaves_what_nobody_wants(translator):
-    with pytest.raises(CancelledError):
-        translator.engine.search([[4, 5, 3]], translator.options, lambda: True)
-
-
-def test_many_threads_and_an_event_loop_may_share_a_translator(translator):
-    texts = [f"{a} {b}." for a in WORDS[:8] for b in WORDS[:8]]
-    expected = [translation.text for translation in translator.translate(texts)]
-    found = {}
-    threads = [
-        threading.Thread(target=lambda n=n: found.update({n: [translator.translate(t).text for t in texts[n::4]]}))
-        for n in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [found[n] for n in range(4)] == [expected[n::4] for n in range(4)]
-
-    async def all_at_once():
-        return await asyncio.gather(*(asyncio.to_thread(translator.translate, text) for text in texts[:10]))
-
-    assert [translation.text for translation in asyncio.run(all_at_once())] == expected[:10]
-
-
 def test_alternatives_scores_and_places(translator):
     options = replace(translator.options, beam=4, n_best=3)
     text = "Bala core dila.\n Gare hoso."
@@ -282,11 +252,6 @@ def test_alternatives_scores_and_places(translator):
         total += sentence.best.log_prob
         count += len(told["tokens"])
     assert data["score"] == pytest.approx(total / count)
-
-
-def test_places_are_told_in_bytes(translator):
-    data = translator.translate("¡bala! ¿core?").to_json()
-    assert data["sentences"][-1]["source"][1] == len("¡bala! ¿core?".encode())
 
 
 def test_words_that_the_vocabulary_does_not_hold_are_told(translator):
@@ -311,27 +276,6 @@ def test_a_translation_can_be_copied_and_pickled(folder):
         read.look()
     assert copy.deepcopy(found).alignment == found.alignment
     assert pickle.loads(pickle.dumps(read)).alignment == found.alignment
-
-
-FORKS = """
-import multiprocessing, os, sys, vidrio
-translator = vidrio.load(sys.argv[1], workers=2)
-texts = ["Bala core.", "Dila gare hoso."] * 20
-def all_of(_):
-    return [found.text for found in translator.stream(texts)]
-before = all_of(0)
-if (child := os.fork()) == 0:
-    os._exit(0 if all_of(0) == before else 1)
-assert os.waitpid(child, 0)[1] == 0
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    assert pool.map(all_of, range(4)) == [before] * 4
-assert all_of(0) == before
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_translator_works_in_the_children_of_a_fork(folder):
-    subprocess.run([sys.executable, "-c", FORKS, str(folder)], timeout=120, check=True)
 
 
 SAMPLES = ["bala core. fula gaso!", "mila", "noso bare disa."]

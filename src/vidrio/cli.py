@@ -10,12 +10,14 @@ import gc
 import os
 import sys
 from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module
+from keyword import iskeyword
 from typing import NoReturn
 
 import click
 
 from vidrio._version import __version__
-from vidrio.commands._lazy import Lazy
 from vidrio.errors import VidrioError
 
 # verb: (module that holds a click command of the same name, one line of help)
@@ -56,11 +58,31 @@ class ReaderLeft(Exception):
     """Nobody reads stdout any more (`vidrio look … | head`)."""
 
 
-class Verbs(Lazy):
-    """The verbs."""
+class Verbs(click.Group):
+    """The verbs; one is imported when it is asked for."""
 
-    table = VERBS
-    noun = "verb"
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module, short_help = VERBS[name]
+        command: click.Command = getattr(import_module(module), name + "_" * iskeyword(name))
+        command.short_help = short_help
+        return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            close = get_close_matches(args[0], VERBS, n=1, cutoff=0.4)
+            context.fail(f"There is no verb {args[0]!r}." + (f" Did you mean {close[0]!r}?" if close else ""))
+        return super().resolve_command(context, args)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_line) for name, (_, help_line) in VERBS.items()])
 
     def invoke(self, context: click.Context) -> object:
         try:

@@ -39,5 +39,5 @@ def check(text: str, addresses: tuple[str, ...], **given: Any) -> int:
     if as_json:
         print_json(report.as_data(outcome))
     else:
-        click.echo(plain(report.tell(outcome)))
+        click.echo(plain(report.view(outcome)))
     return 0 if outcome.agrees else 1

@@ -95,7 +95,7 @@ def show(views: Views, request: RunRequest, tried: "BeforeAfter") -> None:
         found = (quantities.at(run.trace, address, lead_on, precision) for address in views.addresses)
         click.echo("\n\n".join(text(view, precision) for view in found))
     elif views.html is None:
-        whole = changed.tell(tried, precision) if tried.whatif else overview.overview(run, lead_on, precision)
+        whole = changed.view(tried, precision) if tried.whatif else overview.overview(run, lead_on, precision)
         click.echo(text(whole, precision))
 
 
@@ -108,11 +108,11 @@ def history(views: Views, request: RunRequest, model: "LoadedModel") -> str:
 
     forced = target_ids(model, request.target) if request.target is not None and model.config.has_decoder else None
     where = "".join(views.addresses)
-    told = ages.history(model, request.read(model).text, request.options(model), where, forced)
+    past = ages.history(model, request.read(model).text, request.options(model), where, forced)
     return (
-        json_text(told.to_json(), indent=1)
+        json_text(past.to_json(), indent=1)
         if views.as_json
-        else text(ages.tell(told, views.precision), views.precision)
+        else text(ages.view(past, views.precision), views.precision)
     )
 
 

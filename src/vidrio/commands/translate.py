@@ -172,13 +172,9 @@ class Request:
         )
 
     def load(self) -> "Translator":
-        from vidrio.model import find as models
         from vidrio.translate.translator import Translator
 
-        translator = Translator.load(self.model_name, self.workers if self.text is None else 1)
-        if self.model_name is None and translator.folder == models.packaged().get(models.LESSON):
-            click.echo("vidrio: translating with the lesson's model, which knows a handful of words", err=True)
-        return translator
+        return Translator.load(self.model_name, self.workers if self.text is None else 1)
 
     def load_other(self) -> "Answers":
         """A classifier, or a language model."""

@@ -63,8 +63,7 @@ class Engine:
     def classify(self, sources: Sequence[Sequence[int]]) -> list[list[float]]:
         """The probabilities of a classifier's classes for each source."""
         self._check_lengths(sources, 0)
-        classes = self._config.n_classes
-        return self._workers.run([lambda model, ids=ids: _classify(ids, classes, model, 0) for ids in sources])
+        return self._workers.run([partial(_classify, source, self._config.n_classes) for source in sources])
 
     def quantities(self, source: Sequence[int], target: Sequence[int] = ()) -> dict[str, "memoryview[float]"]:
         """Every quantity of a pass over both by its address (enc.0.self.Q.h1), as it was in the engine's memory; of a
@@ -154,7 +153,7 @@ def _force(source: Sequence[int], target: Sequence[int], model: Model, record: i
     return Forced(list(log_probs), matrix(attention, (len(target), len(source))))
 
 
-def _classify(source: Sequence[int], classes: int, model: Model, record: int) -> list[float]:
+def _classify(source: Sequence[int], classes: int, model: Model, record: int = 0) -> list[float]:
     read, probabilities = int_array(source), float_array(classes)
     _check_ids(model.library.functions.classify(model.address, record, read, len(read), probabilities))
     return list(probabilities)

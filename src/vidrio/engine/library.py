@@ -30,8 +30,9 @@ class Library(Protocol):
     """The engine, loaded. What it calls an address means something to it alone."""
 
     shares_models: bool  # whether any number of threads may use one model; else each thread needs a library of its own
-    functions: Any  # those of engine.h, by their names; pointers are addresses, or ctypes arrays, or bytes
 
+    @property
+    def functions(self) -> Any: ...  # of engine.h, by their names; pointers are addresses, ctypes arrays or bytes
     def load(self, sizes: Any, tensors: Any, data: "memoryview[int]") -> int: ...
     def free(self, name: str, *addresses: int) -> None: ...
     def at(self, address: int) -> int: ...

@@ -1,7 +1,7 @@
 """A model folder → what `model_load` takes: sizes and choices, and where each parameter lies among the file's bytes.
 
 The file is mapped into memory and read where it lies. Only where it holds what the engine does not read (float16,
-float64, numbers at odd addresses) is it written out as float32 first, which takes NumPy.
+float64) is it written out as float32 first, which takes NumPy.
 """
 
 import ctypes
@@ -52,11 +52,9 @@ def read_weights(folder: Path, config: ModelConfig) -> Weights:
     first = 8 + int.from_bytes(data[:8], "little")
     sizes = sizes_of(config, whole_numbers=in_whole_numbers(stored))
     places = {name: first + tensor.data_offsets[0] for name, tensor in stored.items()}
-    if any(
-        tensor.dtype not in TYPES or (places[name] % 4 and tensor.dtype == "F32") for name, tensor in stored.items()
-    ):
+    if any(tensor.dtype not in TYPES for tensor in stored.values()):
         data, places = _as_float32(data, places, stored)
-    tensors = []
+    tensors: list[int] = []
     for name in parameter_specs(config):
         is_whole = stored[name].dtype == "I8"
         tensors += (TYPES["I8" if is_whole else "F32"], places[name], places[name + SCALE] if is_whole else 0)
@@ -86,8 +84,7 @@ def _as_float32(
     written, found = bytearray(), {}
     for name, tensor in stored.items():
         values = np.frombuffer(data, kinds[tensor.dtype], math.prod(tensor.shape), places[name])
-        with np.errstate(over="ignore"):  # the engine refuses what is infinite
-            raw = (values if tensor.dtype == "I8" else values.astype(np.float32)).tobytes()
         found[name] = len(written)
-        written += raw + bytes(-len(raw) % 8)
+        with np.errstate(over="ignore"):  # the engine refuses what is infinite
+            written += (values if tensor.dtype == "I8" else values.astype(np.float32)).tobytes()
     return memoryview(written), found

@@ -1,7 +1,7 @@
 """How one number of a quantity is made, written down from the paper's formulas: for receipts, and to check by.
 
-A second, independent implementation: it shares nothing with the maths that it checks. No NumPy arithmetic, no matrix
-product, each number by itself, from Python floats.
+A second, independent implementation: it shares nothing with the maths that it checks. Each function writes an
+expression (expressions.py) of the numbers that one number is made from; arrays.py puts whole quantities in their place.
 """
 
 import math

@@ -55,7 +55,7 @@ class WhatIf:
 def parse(asked: Sequence[tuple[str, str]], before: Trace) -> WhatIf:
     """The changes that pairs such as ("without", "layer-norm") or ("set", "enc.0.self.WQ.h1[2,3]=0.5") ask for.
 
-    All that cannot be made is told at once.
+    One error names all that cannot be made.
     """
     made, problems = [], []
     for option, words in asked:

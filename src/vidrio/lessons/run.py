@@ -133,15 +133,14 @@ def read(section: Section, folder: Path) -> Iterator[str]:
 
 
 def _printed(arguments: list[str], folder: Path, script: str = "") -> str:
-    """What this Python prints with these arguments, or of a script."""
+    """What this Python prints with these arguments, or of a script; and what it says where it fails."""
     done = subprocess.run(
         [sys.executable, *arguments],
         input=script,
         cwd=folder,
         env={**os.environ, "PYTHONUTF8": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         encoding="utf-8",
         check=False,
     )
-    return done.stdout
+    return done.stdout + (done.stderr if done.returncode else "")

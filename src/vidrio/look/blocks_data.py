@@ -36,10 +36,10 @@ def _block(block: Any, precision: int) -> Data:
         case b.Numbers():
             return _numbers(block)
         case b.Quantity(address, axes, stage, numbers):
-            told = {name: getattr(stage, name) for name in ("says", "place", "inputs")}
+            about = {name: getattr(stage, name) for name in ("says", "place", "inputs")}
             formula = stage.formula if stage.inputs else ""
-            told |= {"address": address, "axes": axes, "shape": shape(numbers.array), "formula": formula}
-            return {"kind": "quantity", **told, "numbers": _block(numbers, precision)}
+            about |= {"address": address, "axes": axes, "shape": shape(numbers.array), "formula": formula}
+            return {"kind": "quantity", **about, "numbers": _block(numbers, precision)}
         case b.Predictions(steps):
             return _block(_as_table(steps), precision)
     fields = {name: value for name, value in block._asdict().items() if name not in OF_TERMINALS}

@@ -121,7 +121,7 @@ def _sampling(words: str) -> Sampling:
     return Sampling(**given)
 
 
-def tell(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
+def view(tried: BeforeAfter, precision: int = PRECISION) -> Iterator[Block]:
     """The text before and after, each layer's largest change, the next word's probabilities, the first NaN."""
     if tried.before.empty:
         yield "The text is empty: nothing was computed, so nothing can change."

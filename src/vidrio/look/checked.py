@@ -53,7 +53,7 @@ def run(tried: BeforeAfter, addresses: Sequence[str] = ()) -> Outcome:
 # --- in words ---------------------------------------------------------------------------------------------------------
 
 
-def tell(outcome: Outcome) -> Iterator[Block]:
+def view(outcome: Outcome) -> Iterator[Block]:
     """What was checked and what came of it, the verdict last."""
     seen, checked = outcome.seen, outcome.checked
     yield Note(f"{seen.text} → {seen.translation or '(nothing)'}", hang=2)

@@ -127,8 +127,8 @@ def _told_mean(record: Record) -> str:
 
 def said(validations: Sequence[Record]) -> Iterator[Block]:
     """What the model made of the same few held-out sentences, from one validation to the next."""
-    told = [r for r in validations if r.get("samples")]
-    shown = [told[i] for i in spread(len(told), AGES)]
+    sampled = [r for r in validations if r.get("samples")]
+    shown = [sampled[i] for i in spread(len(sampled), AGES)]
     if not shown:
         return
     blocks: list[Block] = []

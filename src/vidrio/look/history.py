@@ -58,7 +58,7 @@ class History:
     tokens: Sequence[str]  # those that are followed: given, or what the model says as it is (or the class)
     left_out: int  # tokens after them
     source_tokens: Sequence[str]
-    attention: str  # whose shares are told; empty where nothing crosses
+    attention: str  # whose shares are past; empty where nothing crosses
     heads: int  # whose mean they are
     ages: Sequence[Age]
 
@@ -184,50 +184,50 @@ def life_data(seen: Look, address: str) -> dict[str, Any]:
 # --- the view --------------------------------------------------------------------------------------------------------
 
 
-def tell(told: History, precision: int = PRECISION) -> Iterator[Block]:
+def view(past: History, precision: int = PRECISION) -> Iterator[Block]:
     """The three tables."""
-    parts = [_heading(told), _said(told, precision), _sure(told, precision)]
-    yield from apart([*parts, _read(told, precision)] if told.attention else parts)
+    parts = [_heading(past), _said(past, precision), _sure(past, precision)]
+    yield from apart([*parts, _read(past, precision)] if past.attention else parts)
 
 
-def _heading(told: History) -> Iterator[Block]:
-    yield Note(f"{told.text} → {told.ages[-1].says or '(nothing)'}", hang=2)
+def _heading(past: History) -> Iterator[Block]:
+    yield Note(f"{past.text} → {past.ages[-1].says or '(nothing)'}", hang=2)
     yield ""
     yield Note(
-        f"{told.model} at {len(told.ages)} ages: after steps {', '.join(age.name for age in told.ages[:-1])} of its "
+        f"{past.model} at {len(past.ages)} ages: after steps {', '.join(age.name for age in past.ages[:-1])} of its "
         f"training, and as it was kept at the end (the best on held-out sentences, and a mean over steps, if the run "
         f"chose so).",
         hang=2,
     )
 
 
-def _said(told: History, precision: int) -> Iterator[Block]:
+def _said(past: History, precision: int) -> Iterator[Block]:
     yield "What it says"
-    width = max(text_width(age.name) for age in told.ages) + 12 + precision
+    width = max(text_width(age.name) for age in past.ages) + 12 + precision
     rows = []
-    for age in told.ages:
+    for age in past.ages:
         says = cut(age.says, WIDTH - width - 8) if age.ended else cut(age.says, WIDTH - width - 14) + " (cut)"
         rows.append([age.name, number(age.log_p, precision), says])
     yield Table(rows, ["step", "log p", "translation"], "r.l")
 
 
-def _sure(told: History, precision: int) -> Iterator[Block]:
-    words = " ".join(told.tokens)
-    more = f" … ({told.left_out} more tokens)" if told.left_out else ""
+def _sure(past: History, precision: int) -> Iterator[Block]:
+    words = " ".join(past.tokens)
+    more = f" … ({past.left_out} more tokens)" if past.left_out else ""
     yield Note(f"How sure it is of “{words}”{more}: p of each token, those before it given", hang=2)
     columns = [
-        [cut(token, TOKEN), *(number(age.p[t], precision) for age in told.ages)] for t, token in enumerate(told.tokens)
+        [cut(token, TOKEN), *(number(age.p[t], precision) for age in past.ages)] for t, token in enumerate(past.tokens)
     ]
-    yield lying(_steps(told), columns)
+    yield lying(_steps(past), columns)
 
 
-def _read(told: History, precision: int) -> Iterator[Block]:
-    heads = f", the mean of its {told.heads} heads" if told.heads > 1 else ""
-    yield Note(f"What each token reads: {told.attention}{heads}", hang=2)
+def _read(past: History, precision: int) -> Iterator[Block]:
+    heads = f", the mean of its {past.heads} heads" if past.heads > 1 else ""
+    yield Note(f"What each token reads: {past.attention}{heads}", hang=2)
     yield Note(
         "The row that says the token takes its largest share from the source token named; then the share, and the "
         f"entropy of all shares in bits: 0 for one source token only, "
-        f"{number(np.log2(len(told.source_tokens)), precision)} for all alike.",
+        f"{number(np.log2(len(past.source_tokens)), precision)} for all alike.",
         indent=2,
     )
     columns = [
@@ -235,14 +235,14 @@ def _read(told: History, precision: int) -> Iterator[Block]:
             cut(token, TOKEN),
             *(
                 f"{cut(age.reads[t], TOKEN)} {number(age.share[t], precision)} ({number(age.entropy[t], precision)})"
-                for age in told.ages
+                for age in past.ages
             ),
         ]
-        for t, token in enumerate(told.tokens)
+        for t, token in enumerate(past.tokens)
     ]
-    yield lying(_steps(told), columns)
+    yield lying(_steps(past), columns)
 
 
-def _steps(told: History) -> list[str]:
-    width = max(4, *(text_width(age.name) for age in told.ages))
-    return ["step".rjust(width), *(age.name.rjust(width) for age in told.ages)]
+def _steps(past: History) -> list[str]:
+    width = max(4, *(text_width(age.name) for age in past.ages))
+    return ["step".rjust(width), *(age.name.rjust(width) for age in past.ages)]

@@ -1,7 +1,7 @@
 """Vectors and matrices as plain text. Nothing is computed here, only drawn.
 
 Plain text carries everything: it reads without colour, in 80 columns, in a log, in a pipe, by a screen reader. What
-does not fit is not cut off silently: it is wrapped into blocks of columns, or left out with count and range told.
+does not fit is not cut off silently: it is wrapped into blocks of columns, or left out, with its count and range.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ def matrix(numbers: Numbers, precision: int = PRECISION, width: int = WIDTH) -> 
     """A matrix with the place (and token) of every row and column, the decimal points of a column under each other; a
     vector as one row.
 
-    More than `limit` rows or columns are left out from the middle, with their number and range told. Columns within the
+    More than `limit` rows or columns are left out from the middle, and their number and range given. Columns within the
     limit that do not fit into `width` come in a block below. `shares` have a small bar beside them; the digits stay.
     """
     array = np.asarray(numbers.array)

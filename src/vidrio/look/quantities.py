@@ -85,7 +85,7 @@ def most_of(trace: Trace, address: Address, tokens: int = LIMIT) -> Numbers:
 
 
 def quantity(trace: Trace, address: Address, drawn: Numbers) -> Quantity:
-    """All that is told of a quantity, with as many of its numbers as are drawn."""
+    """A quantity, with as many of its numbers as are drawn."""
     return Quantity(str(address), " × ".join(trace.stage(address.name).axes), trace.stages[address.name], drawn)
 
 
@@ -98,9 +98,9 @@ def _part(trace: Trace, address: Address, again: CommandLine | None) -> Iterator
     here = map(Address, drawn)
     parts += [quantity(trace, one, most_of(trace, one)) for one in here]
     if len(drawn) < len(values):
-        told = f"Heads 1 to {trace.sizes['H'] - 1} are computed likewise"
+        others = f"Heads 1 to {trace.sizes['H'] - 1} are computed likewise"
         second = next(n for n in values if n.endswith(".h1"))
-        parts.append(f"{told}; for example:\n  {again.look('--at', second)}" if again else f"{told}: {second}, …")
+        parts.append(f"{others}; for example:\n  {again.look('--at', second)}" if again else f"{others}: {second}, …")
     parameters = [f"{n} ({shape(trace.array(n))})" for n in names if trace.stages[n].kind == "parameter"]
     if parameters:
         listed = ", ".join(text.replace(" ", NO_BREAK) for text in parameters)
@@ -109,7 +109,7 @@ def _part(trace: Trace, address: Address, again: CommandLine | None) -> Iterator
 
 
 def under(trace: Trace, prefix: str) -> list[str]:
-    """The quantities under a prefix; if there are none, the nearest prefixes and addresses are told."""
+    """The quantities under a prefix; if there are none, an error that names the nearest prefixes and addresses."""
     names = trace.addresses(prefix)
     if not names:
         every = trace.addresses()

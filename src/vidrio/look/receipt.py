@@ -20,9 +20,9 @@ from vidrio.look.run import Look
 from vidrio.look.writing import NO_BREAK, PRECISION, WIDTH, cut, number, text_width, visible
 
 INPUTS = 8  # shown of those a number is made from
-DEEP = 100  # lines of the way down, unless told otherwise
+DEEP = 100  # lines of the way down, unless --limit says otherwise
 DEEPEST_INDENT = 16
-LISTED = 1100  # inputs told to the page, and terms of a sum; a vocabulary's softmax has thousands
+LISTED = 1100  # inputs on the page, and terms of a sum; a vocabulary's softmax has thousands
 
 Show = Callable[[float], str]
 
@@ -144,8 +144,8 @@ def _in_file(bill: Receipt, file: Path | None) -> Iterator[Block]:
         indent=2,
     )
     if scale := found["scale"]:
-        told = f"times {scale['value']!r}, which 1 is worth there ({scale['bytes']} at byte {scale['offset']:,})"
-        yield Note(f"{told}: {found['value']!r}", indent=2)
+        worth = f"times {scale['value']!r}, which 1 is worth there ({scale['bytes']} at byte {scale['offset']:,})"
+        yield Note(f"{worth}: {found['value']!r}", indent=2)
     yield f"  sha256 of {found['tensor']}:"
     yield f"    {found['sha256']}"
     if found["value"] != bill.value:

@@ -198,18 +198,18 @@ def _attention(model: LoadedModel, texts: Sequence[str]) -> Iterator[b.Block]:
     yield CommandLine(texts[0], ("--model", model.path.name)).look("--html", "page.html")
 
 
-def _ages(told: History) -> Iterator[b.Block]:
+def _ages(past: History) -> Iterator[b.Block]:
     """What the model said of one sentence at each age, and how sure it was of what it says now."""
     rows: b.Rows = []
-    for age in told.ages:
+    for age in past.ages:
         says = clip(age.says, 60) + " (cut)" * (not age.ended)
         rows.append([age.name, b.Words(says, "said"), *(number(p, 3) for p in age.p)])
     yield b.Note(
-        f"“{told.text}”, at the steps of which there is a snapshot; “kept” is the model that the run has chosen. On "
+        f"“{past.text}”, at the steps of which there is a snapshot; “kept” is the model that the run has chosen. On "
         f"the right: how probable each token of its translation was, those before it given."
     )
-    yield b.Ages(told.to_json())
-    yield b.Fold("All ages at once", [b.Table(rows, ("step", "it said", *told.tokens), name="ages")])
+    yield b.Ages(past.to_json())
+    yield b.Fold("All ages at once", [b.Table(rows, ("step", "it said", *past.tokens), name="ages")])
 
 
 # --- what from, and how -----------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from vidrio.text.tokens.steps import steps
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "target-tokenizer.json")
 POSITIONS = 64  # rows of their table that are drawn
-LISTED = 12  # tokens of a choice; the others are told by their sum
+LISTED = 12  # tokens of a choice; of the others the sum
 
 
 def machine_data(glass: LoadedModel, name: str, engine: str) -> dict[str, Any]:
@@ -208,13 +208,13 @@ def _found(seen: Look) -> dict[str, Any] | None:
 def tokenising_data(seen: Look) -> dict[str, Any]:
     """Every step from the text to its tokens, and how alike their learned rows are."""
     glass, trace, encoder = seen.model, seen.trace, seen.model.config.has_encoder
-    told = asdict(steps(glass.source_tokenizer if encoder else glass.target_tokenizer, seen.text))
+    tokens = asdict(steps(glass.source_tokenizer if encoder else glass.target_tokenizer, seen.text))
     side = "src" if encoder else "tgt"
     if f"{side}.ids" not in trace:
-        return {**told, "alike": None}
+        return {**tokens, "alike": None}
     rows = alike(trace, side)
     return {
-        **told,
+        **tokens,
         "alike": {
             "quantity": rows.quantity,
             "table": rows.table,

@@ -50,7 +50,7 @@ def reading(model: LoadedModel, translation: Translation, shown: int = 0) -> Rea
     whole = sentence.source if several else translation.source
     if model.source_tokenizer.encode(sentence.given) != model.source_tokenizer.encode(whole):
         around = "" if several or sentence.source == whole.strip() else "; what stands around it is copied"
-        notes.append(f"{told(sentence)}{around}")
+        notes.append(f"{how_read(sentence)}{around}")
     elif sentence.text != model.target_tokenizer.decode(sentence.best.ids):
         notes.append(f"its translation is written “{sentence.text}”")
     printed = Printed(sentence.best, sentence.options)
@@ -71,7 +71,7 @@ def _others(sentences: Sequence[Sentence], shown: int) -> str:
     )
 
 
-def told(sentence: Sentence) -> str:
+def how_read(sentence: Sentence) -> str:
     """How a sentence is read, and how its translation is written."""
     read = sentence.masked
     form = [] if read.form is Form.PLAIN else [read.form.value]

@@ -81,7 +81,7 @@ class Masked(NamedTuple):
             translation = translation[:-1]
         if self.form is not Form.PLAIN:
             translation = written(translation, self.source.text, self.form)
-        return translation.translate(str.maketrans(self.things)) if self.symbols else translation
+        return translation.translate({ord(symbol): thing for symbol, thing in self.things.items()})
 
 
 class Masker:
