@@ -17,8 +17,10 @@ def mask(
     hide_names: bool = True,
     money: str = "",
 ) -> Masked:
-    known: Any = SimpleNamespace(id=lambda sign: 0, spells=lambda word: True, count=tokens, size=1)
-    known.vocabulary, known.of_whole_words = lambda: ["▁Of"], False
+    known: Any = SimpleNamespace(
+        id=lambda sign: 0, spells=lambda word: True, count=tokens, size=1, of_whole_words=False
+    )
+    known.vocabulary = lambda: ["▁Of"]
     masker = Masker(known, symbols)
     masker._money = set(money)
     return masker.mask(source, forms=forms, hide_names=hide_names)

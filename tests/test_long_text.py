@@ -11,7 +11,11 @@ from vidrio.text.sentences import split
 from vidrio.translate.translator import LONGEST, Translator
 
 TEXT = (Path(__file__).parent / "texts" / "alice.txt").read_text(encoding="utf-8")
-FROM_ENGLISH = [name for name, folder in models.packaged().items() if read_config(folder)[1].source_language == "en"]
+FROM_ENGLISH = [
+    name
+    for name, folder in models.packaged().items()
+    if name not in models.WORKED_EXAMPLES and read_config(folder)[1].source_language == "en"
+]
 
 
 def gaps(text, places):
