@@ -109,8 +109,6 @@ def test_transformers_computes_and_translates_as_glass(shape: str, tmp_path: Pat
     config, _ = read_config(folder)
     model, tokenizer = load(tmp_path / "hf")
     machine, splits = build(config, read_parameters(folder)), read_tokenizers(folder, config)[0]
-    rounded_PD = machine.source_positions_PD.astype(np.float32).astype(np.float64)  # as they keep their table
-    machine = replace(machine, source_positions_PD=rounded_PD, target_positions_PD=rounded_PD)
     lines = [*TEXTS[:50], "a <s> b </s>", "ñandú  ½ 你好 é", " x", ""]
     assert tokenizer(lines)["input_ids"] == [[*splits.encode(text), *config.source_close] for text in lines]
     source = tokenizer(TEXTS[0])["input_ids"]
@@ -118,7 +116,7 @@ def test_transformers_computes_and_translates_as_glass(shape: str, tmp_path: Pat
     with torch.no_grad():
         [theirs_TV] = model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target])).logits.numpy()
     ours_TV = logits(machine, decode(machine, target, encode(machine, source)))
-    assert np.abs(ours_TV - theirs_TV).max() < 1e-5
+    assert np.abs(ours_TV - theirs_TV).max() < 2e-4  # their table of positions is in float32
     for beam in (1, 4):
         assert ours(folder, TEXTS[:25], beam) == theirs(tmp_path / "hf", TEXTS[:25], beam, config.special.end)
 
@@ -238,8 +236,9 @@ def test_what_does_not_translate_is_not_exported(tmp_path: Path, capsys: pytest.
 def test_a_missing_library_is_named_with_its_extra(
     library: str, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for name in [name for name in sys.modules if name.startswith(library.partition(".")[0])]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library.partition(".")[0], None)
-    monkeypatch.setitem(sys.modules, library, None)
     write_ours(tmp_path / "ours", norm="pre")
     assert main(["export", str(tmp_path / "ours"), "--to", program, str(tmp_path / "out")]) == 1
     assert 'pip install "vidrio[interop]"' in capsys.readouterr().err

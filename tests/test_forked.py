@@ -39,4 +39,4 @@ def test_its_environment_is_its_own_and_one_that_takes_too_long_is_told() -> Non
     done = run_vidrio("data", "get", "tatoeba:eng-spa", environment={"VIDRIO_MIRROR": "nowhere"})
     assert (done.returncode, "nowhere is no address of a mirror" in done.stderr) == (1, True)
     with pytest.raises(subprocess.TimeoutExpired):
-        run_vidrio("lesson", "nan", timeout=0.2)
+        run_vidrio("lesson", "nan", "all", timeout=0.2)

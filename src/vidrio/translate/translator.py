@@ -156,7 +156,8 @@ class Translator:
     def fits(self, source: str, target: str) -> bool:
         """Whether a pair can be scored as one sentence: there is something to read, and it is not too long."""
         source_ids, target_ids = self._pair_ids(source, target)
-        return bool(source_ids) and max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
+        there = len(source_ids) > len(self._close)
+        return there and max(len(source_ids), len(target_ids) + 1) <= self.config.max_positions
 
     def details(self, sentence: Sentence) -> Details:
         """Its alignment, words and tokens; for this NumPy is imported."""
