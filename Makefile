@@ -64,7 +64,7 @@ engine: $(READY_TEST) ## compile the engine for this machine and the web
 fuzz: $(READY_TEST) ## damaged models for the engine, under sanitizers
 	@"$(VENV_TEST)/bin/python" -m pytest -m slow -rP tests/test_engine_hostile.py
 
-model: $(READY_TEST) ## train the packaged model of DIRECTION (en-es) for TIME (90m) more
+model: $(READY_TEST) ## train the packaged DIRECTION (en-es) for TIME (90m) more
 	@sh recipes/en-es/make.sh "$(DATA)" "$(WORK)" "$(DIRECTION)" "$(TIME)" "$(abspath $(VENV_TEST))/bin/python" $(FROM)
 
 format: $(READY_TEST) ## put the code into the one format

@@ -34,7 +34,7 @@ def main() -> None:
 
     def traced() -> None:
         traces[:] = [Trace(machine)]
-        translate_forced(machine, range(LENGTH), range(LENGTH), traces[0].tap)
+        translate_forced(machine.tapped(traces[0].tap), range(LENGTH), range(LENGTH))
 
     def checked() -> None:
         assert not check(traces[0]).wrong
