@@ -148,7 +148,7 @@ def test_a_number_has_its_formula_and_the_command_that_works_it_out(packaged: Be
     told = packaged_page.evaluate("(address) => vidrio.answer('receipt', { address })", "enc.0.self.scores.h1[0,2]")
     trace = packaged.after.trace
     assert told["value"] == trace.number(parse_address("enc.0.self.scores.h1[0,2]"))
-    assert (told["formula"], told["code"]) == ("Q Kᵀ", "scores = Q @ K.T")
+    assert (told["formula"], told["code"]) == ("Q Kᵀ", "scores = in_order(Q, K.T)")
     assert told["inputs"] == ["enc.0.self.Q.h1", "enc.0.self.K.h1"]
     assert told["why"].startswith('vidrio why "enc.0.self.scores.h1[0,2]" "I bought a new car yesterday."')
 

@@ -18,7 +18,7 @@ def walks_of(what: str) -> dict[str, dict[str, int]]:
 
 def test_a_text_walks_through_few_files() -> None:
     walks = walks_of("translate")
-    assert walks["hello"]["files"] <= 14
+    assert walks["hello"]["files"] <= 15  # 14 in machine code, without the host of WebAssembly
     assert walks["hello"]["changes"] <= 20
     assert walks["marks"]["changes"] <= 36
 
