@@ -18,9 +18,10 @@ def walks_of(what: str) -> dict[str, dict[str, int]]:
 
 def test_a_text_walks_through_few_files() -> None:
     walks = walks_of("translate")
-    assert walks["hello"]["files"] <= 15  # 14 in machine code, without the host of WebAssembly
-    assert walks["hello"]["changes"] <= 20
-    assert walks["marks"]["changes"] <= 36
+    in_machine_code = walks["hello"]["files"] <= 14  # WebAssembly has a host more, which every call passes
+    assert walks["hello"]["files"] <= 15
+    assert walks["hello"]["changes"] <= (20 if in_machine_code else 44)
+    assert walks["marks"]["changes"] <= (36 if in_machine_code else 72)
 
 
 def test_a_batch_walks_from_phase_to_phase() -> None:

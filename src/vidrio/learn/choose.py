@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -220,9 +221,14 @@ def measure_speed(device: torch.device, dtype: torch.dtype) -> float:
     return a.shape[0] * a.shape[1] * b.shape[1] / best
 
 
+@cache
 def choose_precision(device: torch.device) -> str:
-    """bfloat16 where the machine multiplies in it, else float32."""
-    return "bfloat16" if multiplies_bfloat16(device) else "float32"
+    """bfloat16 where the machine multiplies in it and is not slower for it, else float32. A processor with AVX-512 and
+    without AMX may have the instruction and take half as long again."""
+    if not multiplies_bfloat16(device):
+        return "float32"
+    slower = device.type == "cpu" and measure_speed(device, torch.bfloat16) < measure_speed(device, torch.float32)
+    return "float32" if slower else "bfloat16"
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:
@@ -252,7 +258,7 @@ def describe_plan(plan: Plan, device: torch.device, task: Task) -> Sequence[str]
     c, r = plan.config, plan.recipe
     vocabulary = max(c.source_vocabulary, c.target_vocabulary)
     where = "a GPU" if device.type == "cuda" else f"{torch.get_num_threads()} CPU threads"
-    why = " (this machine does not multiply in bfloat16)" if choose_precision(device) != "bfloat16" else ""
+    why = " (bfloat16 is not faster on this machine)" if choose_precision(device) != "bfloat16" else ""
     parts = f" in {r.accumulate} parts" if r.accumulate > 1 else ""
     return [
         f"model: {plan.preset or OWN_SIZES}, {count(c):,} parameters, {c.layers_in_words} layers, {c.d_model} wide, "
