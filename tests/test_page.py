@@ -238,7 +238,7 @@ def test_the_first_document_s_exact_run(open_page: Open) -> None:
     cell = page.locator("[data-address='enc.0.self.norm.out[0,0]']").first
     expect(cell).to_have_text("1.7189")
     cell.click()
-    expect(page.locator("aside .full")).to_contain_text("1.718877")
+    expect(page.locator("aside .full")).to_contain_text("1.7188769")
 
 
 def test_pencil_mode_names_the_likely_slip(open_page: Open, server: str) -> None:

@@ -120,6 +120,9 @@ const SPANISH: Record<string, string> = {
   "the feed-forward networks add nothing": "las redes feed-forward no suman nada",
   "{}: adds nothing": "{}: no suma nada",
   "softmax as the formula stands: exp(x) / Σ exp(x)": "softmax tal como está la fórmula: exp(x) / Σ exp(x)",
+  "ε in layer norm stands beside the root, as the worked example computes it":
+    "en la normalización de capa, ε está junto a la raíz, como lo calcula el ejemplo resuelto",
+  "ε in layer norm stands inside the root": "en la normalización de capa, ε está dentro de la raíz",
   "softmax with the maximum taken off first": "softmax quitando antes el máximo",
   "later words are hidden by −∞ before the softmax": "las palabras posteriores se ocultan con −∞ antes de la softmax",
   "no mask: while decoding, every row is computed afresh at each step and sees all words so far":

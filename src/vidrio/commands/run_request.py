@@ -44,6 +44,7 @@ _WHATIF = {
     "positions": ("KIND", "sinusoidal, sinusoidal-halves, sinusoidal-marian, none, or seed (the column for the pair)."),
     "divisor": ("X", "Divide scores by X instead of √K."),
     "norm-epsilon": ("X", "ε of layer norm."),
+    "layer-norm": ("KIND", "beside: ε is added to the root, as in the worked example; or inside it."),
     "heads-off": ("HEAD,…", "Heads that give out zeros: enc.1.self.h0."),
     "set": (
         "ADDRESS=X",

@@ -207,6 +207,11 @@ def normalise(m: Making, x: Number, mean: Number, variance: Number) -> Expressio
     return (x - mean) / apply("sqrt", variance + epsilon)
 
 
+def normalise_beside(m: Making, x: Number, mean: Number, variance: Number) -> Expression:
+    epsilon = Number(m.config.norm_epsilon, symbol="ε", rounded=True)
+    return (x - mean) / (apply("sqrt", variance) + epsilon)
+
+
 def gelu(m: Making, x: Number) -> Expression:
     erf = apply("erf", x / Number(math.sqrt(2.0), symbol="√2", rounded=True))
     return x * (Number(0.5) * (Number(1.0) + erf))

@@ -44,6 +44,14 @@ SLIPPED_POSITIONS = Operation(
     ),
     Cell(make=lambda m: cells.interleaved(m, m.place[1])),
 )
+NORMALISED_BESIDE = Operation(
+    "normalise_beside",
+    lambda x, mean, var, epsilon: (x - mean[:, None]) / (np.sqrt(var[:, None]) + epsilon),
+    Formula("(x − mean) / (√var + ε)", r"\frac{x-\mu}{\sqrt{\sigma^2}+\varepsilon}", WHAT_IF),
+    Cell("ij,i,i->ij", cells.normalise_beside),
+)
+_GAIN_AND_BIAS = OPERATIONS["gain_and_bias"]  # its facts tell of a root with ε inside
+GAIN_AND_BIAS = replace(_GAIN_AND_BIAS, cell=_GAIN_AND_BIAS.cell._replace(facts=cells.no_facts))
 
 
 def divide_by(divisor: float) -> Operation:

@@ -90,6 +90,18 @@ SOFTMAXES = {
     "naive": Change("softmax as the formula stands: exp(x) / Σ exp(x)", _row("softmax", changes.NAIVE_SOFTMAX)),
     "stable": Change("softmax with the maximum taken off first", _row("softmax")),
 }
+LAYER_NORMS = {
+    "beside": Change(
+        "ε in layer norm stands beside the root, as the worked example computes it",
+        lambda machine: changes.with_row(
+            changes.with_row(machine, "normalise", changes.NORMALISED_BESIDE), "gain_and_bias", changes.GAIN_AND_BIAS
+        ),
+    ),
+    "inside": Change(
+        "ε in layer norm stands inside the root",
+        lambda machine: changes.with_row(changes.with_row(machine, "normalise"), "gain_and_bias"),
+    ),
+}
 _ZERO_AFTER = "weights of later words are set to 0 after the softmax"
 MASKS = {
     "causal": Change("later words are hidden by −∞ before the softmax", _row("mask")),
@@ -137,7 +149,13 @@ DTYPES = {
         for dtype in (np.float16, np.float32, np.float64)
     },
 }
-CHOICES = {"softmax": SOFTMAXES, "mask": MASKS, "positions": POSITIONS, "change-dtype": DTYPES}
+CHOICES = {
+    "softmax": SOFTMAXES,
+    "layer-norm": LAYER_NORMS,
+    "mask": MASKS,
+    "positions": POSITIONS,
+    "change-dtype": DTYPES,
+}
 
 
 # --- what was asked for -----------------------------------------------------------------------------------------------
@@ -145,7 +163,7 @@ CHOICES = {"softmax": SOFTMAXES, "mask": MASKS, "positions": POSITIONS, "change-
 
 def _change(option: str, words: str, before: Trace) -> Change:
     match option:
-        case "softmax" | "mask" | "positions" | "change-dtype":
+        case _ if option in CHOICES:
             if words not in CHOICES[option]:
                 raise ConfigError(f"{words!r} is not one of {', '.join(CHOICES[option])}")
             change = CHOICES[option][words]
