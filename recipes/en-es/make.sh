@@ -7,7 +7,7 @@
 set -eu
 DATA=$1 WORK=$2 DIRECTION=$3 TIME=$4 PYTHON=${5:-python3} FROM=${6:-$3}
 HERE=$(dirname "$0") TO=$(dirname "$0")/../../src/vidrio/models/$DIRECTION
-LAYERS=6 SOURCE=${DIRECTION%-*} TARGET=${DIRECTION#*-}
+SOURCE=${DIRECTION%-*} TARGET=${DIRECTION#*-}
 APART="--languages en,es --apart $WORK/newstest2012.tsv --apart $WORK/flores200-dev.tsv \
   --apart $WORK/tatoeba-test-v2020-07-28.tsv"
 
@@ -57,16 +57,19 @@ if [ ! -f "$WORK/train/back-$TARGET.tsv" ]; then
     case $SOURCE in en) PAIR=spa-eng ;; es) PAIR=eng-spa ;; esac
     cut -f 1 "$ALONE.rare.tsv" | apertium "$PAIR" > "$ALONE.rare.out"
     "$PYTHON" "$HERE/rare.py" pairs "$ALONE.rare.tsv" "$ALONE.rare.out" "$ALONE.apertium.tsv" "$TARGET"
-    tagged "$ALONE.apertium.tsv" >> "$ALONE.tagged.tsv"
+    [ ! -s "$ALONE.apertium.tsv" ] || tagged "$ALONE.apertium.tsv" >> "$ALONE.tagged.tsv"
   fi
   mv "$ALONE.tagged.tsv" "$WORK/train/back-$TARGET.tsv"
   "$PYTHON" "$HERE/corpora.py" apart "$WORK/train" "$WORK/tatoeba-test-v2020-07-28.tsv"
 fi
 
 # A model without case tokens grows into the tokenizer that has them.
-if [ ! -d "$WORK/grown-$DIRECTION" ]; then
+FOLDER=$("$PYTHON" -c 'import sys, vidrio.model.find as f; print(f.find(sys.argv[1]).absolute())' "$FROM")
+if ! grep -q '"⇧"' "$FOLDER/tokenizer.json"; then
   [ -f "$WORK/tokenizer.json" ] || "$PYTHON" "$HERE/tokens.py" "$WORK/train" "$WORK/alone" "$WORK/tokenizer.json"
-  "$PYTHON" "$HERE/grow.py" "$FROM" "$WORK/tokenizer.json" "$LAYERS" "$WORK/grown-$DIRECTION"
+  [ -f "$WORK/grown-$DIRECTION/config.json" ] ||
+    "$PYTHON" "$HERE/grow.py" "$FOLDER" "$WORK/tokenizer.json" "$WORK/grown-$DIRECTION"
+  FOLDER=../grown-$DIRECTION
 fi
 
 case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
@@ -76,7 +79,7 @@ case $DIRECTION in en-es) COLUMNS=1,2 ;; es-en) COLUMNS=2,1 ;; esac
     senses.tsv@0.1 words.tsv@0.4 lists.tsv@0.2 swapped.tsv@0.3 renamed.tsv@0.7 said.tsv unchanged.tsv@0.7 \
     phrases.tsv@1.5 counted.tsv framed.tsv@1.5 named.tsv "typed-$SOURCE.tsv" "back-$TARGET.tsv" \
     --keep-identical --keep-duplicates --columns "$COLUMNS" --languages "$SOURCE,$TARGET" --dev ../dev.tsv \
-    --test ../tatoeba-test-v2020-07-28.tsv --from "../grown-$DIRECTION" --batch-tokens 8192 --rate 8e-4 --warmup 200 \
+    --test ../tatoeba-test-v2020-07-28.tsv --from "$FOLDER" --batch-tokens 8192 --rate 8e-4 --warmup 200 \
     --schedule constant --dropout 0.05 --average 0.999 --metric loss --validations 8 --time "$TIME" --to "../$DIRECTION"
 )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from vidrio.glass.positions import slipped_sinusoidal
 from vidrio.model.config import DecodingDefaults, ModelConfig, SpecialIds
 from vidrio.model.folder import About, write_config, write_parameters
 from vidrio.model.parameters import parameter_specs
@@ -91,9 +92,7 @@ def parameters(config: ModelConfig) -> dict[str, np.ndarray]:
 
 def printed_positions(config: ModelConfig) -> np.ndarray:
     """Column j where the pair's number should be, to two decimals; cos 0.01 = 0.99995 is cut off, not rounded."""
-    column = np.arange(config.d_model)
-    angle = np.arange(config.max_positions)[:, None] / 10000 ** (2 * column / config.d_model)
-    table = np.where(column % 2, np.cos(angle), np.sin(angle)).round(2)
+    table = slipped_sinusoidal(config.max_positions, config.d_model).round(2)
     table[1, 1] = 0.99
     return table
 
