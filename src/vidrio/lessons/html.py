@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from vidrio.lessons.run import NAMES, Section, sections
 
-CHANGES = ("divisor", "mask", "positions", "scale", "set", "softmax", "without")  # options that the page has, too
+CHANGES = ("divisor", "layer-norm", "mask", "norm-epsilon", "positions", "scale", "set", "softmax", "without")  # options that the page has, too
 LESSON_LINK = re.compile(r'href="([\w-]+)\.md(?:#([^"]*))?"')
 
 
