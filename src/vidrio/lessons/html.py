@@ -9,7 +9,8 @@ from markdown_it import MarkdownIt
 
 from vidrio.lessons.run import NAMES, Section, sections
 
-CHANGES = ("divisor", "layer-norm", "mask", "norm-epsilon", "positions", "scale", "set", "softmax", "without")  # options that the page has, too
+# Options that the page has, too.
+CHANGES = ("divisor", "layer-norm", "mask", "norm-epsilon", "positions", "scale", "set", "softmax", "without")
 LESSON_LINK = re.compile(r'href="([\w-]+)\.md(?:#([^"]*))?"')
 
 
